@@ -36,6 +36,27 @@ def pagerank(
     return solution
 
 
+def spam_mass(
+    nodes: int,
+    edges: list[tuple[int, int]],
+    damping: float,
+    seeds: Vector,
+    good_fraction: float,
+    weights: list[float] | None = None,
+) -> Vector:
+    """1 - p'[v] / p[v] by the definition: p and p' solve p = d P' p + (1 - d) v, in which dangling
+    nodes pass nothing on, for v = 1/n each and for seeds of sum ``good_fraction``.
+    """
+    matrix = np.zeros((nodes, nodes))
+    for i, (source, target) in enumerate(edges):
+        matrix[target, source] = 1 if weights is None else weights[i]
+    matrix /= np.maximum(matrix.sum(axis=0), 1e-300)
+    jumps = np.stack([np.full(nodes, 1 / nodes), good_fraction * seeds / seeds.sum()])
+    ranks = np.linalg.solve(np.eye(nodes) - damping * matrix, (1 - damping) * jumps.T)
+    mass: Vector = 1 - ranks[:, 1] / ranks[:, 0]
+    return mass
+
+
 def removed(nodes: int, edges: list[tuple[int, int]], times: int) -> set[int]:
     """The nodes that repeated removal of dangling nodes takes away."""
     gone: set[int] = set()

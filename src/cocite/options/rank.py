@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from cocite.options import CLI, Options, option
+from cocite.options import CLI, NodeNames, Options, option
 
 PRECISIONS = ("double", "single")
 DANGLING = ("spread", "uniform", "remove")
@@ -46,6 +47,24 @@ class RankOptions(Options):
         "a tab between them; or .csv, or Parquet. Repeatable.",
         metavar="FILE",
         fronts=CLI,
+    )
+
+    trust: Any = option(
+        None,
+        "Trusted nodes, one a line in this file; in Python their names, or names with weights. "
+        "Every node also gets its trust, the rank of a walk that jumps to these nodes alone "
+        "(TrustRank), and its spam mass, the part of its rank that does not come from good nodes.",
+        kind=NodeNames,
+        many=True,
+        metavar="FILE",
+        unset="none",
+    )
+    good_fraction: float = option(
+        0.85,
+        "The share of all nodes that is good, for the spam mass: trusted nodes are a sample of "
+        "these.",
+        low=0,
+        high=1,
     )
 
     start: str | None = option(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from cocite.graph import Graph
 from cocite.ranking.hits import HubsAuthorities
-from cocite.ranking.pagerank import Ranks
+from cocite.ranking.pagerank import Ranks, rank_columns
 from cocite.ranking.stopping import Convergence
 from cocite.results import Document, ResultRows
 
@@ -21,7 +22,10 @@ class TopNodes(Document):
     top: Sequence[tuple[Any, ...]]
     titles: Sequence[str] | None
 
-    columns: ClassVar[tuple[str, ...]]
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The titles of a node's values."""
 
     def facts(self) -> dict[str, Any]:
         """An object a node."""
@@ -44,27 +48,37 @@ class TopNodes(Document):
 
 @dataclass(frozen=True)
 class RankDocument(TopNodes):
-    """The highest ranks of a graph, and how the iteration ended (:class:`Convergence`)."""
+    """The highest ranks of a graph, with ``trust`` those by trusted nodes as well, and how the
+    iteration ended (:class:`Convergence`).
+    """
 
     removed: int
     blocks: int
     weighted: bool
     ended: Convergence
     sent: int | None = None
+    trust: bool = False
 
-    columns = ("node", "rank")
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The titles of a node's values."""
+        return ("node", *rank_columns(self.trust))
 
     @classmethod
     def of(cls, graph: Graph, found: Ranks, k: int = 20, side: str | None = None) -> Self:
         """The highest ``k`` of ``found``, of a ``side``; with titles, if the graph has any."""
         how = found.removed, found.blocks, found.weighted, found.convergence, found.sent
-        top = found.top(k, side)
-        return cls(str(graph.path), top, _titles(graph, top), *how)
+        top: list[tuple[Any, ...]] = list(found.top(k, side))
+        if found.trust is not None and found.spam_mass is not None:
+            ids = found.names.ids([name for name, _ in top])
+            more = zip(found.trust[ids].tolist(), found.spam_mass[ids].tolist(), strict=True)
+            top = [(*row, *each) for row, each in zip(top, more, strict=True)]
+        return cls(str(graph.path), top, _titles(graph, top), *how, found.trust is not None)
 
     def facts(self) -> dict[str, Any]:
         """The facts of the iteration stand beside the others."""
         facts = super().facts()
-        ended, sent, top = (facts.pop(name) for name in ("ended", "sent", "top"))
+        ended, sent, top, _ = (facts.pop(name) for name in ("ended", "sent", "top", "trust"))
         facts |= {} if sent is None else {"bytes_of_values": sent}
         return {**facts, **vars(ended), "top": top}
 
@@ -79,7 +93,10 @@ class HitsDocument(TopNodes):
     reason: str
     converged: bool
 
-    columns = ("node", "authority", "hub")
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The titles of a node's values."""
+        return "node", "authority", "hub"
 
     @classmethod
     def of(cls, graph: Graph, found: HubsAuthorities, by: str, k: int = 20) -> Self:

@@ -9,12 +9,17 @@ uniform; or dangling nodes are removed first, as often as asked, as the paper do
 dangling term only scales the solution of (I - damping P') y = p (``ranking/solver.py``), x = y /
 sum(y); another q takes a second solution.
 
+With trusted nodes, a second walk jumps to these alone (TrustRank). With y and t, the solutions for
+uniform and for trusted jumps, the *spam mass* of v is 1 - good_fraction * t[v] / y[v]: the part of
+its rank that does not come from good nodes, of which the trusted ones are a sample.
+
 Error: for x with sum 1, ||x - x*||_1 <= ||G x - x||_1 / (1 - damping), as G shrinks vectors of sum
 0 by the damping. A bound on the residual stops the iteration; the result's is computed anew.
 
 Cost: a pass over the links a sweep. Memory: the links twice and 166 bytes a node; or any amount,
 from 8 MB on (``ranking/vectors.py``). Source: Haveliwala, *Efficient computation of PageRank*, 2
-and 5; Del Corso, Gulli, Romani 2005 (the linear system).
+and 5; Del Corso, Gulli, Romani 2005 (the linear system); Gyöngyi, Garcia-Molina, Pedersen 2004
+(trust); Gyöngyi, Berkhin, Garcia-Molina, Pedersen 2006, 3.4 (spam mass).
 """
 
 from __future__ import annotations
@@ -123,8 +128,10 @@ def _pair(names: Names, text: str) -> tuple[str, float]:
     return text, 1.0
 
 
-def teleport(lumped: Lumped, personalization: Personalization | None) -> Vector:
-    """float64[nodes], sum 1, over the nodes that are not gone.
+def teleport(
+    lumped: Lumped, personalization: Personalization | None, option: str = "personalization"
+) -> Vector:
+    """float64[nodes], sum 1, over the nodes that are not gone; errors name the ``option``.
 
     Raises :class:`UsageError`, :class:`~cocite.errors.UnknownNode`, :class:`InputError`.
     """
@@ -133,7 +140,7 @@ def teleport(lumped: Lumped, personalization: Personalization | None) -> Vector:
     where = lumped.vector()
     fine = True
     if isinstance(personalization, str):
-        raise UsageError("personalization is one text; give a list of names, or a mapping")
+        raise UsageError(f"{option} is one text; give a list of names, or a mapping")
     if isinstance(personalization, np.ndarray):
         fine = personalization.shape == where.shape
     elif personalization is not None:
@@ -154,7 +161,7 @@ def teleport(lumped: Lumped, personalization: Personalization | None) -> Vector:
     whole = total(where) if fine else 0.0
     if not 0 < whole < np.inf:
         raise UsageError(
-            f"personalization is a non-negative, finite weight for each of {lumped.nodes:,} nodes, "
+            f"{option} is a non-negative, finite weight for each of {lumped.nodes:,} nodes, "
             "not 0 for all that are ranked, and of a finite sum"
         )
     divide(where, whole)
@@ -181,12 +188,19 @@ class Dangling(StrEnum):
     """Such nodes are removed first and have rank 0; what is dangling then is spread."""
 
 
+def rank_columns(trust: bool) -> tuple[str, ...]:
+    """The titles of what a node has, with trusted nodes or without."""
+    return ("rank", "trust", "spam_mass") if trust else ("rank",)
+
+
 @dataclass(frozen=True)
 class Ranks(NodeNumbers):
     """``values`` float64[nodes], sum 1, by id; how the iteration ended; the names; how many nodes
     were removed, in how many blocks the graph was read, and whether its weights counted; bytes of
     values that blocks sent each other, where they live apart; ``started``, how many nodes the
-    vector to start from had a value for.
+    vector to start from had a value for. With trusted nodes, ``trust`` float64[nodes] has the ranks
+    of the walk that jumps to these, and ``spam_mass`` float64[nodes] the part of a rank, 1 at most,
+    that does not come from good nodes; 0 for nodes that were removed.
 
     If everything did not fit in memory, ``values`` is a file without a name, mapped: it goes with
     the last reference to it.
@@ -200,9 +214,12 @@ class Ranks(NodeNumbers):
     weighted: bool = False
     sent: int | None = None
     started: int | None = None
+    trust: Vector | None = None
+    spam_mass: Vector | None = None
 
     def _numbers(self) -> dict[str, Any]:
-        return {"rank": self.values}
+        columns = zip(rank_columns(True), (self.values, self.trust, self.spam_mass), strict=True)
+        return {title: values for title, values in columns if values is not None}
 
     def top(self, k: int = 20, side: str | None = None) -> list[tuple[str, float]]:
         """The k highest ranks with their names, highest first, ties by id; of a bipartite graph
@@ -267,12 +284,27 @@ def pagerank(
     """
     options = RankOptions.of(options, given)
     graph = open_graph(graph, memory=memory)
+    if options.trust is not None and personalization is not None:
+        raise UsageError(
+            "trust compares with the ranks of jumps to any node: leave personalization out"
+        )
     system, where, mode = set_up(graph, options, personalization, budget(memory))
     start = options.start if start is None else start
     guess, started = _guess(system.lumped, start, where, options.damping)
     rule = stopping_rule(options)
     values, sweeps, reason = system.solve(where, rule, guess, progress)
+    del guess
     share, converged = where, rule.accurate
+    trust, spam_mass, seeds = None, None, where
+    if options.trust is not None:
+        seeds = teleport(system.lumped, options.trust, "trust")
+        trust, more, _ = system.solve(seeds, rule, None, progress)
+        spam_mass = _spam_mass(system, values, trust, options.good_fraction)
+        if mode is Dangling.UNIFORM:
+            _combine(system, options.damping, trust, values)
+        divide(trust, total(trust))
+        sweeps += more
+        converged = converged and rule.accurate
     if mode is Dangling.UNIFORM and personalization is not None:
         share = teleport(system.lumped, None)
         other, more, _ = system.solve(share, rule, None, progress)
@@ -281,6 +313,9 @@ def pagerank(
         converged = converged and rule.accurate
     divide(values, total(values))
     residual = system.residual(values, where, share)
+    if trust is not None:
+        share = where if mode is Dangling.UNIFORM else seeds
+        residual = max(residual, system.residual(trust, seeds, share))
     return Ranks(
         values,
         Convergence(sweeps, residual, residual / (1 - options.damping), reason, converged),
@@ -290,6 +325,8 @@ def pagerank(
         system.lumped.weighted,
         system.links.sent,
         started,
+        trust,
+        spam_mass,
     )
 
 
@@ -299,7 +336,7 @@ def set_up(
     """Return the system, the teleport (of sum 1), and where the rank of dangling nodes goes."""
     mode = Dangling(options.dangling)
     weighted = options.weighted and graph.in_weights is not None
-    room = plan_ranks(graph, memory, weighted, options.blocks)
+    room = plan_ranks(graph, memory, weighted, options.blocks, options.trust is not None)
     graph.check()
     system = System(
         graph,
@@ -321,6 +358,18 @@ def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
     mass = (1 - d) * here / (1 - d * there)
     for part in pieces(0, solved.size, solved, uniform):
         solved[part] = (1 - d) * solved[part] + d * mass * uniform[part]
+
+
+def _spam_mass(system: System, uniform: Vector, trusted: Vector, good_fraction: float) -> Vector:
+    """The spam mass of each node, from two solutions as they are: divided by their sums, they would
+    not compare, as each loses another part to dangling nodes.
+    """
+    found = system.vector()
+    for part in pieces(0, found.size, found, uniform, trusted):
+        ranked = uniform[part] > 0
+        np.divide(trusted[part], uniform[part], out=found[part], where=ranked)
+        found[part][ranked] = 1 - good_fraction * found[part][ranked]
+    return found
 
 
 # -- where the sweeps begin --------------------------------------------------------------

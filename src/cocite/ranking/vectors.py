@@ -133,6 +133,8 @@ _TAKEN_NODE, _TAKEN_LINKING = 47, 84
 measured (``python -m benchmarks.memory``).
 """
 _SCRATCH_NODE, _WEIGHT_SCRATCH_NODE = 160, 20
+_TRUST_NODE = 24
+"""Bytes of a node that trusted nodes add: their teleport, its solution, and the spam mass."""
 _STRIP_LINK, _WEIGHT_STRIP_LINK = 24, 36
 """Bytes of a link of a strip while it is sorted: keys, words; a weight, a place, both sorted."""
 _LARGEST_STRIP = 1 << 22
@@ -186,9 +188,14 @@ class RankRoom:
 
 
 def plan_ranks(
-    graph: Graph, memory: int, weighted: bool = False, blocks: int | None = None
+    graph: Graph,
+    memory: int,
+    weighted: bool = False,
+    blocks: int | None = None,
+    trust: bool = False,
 ) -> RankRoom:
-    """Whether all is in memory, and else in how many blocks; ``blocks`` asks for so many.
+    """Whether all is in memory, and else in how many blocks; ``blocks`` asks for so many. With
+    ``trust``, there are ranks by trusted nodes as well.
 
     Raises :class:`UsageError` for a graph without nodes, and :class:`ResourceError` if the memory
     is not enough for any number of blocks, or for as few as are asked for.
@@ -199,9 +206,10 @@ def plan_ranks(
     if blocks is not None and (type(blocks) is not int or blocks < 1):
         raise UsageError(f"blocks is {blocks!r}; it is a whole number, 1 or more")
     links = links_of(graph, "in", weighted=weighted)
-    whole = (_NODE + weighted * _WEIGHT_NODE) * nodes + 2 * links.link_bytes * links.edges
+    more = weighted * _WEIGHT_NODE + trust * _TRUST_NODE
+    whole = (_NODE + more) * nodes + 2 * links.link_bytes * links.edges
     if blocks is None and whole <= memory:
-        there = (_TAKEN_NODE + weighted * _WEIGHT_NODE) * nodes + _TAKEN_LINKING * _linking(graph)
+        there = (_TAKEN_NODE + more) * nodes + _TAKEN_LINKING * _linking(graph)
         return RankRoom(whole, taken=min(whole, there + 2 * links.link_bytes * links.edges))
     if memory < LEAST:
         raise ResourceError(
@@ -217,7 +225,7 @@ def plan_ranks(
             f"{blocks_need} {format_size(_memory_of(block))} of memory; {format_size(memory)} may "
             "be used. Ask for more --blocks, or give more with --memory"
         )
-    scratch = (_SCRATCH_NODE + weighted * _WEIGHT_SCRATCH_NODE) * nodes
+    scratch = (_SCRATCH_NODE + weighted * _WEIGHT_SCRATCH_NODE + trust * _TRUST_NODE) * nodes
     scratch += (8 + 8 * weighted) * links.edges
     room = min(memory, _memory_of(block) + _BESIDE)
     # Of a single block, nothing is sorted, and no other's contributions pass by.

@@ -51,7 +51,8 @@ class _RankRequest:
     "output",
     output={
         "text": f"Where to write all ranks: {or_of(TABLES)} (node, rank), or {or_of(ARRAYS)} "
-        "(ranks in the order of the nodes' numbers). --score authorities or hubs: both scores."
+        "(ranks in the order of the nodes' numbers). --score authorities or hubs: both scores. "
+        "--trust: trust and spam_mass as well."
     },
     output_format={"choices": kinds_of((*TABLES, *ARRAYS))},
 )
@@ -80,6 +81,7 @@ def rank(
     """
     from cocite.graph.partitions import is_blocked
     from cocite.io.writers import numbers_types
+    from cocite.ranking.pagerank import rank_columns
     from cocite.resources import give_back_at_once
 
     links = options.score == "pagerank"
@@ -88,12 +90,14 @@ def rank(
         own = (
             *("side", "damping", "dangling", "removals"),
             *("precision", "toward", "personalization", "start"),
+            *("trust", "good_fraction"),
         )
         given = [flag_of(name, RankOptions) for name in own if name in changed]
         for flag in (*given, *(["--cluster"] if cluster else [])):
             raise click.UsageError(f"{flag} does not go with --score {options.score}")
     give_back_at_once()
-    types = numbers_types(*(("rank",) if links else ("authority", "hub")))
+    columns = rank_columns(options.trust is not None) if links else ("authority", "hub")
+    types = numbers_types(*columns)
     target = target_for(output, types)
     if not is_blocked(graph):
         graph = graph_of(graph, source, memory=memory)
@@ -156,7 +160,7 @@ def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
             options=options,
         )
     if asked.target is not None:
-        write_numbers(asked.target, found.names, rank=found.values)
+        write_numbers(asked.target, found.names, **found._numbers())
     result, ended = RankDocument.of(graph, found, options.k, options.side), found.convergence
     show(Reply(result, lambda: _ranks_text(result)))
     if found.weighted:
@@ -195,7 +199,7 @@ def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Gra
         )
     opened = Graph.open(path, verify=verifying())
     weighted = opened.in_weights is not None and asked.options.weighted
-    plan = plan_ranks(opened, limit, weighted, blocks)
+    plan = plan_ranks(opened, limit, weighted, blocks, asked.options.trust is not None)
     writing = asked.target.memory if asked.target else 0
     later = f"; {format_size(writing + own_memory())} while the table is written"
     say(str(plan) + later * (writing > plan.memory))
@@ -203,5 +207,9 @@ def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Gra
 
 
 def _ranks_text(found: RankDocument) -> str:
-    rows = [(str(i), f"{value:.3e}", node) for i, (node, value) in enumerate(found.top, 1)]
-    return names_text(["place", "rank", "node"], rows, found.titles)
+    rows = []
+    for i, (node, value, *trusted) in enumerate(found.top, 1):
+        shown = [f"{trust:.3e}" for trust in trusted[:1]] + [f"{mass:.3f}" for mass in trusted[1:]]
+        rows.append((str(i), f"{value:.3e}", *shown, node))
+    titles = [title.replace("_", " ") for title in found.columns[1:]]
+    return names_text(["place", *titles, "node"], rows, found.titles)
