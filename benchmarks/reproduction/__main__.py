@@ -24,6 +24,7 @@ from benchmarks.block import DATA, add_write, edit, run_today
 from benchmarks.exact_figures import FIGURES
 from benchmarks.reproduction import gamma, ranks, solving, texts, walks
 from benchmarks.reproduction.document import DOCUMENT, PAPERS, RESULTS_FILE, document, in_text
+from benchmarks.reproduction.farm import farm
 from benchmarks.reproduction.rows import Row
 from benchmarks.reproduction.walked import GAMMA_000, GAMMA_001
 
@@ -36,6 +37,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Path], Any]] = {
     "sizes": walks.sizes,
     "pagesim-example": texts.example,
     **{f"content {site}": partial(texts.content, site) for site in texts.SITES},
+    "farm": farm,
     "order-example": solving.example,
     "sweeps-beforehand": solving.beforehand,
     **{f"sor {name}": partial(solving.experiment, name) for name in solving.KEPT},
