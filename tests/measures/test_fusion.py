@@ -93,6 +93,15 @@ def test_site_lists_are_pair_scores(make_graph: MakeGraph, measure: str) -> None
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
+def test_distant_ids_lists_are_pair_scores(make_graph: MakeGraph, measure: str) -> None:
+    """Few pages share anything, and their ids are further apart than there are of them."""
+    links = [(page, page + 35 + page % 2) for page in range(0, 34, 3)]
+    graph = make_graph(links, range(70))
+    index = cocite.build(graph, graph.path.with_suffix(".index"), measure=measure)
+    assert_related_is_similarity_sorted(index, scores(index, 70))
+
+
+@pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
 def test_fusion_bytes_are_thread_independent(make_graph: MakeGraph, measure: str) -> None:
     rng = np.random.default_rng(5)
     edges = [(int(a), int(b)) for a, b in rng.zipf(1.5, (9000, 2)) % 3000]

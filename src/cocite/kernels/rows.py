@@ -49,9 +49,7 @@ _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 _CODES = 255.0
 _RUN = np.uint64(16)
-"""Holders of an entry that are looked at together."""
-_ABOVE = GRAINS * (1.0 + 1e-12)
-"""Above a score in grains, whatever is rounded."""
+"""Holders of an entry that are added at a time."""
 _REACHED = 1e-300
 """Is left of a residual that is pushed: a node that was reached never has 0 again."""
 
@@ -245,74 +243,105 @@ def _ends(offsets: Any, row: Any, size: Any) -> Any:
 
 
 @helper
-def _add_column(
-    holders: Any, held: Any, ends: Any, code: Any, shift: Any, common: Any, used: Any, count: Any
-) -> Any:
-    """Add what holders share with a row by one entry; returns how many of ``used`` share anything,
-    or one more than there are nodes, of a holder that is none.
-
-    Pages of a site are often neighbors and hold the same: then they are added up without a look at
-    each. Where many share something already, few are new, and a branch can be foreseen.
+def _lists(rows: Any, columns: Any, families: Any, node: Any, nodes: Any) -> Any:
+    """The columns of a node's entries, uint64[entries, 4]: begin, end, the code of the entry, and
+    the shift of its family; how many holders they have, the first and the last of them, or DAMAGED.
     """
-    place, high = ends
-    nodes = np.uint64(common.size)
-    few_are_new = count > high - place
-    while place < high:
-        end = min(place + _RUN, high)
-        size, first, last = end - place, np.uint64(holders[place]), np.uint64(holders[end - _ONE64])
-        if (last - first + _ONE64 == size) & (last < nodes):
-            least = common[first]
-            for at in range(size):
-                least = min(least, common[first + at])
-            if least > _ZERO64:
-                for at in range(size):
-                    term = min(code, np.uint64(held[place + at]))
-                    common[first + at] += term * term << shift
-                place = end
-                continue
-        for at in range(place, end):
-            holder, term = np.uint64(holders[at]), min(code, np.uint64(held[at]))
-            if holder >= nodes:
-                return nodes + _ONE64
-            before, term = common[holder], term * term << shift
-            common[holder] = before + term
-            if few_are_new:
-                if before == _ZERO64:
-                    used[count] = np.uint32(holder)
-                    count += _ONE64
+    offsets, ids, codes = rows
+    starts, holders, _ = columns
+    size, used, many, first, last = 0, 0, 0, nodes, 0
+    for family in range(families):
+        begin, end = _ends(offsets, family * nodes + node, ids.size)
+        size += max(end - begin, 0)
+    lists, width = np.empty((size, 4), np.uint64), np.int64(starts.size - 1) // families
+    for family in range(families):
+        begin, end = _ends(offsets, family * nodes + node, ids.size)
+        if begin > end:
+            return lists, DAMAGED, 0, 0
+        for at in range(begin, end):
+            if ids[at] >= width:
+                return lists, DAMAGED, 0, 0
+            low, high = _ends(starts, family * width + np.int64(ids[at]), holders.size)
+            if low > high or high - low > nodes:
+                return lists, DAMAGED, 0, 0
+            if low < high:
+                lists[used, 0], lists[used, 1] = np.uint64(low), np.uint64(high)
+                lists[used, 2], lists[used, 3] = np.uint64(codes[at]), np.uint64(family) * _HALF
+                used += 1
+                many += high - low
+                first = min(first, np.int64(holders[low]))
+                last = max(last, np.int64(holders[high - 1]))
+    return lists[:used], many, first, last
+
+
+@helper
+def _add(columns: Any, lists: Any, first: Any, last: Any, common: Any) -> Any:
+    """Add what holders share with a row; whether all of them are from ``first`` to ``last``.
+
+    Runs have a fixed size, so that the compiler unrolls them.
+    """
+    _, holders, held = columns
+    for at in range(lists.shape[0]):
+        place, high, code, shift = lists[at, 0], lists[at, 1], lists[at, 2], lists[at, 3]
+        while place < high:
+            most = np.uint32(holders[place] - first)
+            if place + _RUN <= high:
+                for i in range(_RUN):
+                    most = max(most, np.uint32(holders[place + i] - first))
+            if most > last - first:
+                return False
+            if place + _RUN <= high:
+                for i in range(_RUN):
+                    term = min(code, np.uint64(held[place + i]))
+                    common[holders[place + i]] += term * term << shift
+                place += _RUN
             else:
+                term = min(code, np.uint64(held[place]))
+                common[holders[place]] += term * term << shift
+                place += _ONE64
+    return True
+
+
+@helper
+def _add_new(columns: Any, lists: Any, last: Any, common: Any, used: Any) -> Any:
+    """As ``_add``, with those that share anything in ``used``; returns how many, or DAMAGED."""
+    _, holders, held = columns
+    count = _ZERO64
+    for at in range(lists.shape[0]):
+        code, shift = lists[at, 2], lists[at, 3]
+        for place in range(lists[at, 0], lists[at, 1]):
+            holder, term = np.uint64(holders[place]), min(code, np.uint64(held[place]))
+            if holder > last:
+                return np.int64(DAMAGED)
+            before = common[holder]
+            common[holder] = before + (term * term << shift)
+            if before == _ZERO64:
                 used[count] = np.uint32(holder)
-                count += _ONE64 if before == _ZERO64 else _ZERO64
-        place = end
-    return count
+                count += _ONE64
+    return np.int64(count)
 
 
 @helper
 def _share(rows: Any, columns: Any, families: Any, node: Any, common: Any, used: Any) -> Any:
     """Leave what everybody's rows share with those of a node in ``common``, 32 bits a family;
     returns how many of ``used`` share anything, or DAMAGED.
+
+    Those who share something with a page of a site have ids near to each other. Where the columns
+    are longer than these are apart, no look is taken at what is new before all are added up.
     """
-    offsets, ids, codes = rows
-    starts, holders, held = columns
-    nodes, count = common.size, _ZERO64
-    width = np.int64(starts.size - 1) // families
-    for family in range(families):
-        shift = np.uint64(family) * _HALF
-        begin, end = _ends(offsets, family * nodes + node, ids.size)
-        if begin > end:
-            return DAMAGED
-        for at in range(begin, end):
-            column, code = np.int64(ids[at]), np.uint64(codes[at])
-            if column >= width:
-                return DAMAGED
-            low, high = _ends(starts, family * width + column, holders.size)
-            if low > high or high - low > nodes:
-                return DAMAGED
-            ends = np.uint64(low), np.uint64(high)
-            count = _add_column(holders, held, ends, code, shift, common, used, count)
-            if count > np.uint64(nodes):
-                return DAMAGED
-    return np.int64(count)
+    nodes = np.int64(common.size)
+    lists, many, first, last = _lists(rows, columns, families, node, nodes)
+    if many < 0 or last >= nodes:
+        return DAMAGED
+    if last - first >= many:
+        return _add_new(columns, lists, np.uint64(last), common, used)
+    if not _add(columns, lists, np.uint32(first), np.uint32(last), common):
+        return DAMAGED
+    count = 0
+    for holder in range(first, last + 1):
+        used[count] = np.uint32(holder)
+        count += 1 if common[holder] > _ZERO64 else 0
+    return count
 
 
 @helper
@@ -370,20 +399,21 @@ def _best(
 ) -> Any:
     """The best hits of a node, best first, by what everybody shares; returns how many there are.
 
-    Two rows have no more in both than in one, so few scores need be known.
+    Who is below the last of them by more than rounding adds is left aside without a division.
     """
     ids, grains = out
-    nodes, size, least = np.int64(common.size), 0, floor
-    first = weights[0] / max(1.0, np.float64(norms[node])) * _ABOVE
-    second = 0.0
-    if weights.size > 1:
-        second = weights[1] / max(1.0, np.float64(norms[nodes + node])) * _ABOVE
+    nodes, size, least, both = np.int64(common.size), 0, floor, np.int64(weights.size) - 1
+    first, second = weights[0] * GRAINS, weights[both] * np.float64(both) * GRAINS
+    mine, mine_too = np.float64(norms[node]), np.float64(norms[both * nodes + node])
     for i in range(count):
         other = np.int64(used[i])
         shared = common[other]
         common[other] = _ZERO64
-        most = first * np.float64(shared & _LOWER) + second * np.float64(shared >> _HALF)
-        if most < least or other == node:
+        here, there = np.float64(shared & _LOWER), np.float64(shared >> _HALF)
+        whole = mine + np.float64(norms[other]) - here
+        whole_too = mine_too + np.float64(norms[both * nodes + other]) - there
+        most = first * here * whole_too + second * there * whole
+        if most < (least - 1.0) * whole * whole_too or other == node:
             continue
         score = _score(shared, norms, weights, nodes, node, other)
         if score >= floor:
