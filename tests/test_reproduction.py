@@ -131,10 +131,7 @@ def test_row_is_printed_not_written(key: str, capsys: pytest.CaptureFixture[str]
     ],
 )
 def test_commands_write_nothing_without_write(
-    command: str,
-    shows: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: str, shows: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module, *arguments = command.split()
     monkeypatch.setattr(sys, "argv", [module, *arguments])

@@ -172,7 +172,7 @@ def test_teleportation_is_the_equation_of_the_paper(
         assert np.abs(found.array() - right).max() <= found.convergence.error_bound + 1e-14
 
 
-def test_graph_weights_count_by_default(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_graph_weights_count_by_default(make_graph: MakeGraph) -> None:
     edges = [("a", "u", 3), ("b", "u", 1), ("b", "v", 2), ("a", "v", 0.5), ("u", "a", 1)]
     plain = make_graph([edge[:2] for edge in edges])
     web = make_graph(edges, weight_column=3)

@@ -83,9 +83,7 @@ def random_graph(rng: np.random.Generator) -> tuple[int, Edges]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.chosen), 1, 2, 3])
-def test_thousands_of_graphs_end_or_are_refused(
-    seed: int,
-) -> None:
+def test_thousands_of_graphs_end_or_are_refused(seed: int) -> None:
     rng, refused = np.random.default_rng(seed), 0
     with within(200):
         for _ in range(1000):
@@ -149,7 +147,7 @@ def test_a_rank_that_says_nothing_of_the_scores_is_refused(make_graph: MakeGraph
         exact_simrank(web, method="svd", decay=0.99, rank=1)
 
 
-def test_steps_for_the_diagonal_end_by_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_for_the_diagonal_end_by_count() -> None:
     """A map that turns every vector into another direction: no step is the last."""
     called = []
 
@@ -164,7 +162,7 @@ def test_steps_for_the_diagonal_end_by_count(monkeypatch: pytest.MonkeyPatch) ->
     assert len(called) == svd._STEPS + 1
 
 
-def test_what_the_low_rank_takes_is_said_beforehand(make_graph: MakeGraph) -> None:
+def test_what_the_low_rank_takes_is_said_beforehand() -> None:
     any_: dict[str, Any] = {"decay": 0.6}
     assert svd.low_rank_bytes(1000, 1000, **any_) > 72 * 1000**2
     assert svd.low_rank_bytes(10_000, 50, **any_) < 0.1 * svd.low_rank_bytes(10_000, 5000, **any_)

@@ -28,9 +28,7 @@ def renumbered(edges: Edges, order: NDArray[np.int64]) -> Edges:
 
 
 @given(graphs(30))
-def test_order_is_a_permutation_from_least_degrees(
-    graph: tuple[int, Edges],
-) -> None:
+def test_order_is_a_permutation_from_least_degrees(graph: tuple[int, Edges]) -> None:
     n, edges = graph
     order = reordered(*rows(n, edges))
     assert sorted(order.tolist()) == list(range(n))

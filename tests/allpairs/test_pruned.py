@@ -131,7 +131,7 @@ def test_what_pruning_leaves_counts_where_the_accuracy_is_decided() -> None:
     assert never.reason == "what pruning leaves out may come to more than 0.01"
 
 
-def test_an_over_relaxed_value_below_zero_counts_as_dropped(make_graph: MakeGraph) -> None:
+def test_an_over_relaxed_value_below_zero_counts_as_dropped() -> None:
     """Where G has a value below 0 and the score is set to 0, that is an error of its size."""
     from cocite.kernels.pruned import PrunedRows, settle_pruned
 

@@ -208,7 +208,7 @@ def test_its_commands_run_and_answer(shop: Path, capsys: pytest.CaptureFixture[s
     assert re.search(r"100 ← customer:1\d\d\d → 101", why)
 
 
-def test_what_it_says_of_the_server_holds(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_it_says_of_the_server_holds(shop: Path) -> None:
     graph = cocite.ingest("clicks.parquet", bipartite=True, sides="customer,product")
     assert json.loads(json.dumps(graph.store.facts["sides"]))["mark"] == "customer:"
     found = cocite.related(pd.read_parquet("clicks.parquet"), 100, bipartite=True)

@@ -39,7 +39,7 @@ def test_its_facts_are_for_programs_too(here: Path, shell: Shell) -> None:
     assert reply.out.startswith("fact,value\nkind,graph\n")
 
 
-def test_labels_are_written_beside(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_are_written_beside(here: Path) -> None:
     assert main([*WEB, "--labels", "topics.tsv"]) == 0
     rows = [row.split("\t") for row in (here / "topics.tsv").read_text().splitlines()]
     assert [name for name, _ in rows] == list(Graph.open("g").names)

@@ -653,7 +653,7 @@ def test_reading_options_are_those_of_ingest(here: Path, shell: Shell) -> None:
     assert "is stored, and not read again: leave --undirected out" in reply.err
 
 
-def test_folder_of_pages_uses_main_links(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_of_pages_uses_main_links(here: Path) -> None:
     pytest.importorskip("selectolax")
     (here / "site").mkdir()
     for name in "abcdef":

@@ -73,9 +73,7 @@ def test_a_table_shows_names_as_they_are(index: Path, ask: Ask) -> None:
     assert "[red]three[/]" in out
 
 
-def test_table_rule_fits_terminal_and_names_are_whole(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_table_rule_fits_terminal_and_names_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     from cocite.cli import output
 
     monkeypatch.setenv("COLUMNS", "30")

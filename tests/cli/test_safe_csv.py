@@ -81,9 +81,7 @@ def test_what_is_written(
     assert before != after  # with --ids it is titles
 
 
-def test_what_is_streamed(
-    folder: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_what_is_streamed(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     printed = []
     for more in ([], ["--safe-csv"]):
         assert (

@@ -47,9 +47,7 @@ def test_names_are_shown_and_not_obeyed(make_graph: MakeGraph, way: str, shell: 
     assert "web\\u061cgpj.exe" in err
 
 
-def test_text_of_wrong_calls_is_shown_not_obeyed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_text_of_wrong_calls_is_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["\x9b31m"], ["--\x1b[31m"], ["info", "\u202egraph"], ["info", "-\x1b", "x"]):
         for voice in ([], ["--log-json"]):
             assert main([*words, *voice]) != 0

@@ -168,7 +168,7 @@ def test_nodes_are_found_by_their_titles(here: Path, capsys: pytest.CaptureFixtu
     assert table == [{"node": "x", "in_links": "3", "out_links": "0", "title": "The page X"}]
 
 
-def test_all_related_pages_have_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_related_pages_have_titles(here: Path) -> None:
     for kind in ("csv", "jsonl"):
         assert main(["related-all", "i", "-o", f"all.{kind}"]) == 0
         assert main(["related-all", "j", "-o", f"plain.{kind}"]) == 0

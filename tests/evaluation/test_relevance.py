@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,9 +85,7 @@ def test_intervals_hold_what_they_should() -> None:
     assert 3 <= misses <= 26
 
 
-def test_resamples_do_not_depend_on_batch_size(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_resamples_do_not_depend_on_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(0).normal(size=(30, 2))
     whole = Bootstrap(30, resamples=50, seed=4).sums(values)
     monkeypatch.setattr("cocite.evaluation.labels._CELLS", 90)
@@ -122,7 +119,7 @@ def test_accuracy_by_hand() -> None:
     assert found.precision == pytest.approx({1: 1, 2: 1, 3: 2 / 3})
 
 
-def test_what_ranks_nothing_finds_nothing_wrong(tmp_path: Path) -> None:
+def test_what_ranks_nothing_finds_nothing_wrong() -> None:
     zeros = np.zeros(4)
     found = accuracy(
         RowRanker(lambda node: zeros, 4), lambda node: zeros, np.array([1], np.uint32), (2,)

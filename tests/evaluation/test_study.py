@@ -149,10 +149,7 @@ def test_indexes_side_by_side(
 
 
 def test_a_report_says_where_it_comes_from_and_shows_lists(
-    web: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(web)
     output = tmp_path / "r.html"

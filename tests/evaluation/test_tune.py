@@ -171,7 +171,7 @@ def test_a_run_that_was_interrupted_goes_on(
     assert len(tried) == before
 
 
-def test_plan_without_time_is_left_out(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_without_time_is_left_out(graph: Graph) -> None:
     found = cocite.tune(graph, time=0.001, **FEW)
     assert found.best.name == "fusion both"
     said = r"round 1 of 3 has until 40% of the time, .* of 0.0 s: (\d+) of its (\d+) candidates are"
@@ -180,7 +180,7 @@ def test_plan_without_time_is_left_out(graph: Graph, monkeypatch: pytest.MonkeyP
     assert len(found.tried) < len(cocite.tune(graph, **FEW).tried)
 
 
-def test_labels_choose_by_the_figure_named(graph: Graph, labels: Path, tmp_path: Path) -> None:
+def test_labels_choose_by_the_figure_named(graph: Graph, labels: Path) -> None:
     found = cocite.tune(graph, labels=labels, figure="precision@5", **FEW)
     assert (found.by, found.labels, found.hidden) == ("precision@5", "labels.tsv", None)
     assert (found.chosen_by, found.judged_by) == (24, 24)

@@ -96,7 +96,7 @@ def test_objects_in_memory_give_the_same_graph(tmp_path: Path) -> None:
     assert made[2].names.id(7) == 5
 
 
-def test_sides_are_called_as_one_likes(tmp_path: Path) -> None:
+def test_sides_are_called_as_one_likes() -> None:
     graph = cocite.ingest([("ann", "dune")], sides=("reader", "book"), bipartite=True)
     assert list(graph.names) == ["reader:ann", "dune"]
     assert graph.store.facts["sides"] == {

@@ -141,10 +141,7 @@ def test_a_stored_graph_takes_nothing_else(make_graph: MakeGraph, tmp_path: Path
 
 
 def test_the_verb(
-    make_graph: MakeGraph,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "links").write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
     (tmp_path / "out").write_text("hub\r\n\nnobody\n")

@@ -96,9 +96,7 @@ def test_a_build_killed_at_any_call_resumes_to_the_same_bytes(
     assert least >= 18 or call == "rename_new"
 
 
-def test_a_resumed_build_makes_only_what_is_missing(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resumed_build_makes_only_what_is_missing(graph: Graph, tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
         if done == 13:
             raise KeyboardInterrupt

@@ -106,9 +106,7 @@ FACTS: list[tuple[tuple[str | int, ...], list[Any]]] = [
 
 
 @pytest.mark.parametrize(("fact", "values"), FACTS, ids=lambda at: str(at) if at else "")
-def test_every_fact_is_checked(
-    build: Build, graph: Graph, tmp_path: Path, fact: Any, values: list[Any]
-) -> None:
+def test_every_fact_is_checked(build: Build, tmp_path: Path, fact: Any, values: list[Any]) -> None:
     index = build(tmp_path / "x")
     whole = (index / "manifest.json").read_bytes()
     for value in values:
@@ -121,9 +119,7 @@ def test_every_fact_is_checked(
 
 
 @pytest.mark.parametrize("fact", [fact for fact, _ in FACTS if fact[-1] not in ("more",)])
-def test_no_fact_may_be_missing(
-    build: Build, graph: Graph, tmp_path: Path, fact: tuple[str | int, ...]
-) -> None:
+def test_no_fact_may_be_missing(build: Build, tmp_path: Path, fact: tuple[str | int, ...]) -> None:
     index = build(tmp_path / "x")
 
     def remove(value: dict[str, Any]) -> None:
@@ -161,7 +157,7 @@ BLENDS: list[tuple[tuple[str | int, ...], Any]] = [
 
 @pytest.mark.parametrize(("fact", "value"), BLENDS, ids=str)
 def test_every_fact_of_a_blend_is_checked(
-    build: Build, graph: Graph, tmp_path: Path, fact: tuple[str | int, ...], value: Any
+    build: Build, tmp_path: Path, fact: tuple[str | int, ...], value: Any
 ) -> None:
     index = build(tmp_path / "x", measure=BLEND)
     change_facts(index, *fact, to=value)
@@ -209,7 +205,7 @@ def test_what_is_built_is_opened(
     ],
 )
 def test_what_is_told_of_refined_answers_is_checked(
-    build: Build, graph: Graph, tmp_path: Path, key: str, value: Any
+    build: Build, tmp_path: Path, key: str, value: Any
 ) -> None:
     build(tmp_path / "x", measure="simrank", refine=True)
     change_facts(tmp_path / "x", "refined", "in.diagonal", key, to=value)
@@ -275,7 +271,7 @@ def test_every_fact_of_a_graph_is_checked(
 
 
 def test_verify_tells_of_the_manifest_and_of_files(
-    build: Build, graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     index = build(tmp_path / "x")
     change_facts(index, "parts", 0, "weight", to=0.5)

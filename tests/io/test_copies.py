@@ -98,7 +98,7 @@ def test_a_manifest_leads_nowhere_else(memory: Any, graph: Graph) -> None:
 
 
 def test_copies_are_bounded_and_the_oldest_goes(
-    memory: Any, graph: Graph, place: Path, monkeypatch: pytest.MonkeyPatch
+    memory: Any, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.cp("/bucket/web.graph", "/bucket/other.graph", recursive=True)
     first = copied(URL, "graph")
@@ -120,7 +120,7 @@ def test_copies_are_bounded_and_the_oldest_goes(
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_processes_that_want_one_copy_make_it_once(graph: Graph, tmp_path: Path) -> None:
+def test_processes_that_want_one_copy_make_it_once(graph: Graph) -> None:
     code = (
         "import sys; from cocite.io import remote as urls; from cocite.io.remote import copied\n"
         "fetch = urls.Remote.fetch\n"

@@ -137,9 +137,7 @@ def test_wrong_weights_are_refused(tmp_path: Path, kind: str, column: str, messa
         read(tmp_path, f"{HEAD} {kind}\n1 1 0\n", weight_column=column)
 
 
-def test_rows_beyond_memory_are_refused(
-    tmp_path: Path,
-) -> None:
+def test_rows_beyond_memory_are_refused(tmp_path: Path) -> None:
     claim = f"{HEAD} pattern general\n2147483647 2147483647 1\n1 2\n"
     with pytest.raises(ResourceError, match=r":2: 2,147,483,647 rows, and 1 entries: .* 34\.4 GB"):
         read(tmp_path, claim, memory="2GB")

@@ -437,9 +437,7 @@ def test_whoever_has_enough_waits_for_nothing(site: Site, trickle: Callable[[byt
 
 
 @pytest.mark.process
-def test_the_first_interrupt_ends_it(
-    tmp_path: Path, trickle: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_interrupt_ends_it(tmp_path: Path, trickle: Callable[[bytes], str]) -> None:
     (tmp_path / "urls").write_text(trickle(_OK + b"X: ") + "\n")
     command = [sys.executable, "-c", _INTERRUPTED, str(tmp_path / "urls"), str(tmp_path / "g")]
     ended = subprocess.run(command, stderr=subprocess.PIPE, timeout=100, check=False)

@@ -105,7 +105,7 @@ def test_call_refuses_numbers_out_of_range(number: Any) -> None:
 
 @only_built
 @pytest.mark.process
-def test_missing_library_names_what_to_do(tmp_path: Path) -> None:
+def test_missing_library_names_what_to_do() -> None:
     code = "from cocite.kernels import random; random.draw_key(1, 2, 3)"
     env = os.environ | {"COCITE_TARGET": "another"}
     done = subprocess.run(

@@ -65,12 +65,7 @@ def by_page(links: np.ndarray, hubs: str) -> np.ndarray:
 )
 @pytest.mark.parametrize("measure", TWINS)
 def test_scores_converge_to_the_exact_recursion(
-    make_graph: MakeGraph,
-    tmp_path: Path,
-    measure: str,
-    weighted: bool,
-    hubs: str,
-    direction: str,
+    make_graph: MakeGraph, tmp_path: Path, measure: str, weighted: bool, hubs: str, direction: str
 ) -> None:
     n, samples, decay, length = 12, 10_000, 0.6, 5
     edges = random_links(3)
@@ -204,7 +199,7 @@ def planned(links: Links, memory: int, step: StepBytes, external: bool = False) 
 
 
 def test_shares_and_node_weights_count_as_memory(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
     monkeypatch.setattr(fit, "_LEAST_BLOCK", 1024)

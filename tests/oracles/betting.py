@@ -43,11 +43,7 @@ def mixed_wealth(values: Sequence[float], mean: float) -> float:
     return wealth / shares
 
 
-def lower_end(
-    values: Sequence[float],
-    level: float,
-    wealth: Wealth = most_wealth,
-) -> float:
+def lower_end(values: Sequence[float], level: float, wealth: Wealth = most_wealth) -> float:
     """The largest mean, up to that of the values, at which the wealth reaches ``level``; or 0."""
     low, high = 0.0, math.fsum(values) / len(values)
     for _ in range(60):

@@ -476,11 +476,7 @@ def test_a_damaged_shard_is_left_out_or_named(make_graph: MakeGraph, tmp_path: P
 
 @pytest.mark.parametrize("measure", ["simrank", "psimrank"])
 def test_refined_rows_are_what_refined_questions_say(
-    index: Index,
-    tmp_path: Path,
-    small: None,
-    monkeypatch: pytest.MonkeyPatch,
-    measure: str,
+    index: Index, tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch, measure: str
 ) -> None:
     """Whatever the threads and pieces; what a batch of the other kind left is not gone on with."""
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 64)

@@ -111,7 +111,7 @@ def test_an_unfinished_batch_with_others_does_not_go_on(index: Index, tmp_path: 
 
 
 def test_the_command_line_says_them(
-    index: Index, certified: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    index: Index, certified: Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sampled, exact = (str(each.stored.store.path) for each in (index, certified))
 

@@ -27,9 +27,7 @@ def hits_of(node: int) -> BatchHits:
     return BatchHits(ids, np.column_stack((ids / 7, ids / 11)))
 
 
-def test_worker_hands_over_results_after_some_seconds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_worker_hands_over_results_after_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
 
     def slow(node: int) -> BatchHits:

@@ -94,11 +94,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> ThreadClock:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_time_is_told_within_half_as_much_again(
-    index: Index,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    clock: ThreadClock,
-    threads: int,
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ThreadClock, threads: int
 ) -> None:
     """The last third of the nodes takes nine times as long as the others."""
     monkeypatch.setattr(estimate, "_STRATA", 60)
@@ -166,9 +162,7 @@ def test_a_plan_leaves_nothing_behind(index: Index, tmp_path: Path) -> None:
 
 
 def test_the_command_line_tells_it_before_it_starts_and_in_a_plan(
-    index: Index,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(index.stored.store.path)
     assert main(["related-all", path, "-o", str(tmp_path / "x.csv"), "--threads", "1"]) == 0

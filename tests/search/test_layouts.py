@@ -266,9 +266,7 @@ def _complaints(index: Index) -> set[str]:
     return found | {lost.fault for lost in index.missing_samples}
 
 
-def test_repeated_children_end(
-    make_graph: MakeGraph,
-) -> None:
+def test_repeated_children_end(make_graph: MakeGraph) -> None:
     """200 children, all of them a node with the same 200 children: 200**15 ways down."""
     graph = make_graph([(i, (i + 1) % 200) for i in range(200)])
     index = make(graph, "compact-simrank", "compact", samples=1, length=15)

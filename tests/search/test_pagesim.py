@@ -270,7 +270,7 @@ def test_too_many_paths_are_an_error(make_graph: MakeGraph, tmp_path: Path) -> N
 # -- what is cut ----------------------------------------------------------------------------
 
 
-def test_cut_is_exact_without_cycles(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_cut_is_exact_without_cycles(make_graph: MakeGraph) -> None:
     """Without cycles every walk is a simple path: the bound is the sum itself."""
     rng = np.random.default_rng(3)
     pairs = rng.integers(0, 40, (160, 2))
@@ -318,7 +318,7 @@ def test_bound_is_useful_by_default(make_graph: MakeGraph, tmp_path: Path) -> No
     assert np.median(relative) < 0.1
 
 
-def test_a_hub_that_is_cut_costs_nothing(make_graph: MakeGraph) -> None:
+def test_a_hub_that_is_cut_costs_nothing() -> None:
     """100 pages link to one that links to 100,000: a thousandth of what it costs to follow it."""
     pages, leaves = 100, 100_000
     n = pages + 1 + leaves

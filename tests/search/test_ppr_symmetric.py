@@ -32,11 +32,7 @@ ROUNDING = 2e-11
     st.sampled_from([1, 5, 100]),
 )
 def test_the_truth_is_within_what_is_certified(
-    make_graph: MakeGraph,
-    graph: tuple[int, Edges],
-    damping: float,
-    max_edges: int,
-    least: int,
+    make_graph: MakeGraph, graph: tuple[int, Edges], damping: float, max_edges: int, least: int
 ) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
@@ -76,7 +72,7 @@ def test_list_fills_component(make_graph: MakeGraph, graph: tuple[int, Edges], l
         assert min(there, least) <= len(hits) <= there
 
 
-def test_weighted_ppr_is_that_of_the_matrix(tmp_path: Path, make_graph: MakeGraph) -> None:
+def test_weighted_ppr_is_that_of_the_matrix(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     pairs = rng.integers(0, 30, (90, 2)).tolist()
     weights = np.exp(rng.normal(0, 1, 90)).astype(np.float32).tolist()

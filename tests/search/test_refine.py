@@ -49,11 +49,7 @@ def truth_of(graph: Graph, direction: str = "in", decay: float = 0.6) -> np.ndar
     st.sampled_from([1e-5, 0.001, 0.1]),
 )
 def test_every_score_is_within_its_interval(
-    make_graph: MakeGraph,
-    graph: tuple[int, Edges],
-    direction: str,
-    decay: float,
-    target: float,
+    make_graph: MakeGraph, graph: tuple[int, Edges], direction: str, decay: float, target: float
 ) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
@@ -117,7 +113,7 @@ def test_the_top_is_the_exact_top(graph: Graph, index: Index) -> None:
 
 
 @pytest.mark.parametrize("target", [0.01, 0.001, 0.0001])
-def test_the_error_aimed_at_is_reached(graph: Graph, index: Index, target: float) -> None:
+def test_the_error_aimed_at_is_reached(index: Index, target: float) -> None:
     """What may be missing is the target and a little that is left out on the way back; the rest of
     an interval is the diagonal's certificate, a part of the score.
     """

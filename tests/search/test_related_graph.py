@@ -87,7 +87,7 @@ def test_the_nearest_graph_is_what_related_says(titled: Index, tmp_path: Path, k
 
 @pytest.mark.parametrize("kind", ["graphml", "gexf", "dot"])
 def test_the_nearest_graph_has_the_same_bytes_whatever_the_threads(
-    index: Index, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+    index: Index, tmp_path: Path, kind: str
 ) -> None:
     """And goes on where it was interrupted."""
     index.related_all(tmp_path / f"one.{kind}", 3, threads=1)

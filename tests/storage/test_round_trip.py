@@ -265,7 +265,7 @@ def test_another_format_says_what_to_do(store: Store, version: int, advice: str)
     )
 
 
-def test_a_store_of_another_kind_is_refused(store: Store, tmp_path: Path) -> None:
+def test_a_store_of_another_kind_is_refused(store: Store) -> None:
     with pytest.raises(NotAStore) as caught:
         Store.open(store.path, "index")
     assert str(caught.value) == (

@@ -103,7 +103,7 @@ def test_all_shards_answer_as_the_index(kind: str, built: Built) -> None:
 
 @kinds
 def test_with_some_shards_answers_are_those_of_an_index_of_their_samples(
-    kind: str, built: Built, graph: Graph, tmp_path: Path
+    kind: str, built: Built
 ) -> None:
     """The last two shards are gone: what is left are the first samples."""
     index = built(kind)
