@@ -96,7 +96,7 @@ test-targets: $(VENV)/.dev
 # One test at a time: each has several Ray nodes, which are processes of their own.
 test-cluster: $(VENV)/.dev
 	@echo "several Ray nodes on this machine, killed in the middle, too: five minutes on two cores"
-	@$(bytecode); $(BIN)/python -m pytest -m cluster -p no:xdist tests/cluster
+	@$(bytecode); $(BIN)/python -m tests.cluster
 
 torture: $(VENV)/.dev
 	@echo "kills, lost power, full disks, flipped bits, hostile content, readers: what thirty minutes allow; docs/reliability.md has what came of it"

@@ -1,0 +1,44 @@
+"""Run the tests of this folder, a process a file: ``python -m tests.cluster``.
+
+Ray ends the process that is connected to it at once when its own server on this machine dies, as it
+may on a busy one: pytest reports nothing then. Such a file is run once more, and that is said. A
+test that fails is never run again.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+OPTIONS = ["-m", "cluster", "-p", "no:xdist", "--capture=sys"]
+"""What Ray itself writes is shown: pytest could not show it behind an exit."""
+NO_TESTS = 5
+
+
+def passes(file: Path, report: Path) -> bool | None:
+    """Whether the tests of a file pass; None if their process ended without a report."""
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", *OPTIONS, f"--junitxml={report}", str(file)]
+    status = subprocess.run(command, check=False).returncode
+    return status in (0, NO_TESTS) if report.exists() else None
+
+
+def main() -> int:
+    """Run all files; 1 if one fails."""
+    failed = []
+    with tempfile.TemporaryDirectory() as folder:
+        for file in sorted(Path(__file__).parent.glob("test_*.py")):
+            found = passes(file, report := Path(folder) / "report.xml")
+            if found is None:
+                print(f"{file}: Ray ended the process; once more", file=sys.stderr, flush=True)
+                found = passes(file, report)
+            if not found:
+                failed.append(file.name)
+    print(f"failed: {', '.join(failed)}" if failed else "all files of tests/cluster passed")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
