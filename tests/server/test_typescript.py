@@ -1,0 +1,91 @@
+"""A client in TypeScript, with types that are generated from the OpenAPI document, is checked by
+the compiler and gets the answers of the server.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.server.conftest import Server, Start
+
+pytestmark = pytest.mark.process
+
+PACKAGES = "openapi-typescript@7.13.0", "openapi-fetch@0.17.0", "typescript@5.9.3"
+CLIENT = """
+import createClient from "openapi-fetch";
+import type { paths } from "./schema.js";
+
+declare const process: { argv: string[] };
+
+async function main(baseUrl: string) {
+  const client = createClient<paths>({ baseUrl });
+  const { data, error } = await client.GET("/v1/related", {
+    params: { query: { node: ["red"], k: 3 } },
+  });
+  if (error || !data) throw new Error(error?.detail);
+  const first: string = data.hits[0].node, score: number = data.hits[0].score;
+  const pair = await client.GET("/v1/similarity", { params: { query: { a: "red", b: first } } });
+  const wrong = await client.GET("/v1/related", { params: { query: { node: ["rad"] } } });
+  const batch = await client.POST("/v1/batch", { body: { nodes: ["red"], k: 3 } });
+  const answers = typeof batch.data === "object" ? batch.data.answers.length : undefined;
+  console.log(JSON.stringify({
+    ranks: data.hits.map((hit) => hit.rank), first, score,
+    similarity: pair.data?.score, title: wrong.error?.title, answers,
+  }));
+}
+main(process.argv[2]);
+"""
+COMPILED = "npx tsc --strict --target es2022 --lib es2022,dom --module nodenext"
+
+
+def run(place: Path, *command: str) -> str:
+    """What a program prints; its errors are those of the test."""
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path, start: Start) -> Server:
+    return start(str(folder / "web.index"), "--target-latency", "10000")
+
+
+@pytest.fixture(scope="module")
+def place(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the compiler, and the types of what the server answers."""
+    if not (npm := shutil.which("npm")):
+        pytest.skip("npm is not installed")
+    made = tmp_path_factory.mktemp("typescript")
+    command = [npm, "install", "--silent", "--no-audit", "--no-fund", *PACKAGES]
+    if subprocess.run(command, cwd=made, capture_output=True, check=False).returncode:
+        pytest.skip("npm cannot install from its registry")
+    (made / "openapi.json").write_bytes(server.get("/openapi.json").body)
+    run(made, "npx", "openapi-typescript", "openapi.json", "--output", "schema.d.ts")
+    return made
+
+
+def test_typescript_client_is_typed_and_answers(place: Path, server: Server) -> None:
+    (place / "ask.ts").write_text(CLIENT)
+    (place / "package.json").write_text(json.dumps({"type": "module"}))
+    run(place, *COMPILED.split(), "ask.ts")
+    found = json.loads(run(place, "node", "ask.js", f"http://127.0.0.1:{server.port}"))
+    related = server.ask("related", node="red", k=3).json
+    first = related["hits"][0]
+    assert found["ranks"] == [1, 2, 3]
+    assert (found["first"], found["score"]) == (first["node"], first["score"])
+    assert found["similarity"] == server.ask("similarity", a="red", b=first["node"]).json["score"]
+    assert (found["title"], found["answers"]) == ("No node has this name", 1)
+
+
+def test_typescript_compiler_refuses_wrong_parameters(place: Path) -> None:
+    wrong = CLIENT.replace("k: 3 }", 'k: "three" }', 1)
+    (place / "wrong.ts").write_text(wrong)
+    command = [*COMPILED.split(), "wrong.ts"]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "Type 'string' is not assignable to type 'number'" in done.stdout
