@@ -370,3 +370,16 @@ def test_page_of_ones_own_shows_where_it_would_stand(server: Server) -> None:
     assert "POST /v1/related" in one(parsed(long, 414), ".lead").text()
     note = urlencode({"index": "near", "format": "note", "links": "See [[red]]."})
     assert parsed(server.get(f"/draft?{note}")).css(".hits th a")
+
+
+def test_sharpen_refines_the_list(server: Server) -> None:
+    """Sixty samples leave wide intervals."""
+    tree = parsed(server.get(address(node="red")))
+    (link,) = [href(each) for each in tree.css(".under a") if each.text() == "Sharpen"]
+    refined = parsed(server.get(link))
+    scores = [each.text() for each in refined.css("tbody .score")]
+    told = server.ask("related", node="red", refine="true").json
+    assert told["refined"]
+    assert scores[0].startswith(f"{told['hits'][0]['score']:.3f}"[:4])
+    assert scores != [each.text() for each in tree.css("tbody .score")]
+    assert not [each for each in refined.css(".under a") if each.text() == "Sharpen"]

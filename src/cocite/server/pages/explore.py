@@ -50,6 +50,7 @@ from cocite.server.pages.view import (
     policy,
     presets_of,
     rows_of,
+    sharpen_of,
 )
 from cocite.server.replies import Handler, coding, guarded, packed, reply_packed
 from cocite.server.requests import SETTINGS, Operation, csv_of, pairs_of, stored
@@ -182,6 +183,7 @@ def _render(
             "certain": document.certain_ranks,
             "complete": document.complete and len(document.hits) < k,
             "surely": document.surely,
+            "sharpen": sharpen_of(index, document, state),
             "confidence": f"{100 * document.confidence:g} %",
             "map_href": state.reasons(None).href("/map"),
             "reasons": reasons,

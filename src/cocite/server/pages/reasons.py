@@ -32,7 +32,14 @@ _ROW, _BOX = 46, 38
 """Pixels from a row of the diagram to the next, and how high its box is: ``page.css`` has both."""
 _HALF, _WIDE = 22, 44
 """Pixels from a spine to the boxes, and half of them."""
-_REST = {"name": None, "own": None, "near": (False, False), "said": None, "path": None, "others": 0}
+_REST: dict[str, Any] = {
+    "name": None,
+    "own": None,
+    "near": (False, False),
+    "said": None,
+    "path": None,
+    "others": 0,
+}
 """A row of the pages that are not listed."""
 _OWN = {
     (True, True): "Linked both ways",
@@ -56,7 +63,8 @@ def reasons_of(document: WhyDocument, state: PageState, linked: Linked) -> dict[
         values = [reason.contribution for reason in why.reasons]
         shares = percentages([*values, *[why.remaining] * several], why.unattributed)
         ends = (page.node, document.b)
-        between, rows = linked(*ends), []
+        between = linked(*ends)
+        rows: list[dict[str, Any]] = []
         for reason, share in zip(why.reasons, shares, strict=False):
             page_of = reason.links != NO_LINKS
             own = reason.node in ends and not reason.path_a and not reason.steps

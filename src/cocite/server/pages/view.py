@@ -33,6 +33,7 @@ from cocite.deadline import limited
 from cocite.errors import QueryTimeout
 from cocite.graph.spelling import refused_in
 from cocite.options import DIRECTIONS
+from cocite.options.query import DEFAULT_INTERVAL
 from cocite.search import Index
 from cocite.search.results import RelatedDocument
 from cocite.search.source import in_links_of
@@ -232,6 +233,21 @@ def foreign(index: Index, state: PageState) -> list[str]:
     """Settings in the address that are those of other measures."""
     own = own_settings(index)
     return [name for name, _ in state.others if name in SETTINGS and name not in own]
+
+
+_BOUNDED = 1 / 3
+"""The share of its score beyond which an interval is called wide."""
+
+
+def sharpen_of(index: Index, document: RelatedDocument, state: PageState) -> str | None:
+    """Return the address of the same list with narrower intervals, where some are wide and the
+    index can refine them.
+    """
+    wide = any(hit.high - hit.low > _BOUNDED * hit.score for hit in document.hits)
+    single = len(document.nodes) == 1 and document.interval == DEFAULT_INTERVAL
+    if not wide or not single or document.refined or index.refiner is None:
+        return None
+    return replace(state, others=(*state.others, ("refine", "true"))).href()
 
 
 def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict[str, Any]]:
