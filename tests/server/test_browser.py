@@ -90,6 +90,23 @@ def test_an_answer_stays_when_the_server_cannot_be_reached(visit: Open) -> None:
 
 
 @pytest.mark.process
+def test_slow_answer_can_be_cancelled(visit: Open) -> None:
+    there = visit()
+    page = there.goto(node="topic 3 page 3")
+    names = names_of(page)
+    page.clock.install()
+    page.route("**/*", lambda route: None)  # nobody answers
+    page.locator("tr[data-rank='1'] th a").first.click()
+    page.wait_for_selector("main[aria-busy]")
+    assert page.locator("text=Cancel").count() == 0
+    page.clock.fast_forward(2100)
+    page.click("text=Cancel")
+    page.wait_for_selector("main:not([aria-busy])")
+    assert page.locator("[role=alert]").count() == 0
+    assert names_of(page) == names
+
+
+@pytest.mark.process
 def test_names_are_completed_by_keys(visit: Open) -> None:
     there = visit()
     page = there.goto(index="near")

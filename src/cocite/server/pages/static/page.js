@@ -9,6 +9,7 @@
 
   /* -- pages in place -------------------------------------------------------------------- */
 
+  const LATE = 2000; // milliseconds until an answer can be cancelled
   let asked = null;
   let shown = location.pathname + location.search;
 
@@ -18,6 +19,7 @@
     asked?.abort();
     const mine = (asked = new AbortController());
     main.setAttribute("aria-busy", "true");
+    const late = setTimeout(() => fault("Still loading. ", () => mine.abort(), "Cancel"), LATE);
     let found;
     try {
       const answer = await fetch(url, { signal: mine.signal, headers: { Accept: "text/html" } });
@@ -37,8 +39,11 @@
     } catch (error) {
       if (mine !== asked) return; // another page is on its way
       main.removeAttribute("aria-busy");
+      main.querySelector(".fault")?.remove();
       if (!mine.signal.aborted) fault("Not reachable. ", () => show(url, { push, from }));
       return;
+    } finally {
+      clearTimeout(late);
     }
     document.title = found.title;
     const open = main.querySelector(".controls[open]") !== null;
@@ -77,17 +82,17 @@
     said.textContent = `${main.querySelector("h1").innerText}: ${hits} related pages`;
   }
 
-  /* The page stays, with what is wrong, and maybe a way to ask again. */
-  function fault(text, again = null) {
+  /* The page stays, with what is wrong, and maybe a way out. */
+  function fault(text, act = null, label = "Retry") {
     main.querySelector(".fault")?.remove();
     const note = document.createElement("p");
     note.className = "note fault";
     note.setAttribute("role", "alert");
     note.append(text);
-    if (again) {
+    if (act) {
       const button = document.createElement("button");
-      button.textContent = "Retry";
-      button.addEventListener("click", again);
+      button.textContent = label;
+      button.addEventListener("click", act);
       note.append(button);
     }
     main.prepend(note);
