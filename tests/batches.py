@@ -4,8 +4,6 @@ Of JSON lines: to write a table and read it again takes DuckDB 50 ms, however sm
 tables say the same is tested where outputs are (``search/test_batch.py``).
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ limit is far beyond what it takes; a process that a signal is to meet at a known
 there by :data:`HOLD`.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

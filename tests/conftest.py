@@ -1,7 +1,5 @@
 """Fixtures that all tests share. Nothing here needs data from outside; what does, skips."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -9,8 +9,6 @@ not on the machine, and that uv cannot fetch, is a row that says so: its version
 the same. Ends with 1 if a row failed. ``make test-matrix`` runs the quick tests.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -4,8 +4,6 @@ It listens at 127.0.0.1 only and asks for a password, so that there is one to ke
 tests run as root it runs as another user, as it refuses root.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

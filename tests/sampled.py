@@ -1,7 +1,5 @@
 """Indexes of samples, in every layout of samples, of one small graph: built once a module."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

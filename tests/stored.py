@@ -6,8 +6,6 @@ by ``io/storing.py``, as ever. ``tests/graph/test_stored_graph.py`` holds it to 
 ``ingest`` makes, byte by byte; tests of how graphs are made take ``ingest`` itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands that have a terminal."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -1,7 +1,5 @@
 """The public names: complete, sorted, and lazily imported."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Imports go down: read from the source, compared with the table in docs/architecture.md."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """Databases by address: what is named, what is opened, and that passwords are kept."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 from contextlib import closing

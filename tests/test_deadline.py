@@ -1,7 +1,5 @@
 """Questions end when they were given no more time, whatever they read; and say the same if not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tree of errors is the one drawn, and messages say what they should."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Extras are named as they can be installed from where cocite was installed."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Stores of earlier releases are read as they were; a change of what lies on disk is noticed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Means: made once, by one reading of the machine, and heeded wherever work is done."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sizes in words, and how much memory there is."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

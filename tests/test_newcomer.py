@@ -4,8 +4,6 @@ One person types all of this, one command after the other, in a folder of their 
 between two commands is what the first of them left.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import stat

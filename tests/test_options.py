@@ -1,7 +1,5 @@
 """Options are written once: every front takes what a field declares, and says the same of it."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pickle

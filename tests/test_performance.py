@@ -1,7 +1,5 @@
 """docs/performance.md is made of the results, and what makes it computes right."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

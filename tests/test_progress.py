@@ -1,7 +1,5 @@
 """What takes long from Python says so, where somebody looks, and nowhere else."""
 
-from __future__ import annotations
-
 import io
 import threading
 from collections.abc import Callable, Iterator

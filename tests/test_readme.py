@@ -4,8 +4,6 @@ print, their figures are the results'.
 ``COCITE_WRITE_README=1 pytest tests/test_readme.py`` rewrites the transcripts from real output.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

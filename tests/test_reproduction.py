@@ -1,7 +1,5 @@
 """``docs/reproduction.md`` is what ``python -m benchmarks.reproduction`` makes of its results."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -5,8 +5,6 @@ The runs are those that are kept in ``benchmarks/results/cluster.json``; how the
 stands in ``python -m benchmarks.simulator --help``.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Callable, Sequence

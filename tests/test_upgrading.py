@@ -1,7 +1,5 @@
 """What the documents promise of formats and of Windows."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

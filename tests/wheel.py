@@ -6,8 +6,6 @@ Each is installed in an environment of its own. Commands run with a PATH that ho
 alone, so that no compiler is found; the source distribution is built with the usual PATH.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Exact scores along other links, and of one side of a bipartite graph."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """All-pairs scores against the plain oracle, by every method, and the bounds they promise."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import tracemalloc

@@ -1,7 +1,5 @@
 """``benchmarks/exact_figures.py`` and ``benchmarks/exact_changes.py`` measure what they say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The low-rank closed form: it ends, in scores or in an error that is right about the matrix."""
 
-from __future__ import annotations
-
 import math
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The parts on their own: order, the team."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

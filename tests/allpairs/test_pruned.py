@@ -1,7 +1,5 @@
 """Pruning: what it leaves of error is said, and what it keeps of a pair it keeps of both."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Several suites at once: the plan, what is answered, the tables, the errors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Orders by two personalizations, compared node by node."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

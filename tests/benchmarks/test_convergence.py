@@ -1,7 +1,5 @@
 """The study of convergence against dense power iteration and orders compared node by node."""
 
-from __future__ import annotations
-
 import csv
 import sys
 import tarfile

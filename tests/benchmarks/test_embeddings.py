@@ -1,7 +1,5 @@
 """The benchmark beside embeddings: its peers find what made graphs plant."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

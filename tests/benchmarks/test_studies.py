@@ -1,7 +1,5 @@
 """Whole studies on a tiny generated web: every table, the figures, the suites, the errors."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import sys

@@ -1,7 +1,5 @@
 """A bipartite table on the command line: every verb that takes a file of links takes it as such."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

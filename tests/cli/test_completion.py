@@ -1,7 +1,5 @@
 """What a shell is told when it completes; and that a real bash inserts what can be run."""
 
-from __future__ import annotations
-
 import io
 import os
 import pty

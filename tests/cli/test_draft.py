@@ -2,8 +2,6 @@
 ``cocite related INDEX -``: names from standard input, a line of JSON each.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The command lines of all-pairs and rank, and the files that they write."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

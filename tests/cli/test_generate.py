@@ -1,7 +1,5 @@
 """``cocite generate web`` as a person or a program meets it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

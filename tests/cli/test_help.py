@@ -1,7 +1,5 @@
 """Help is true: what it says of settings is what measures say and do."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

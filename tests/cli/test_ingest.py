@@ -1,7 +1,5 @@
 """``cocite ingest``, ``info`` and ``verify`` as a person or a program meets them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

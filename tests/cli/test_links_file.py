@@ -1,7 +1,5 @@
 """A file of links is asked as it is: what is made of it is kept, and never half made."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

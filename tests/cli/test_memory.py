@@ -1,7 +1,5 @@
 """A command takes the memory that it tells: in a process of its own, as the kernel counts it."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource

@@ -1,7 +1,5 @@
 """``cocite nodes``: who is found, in which order, and with which links."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

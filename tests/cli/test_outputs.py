@@ -1,7 +1,5 @@
 """Ways to print: a verb hands over one reply, and a new way is one file and one line of a table."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """``cocite similarity --pairs``: a file of pairs, printed or written."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

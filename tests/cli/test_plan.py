@@ -1,7 +1,5 @@
 """The command line of plan: formats, exit codes, messages, and the line of index."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

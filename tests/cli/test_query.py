@@ -1,7 +1,5 @@
 """The command line of index, related and similarity: formats, exit codes, messages."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The command line of refresh, and what info and why say of a refreshed index."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

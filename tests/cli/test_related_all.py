@@ -1,7 +1,5 @@
 """``cocite related-all``: options, messages, exit codes."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

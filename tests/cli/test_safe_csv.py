@@ -1,7 +1,5 @@
 """``--safe-csv``: what a spreadsheet would take for a formula is text; all else stays."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

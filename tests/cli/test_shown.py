@@ -1,7 +1,5 @@
 """Names are data: whatever is in one, a terminal shows it and does nothing."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

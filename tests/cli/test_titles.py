@@ -1,7 +1,5 @@
 """Titles beside names: wherever pages are listed, in every format, only where there are some."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

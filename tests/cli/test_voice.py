@@ -2,8 +2,6 @@
 which ends with 130 and one line, whenever it comes.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pty

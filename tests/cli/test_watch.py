@@ -1,7 +1,5 @@
 """``cocite watch``: updates as files change, what is parsed again, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -2,8 +2,6 @@
 verbs that take a file of links as others do.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The command line of why: formats, tables that fit, exit codes, messages."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

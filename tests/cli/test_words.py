@@ -1,7 +1,5 @@
 """What is said where an option does nothing, is ignored, or is no number: in plain words."""
 
-from __future__ import annotations
-
 import io
 import re
 from pathlib import Path

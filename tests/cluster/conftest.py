@@ -1,7 +1,5 @@
 """Clusters for tests: several real Ray nodes on this machine, one cluster a file."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A graph in blocks on several nodes: the bytes of one machine, also if somebody is killed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Builds on a cluster: the bytes of one machine, whatever is killed, however the graph comes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

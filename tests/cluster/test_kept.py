@@ -1,7 +1,5 @@
 """``cocite cluster up | status | down``, as typed; nodes end with who started them."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

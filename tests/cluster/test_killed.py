@@ -1,7 +1,5 @@
 """A node that is killed in the middle costs time, and nothing else."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

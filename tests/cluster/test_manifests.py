@@ -1,7 +1,5 @@
 """The examples of real clusters: as Ray's launcher takes them, and closed to others."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

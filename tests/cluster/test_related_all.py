@@ -1,7 +1,5 @@
 """The nodes related to every node, asked on a cluster: the bytes of one machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

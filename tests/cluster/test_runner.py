@@ -1,7 +1,5 @@
 """A cluster does items in order, whatever is lost meanwhile; errors come out as themselves."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

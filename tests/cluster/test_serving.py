@@ -2,8 +2,6 @@
 asleep or slow costs samples, and no answer.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Work for nodes: what is sent there is found by its name."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 answer keeps together.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Sequence

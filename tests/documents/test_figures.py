@@ -1,7 +1,5 @@
 """Figures of the documents: from blocks that commands write, or with a command beside them."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The glossary names what there is: functions, options, keys of answers."""
 
-from __future__ import annotations
-
 from benchmarks.glossary import BLOCK, option_classes, result_classes, tables
 
 

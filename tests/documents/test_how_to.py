@@ -2,8 +2,6 @@
 person who judges the answers as they say finds them good.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -2,8 +2,6 @@
 pages and places that there are; it has all pages, verbs and public names. Nothing is fetched.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """The English of the documents: sentences that can be read at once, American spelling."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Lines of prose fit an editor."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The diagonal of linearized SimRank: its certificate, its limits, against dense matrices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

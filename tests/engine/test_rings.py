@@ -1,7 +1,5 @@
 """Min-hashes of rings: those of the sets, uniform, and meeting with the Jaccard coefficient."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

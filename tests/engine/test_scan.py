@@ -1,7 +1,5 @@
 """Scans against their definition, and every way of scanning against every other, to the bit."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The walk: samples are those of brute force, and depend on nothing else than they should."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

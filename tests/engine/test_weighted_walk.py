@@ -1,7 +1,5 @@
 """Walks by weight: brute force, blocks, and the probabilities with which they choose and meet."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labels and texts that unpack to more than a process may take: an error, in bounded memory."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import resource

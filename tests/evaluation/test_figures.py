@@ -1,7 +1,5 @@
 """The table of docs/tuning.md is that of the results, and what is said of it holds."""
 
-from __future__ import annotations
-
 import json
 
 from benchmarks import tune

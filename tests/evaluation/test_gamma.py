@@ -1,7 +1,5 @@
 """Sibling Gamma: by hand, at its ends, and against all triples."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Links that are hidden, and the company that is to be found: against plain sets of pairs."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What ranks: one contract; indexes with their first samples only; blends; embeddings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Labels, texts and tables: as folders, archives, packed, as Parquet; what is wrong is said."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile

@@ -1,7 +1,5 @@
 """Precision, recall, nDCG, content and intervals: by hand; ties, short lists, nothing to find."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

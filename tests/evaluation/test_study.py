@@ -1,7 +1,5 @@
 """Studies of answers: figures as tables, the report, the command line, the errors."""
 
-from __future__ import annotations
-
 import csv
 import html
 import json

@@ -1,7 +1,5 @@
 """Tuning: the same seed chooses the same, interrupted or not; budgets, labels, weights, files."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@
 there it never changes. ``make_all`` makes the same anywhere, so that the tests can compare bytes.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

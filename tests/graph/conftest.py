@@ -1,7 +1,5 @@
 """What all tests of stored graphs share."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Bipartite tables as graphs: who is on which side, what they are called, and their links."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

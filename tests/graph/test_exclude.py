@@ -1,7 +1,5 @@
 """Pages that are left out: with their links, from files and from stored graphs alike."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

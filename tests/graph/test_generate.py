@@ -1,7 +1,5 @@
 """Generated webs: valid, exact, the same whatever the pieces, and web-like."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Links by their other end: the same links, in any memory, and nothing for a damaged graph."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

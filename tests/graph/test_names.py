@@ -1,7 +1,5 @@
 """Names: by id, by name, by beginning and by likeness."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Graphs whose files are not what the format says, though all checksums fit: damage, in words."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

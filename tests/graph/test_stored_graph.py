@@ -1,7 +1,5 @@
 """The stored graph against a plain twin, and the counts it reports."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Titles of nodes: how tables of them are read, stored, carried to indexes, and looked through."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Weights: read, added, stored beside their links; and rows that have none named."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

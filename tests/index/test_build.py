@@ -1,7 +1,5 @@
 """Building: the same bytes after any interruption, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

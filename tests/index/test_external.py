@@ -1,7 +1,5 @@
 """Trees made in blocks, in files, and together: the bytes of one sample alone in memory."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Manifests with right checksums and wrong facts: the work of an enemy. Nothing is done by them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Every file of every layout is what the layout declares and FORMAT.md says, or is not opened."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

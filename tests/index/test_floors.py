@@ -1,7 +1,5 @@
 """The least memory that `cocite measures` tells: it suffices, and less is refused."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

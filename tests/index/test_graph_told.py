@@ -1,7 +1,5 @@
 """What is said of a graph when an index is made of it: its hubs, and pages that have no answer."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

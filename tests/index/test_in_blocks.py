@@ -1,7 +1,5 @@
 """Graphs in blocks that each live somewhere: the bytes of one machine, whoever is lost."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import shutil

@@ -1,7 +1,5 @@
 """Indexes that keep some pages only: the scores of an index of all pages, to the bit."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import logging

@@ -1,7 +1,5 @@
 """The layouts of paths, compacted walks and min-hashes: their size and their memory."""
 
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The layout ``links``: the graph from both ends, in the same bytes whatever made them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any

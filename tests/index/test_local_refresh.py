@@ -1,7 +1,5 @@
 """Local refreshes of rows: what is made anew, what stays, how stale that is, and the way back."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace

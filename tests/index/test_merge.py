@@ -1,7 +1,5 @@
 """Indexes of different samples joined into one: the bytes of one build, or what is wrong."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The layout ``nearest``: the same bytes in any memory, from strips of ids, from scratch files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ Each of these is held to equal bytes in ``test_same_bytes.py``; here they meet, 
 those that they were in the release that wrote this down, on any machine.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import pickle

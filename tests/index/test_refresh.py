@@ -1,7 +1,5 @@
 """Refreshing: what is kept, drawn, linked, resumed; what is refused."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import json

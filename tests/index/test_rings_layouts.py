@@ -1,7 +1,5 @@
 """Layouts of min-hashes in the making: memory, pilots, what goes with what."""
 
-from __future__ import annotations
-
 import re
 import tracemalloc
 from pathlib import Path

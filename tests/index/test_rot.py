@@ -6,8 +6,6 @@ file's name, or makes what it made before, to the byte (a file that it does not 
 anything). ``tests/torture/flips.py`` flips them, and ``make torture`` more of them than a test.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Sequence

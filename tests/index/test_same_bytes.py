@@ -4,8 +4,6 @@ Each kind is built in each way and compared with one build on one thread. Kinds 
 pairwise: each measure, direction and treatment of hubs meets each other with weights and without.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files of settings: what they say is built, kept, and told; what is wrong in them is told, too."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

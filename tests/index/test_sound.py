@@ -2,8 +2,6 @@
 finds each, in words, and what copies them refuses to.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

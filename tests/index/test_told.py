@@ -1,7 +1,5 @@
 """What a build tells of its memory before it begins is what it takes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The work of making samples, pickled and done by another process: the bytes of the build."""
 
-from __future__ import annotations
-
 import pickle
 import shutil
 import subprocess

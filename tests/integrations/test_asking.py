@@ -1,7 +1,5 @@
 """One call, of whatever holds links: the answer is that of an index built by hand."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """docs/python.md is true: what it names exists, its examples run, its groups are there."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The transformer: scores of the index as distances, in the form that scikit-learn's tools take."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

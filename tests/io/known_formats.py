@@ -1,7 +1,5 @@
 """A small sample of each format that people have, as its own programs write it."""
 
-from __future__ import annotations
-
 import base64
 
 BIBTEX = """@article{page1999,

@@ -1,7 +1,5 @@
 """Slow, plain twins of the stored graph, and what reads one back; no code of cocite's kernels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Adjacency lists: a node a row, then those it links to."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

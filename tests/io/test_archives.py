@@ -1,7 +1,5 @@
 """Archives of HTML pages: the graph of the folder that was packed, and nothing written outside."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Graphs of WebGraph, as LAW publishes them, against a plain writer of them."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Common Crawl's web graphs: vertices with reversed names, and edges between their ids."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

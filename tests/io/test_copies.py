@@ -1,7 +1,5 @@
 """Copies of stores that lie elsewhere: whole, once, bounded, and never outside of their folder."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Tables of databases as outputs: SQLite, DuckDB, and a real server of PostgreSQL."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

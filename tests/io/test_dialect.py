@@ -1,7 +1,5 @@
 """Headers and delimiters that are guessed, and what is asked about in place of a guess."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

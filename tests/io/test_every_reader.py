@@ -4,8 +4,6 @@ and input that is malformed ends in an error which names the file and the place 
 A new reader has no sample here, and fails the last test until it has.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

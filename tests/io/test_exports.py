@@ -1,7 +1,5 @@
 """What spreadsheets save: UTF-16, semicolons, quoted separators and line ends, a line for Excel."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

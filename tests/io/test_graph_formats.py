@@ -1,7 +1,5 @@
 """GraphML, GEXF, GML and node-link JSON: nodes with ids and labels, and links between them."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Graphs as GraphML, GEXF and DOT: read back by NetworkX, by our own readers, and drawn."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

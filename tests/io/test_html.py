@@ -1,7 +1,5 @@
 """Folders of HTML pages: a hand-made site with what goes wrong in sites, and a real one."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -1,7 +1,5 @@
 """A folder of source code: files link to those that they import."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Text that is as it should be: every dialect gives the same links."""
 
-from __future__ import annotations
-
 import bz2
 import fcntl
 import gzip

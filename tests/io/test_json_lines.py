@@ -1,7 +1,5 @@
 """JSON lines and lists of links, by the rules of tables."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nothing that is no list of links is read as one: a table of the formats that people have."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

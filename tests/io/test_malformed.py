@@ -1,7 +1,5 @@
 """Input that is not as it should be: named with file, line and content, or left out and counted."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Many files at once: the graph of one file of their rows, and errors that name the file."""
 
-from __future__ import annotations
-
 import gzip
 import subprocess
 import sys

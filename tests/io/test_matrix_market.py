@@ -1,7 +1,5 @@
 """Matrix Market against SciPy's writer, and what is no square matrix of links."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Dumps of MediaWiki: hand-made tables with what wikis hold, in the old form and the new one."""
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip

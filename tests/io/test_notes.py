@@ -1,7 +1,5 @@
 """Folders of Markdown notes: what is a link, where it leads, and a vault that is counted twice."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys

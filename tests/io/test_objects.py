@@ -1,7 +1,5 @@
 """Links in memory: every object comes back as it went in; what holds no links is refused."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Lock files: a package links to those it needs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

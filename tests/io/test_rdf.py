@@ -1,7 +1,5 @@
 """Triples of Wikidata and DBpedia: links by predicates, titles by labels."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import re

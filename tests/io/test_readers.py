@@ -1,7 +1,5 @@
 """Readers of links: a new one is one file and one line of a table."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

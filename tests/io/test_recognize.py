@@ -1,7 +1,5 @@
 """Files that are no list of links are named, with what to do, however they are packed."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

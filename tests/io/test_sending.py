@@ -1,7 +1,5 @@
 """Outputs at a URL: one publication, never half a store, nobody's files lost."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

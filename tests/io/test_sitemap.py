@@ -2,8 +2,6 @@
 and pages that are fetched from a server on this machine.
 """
 
-from __future__ import annotations
-
 import gzip
 import socketserver
 import subprocess

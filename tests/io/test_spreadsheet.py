@@ -1,7 +1,5 @@
 """Spreadsheets: hand-made workbooks, read as texts are, and named where they are wrong."""
 
-from __future__ import annotations
-
 import random
 import sys
 import zipfile

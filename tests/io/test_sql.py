@@ -1,7 +1,5 @@
 """Links out of databases: queries and tables of SQLite, DuckDB and a real PostgreSQL."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Texts of integers take a way of their own, to what the tables come to: bytes, or an error."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import os

@@ -1,7 +1,5 @@
 """Titles out of tables of databases."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path

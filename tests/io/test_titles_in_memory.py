@@ -1,7 +1,5 @@
 """Titles of links in memory, and titles in memory of links anywhere: shown in hits as others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

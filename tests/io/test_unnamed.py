@@ -4,8 +4,6 @@ Names with control characters of one sign (C1), or which turn the direction of t
 refuses them as a bad row and says what it is, or leaves them out; marks of direction are names.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path

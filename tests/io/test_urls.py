@@ -1,7 +1,5 @@
 """URLs as names, written in one way: the rules one by one, and every input that has names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

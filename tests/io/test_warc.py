@@ -1,7 +1,5 @@
 """Web archives: hand-made WARC and WAT with what crawls hold, whole and damaged."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -3,8 +3,6 @@
 Links are counted from the values themselves, by code that shares nothing with the reader.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

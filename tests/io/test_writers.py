@@ -1,7 +1,5 @@
 """Writers of results: a kind of file is one file and one line of a table."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

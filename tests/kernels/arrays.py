@@ -1,7 +1,5 @@
 """Compressed rows for kernels, from lists of neighbors."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Bets against plain twins, and what they promise: by adding up all that can happen."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

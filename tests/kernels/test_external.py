@@ -1,7 +1,5 @@
 """Dealing and merging rows, against sorting."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

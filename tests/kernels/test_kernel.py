@@ -1,7 +1,5 @@
 """How kernels are called: arrays and numbers as declared, anything else refused by name."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess

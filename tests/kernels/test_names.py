@@ -1,7 +1,5 @@
 """Front coding and edit distance against plain twins."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Packed trees: runs as the format says, the way back, and every question as of plain trees."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

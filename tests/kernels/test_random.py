@@ -7,8 +7,6 @@ comparisons. Statistics are of the twins in NumPy, which draw many at once; the 
 held to them first.
 """
 
-from __future__ import annotations
-
 import itertools
 from itertools import pairwise
 

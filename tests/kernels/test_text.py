@@ -1,7 +1,5 @@
 """The cleaning kernel against a plain reading of the same bytes."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Kernels of the walk: the two ways to an argmin, and labels as they are packed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Blends: their scores are the weighted means of their components', whatever is asked."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fusion and PPR-PMI beside dense matrices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

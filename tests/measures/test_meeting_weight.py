@@ -1,7 +1,5 @@
 """What meetings are worth: how it is read, what is refused, what it means."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Settings: one kind for one name, values that are checked, and what a manifest says of them."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

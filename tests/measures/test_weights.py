@@ -1,7 +1,5 @@
 """Measures by weights, of links and of pages: exact twins, one result in all forms, refusals."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

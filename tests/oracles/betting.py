@@ -2,8 +2,6 @@
 another, in plain Python; an end is found by 60 halvings.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

@@ -10,8 +10,6 @@ is the expectation, because z**2 <= decay * z. ``failure`` is shared among the `
 that a test makes (union bound), so a correct estimator fails a test once in 1 / failure seeds.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -4,8 +4,6 @@ Boldi and Vigna, "The WebGraph framework I" (WWW 2004) and "II: codes for the we
 each list the reference is drawn, so that all of the format is used whether that is short or not.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from pathlib import Path

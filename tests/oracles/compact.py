@@ -4,8 +4,6 @@ The mean of decay**tau over every function that sends each node to one of its in
 as the product of the in-degrees, so for tiny graphs.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from math import prod
 

@@ -1,7 +1,5 @@
 """Companion by sets and dense matrices (Dean, Henzinger 1999, 3.1); HITS is that of ``hits.py``."""
 
-from __future__ import annotations
-
 from tests.oracles.hits import hits
 
 

@@ -2,8 +2,6 @@
 at a time, expansion as a product, and rows compared entry by entry.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np

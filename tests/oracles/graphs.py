@@ -1,7 +1,5 @@
 """Graphs for property tests: small, and with what breaks walks (Hypothesis strategies)."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 Edges = list[tuple[int, int]]

@@ -4,8 +4,6 @@ The iteration from equal hubs ends at the projection of A' 1 onto the eigenvecto
 eigenvalue of A' A; hubs are A times that.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

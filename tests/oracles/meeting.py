@@ -10,8 +10,6 @@ Powers of a decay, an iteration, or a sample do not come into it. For graphs of 
 Source: 001, Definition 1; the steps of simrank (1.3) and psimrank (2.2.2) as printed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

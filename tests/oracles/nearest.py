@@ -3,8 +3,6 @@
 ``sides`` are the sides that are compared, one or both: ``rows[v, x] = 1`` if x is a neighbor of v.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

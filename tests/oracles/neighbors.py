@@ -3,8 +3,6 @@
 ``rows[v, x] = 1`` if x is in the neighborhood of v that is compared.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

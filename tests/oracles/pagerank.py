@@ -5,8 +5,6 @@
 is a linear system in x with a unique solution of sum 1; ``numpy.linalg.solve`` has it directly.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

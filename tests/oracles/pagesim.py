@@ -3,8 +3,6 @@
 ``edges`` are (source, target) pairs without duplicates; ``scores`` the PageRank scores to hand on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

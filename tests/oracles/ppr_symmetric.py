@@ -4,8 +4,6 @@
 either way.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

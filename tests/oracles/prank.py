@@ -3,8 +3,6 @@
 ``inlinks`` is a dense 0/1 matrix, ``inlinks[v, u] = 1`` if u links to v.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

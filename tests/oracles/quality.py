@@ -1,7 +1,5 @@
 """Slow, plain figures of quality: over all triples, straight from the definitions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import permutations

@@ -5,8 +5,6 @@ rings. The pages that it knows are those of its graph that were there at every r
 score is the mean over the samples that know both pages.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

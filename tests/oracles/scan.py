@@ -1,7 +1,5 @@
 """The scan by its definition: node after node, lane after lane, one Python number at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

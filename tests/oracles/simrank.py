@@ -6,8 +6,6 @@ in-links are similar to themselves only, so rows and columns of theirs are not i
 what makes a graph of thousands affordable.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The twins against each other, and against what is published."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Words are cut by hand: runs of two or more letters, digits or underscores, in lower case.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -15,8 +15,6 @@ implementation, or indexes would not be reproducible.
     clock   -log(1 - x) / weight, x = ((draw of the in-neighbor >> 12) + 1/2) / 2**52
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import accumulate

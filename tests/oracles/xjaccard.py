@@ -1,7 +1,5 @@
 """Extended Jaccard coefficients from the sets themselves (001, Definition 3)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Ranks from disk, block by block, in the memory that is stated."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What eight sweeps say of their end: fewer sweeps to the same ranks, the same bits anywhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Forms of the links, in memory, in blocks on disk, in partitions: equal ranks, to the bit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

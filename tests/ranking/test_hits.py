@@ -1,7 +1,5 @@
 """Hubs and authorities against the eigenvectors of dense matrices, and NetworkX."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

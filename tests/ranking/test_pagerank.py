@@ -1,7 +1,5 @@
 """PageRank, with weights and without, against the dense solution, closed forms and other code."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

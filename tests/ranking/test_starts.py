@@ -1,7 +1,5 @@
 """Ranks that begin at those of an older graph, matched by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

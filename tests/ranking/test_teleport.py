@@ -1,7 +1,5 @@
 """Personalizations: weights by name, in files and on the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

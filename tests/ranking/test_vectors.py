@@ -1,7 +1,5 @@
 """Vectors gone over in pieces: nothing is left out, and no sum depends on how they are cut."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

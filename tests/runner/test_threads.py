@@ -1,7 +1,5 @@
 """Results in order, and what becomes of iterators that are left alone."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys

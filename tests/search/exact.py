@@ -1,7 +1,5 @@
 """What all exact measures owe: ``related`` is ``similarity`` with every node, sorted."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import cocite

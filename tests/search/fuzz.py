@@ -8,8 +8,6 @@ if that does not end by itself. COUNT is how often that is done for each store; 
 ``names.blocks`` is turned round, one at a time.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

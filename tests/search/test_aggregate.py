@@ -1,7 +1,5 @@
 """Several nodes asked together: what the contract suite does not ask."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

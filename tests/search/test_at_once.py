@@ -1,7 +1,5 @@
 """An answer that is made at once is the one that is made step by step, to the bit."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import threading

@@ -1,7 +1,5 @@
 """Batches: what ``related`` says, node by node, whatever the threads, pieces and interruptions."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import itertools

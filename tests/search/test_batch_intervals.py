@@ -1,7 +1,5 @@
 """Intervals of ``related-all`` are those of ``related``, in every kind of output."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What a batch writes beside tables: JSON lines, and a folder with a file a node."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """Pieces of a batch: cut by the clock, kept in any order, missing where none is."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What a batch will take is told from its first answers, which are kept."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

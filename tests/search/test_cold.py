@@ -4,8 +4,6 @@ Pages are counted with ``mincore``, after the files were dropped from the cache.
 keeps them, or does not tell, there is nothing to count.
 """
 
-from __future__ import annotations
-
 import gc
 import resource
 from collections.abc import Callable

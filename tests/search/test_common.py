@@ -1,7 +1,5 @@
 """Cocitation and coupling: against dense products, against each other, by closed forms."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

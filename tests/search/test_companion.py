@@ -1,7 +1,5 @@
 """Companion: against sets and eigenvectors, its vicinity, its reasons."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Intervals hold the truth as often as they say, and the order is certain only where it is."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from pathlib import Path

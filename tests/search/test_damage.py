@@ -2,8 +2,6 @@
 the process, answers with what is no number, or leaves anything behind for the next.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -5,8 +5,6 @@ measures are exact to the bit, those of samples as well: draws are keyed by ids.
 samples are others, and scores are equal in distribution only.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

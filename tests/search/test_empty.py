@@ -1,7 +1,5 @@
 """An empty list says why: what the node's links are, beside those that the index looks at."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 By one thread each: samples of graphs as small as these are made faster than they change hands.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """SimRank++'s evidence: against dense matrices, and on every way to ask."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -1,7 +1,5 @@
 """Lists that are filtered and paged: always those of the whole list."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Answers as tables and in notebooks; many at once, as single ones."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from pathlib import Path

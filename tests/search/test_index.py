@@ -1,7 +1,5 @@
 """Asking: against brute-force walks, against itself, and what is said of errors."""
 
-from __future__ import annotations
-
 import math
 import os
 import threading

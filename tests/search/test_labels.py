@@ -1,7 +1,5 @@
 """An index of links in memory is asked, and answers, with the names as they were given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

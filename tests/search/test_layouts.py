@@ -1,7 +1,5 @@
 """Layouts of walks: brute force, each other to the bit, the walks themselves, damage."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from pathlib import Path

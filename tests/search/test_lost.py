@@ -1,7 +1,5 @@
 """Indexes that have lost samples: the others answer, say so, and their intervals are wider."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

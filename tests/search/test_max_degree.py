@@ -1,7 +1,5 @@
 """From how many links on a page is left aside: by the size of the graph, unless it is chosen."""
 
-from __future__ import annotations
-
 import json
 from math import isqrt
 from pathlib import Path

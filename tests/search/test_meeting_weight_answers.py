@@ -1,7 +1,5 @@
 """Any function of the meeting time: against exact laws and plain walks, and on every way to ask."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable

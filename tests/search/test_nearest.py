@@ -1,7 +1,5 @@
 """Shared nearest neighbors: against dense matrices, by closed forms, its building and asking."""
 
-from __future__ import annotations
-
 import math
 from itertools import permutations
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Other orders of a list: by PageRank, and by the score times it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

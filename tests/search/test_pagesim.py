@@ -1,7 +1,5 @@
 """PageSim: against all simple paths listed one by one, its bounds, its building and asking."""
 
-from __future__ import annotations
-
 import time
 from itertools import pairwise
 from pathlib import Path

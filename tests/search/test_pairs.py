@@ -1,7 +1,5 @@
 """Many pairs at once say what each says for itself, to the bit."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

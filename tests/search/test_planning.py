@@ -1,7 +1,5 @@
 """Planning: the theorems' numbers, figures against what a build then shows, refusals."""
 
-from __future__ import annotations
-
 import math
 import threading
 from dataclasses import asdict

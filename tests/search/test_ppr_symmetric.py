@@ -1,7 +1,5 @@
 """Proximity: against the inverse of the matrix, within its certificate, and full lists."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

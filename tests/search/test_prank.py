@@ -1,7 +1,5 @@
 """P-Rank: against its iteration and its walks one by one."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any

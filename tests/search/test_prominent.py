@@ -1,7 +1,5 @@
 """Pages to begin with: those that most link to, each of another kind."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

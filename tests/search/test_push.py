@@ -1,7 +1,5 @@
 """Personalized PageRank: against the solved equations, within its certified error."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

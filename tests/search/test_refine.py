@@ -1,7 +1,5 @@
 """Refined answers against the exact scores, and how they find what they need."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Asking an index with samples of several graphs, against samples by brute force on names."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Neighborhoods and k-nearest graphs: what is in them, as files and for NetworkX."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Questions to bipartite graphs: nodes of one side are compared, by every way to ask."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

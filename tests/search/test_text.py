@@ -1,7 +1,5 @@
 """Texts: against TF-IDF in plain Python, by closed forms, building, refreshing, asking."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

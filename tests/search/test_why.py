@@ -1,7 +1,5 @@
 """Why two nodes are similar: shares add up for every measure, against brute force for each kind."""
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """XJaccard: brute-force winners, the sets themselves, its bits."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

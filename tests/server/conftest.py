@@ -1,7 +1,5 @@
 """A real server for each module of tests: a process of its own, on a free port."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import http.client

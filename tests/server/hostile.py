@@ -1,7 +1,5 @@
 """Names that try what hostile names try, 200 of them: nothing of them may run or load."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 __all__ = ["PAYLOADS"]

@@ -1,7 +1,5 @@
 """The API over a real connection: the documents of the command line, and what is wrong, told."""
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import json

@@ -1,7 +1,5 @@
 """Assistants: the SDK's own client gets the answers of the command line."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Answers that were given are the same bytes again, and no more of them than there is room for."""
 
-from __future__ import annotations
-
 from cocite.server.cache import AnswerCache, AnswerKey
 
 

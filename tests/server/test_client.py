@@ -1,7 +1,5 @@
 """A client that is generated from the OpenAPI document has all operations, and they work."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import subprocess

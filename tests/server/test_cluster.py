@@ -1,7 +1,5 @@
 """A server whose samples answer from elsewhere: the same API, and what it says of who answers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """``make serve-demo``: builds, serves, and opens the page in whatever browser there is."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """What hostile names try in a real browser: nothing of it runs, and nothing is loaded."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import unquote
 

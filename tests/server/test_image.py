@@ -1,7 +1,5 @@
 """The image of ``docs/serving.md``: what it says holds, and its steps lead to a server."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -2,8 +2,6 @@
 refresh.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

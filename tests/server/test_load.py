@@ -2,8 +2,6 @@
 with more to do than it can: fewer samples, then refusals, then all samples again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import heapq

@@ -1,7 +1,5 @@
 """The map in a real browser: labels, keys, expansion, files, and that it stays in place."""
 
-from __future__ import annotations
-
 import math
 import re
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Groups and places on the map: against NetworkX, and as they are promised."""
 
-from __future__ import annotations
-
 import networkx
 import numpy as np
 import pytest

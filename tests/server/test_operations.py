@@ -1,7 +1,5 @@
 """A server while things happen to it: its index is replaced, clients dawdle, it is told to end."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

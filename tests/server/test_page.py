@@ -1,7 +1,5 @@
 """The pages as a browser without scripts gets them, over a real connection, read by a parser."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit

@@ -1,7 +1,5 @@
 """The state in an address, names as links, and the map, for any input."""
 
-from __future__ import annotations
-
 import unicodedata
 from itertools import combinations, pairwise
 from pathlib import Path

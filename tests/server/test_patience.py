@@ -1,7 +1,5 @@
 """One long question: it ends when it was given no more time, and keeps nobody from answers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """Who may ask, from where, and what nobody is told."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import hashlib

@@ -2,8 +2,6 @@
 spreadsheet would take for formulas, in the list that the page offers.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -2,8 +2,6 @@
 share; no label lies on another, axe finds nothing, and no request takes half a second.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What an enemy does to a store: another manifest, or another file, with checksums that fit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files written beside their place: through no link, into nobody's file, whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable

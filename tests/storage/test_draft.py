@@ -1,7 +1,5 @@
 """Publication: at any fault the old store or the new one is there, and whole."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import io

@@ -1,7 +1,5 @@
 """What is fetched of a mapped file is read, and what lies around it is not."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A journal: whatever is torn or rotten, it holds a beginning of what it got."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What processes that were killed leave behind: the next run goes on with it or removes it."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Files that a process may not open or map for lack of room: errors that say what to do."""
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os

@@ -2,8 +2,6 @@
 neither; the model of the disk finds what does not sync.
 """
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

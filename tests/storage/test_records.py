@@ -1,7 +1,5 @@
 """A log of records: what was confirmed is there, whatever happens to the process or the machine."""
 
-from __future__ import annotations
-
 import logging
 import os
 import random

@@ -1,7 +1,5 @@
 """Arrays, manifest and directory: what is written is what is read, or it is refused."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

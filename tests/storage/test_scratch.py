@@ -1,7 +1,5 @@
 """Scratch on disk, and giving its pages back."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

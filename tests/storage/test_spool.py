@@ -1,7 +1,5 @@
 """Rows in buckets: what was written comes back, bucket by bucket, in the order of writing."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What is somebody else's: replacing a store or a folder of results never loses it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

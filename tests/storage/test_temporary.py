@@ -1,7 +1,5 @@
 """Directories that go with their objects: then, at the end of the interpreter, not in a child."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

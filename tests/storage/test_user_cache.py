@@ -1,7 +1,5 @@
 """The user's cache: nobody else can write there; what is done instead is said."""
 
-from __future__ import annotations
-
 import logging
 import os
 import stat

@@ -7,8 +7,6 @@ comes. What was lost is told on standard error, too. The exit code is 1 if anyth
 kind had nothing to do. ``--report`` writes the table into a document (``report.py``).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -9,8 +9,6 @@ what is precious: a case is lost if a file there or in the folder of the output 
 afterwards, or if reading it comes to what none may come to (``children.py``).
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import importlib

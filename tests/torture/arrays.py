@@ -5,8 +5,6 @@ to front, shuffled, random, half of it, twice of it, of another dtype or shape, 
 end the process, hang, take memory, or come out as a traceback; a wrong answer it may give.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator

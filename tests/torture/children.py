@@ -11,8 +11,6 @@ ends in one, that step is charged with it, and another process goes on behind it
     leftover   something is open, or lies about        wrong     what a kind of fault finds wrong
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import resource

@@ -5,8 +5,6 @@ keys that nobody knows. Nothing may end the process, hang, take memory, write el
 as a traceback.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator

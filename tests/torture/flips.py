@@ -5,8 +5,6 @@ either raises :class:`Damaged` with the file's name, or is what it was before, t
 that it does not read may be anything). A batch leaves out shards that are damaged, and says so.
 """
 
-from __future__ import annotations
-
 import logging
 import shutil
 from collections import Counter

@@ -9,8 +9,6 @@ The disk is one in memory (tmpfs) in a space of mounts of its own, which goes wi
 file fills it, all but so many bytes. Who may not mount has limits of the size of a file instead.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import random

@@ -5,8 +5,6 @@ A case is told if anything of what is asked is refused, survived if all is answe
 step of it comes to what none may come to (``children.py``).
 """
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess

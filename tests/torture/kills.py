@@ -6,8 +6,6 @@ what it was, or the new one whole; and the same command, given once more, ends w
 and leaves nothing else.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

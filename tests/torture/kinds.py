@@ -1,7 +1,5 @@
 """The kinds of faults: what is promised where one comes, what injects it, and how."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

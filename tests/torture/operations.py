@@ -5,8 +5,6 @@ of it (``after``): two folders, to the byte. What is there in between, whenever 
 machine ends, is one of the two by :func:`generation`, or is seen to be neither.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

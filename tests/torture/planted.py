@@ -5,8 +5,6 @@ A case is survived if the answer is that of the file, told if it is refused with
 if it is another answer, if a file was read that only the plant names, or if a file outside changed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -19,8 +19,6 @@ seen to be neither; and be what the next run goes on from.
 Cost: a snapshot reads the whole folder, of some 100 kB; a seed takes milliseconds, equal ones none.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

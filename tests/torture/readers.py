@@ -8,8 +8,6 @@ traceback; what was read is what is there to be read. A slow reader has a pipe o
 the command waits for it most of the time.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import random

@@ -1,7 +1,5 @@
 """What a run came to, as a part of a document: a table of promises, and what was attacked."""
 
-from __future__ import annotations
-
 import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime

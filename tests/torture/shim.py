@@ -8,8 +8,6 @@ A point is the begin or the end of a call, or the middle of a write. A process t
 nothing any more: no ``finally``, no destructor; its locks go with it.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import sys

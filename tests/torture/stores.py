@@ -7,8 +7,6 @@ Forty pages, so that names take three blocks; URLs and others, titles, texts, li
 without. ``newer`` is a graph that indexes are refreshed from.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

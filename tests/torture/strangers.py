@@ -10,8 +10,6 @@ that file, and its neighbors, which a pattern would match, are left alone.
 Each case runs in a process of its own (``children.py``).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """A part of ``make torture`` in every run of the tests, the same cases each time."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

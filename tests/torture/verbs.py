@@ -1,7 +1,5 @@
 """What is asked of a store that was harmed: all commands that read one, and Python."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -2,8 +2,6 @@
 left to NetworkX, by NetworkX's own log, and writes it to the file that COUNTED_TO names.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

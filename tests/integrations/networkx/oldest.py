@@ -1,7 +1,5 @@
 """Which NetworkX the backend speaks for: a mark for the tests that compare with it."""
 
-from __future__ import annotations
-
 import networkx as nx
 import pytest
 

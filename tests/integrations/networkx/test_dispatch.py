@@ -5,8 +5,6 @@ A child process asks, whose NetworkX sees the entry points of pyproject.toml: th
 installed, or, where an older installation has none, the same in a folder on its path.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -5,8 +5,6 @@ The backend is called as NetworkX calls it, on graphs that ``convert_from_nx`` m
 entry point needs to be installed.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Callable

@@ -2,8 +2,6 @@
 to, a page that nobody does but the index, which links to all.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A real small site made by MkDocs, with warnings as errors, built again and again."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

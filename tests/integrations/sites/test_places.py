@@ -1,7 +1,5 @@
 """Where a list goes in the bytes of a page: by the standard, as lexbor has it, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

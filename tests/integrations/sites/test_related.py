@@ -1,7 +1,5 @@
 """From links to lists: what is left out, what is kept between builds, what is told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``cocite site``: lists go into pages of a folder and out again, and no other byte changes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

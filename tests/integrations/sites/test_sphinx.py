@@ -1,7 +1,5 @@
 """A real small site made by Sphinx, with warnings as errors, built again and again."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -4,8 +4,6 @@ wait until it is made anew, as Ray's do. Time goes by only where somebody waits,
 to what comes next; servers that do not answer are looked at as time goes by.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Who is asked, who is waited for, who is left alone: servers that die, sleep, and come back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

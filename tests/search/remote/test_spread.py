@@ -2,8 +2,6 @@
 those of an index of their samples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import asdict
 from itertools import pairwise
