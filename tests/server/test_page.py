@@ -4,6 +4,7 @@ import gzip
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
+import numpy as np
 import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -382,3 +383,14 @@ def test_sharpen_refines_the_list(server: Server) -> None:
         [hit["score"] for hit in told["hits"]], abs=5e-4
     )
     assert not [each for each in refined.css(".under a") if each.text() == "Sharpen"]
+
+
+def test_sizes_on_the_map_are_pageranks(server: Server, folder: Path) -> None:
+    tree = parsed(server.get("/map" + address(node="red")[1:]))
+    assert "Larger: higher PageRank" in one(tree, "figcaption").text()
+    spots = tree.css("svg.map a[data-rank]")
+    sizes = [float(one(spot, "circle").attributes["r"] or 0) for spot in spots]
+    index = cocite.open(folder / "web.index")
+    ranks = np.array(index.pageranks([one(spot, "title").text() for spot in spots]))
+    assert len(spots) > 5
+    assert sizes == pytest.approx(8 + (max(sizes) - 8) * np.sqrt(ranks / ranks.max()), abs=0.06)

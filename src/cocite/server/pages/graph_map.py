@@ -94,9 +94,11 @@ def plot_map(
     first: int,
     middle: str,
     degrees: NDArray[np.int64] | None = None,
+    ranks: NDArray[np.float64] | None = None,
 ) -> list[Spot]:
-    """Where the hits stand; the first has the rank ``first``. ``middle`` is the label there, and
-    ``degrees`` are the in-links of the hits, where they are known.
+    """Where the hits stand; the first has the rank ``first``. ``middle`` is the label there.
+    ``degrees`` are the in-links of the hits, and ``ranks`` their PageRanks, which their sizes show,
+    where they are known; else sizes show in-links.
     """
     count = len(hits)
     scores = np.array([max(hit.score, 1e-300) for hit in hits])
@@ -111,8 +113,9 @@ def plot_map(
     groups = map_layout.groups_of(near)
     central = set(map_layout.centers(near, groups, degrees))
     sizes = np.full(count, 11.0)
-    if degrees is not None and degrees.max() > 0:
-        sizes = 8 + (_RADIUS - 8) * np.sqrt(degrees / degrees.max())
+    weights = degrees if ranks is None else ranks
+    if weights is not None and weights.max() > 0:
+        sizes = 8 + (_RADIUS - 8) * np.sqrt(weights / weights.max())
     middles = [(round(WIDTH / 2 + float(x), 1), round(HEIGHT / 2 + float(y), 1)) for x, y in found]
     taken = [_box(x, y, 2 * _RADIUS, 2 * _RADIUS, "middle") for x, y in middles]
     taken.append(_box(WIDTH / 2, HEIGHT / 2, 36, 36, "middle"))

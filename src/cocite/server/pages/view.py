@@ -283,6 +283,12 @@ def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict
     return found
 
 
+_RANKED = 5_000_000
+"""Links of a graph whose PageRanks a map computes, once: they take a second. Of larger ones the
+sizes on a map are in-links.
+"""
+
+
 def map_of(
     index: Index,
     document: RelatedDocument,
@@ -311,11 +317,13 @@ def map_of(
     middle = readable(called, _LABEL)
     labels = _labels([hit.title or str(hit.node) for hit in hits])
     ids = [place for name in names if (place := index.nodes.find(name)) is not None]
-    degrees = None
+    degrees, ranks = None, None
     if len(ids) == len(names):
         found = in_links_of(index.stored, index.given, np.array(ids, np.int64))
         degrees = found if found.any() else None
-    spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle, degrees)
+    if degrees is not None and (index.stored.graph.get("edges") or 0) <= _RANKED:
+        ranks = np.array(index.pageranks(names))
+    spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle, degrees, ranks)
     return {
         "inner": graph_map.INNER,
         "outer": graph_map.OUTER,
@@ -345,6 +353,7 @@ def map_of(
         "lines": graph_map.lines_of(spots, near),
         "hulls": graph_map.hulls_of(spots),
         "below": graph_map.BELOW,
+        "ranked": ranks is not None,
         "middle": middle,
         "left_out": not lines and len(hits) > 1,
         "first": len(hits),
