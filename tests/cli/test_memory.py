@@ -118,18 +118,27 @@ def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("trust", [False, True])
 @pytest.mark.parametrize("budget", ["9MB", "30MB"])
-def test_a_ranking_in_blocks_takes_the_memory_that_was_told(web: Path, budget: str) -> None:
-    assert_takes_what_it_told(["rank", str(web)], budget)
+def test_a_ranking_in_blocks_takes_the_memory_that_was_told(
+    web: Path, tmp_path: Path, budget: str, trust: bool
+) -> None:
+    assert_takes_what_it_told(["rank", str(web), *trusting(web, tmp_path, trust)], budget)
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("personal", [False, True])
-def test_a_ranking_takes_the_memory_that_was_told(sparse: Path, personal: bool) -> None:
+@pytest.mark.parametrize("trust", [False, True])
+def test_a_ranking_takes_the_memory_that_was_told(
+    sparse: Path, tmp_path: Path, trust: bool
+) -> None:
     """Of many nodes with few links, where little of what there may be is there at once."""
-    name = Graph.open(sparse).names[7]
-    command = ["rank", str(sparse), *(["--toward", name] * personal)]
-    assert_takes_what_it_told(command, None)
+    assert_takes_what_it_told(["rank", str(sparse), *trusting(sparse, tmp_path, trust)], None)
+
+
+def trusting(graph: Path, folder: Path, trust: bool) -> list[str]:
+    """Options by which a tenth of the nodes is trusted."""
+    (folder / "trusted.txt").write_text("\n".join(list(Graph.open(graph).names)[::10]))
+    return ["--trust", str(folder / "trusted.txt")] if trust else []
 
 
 # -- a process that may take little ----------------------------------------------------
