@@ -131,6 +131,16 @@ def plot_map(
     return [spots[place] for place in range(count)]
 
 
+def ring_values(spots: Sequence[Spot], hits: Sequence[Hit], digits: int) -> list[str]:
+    """Return the similarity at the inner and at the outer ring, in words: the order of distances
+    from the middle is that of ranks, and between two hits it falls evenly.
+    """
+    away = [math.hypot(spot.x - WIDTH / 2, spot.y - HEIGHT / 2) for spot in spots]
+    found = np.interp([INNER, OUTER], np.maximum.accumulate(away), [hit.score for hit in hits])
+    inner, outer = (f"{value:.{digits}f}" for value in found)
+    return [f"over {inner}" if away[0] > INNER + 1 else inner, outer]
+
+
 def lines_of(spots: Sequence[Spot], near: NDArray[np.float64]) -> list[Line]:
     """Lines from each to the two most similar others, the weakest first, so that strong ones lie
     above.

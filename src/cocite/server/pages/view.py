@@ -317,6 +317,7 @@ def map_of(
     middle = readable(called, _LABEL)
     labels = _labels([hit.title or str(hit.node) for hit in hits])
     ids = [place for name in names if (place := index.nodes.find(name)) is not None]
+    digits = digits_of(hits[0].score)
     degrees, ranks = None, None
     if len(ids) == len(names):
         found = in_links_of(index.stored, index.given, np.array(ids, np.int64))
@@ -325,8 +326,13 @@ def map_of(
         ranks = np.array(index.pageranks(names))
     spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle, degrees, ranks)
     return {
-        "inner": graph_map.INNER,
-        "outer": graph_map.OUTER,
+        "rings": list(
+            zip(
+                (graph_map.INNER, graph_map.OUTER),
+                graph_map.ring_values(spots, hits, digits),
+                strict=True,
+            )
+        ),
         "wide": graph_map.WIDTH,
         "tall": graph_map.HEIGHT,
         "spots": [
@@ -334,7 +340,7 @@ def map_of(
                 "spot": spot,
                 "href": state.for_nodes(name).href(),
                 "name": hit.title or decoded(name),
-                "score": f"{hit.score:.{digits_of(hits[0].score)}f}",
+                "score": f"{hit.score:.{digits}f}",
                 "in_links": None if degrees is None else int(degrees[place]),
             }
             for place, (spot, name, hit) in enumerate(zip(spots, names, hits, strict=True))

@@ -132,6 +132,25 @@
         taken.push(best.box);
         for (const [name, value] of [["x", best.x.toFixed(1)], ["y", best.y.toFixed(1)], ["text-anchor", "middle"]]) each.label.setAttribute(name, value);
       }
+      for (const text of svg.querySelectorAll(".rings .value")) value(text, text.nextElementSibling, taken);
+    }
+
+    /* The similarity at a ring, where there is room on it; rather below. */
+    function value(text, ring, taken) {
+      const [cx, cy, rx, ry] = ["cx", "cy", "rx", "ry"].map((name) => Number(ring.getAttribute(name)));
+      text.style.display = "";
+      const { width, height } = text.getBBox();
+      for (let turn = 0; turn < 24; turn++) {
+        const angle = Math.PI * (0.5 + (turn % 2 ? 1 : -1) * Math.ceil(turn / 2) / 12);
+        const x = cx + rx * Math.cos(angle), y = cy + ry * Math.sin(angle);
+        const box = [x - width / 2 - 3, y - height / 2, x + width / 2 + 3, y + height / 2];
+        if (box[0] < 1 || box[1] < 1 || box[2] > wide - 1 || box[3] > tall - 1) continue;
+        if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+        taken.push(box);
+        for (const [name, at] of [["x", x.toFixed(1)], ["y", y.toFixed(1)], ["dy", ".35em"], ["text-anchor", "middle"]]) text.setAttribute(name, at);
+        return;
+      }
+      text.style.display = "none";
     }
 
     function resize() {
