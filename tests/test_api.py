@@ -118,9 +118,7 @@ def test_info_and_verify_are_functions_too(make_graph: MakeGraph, tmp_path: Path
         cocite.info(tmp_path / "none")
 
 
-def test_answers_are_evaluated_as_on_the_command_line(
-    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_command_evaluation(tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     graph = cocite.generate_web("g", nodes=300, links=2000, seed=1, labels="labels.tsv")
     index = cocite.build(graph, "i", samples=10, measure="psimrank")

@@ -92,9 +92,7 @@ def test_without_a_clone_the_address(
 
 
 @pytest.mark.parametrize("origin", [None, {}, {"url": "file:///nowhere/that/is", "dir_info": {}}])
-def test_where_no_address_is_known_it_is_that_of_the_documents(
-    origin: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_default_address(origin: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch) -> None:
     came_from(monkeypatch, origin)
     monkeypatch.setattr(extras, "_clone", lambda: None)
     assert install_command("embed") == "pip install '.[embed]' in a clone of cocite"

@@ -123,9 +123,7 @@ def test_the_machine_is_read_once_for_a_build_and_all_its_answers(
 
 
 @pytest.mark.parametrize("measure", ["psimrank", "simrank", "xjaccard", "cocitation"])
-def test_the_machine_is_read_once_for_a_refresh(
-    graph: Graph, tmp_path: Path, readings: Readings, measure: str
-) -> None:
+def test_one_machine_read(graph: Graph, tmp_path: Path, readings: Readings, measure: str) -> None:
     more: dict[str, Any] = {"refine": True} if measure == "simrank" else {}
     cocite.build(graph, tmp_path / "x", measure=measure, direction="both", **more)
     readings.clear()
@@ -192,9 +190,7 @@ def test_verbs_read_the_machine_once_and_not_at_all_if_told(
 # -- they are heeded -----------------------------------------------------------------------
 
 
-def test_a_refined_answer_takes_what_it_was_given(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refined_memory(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "cores", lambda: 3)
     made: list[int] = []
     real = diagonals.make_diagonal

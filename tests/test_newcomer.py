@@ -195,9 +195,7 @@ def test_a_reader_who_has_seen_enough_ends_it_quietly(newcomer: Newcomer, first:
         ("cities.txt", "New York  Los Angeles\nSan Jose  New York\n", "4 columns between blanks"),
     ],
 )
-def test_what_is_no_list_of_links_is_said_and_leaves_nothing(
-    newcomer: Newcomer, first: Said, name: str, text: str, called: str
-) -> None:
+def test_no_link_list(newcomer: Newcomer, first: Said, name: str, text: str, called: str) -> None:
     (newcomer.home / name).write_text(text)
     before = sorted(newcomer.home.iterdir())
     code, out, err = newcomer.types(f"cocite related {name} b")

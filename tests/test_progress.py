@@ -131,9 +131,7 @@ def test_reports_are_in_words(terminal: Terminal, form: str, said: Any, text: st
         drawn(terminal, text)
 
 
-def test_nothing_is_drawn_where_nobody_looks(
-    at_once: None, monkeypatch: pytest.MonkeyPatch, terminal: Terminal
-) -> None:
+def test_silent_unseen(at_once: None, monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
     """Into a file, of a command, of a caller with a progress of their own; before two seconds."""
 
     @shows("working")

@@ -161,9 +161,7 @@ def fixed_point(q: np.ndarray, decay: float) -> np.ndarray:
 
 @settings(max_examples=25)
 @given(looped_graphs(), st.sampled_from([0.2, 0.8, 1.0]))
-def test_teleportation_is_the_equation_of_the_paper(
-    make_graph: MakeGraph, graph: tuple[int, Edges], share: float
-) -> None:
+def test_paper_equation(make_graph: MakeGraph, graph: tuple[int, Edges], share: float) -> None:
     web, right = stored(make_graph, graph), fixed_point(teleporting(*graph, share), 0.8)
     for way in ({}, {"method": "plain"}, {"prune": 1e-12}):
         found = exact_simrank(web, decay=0.8, epsilon=1e-8, teleport=share, **way)
@@ -360,9 +358,7 @@ def test_an_iteration_that_stands_still_ends_and_says_so() -> None:
         ([0.5, 1e5, math.inf], 1.0, 3, True),
     ],
 )
-def test_what_diverges_is_told_from_what_is_not_done(
-    changes: list[float], omega: float, limit: int, diverges: bool
-) -> None:
+def test_divergence_named(changes: list[float], omega: float, limit: int, diverges: bool) -> None:
     if diverges:
         with pytest.raises(NotConverged):
             ended(changes, omega, limit)

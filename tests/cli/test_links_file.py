@@ -399,9 +399,7 @@ def test_folder_beside_is_no_cache(here: Path, capfdbinary: pytest.CaptureFixtur
 
 @pytest.mark.process
 @pytest.mark.parametrize("how", ["mode", "link", "owner", "above"])
-def test_an_entry_that_others_can_write_to_is_not_used(
-    here: Path, capfdbinary: pytest.CaptureFixture[bytes], how: str
-) -> None:
+def test_shared_entries(here: Path, capfdbinary: pytest.CaptureFixture[bytes], how: str) -> None:
     command = ("related", "links.tsv", "x", "--format", "csv")
     first = here_and_now(capfdbinary, *command)
     folder = entry()

@@ -93,9 +93,7 @@ def test_min_hashes_on_disk_take_no_more_than_was_given(sparse: Path, tmp_path: 
         *(("fusion", budget) for budget in ("44MB", None)),
     ],
 )
-def test_lists_take_the_memory_that_was_told(
-    small: Path, tmp_path: Path, measure: str, budget: str | None
-) -> None:
+def test_lists_keep_memory(small: Path, tmp_path: Path, measure: str, budget: str | None) -> None:
     """In files, and given back while they are turned round; by default in memory."""
     command = ["index", str(small), "--measure", measure, "-o", str(tmp_path / "i")]
     assert_takes_what_it_told([*command, "--overwrite"], budget)

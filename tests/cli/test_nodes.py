@@ -92,9 +92,7 @@ def test_links_are_those_of_the_graph_on_any_graph(make_graph: MakeGraph) -> Non
         assert each.out_links == len(each.links_to)
 
 
-def test_an_index_of_some_pages_has_these_only_with_all_their_links(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_selected_pages(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     some = tmp_path / "some.index"
     cocite.build(graph, some, measure="psimrank", samples=2, only_nodes=["H/hacker.html", "hack"])
     answer = found(capsys, str(some))

@@ -125,9 +125,7 @@ FILTERED = (
 
 
 @pytest.mark.parametrize("options", FILTERED)
-def test_it_takes_the_filters_of_related(
-    index: Path, tmp_path: Path, shell: Shell, options: list[str]
-) -> None:
+def test_related_filters(index: Path, tmp_path: Path, shell: Shell, options: list[str]) -> None:
     shell(["related-all", str(index), "-o", str(tmp_path / "all.jsonl"), *options])
     for line in (tmp_path / "all.jsonl").read_text().splitlines():
         page = json.loads(line)

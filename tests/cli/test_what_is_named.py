@@ -152,9 +152,7 @@ def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     user_cache.place.cache_clear()
 
 
-def test_info_cache_shows_places_and_sizes(
-    cached: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cache_info_listed(cached: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     shown = shell(["info", "--cache"]).out
     assert f"{cached / 'copies'}\n" in shown

@@ -188,9 +188,7 @@ def test_terminal_without_arrows_is_plain(folder: Path, monkeypatch: pytest.Monk
         ("nearest", "alpha", "one", "no page is near to both"),
     ],
 )
-def test_a_score_of_0_is_said_so(
-    folder: Path, ask: Ask, index: str, a: str, b: str, said: str
-) -> None:
+def test_zero_score_text(folder: Path, ask: Ask, index: str, a: str, b: str, said: str) -> None:
     assert ask(folder / index, a, b)[:2] == (0, f"the score of {a} and {b} is 0: {said}\n")
     out = ask(folder / index, a, b, "--format", "json")[1]
     assert (json.loads(out)["score"], json.loads(out)["reasons"]) == (0, [])

@@ -78,9 +78,7 @@ def test_an_arrow_without_a_blank_is_understood(links: str, tmp_path: Path, shel
     assert "'<-a' (an arrow has a blank behind it: '<- a')" in reply.err
 
 
-def test_a_draft_says_that_it_has_no_text(
-    links: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_textless_draft(links: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("sklearn")
     (tmp_path / "texts").mkdir()
     for name in "abcxyz":

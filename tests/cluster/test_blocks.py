@@ -54,9 +54,7 @@ def test_ranks_equal_to_the_bit(make_graph: MakeGraph, tmp_path: Path, cluster: 
 
 
 @pytest.mark.parametrize("bits", [0, 5])
-def test_scans_are_the_same_to_the_byte_though_an_actor_is_killed(
-    make_graph: MakeGraph, tmp_path: Path, cluster: Cluster, bits: int
-) -> None:
+def test_scan_survives(make_graph: MakeGraph, tmp_path: Path, cluster: Cluster, bits: int) -> None:
     graph, crews = tangled(make_graph), []
     options = BuildOptions.checked("xjaccard", settings={"samples": 9, "seed": 3, "bits": bits})
 

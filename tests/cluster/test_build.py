@@ -162,9 +162,7 @@ def timeless(found: Any) -> str:
     return json.dumps(told)
 
 
-def test_an_evaluation_has_the_figures_of_one_machine(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_same_figures(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spread, labels = [], tmp_path / "topics.tsv"
     web = cocite.generate_web(tmp_path / "web.graph", nodes=300, links=2000, labels=labels)
     how: Any = {"labels": labels, "queries": 50, "settings": {"samples": 8, "length": 5}}

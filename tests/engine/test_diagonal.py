@@ -43,9 +43,7 @@ def diagonal_of(q: Matrix, decay: float) -> Matrix:
 
 @settings(max_examples=60)
 @given(graphs(), st.sampled_from([0.2, 0.6, 0.85]))
-def test_every_residual_is_within_the_certificate(
-    make_graph: MakeGraph, graph: tuple[int, Edges], decay: float
-) -> None:
+def test_residual_certified(make_graph: MakeGraph, graph: tuple[int, Edges], decay: float) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
     made = make_diagonal(in_links(stored), out_links(stored), decay)
@@ -59,9 +57,7 @@ def test_every_residual_is_within_the_certificate(
 
 @settings(max_examples=60)
 @given(graphs(), st.sampled_from([0.2, 0.6, 0.85]))
-def test_limits_bound_what_any_walk_has_in_common(
-    make_graph: MakeGraph, graph: tuple[int, Edges], decay: float
-) -> None:
+def test_limits_bound_walks(make_graph: MakeGraph, graph: tuple[int, Edges], decay: float) -> None:
     """limit(l, w) >= max over v of c * mean over in-neighbors a of w of (Q**(l + 1) S')(v, a)."""
     n, edges = graph
     stored = make_graph(edges, range(n))

@@ -58,9 +58,7 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.process
 @pytest.mark.parametrize("option", ["--labels", "--texts"])
-def test_a_line_without_end_is_refused_in_little_memory(
-    make_graph: MakeGraph, tmp_path: Path, endless: Path, option: str
-) -> None:
+def test_endless_line(make_graph: MakeGraph, tmp_path: Path, endless: Path, option: str) -> None:
     """It took 2.5 GB, and 3 GB as a text."""
     cocite.build(make_graph(NODES), tmp_path / "i")
     command = ["evaluate", tmp_path / "i", option, endless, "--memory", "300MB"]

@@ -253,9 +253,7 @@ def test_gamma_takes_a_least_similarity(
     assert pairs("--gamma-least", "0") == everyone
 
 
-def test_indexes_are_judged_whatever_they_are_called(
-    web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_any_index_name(web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A blend is an index as any other, and a path is a name."""
     pytest.importorskip("sklearn")
     graph = cocite.Graph.open(web / "g")
@@ -276,9 +274,7 @@ def test_indexes_are_judged_whatever_they_are_called(
     capsys.readouterr()
 
 
-def test_a_graph_is_evaluated_by_every_measure(
-    web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_graph_all_measures(web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "r.html"
     command = ["evaluate", str(web / "g"), "--labels", str(web / "labels.tsv"), "--queries", "10"]
     assert main([*command, "--set", "samples=5", "-o", str(output), "--format", "json"]) == 0

@@ -131,9 +131,7 @@ class Stopped(KeyboardInterrupt):
     """As by Ctrl-C."""
 
 
-def test_a_run_that_was_interrupted_goes_on(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_goes_on(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = cocite.tune(graph, tmp_path / "whole.toml", **FEW)
     tried: list[int] = []
     plain = Tuning._try
@@ -238,9 +236,7 @@ def test_nothing_to_hide_is_named(make_graph: MakeGraph, graph: Graph, tmp_path:
         cocite.tune(graph, tmp_path / "there.toml", **FEW)
 
 
-def test_the_verb_writes_settings_that_an_index_takes(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verb_settings(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "settings.toml"
     arguments = ["tune", str(graph.path), "--samples", "8", "--measure", "psimrank"]
     assert main([*arguments, "--direction", "both", "-o", str(output), "--format", "json"]) == 0

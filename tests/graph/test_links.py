@@ -95,9 +95,7 @@ def test_taken_either_way_each_link_keeps_its_weight(tmp_path: Path) -> None:
 
 
 @given(graphs(), st.integers(1, 60), st.integers(1, 60))
-def test_turned_twice_is_the_original_and_memory_changes_nothing(
-    tmp_path: Path, graph: tuple[int, Edges], room: int, piece: int
-) -> None:
+def test_double_transpose(tmp_path: Path, graph: tuple[int, Edges], room: int, piece: int) -> None:
     links = compressed(*graph)
     whole = transpose(links, degrees(links), 2**40, tmp_path)
     assert whole.weights is not None

@@ -168,9 +168,7 @@ def test_weights_are_part_of_what_a_graph_is(tmp_path: Path) -> None:
         ("a\tx\tb\t+25e-1\n", "l.tsv", {"columns": (1, 3), "weight_column": 4}),
     ],
 )
-def test_the_column_is_chosen_by_title_or_number(
-    tmp_path: Path, content: str, file: str, options: dict[str, Any]
-) -> None:
+def test_weight_column(tmp_path: Path, content: str, file: str, options: dict[str, Any]) -> None:
     assert weights(read(tmp_path, content, file, **options)) == {("a", "b"): 2.5}
 
 

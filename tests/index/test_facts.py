@@ -202,9 +202,7 @@ def test_what_is_built_is_opened(
         ("high", None),
     ],
 )
-def test_what_is_told_of_refined_answers_is_checked(
-    build: Build, tmp_path: Path, key: str, value: Any
-) -> None:
+def test_refined_facts_are_checked(build: Build, tmp_path: Path, key: str, value: Any) -> None:
     build(tmp_path / "x", measure="simrank", refine=True)
     change_facts(tmp_path / "x", "refined", "in.diagonal", key, to=value)
     with pytest.raises(Damaged):
@@ -228,9 +226,7 @@ def test_what_is_told_of_refined_answers_is_checked(
         ("path", "a\0"),
     ],
 )
-def test_what_is_told_of_generations_is_checked(
-    build: Build, graph: Graph, tmp_path: Path, key: str, value: Any
-) -> None:
+def test_snapshot_facts(build: Build, graph: Graph, tmp_path: Path, key: str, value: Any) -> None:
     build(tmp_path / "x")
     cocite.refresh(tmp_path / "x", graph, fraction=0.5, force=True)
     change_facts(tmp_path / "x", "generations", -1, key, to=value)
@@ -254,9 +250,7 @@ GRAPH: list[tuple[tuple[str, ...], list[Any]]] = [
 
 
 @pytest.mark.parametrize(("fact", "values"), GRAPH, ids=lambda at: str(at) if at else "")
-def test_every_fact_of_a_graph_is_checked(
-    make_graph: MakeGraph, fact: tuple[str, ...], values: list[Any]
-) -> None:
+def test_graph_fact_check(make_graph: MakeGraph, fact: tuple[str, ...], values: list[Any]) -> None:
     path = make_graph([(*edge, 2) for edge in EDGES], weight_column="3").path
     whole = (path / "manifest.json").read_bytes()
     for value in values:
@@ -268,9 +262,7 @@ def test_every_fact_of_a_graph_is_checked(
         assert main(["verify", str(path)]) == 1, value
 
 
-def test_verify_tells_of_the_manifest_and_of_files(
-    build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_reports(build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     index = build(tmp_path / "x")
     change_facts(index, "parts", 0, "weight", to=0.5)
     assert main(["verify", str(index)]) == 1

@@ -204,9 +204,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["trees", "hubs", "minhash", "sketch"])
-def test_memory_threads_and_blocks_change_no_byte(
-    graph: Graph, built: Built, tmp_path: Path, kind: str, way: str
-) -> None:
+def test_same_bytes(graph: Graph, built: Built, tmp_path: Path, kind: str, way: str) -> None:
     if "external" in WAYS[way] and kind not in ("trees", "hubs"):
         pytest.skip("min-hashes have no external form")
     _, kept = built(kind)
@@ -409,9 +407,7 @@ def test_refresh_extends_selection_by_prefix(graph: Graph, tmp_path: Path, kind:
 # -- what is said of it ------------------------------------------------------------------
 
 
-def test_a_page_that_is_not_kept_is_an_error_that_says_so(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dropped_page(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "x")
     cocite.build(graph, path, samples=4, only_prefix=["http://s3", "http://s4"], measure="psimrank")
     absent, there = site(111), next(iter(cocite.open(path).nodes))
@@ -428,9 +424,7 @@ def test_a_page_that_is_not_kept_is_an_error_that_says_so(
         assert "it says nothing of others" in capsys.readouterr().err
 
 
-def test_the_command_line_keeps_pages_and_says_which(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_keeps(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "names").write_text(f"{site(1)}\nnobody\n{site(2)}\n")
     path, keep = str(tmp_path / "x"), ["--only-nodes", str(tmp_path / "names")]
     made = [
@@ -476,9 +470,7 @@ def test_the_command_line_keeps_pages_and_says_which(
     assert sizes[1] == pytest.approx(index.stored.store.nbytes, rel=0.1)
 
 
-def test_names_that_are_not_there_are_told(
-    graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_missing_names(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         index = cocite.build(
             graph,
@@ -505,9 +497,7 @@ def test_names_that_are_not_there_are_told(
         ({"only_prefix": "x", "measure": "simrank", "refine": True}, "Leave it out"),
     ],
 )
-def test_what_cannot_be_kept_is_refused(
-    graph: Graph, tmp_path: Path, given: dict[str, Any], message: str
-) -> None:
+def test_refused_keeps(graph: Graph, tmp_path: Path, given: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         cocite.build(graph, tmp_path / "x", **by_walks(given))
     assert not list(tmp_path.iterdir())

@@ -116,9 +116,7 @@ def test_what_is_finished_of_several_parts_is_told_in_parts(graph: Graph, tmp_pa
     assert found.to_json()["parts_made"] == 1
 
 
-def test_a_killed_build_is_repeated_to_the_same_bytes(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_build_bytes(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(name: str) -> None:
         cocite.build(graph, tmp_path / name, measure="cocitation", direction="both")
 

@@ -129,9 +129,7 @@ def test_numbers_from_0_on_are_the_index_as_ever(graph: Graph, tmp_path: Path) -
         ({"numbers": range(70_000)}, "samples is 70000"),
     ],
 )
-def test_what_are_no_numbers_is_refused(
-    graph: Graph, tmp_path: Path, given: dict[str, Any], message: str
-) -> None:
+def test_wrong_numbers(graph: Graph, tmp_path: Path, given: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         cocite.build(graph, tmp_path / "x", **by_walks(given))
     assert not list(tmp_path.iterdir())
@@ -276,9 +274,7 @@ def test_lost_shard_is_made_by_numbers(graph: Graph, tmp_path: Path, how: str, k
     assert cocite.open(tmp_path / "x").missing_samples == ()
 
 
-def test_the_command_line_merges_and_says_which_numbers_there_are(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_merges(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = [str(tmp_path / name) for name in "abc"]
     made = ["index", str(graph.path), "--measure", "psimrank", "-o"]
     assert main([*made, paths[0], "--sample-range", "0..9"]) == 0

@@ -103,9 +103,7 @@ ALL_LAYOUTS = [
 
 
 @pytest.mark.parametrize(("measure", "layout"), LAYOUTS)
-def test_the_same_graph_keeps_the_samples_and_links_their_shards(
-    graphs: list[Graph], tmp_path: Path, measure: str, layout: str
-) -> None:
+def test_same_graph_links(graphs: list[Graph], tmp_path: Path, measure: str, layout: str) -> None:
     kind: dict[str, Any] = {"measure": measure, "layout": layout}
     build(graphs[0], tmp_path / "x", shard=3, **kind)
     held = cocite.open(tmp_path / "x")
@@ -148,9 +146,7 @@ def test_a_share_of_one_is_the_index_of_the_new_graph_with_other_numbers(
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.4, 0.4, 0.3)])
-def test_when_all_samples_have_retired_nothing_of_the_old_graph_is_left(
-    graphs: list[Graph], tmp_path: Path, shares: tuple[float, ...]
-) -> None:
+def test_retired_samples(graphs: list[Graph], tmp_path: Path, shares: tuple[float, ...]) -> None:
     build(graphs[0], tmp_path / "x")
     drawn = 12
     for share in shares:
@@ -386,9 +382,7 @@ def test_replaced_index_is_not_refreshed(graphs: list[Graph], tmp_path: Path) ->
         ("half", "fraction is 'half'"),
     ],
 )
-def test_a_share_that_is_none_is_refused(
-    graphs: list[Graph], tmp_path: Path, share: Any, message: str
-) -> None:
+def test_wrong_fraction(graphs: list[Graph], tmp_path: Path, share: Any, message: str) -> None:
     build(graphs[0], tmp_path / "x")
     with pytest.raises(UsageError, match=message):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=share, force=True)
@@ -407,9 +401,7 @@ def test_the_smallest_share_is_a_sample(graphs: list[Graph], tmp_path: Path) -> 
     ("measure", "layout"),
     [("psimrank", "paths"), ("compact-simrank", "compact"), ("xjaccard", "sketch")],
 )
-def test_samples_that_cannot_be_carried_over_are_refused(
-    graphs: list[Graph], tmp_path: Path, measure: str, layout: str
-) -> None:
+def test_uncarried_samples(graphs: list[Graph], tmp_path: Path, measure: str, layout: str) -> None:
     build(graphs[0], tmp_path / "x", measure=measure, layout=layout)
     with pytest.raises(UsageError, match=rf"layout {layout}, whose samples cannot be carried over"):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)

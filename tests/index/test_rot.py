@@ -74,9 +74,7 @@ def told_of_lost(found: Counter[str]) -> int:
 
 @pytest.mark.torture
 @pytest.mark.parametrize("measure", ["psimrank", "neighborhood", "xjaccard"])
-def test_no_flipped_bit_of_an_index_is_made_anything_of(
-    make_graph: MakeGraph, graph: Path, tmp_path: Path, measure: str
-) -> None:
+def test_index_bit_flips(make_graph: MakeGraph, graph: Path, tmp_path: Path, measure: str) -> None:
     newer = make_graph([*edges(1), ("page 1", "new", 2)], weight_column="3").path
     options: dict[str, Any] = {"measure": measure, "unweighted": True}
     if measure != "neighborhood":

@@ -53,9 +53,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"memory": "5MB"}, "tokens too: in memory they take 6.63 MB"),
     ],
 )
-def test_a_build_takes_the_memory_that_it_told(
-    web: Path, tmp_path: Path, given: dict[str, object], words: str
-) -> None:
+def test_memory_planned(web: Path, tmp_path: Path, given: dict[str, object], words: str) -> None:
     if not Path("/proc/self/status").exists():
         pytest.skip("needs /proc")
     command = [sys.executable, "-c", CHILD, str(web), str(tmp_path / "i"), json.dumps(given)]

@@ -96,9 +96,7 @@ def decoded(writer: Writer, lists: list[list[int]], seed: int, piece: int) -> li
 
 @settings(deadline=None, max_examples=300)
 @given(WRITERS, GRAPHS, st.integers(0, 9), st.integers(1, 9))
-def test_what_the_plain_writer_wrote_is_read(
-    writer: Writer, lists: list[list[int]], seed: int, piece: int
-) -> None:
+def test_plain_files_read(writer: Writer, lists: list[list[int]], seed: int, piece: int) -> None:
     assert decoded(writer, lists, seed, piece) == lists
 
 

@@ -95,9 +95,7 @@ def test_a_manifest_leads_nowhere_else(memory: Any, graph: Graph) -> None:
             Remote("memory://bucket").read(name, 10)
 
 
-def test_copies_are_bounded_and_the_oldest_goes(
-    memory: Any, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_oldest_copy_goes(memory: Any, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.cp("/bucket/web.graph", "/bucket/other.graph", recursive=True)
     first = copied(URL, "graph")
     size = sum(file.stat().st_size for file in first.iterdir())

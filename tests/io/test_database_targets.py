@@ -307,9 +307,7 @@ def test_related_all_is_what_related_says(index: cocite.Index, address: str) -> 
             index.related_all(to=f"{address}#ids", k=1, append=True)
 
 
-def test_a_batch_to_a_database_goes_on_where_it_was_interrupted(
-    index: cocite.Index, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batch_resumes(index: cocite.Index, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list(index.nodes)
     index.related_all(to=f"{address}#whole", k=3)
     with monkeypatch.context() as patched:

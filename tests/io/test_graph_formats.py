@@ -223,9 +223,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("form", "content", "line", "what"), BAD)
-def test_a_bad_row_is_named_with_its_line_or_left_out(
-    tmp_path: Path, form: str, content: str, line: int, what: str
-) -> None:
+def test_bad_row_has_line(tmp_path: Path, form: str, content: str, line: int, what: str) -> None:
     weight = {"weight_column": "w"} if "-4<" in content else {}
     with pytest.raises(MalformedRow) as caught:
         read(tmp_path, content, "x", **weight)
@@ -272,9 +270,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("form", "content", "line", "what"), BROKEN)
-def test_what_is_broken_is_named_with_its_line(
-    tmp_path: Path, form: str, content: str, line: int, what: str
-) -> None:
+def test_broken_has_line(tmp_path: Path, form: str, content: str, line: int, what: str) -> None:
     with pytest.raises(InputError) as caught:
         read(tmp_path, content, "x", input_format=form)
     assert str(caught.value).startswith(f"{tmp_path}/x:{line}: ")

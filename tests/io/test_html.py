@@ -372,9 +372,7 @@ def test_vanishing_pages_are_left_out(site: MakeSite, monkeypatch: pytest.Monkey
         real(swapped, "d.html", 10)
 
 
-def test_a_page_that_kills_its_parser_is_left_out(
-    site: MakeSite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_parser_deaths(site: MakeSite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A parser that dies of a word, and sleeps at another, in the place of lexbor."""
     script = tmp_path / "parser.py"
     body = (

@@ -33,9 +33,7 @@ def lines(values: list[Any]) -> str:
         (lines([["\u00e9", "\ud83d\ude00"]] * 2), {}, "\u00e9>\U0001f600"),
     ],
 )
-def test_links_are_found(
-    tmp_path: Path, content: str, options: dict[str, Any], wanted: str
-) -> None:
+def test_finds_links(tmp_path: Path, content: str, options: dict[str, Any], wanted: str) -> None:
     graph = read(tmp_path, content, **options)
     assert sorted(f"{a}>{b}" for a, b in links(graph)) == sorted(wanted.split())
 

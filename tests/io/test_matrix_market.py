@@ -105,9 +105,7 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
         (GENERAL + "3 3 1\n-1 1\n", MalformedRow, "not within 3 rows"),
     ],
 )
-def test_what_is_no_matrix_of_links_is_named(
-    tmp_path: Path, content: str, error: type[Exception], message: str
-) -> None:
+def test_wrong_matrix(tmp_path: Path, content: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error) as caught:
         read(tmp_path, content, "x")
     assert message in str(caught.value)

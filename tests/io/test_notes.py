@@ -318,9 +318,7 @@ def test_nothing_outside_is_read(vault: MakeVault, tmp_path: Path) -> None:
     assert source["pages"] == 3
 
 
-def test_notes_that_cannot_be_read_are_left_out_and_told(
-    vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_notes(vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cocite.io.readers.notes.reader._LARGEST", 1000)
     folder = vault(
         {
@@ -343,9 +341,7 @@ def test_notes_that_cannot_be_read_are_left_out_and_told(
     assert "front\tfront matter that is not YAML" in report.read_text()
 
 
-def test_a_note_whose_parser_dies_has_no_links(
-    vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_note_crash(vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "dies.py"
     script.write_text(
         """import json, os, sys

@@ -472,9 +472,7 @@ def test_redirect_circles_end(tmp_path: Path, site: Site, monkeypatch: pytest.Mo
     assert source["pages"] == 1  # the long one is left out
 
 
-def test_the_command_line_fetches(
-    tmp_path: Path, site: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_fetches(tmp_path: Path, site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     site.page("/a", "/b", title="Ay")
     site.page("/b", "/a")
     (tmp_path / "urls").write_text(f"{site.url}/a\n{site.url}/b\n")

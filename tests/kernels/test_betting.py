@@ -92,9 +92,7 @@ def chances(size: int) -> st.SearchStrategy[NDArray[np.float64]]:
     st.data(),
     st.floats(1.2, 40),
 )
-def test_the_truth_is_given_up_with_the_probability_allowed(
-    support: tuple[float, ...], data: st.DataObject, level: float
-) -> None:
+def test_truth_given_up(support: tuple[float, ...], data: st.DataObject, level: float) -> None:
     """Added up over all sequences: the end is above the mean once in ``level`` times at most."""
     share = data.draw(chances(len(support)))
     length = {2: 10, 3: 7, 4: 5}[len(support)]

@@ -260,9 +260,7 @@ def test_a_blend_of_exact_measures_takes_no_shard(graph: Graph, tmp_path: Path) 
         cocite.build(graph, tmp_path / "x", measure="blend:cocitation+coupling", shard=5)
 
 
-def test_the_command_line_builds_asks_and_shows_a_blend(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_blends(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = str(tmp_path / "i")
     blend = "blend:0.6*psimrank(hubs=rare)+0.4*cocitation(idf=true)"
     command = ["index", str(graph.path), "-o", output, "--measure", blend, "--direction", "both"]

@@ -443,9 +443,7 @@ def test_unknown_node_or_setting_names_what_there_is(index: Index, measure: Meas
 
 
 @every
-def test_reopened_index_answers_the_same(
-    built: Built, measure: Measure, layout: str | None, direction: str
-) -> None:
+def test_reopened_same(built: Built, measure: Measure, layout: str | None, direction: str) -> None:
     index = built(measure, layout, direction)
     again = cocite.open(index.stored.store.path)
     assert (again.measure, again.direction) == (measure.name, direction)

@@ -50,9 +50,7 @@ def scores(index: cocite.Index, nodes: int) -> Matrix:
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
 @settings(max_examples=20)
 @given(drawn=graphs())
-def test_fusion_scores_are_those_of_dense_matrices(
-    make_graph: MakeGraph, drawn: tuple[int, Edges], measure: str
-) -> None:
+def test_dense_fusion(make_graph: MakeGraph, drawn: tuple[int, Edges], measure: str) -> None:
     n, edges = drawn
     graph = make_graph(edges, range(n))
     index = cocite.build(graph, graph.path.with_suffix(".index"), measure=measure)

@@ -97,9 +97,7 @@ def test_scores_converge_to_the_exact_recursion(
 
 @pytest.mark.parametrize("direction", ["in", "out", "both"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_ppr_shares_by_weights(
-    make_graph: MakeGraph, tmp_path: Path, seed: int, direction: str
-) -> None:
+def test_ppr_by_weights(make_graph: MakeGraph, tmp_path: Path, seed: int, direction: str) -> None:
     n, tolerance = 14, 1e-9
     edges = random_links(seed, n, 40)
     graph = make_graph(edges, range(n), weight_column="3")
@@ -196,9 +194,7 @@ def planned(links: Links, memory: int, step: StepBytes, external: bool = False) 
     return plan_fit(links, Resources(1, memory, external=external), demand)
 
 
-def test_shares_and_node_weights_count_as_memory(
-    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_count_as_memory(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
     monkeypatch.setattr(fit, "_LEAST_BLOCK", 1024)
     graph = tangled(make_graph)

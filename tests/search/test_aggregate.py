@@ -175,9 +175,7 @@ def test_from_the_shell(index: Index, tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == "no node scores 0.59 or more with 3 and 7\n"
 
 
-def test_why_from_the_shell(
-    index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shell_why(index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, hit = str(tmp_path / "i"), index.related(["3", "7"], 1, aggregate="min")[0]
     ask = ["why", path, "3", "7", hit.node, "--aggregate", "min"]
     assert main(ask) == 0

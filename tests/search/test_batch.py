@@ -314,9 +314,7 @@ def interrupted(index: Index, output: Path, **options: Any) -> None:
         ({"order": "pagerank"}, "order: .*"),
     ],
 )
-def test_an_unfinished_batch_with_other_options_is_not_gone_on_with(
-    index: Index, tmp_path: Path, options: dict[str, Any], what: str
-) -> None:
+def test_other_options(index: Index, tmp_path: Path, options: dict[str, Any], what: str) -> None:
     output = tmp_path / "x.parquet"
     interrupted(index, output)
     with pytest.raises(
@@ -400,9 +398,7 @@ def test_two_at_once_are_kept_apart(index: Index, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_a_full_disk_is_told_and_what_is_done_is_kept(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_in_batch(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Full:
         """A file that takes no more."""
 
@@ -429,9 +425,7 @@ def test_a_full_disk_is_told_and_what_is_done_is_kept(
     assert read(tmp_path / "x.csv")
 
 
-def test_a_disk_that_is_full_while_writing_is_told(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_at_write(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = duckdb.connect
 
     def connect(*args: Any, **options: Any) -> Any:

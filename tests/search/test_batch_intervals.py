@@ -108,9 +108,7 @@ def test_an_unfinished_batch_with_others_does_not_go_on(index: Index, tmp_path: 
         index.related_all(tmp_path / "x.csv", 4, confidence=2)
 
 
-def test_the_command_line_says_them(
-    index: Index, certified: Index, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_on_command(index: Index, certified: Index, capsys: pytest.CaptureFixture[str]) -> None:
     sampled, exact = (str(each.stored.store.path) for each in (index, certified))
 
     def titles(*more: str) -> list[str]:

@@ -85,9 +85,7 @@ def test_a_folder_has_a_file_a_node(index: Index, tmp_path: Path) -> None:
     assert report.bytes == sum(sizes)
 
 
-def test_many_files_lie_in_folders(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_in_folders(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for few, many, levels in ((10, 1000, 1), (10, 20, 2)):
         monkeypatch.setattr(folders, "_FEW", few)
         monkeypatch.setattr(folders, "_MANY", many)
@@ -176,9 +174,7 @@ def test_a_folder_is_replaced_if_it_is_one_of_ours(index: Index, tmp_path: Path)
         index.related_all(tmp_path / "file", 2, kind="folder", overwrite=True)
 
 
-def test_a_disk_that_takes_two_names_for_one_is_told(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folded_names_disk(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real: Callable[..., str] = folders.file_name
     monkeypatch.setattr(folders, "file_name", lambda *of: real(*of).replace("=20", "-"))
     index.related_all(tmp_path / "fine", 3, kind="folder")
@@ -188,9 +184,7 @@ def test_a_disk_that_takes_two_names_for_one_is_told(
     assert not (tmp_path / "x").exists()
 
 
-def test_a_full_disk_leaves_no_folder(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_folder(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, target: Path) -> None:
         raise OSError(28, "No space left on device")
 

@@ -159,9 +159,7 @@ def test_a_plan_leaves_nothing_behind(index: Index, tmp_path: Path) -> None:
         plan_related_all(index, scratch=tmp_path / "none")
 
 
-def test_the_command_line_tells_it_before_it_starts_and_in_a_plan(
-    index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_first(index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(index.stored.store.path)
     assert main(["related-all", path, "-o", str(tmp_path / "x.csv"), "--threads", "1"]) == 0
     lines = capsys.readouterr().err.splitlines()

@@ -53,9 +53,7 @@ def test_scores_are_those_of_dense_products(
 
 
 @pytest.mark.parametrize(("direction", "turned"), [("in", "out"), ("out", "in")])
-def test_coupling_is_cocitation_turned_round(
-    make_graph: MakeGraph, tmp_path: Path, direction: str, turned: str
-) -> None:
+def test_coupling_is(make_graph: MakeGraph, tmp_path: Path, direction: str, turned: str) -> None:
     rng = np.random.default_rng(5)
     graph = make_graph(rng.integers(0, 60, (500, 2)).tolist())
     one = cocite.build(graph, tmp_path / "a", measure="cocitation", direction=direction)

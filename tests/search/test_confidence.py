@@ -85,9 +85,7 @@ def test_intervals_cover_the_truth(make_graph: MakeGraph, tmp_path: Path, measur
 
 @pytest.mark.parametrize("bound", INTERVALS)
 @pytest.mark.parametrize("measure", [*TWINS, "compact-simrank"])
-def test_an_interval_has_room_for_what_walks_meet_behind_their_last_step(
-    make_graph: MakeGraph, tmp_path: Path, measure: str, bound: str
-) -> None:
+def test_interval_margin(make_graph: MakeGraph, tmp_path: Path, measure: str, bound: str) -> None:
     """Two chains of 12 from one root: all walks from their ends meet there, after 12 steps. Indexes
     of 10 steps know nothing of it.
     """

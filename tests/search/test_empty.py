@@ -110,18 +110,14 @@ def test_filters_are_no_fault_of_links(index: str, capsys: pytest.CaptureFixture
     )
 
 
-def test_pages_that_are_not_kept_are_no_hits(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dropped_pages(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cocite.build(graph, tmp_path / "i", measure="psimrank", samples=5, only_nodes=["b", "d"])
     assert said(capsys, str(tmp_path / "i"), "b").endswith(
         "It has 1 in-link and no out-links; the index keeps 2 of 6 pages, and no others"
     )
 
 
-def test_the_default_reaches_all_and_says_so_of_what_has_nothing(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_default_reach(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cocite.build(graph, tmp_path / "default.index")
     path = str(tmp_path / "default.index")
     assert said(capsys, path, "alone").endswith("by fusion. It has no links at all")

@@ -212,9 +212,7 @@ def test_evidence_after_refresh(graph: Graph, make_graph: MakeGraph, tmp_path: P
         )
 
 
-def test_the_command_line_takes_it(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_on_the_shell(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     index = cocite.build(graph, tmp_path / "i", samples=30, measure="psimrank")
 
     def run(*words: str) -> tuple[int, str]:

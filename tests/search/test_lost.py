@@ -58,9 +58,7 @@ def pairs(index: Index) -> list[tuple[str, str]]:
 
 @kinds
 @pytest.mark.parametrize("begin", [0, 30])
-def test_at_either_end_what_is_left_is_the_index_of_its_numbers(
-    graph: Graph, built: Built, tmp_path: Path, kind: str, begin: int
-) -> None:
+def test_ends_left(graph: Graph, built: Built, tmp_path: Path, kind: str, begin: int) -> None:
     """Scores, intervals and orders, of questions and of batches."""
     whole = built(kind)
     files = whole.stored.store.manifest.files
@@ -265,9 +263,7 @@ def test_a_shard_found_to_be_damaged_is_left_out(
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
 
 
-def test_an_interrupted_batch_goes_on_without_what_it_found(
-    built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batch_goes_on(built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cocite.search.batch.pieces._MOST", 8)
     broken(built("trees"), tmp_path / "broken")
     without(built("trees"), tmp_path / "left").related_all(tmp_path / "b.csv", 5)
@@ -309,9 +305,7 @@ def test_documents_say_what_is_lost_and_whole_ones_do_not(built: Built, tmp_path
         assert "loss" not in said
 
 
-def test_the_command_line_says_so(
-    built: Built, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shell_says(built: Built, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = built("trees")
     a, b = pairs(whole)[0]
     path = str(tmp_path / "left")

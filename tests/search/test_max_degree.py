@@ -35,9 +35,7 @@ def facts(output: Path) -> dict[str, Any]:
     return found
 
 
-def test_an_index_has_the_number_and_counts_what_it_cut(
-    star: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_index_cut_count(star: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["index", str(star.path), "-o", str(tmp_path / "i"), "--format", "json"]
     assert main(command) == 0
     out, err = capsys.readouterr()

@@ -265,9 +265,7 @@ def test_files_that_point_outside_are_damage(graph: Graph, tmp_path: Path, name:
         ({"max_degree": -1}, "max_degree is -1; it is a whole number from 0 to"),
     ],
 )
-def test_settings_that_are_not_allowed_are_refused(
-    graph: Graph, tmp_path: Path, given_: dict[str, Any], message: str
-) -> None:
+def test_bad_settings(graph: Graph, tmp_path: Path, given_: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         build(graph, tmp_path / "i", **given_)
     index = build(graph, tmp_path / "i", neighbors=1)

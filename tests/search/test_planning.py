@@ -270,9 +270,7 @@ def test_times_are_read(text: str | float, seconds: float) -> None:
     assert parse_time(text) == seconds
 
 
-def test_plan_leaves_nothing_behind(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plan_is_traceless(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "scratch"
     folder.mkdir()
     cocite.plan_index(graph, samples=4, scratch=folder, measure="psimrank")

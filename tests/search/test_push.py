@@ -54,9 +54,7 @@ def test_scores_are_within_the_tolerance_below_the_truth(
 
 @given(graphs(), st.sampled_from([0.3, 0.01]))
 @settings(max_examples=20)
-def test_the_error_is_certified(
-    make_graph: MakeGraph, graph: tuple[int, Edges], tolerance: float
-) -> None:
+def test_certified_err(make_graph: MakeGraph, graph: tuple[int, Edges], tolerance: float) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
     index = cocite.build(stored, stored.path.with_suffix(".i"), measure="ppr")

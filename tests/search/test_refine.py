@@ -405,9 +405,7 @@ def test_xjaccard_is_compared_by_its_neighborhoods(
             assert tuple(index.similarity(u, hit.node, refine=True)) == hit[1:]
 
 
-def test_where_links_run_out_samples_are_believed(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_links_samples(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = cocite.build(graph, tmp_path / "i", measure="xjaccard", samples=20, length=2)
     exactly = {hit.node: hit for hit in index.related("45", 400, refine=True)}
     monkeypatch.setattr("cocite.search.refine.linear.MOST_LINKS", 2_000)
@@ -492,9 +490,7 @@ def test_threads_share_what_is_made_ready(graph: Graph, tmp_path: Path) -> None:
     assert sum(sweep == 0 for sweep in made) == 1  # the first pass has one piece here
 
 
-def test_an_answer_says_which_error_it_reached(
-    graph: Graph, index: Index, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_reached_error(graph: Graph, index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     """The diagonal of the index bounds it, however small the target."""
     truth, ids = truth_of(graph), {name: i for i, name in enumerate(index.nodes)}
     a, b = "3", index.related("3", 1)[0].node

@@ -348,9 +348,7 @@ def test_reasons_add_up_on_the_graphs_of_their_samples(
     assert older > 0 or rings
 
 
-def test_a_graph_that_no_sample_is_of_is_refused(
-    made: Any, make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_foreign_graph(made: Any, make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     case = made("psimrank", "in", 1)
     with pytest.raises(UsageError, match=r"was called g1 or g0: their checksums differ"):
         case.index.why("p7", "p9", graph=[case.graphs[0], make_graph([("a", "b")])])

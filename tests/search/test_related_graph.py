@@ -84,9 +84,7 @@ def test_the_nearest_graph_is_what_related_says(titled: Index, tmp_path: Path, k
 
 
 @pytest.mark.parametrize("kind", ["graphml", "gexf", "dot"])
-def test_the_nearest_graph_has_the_same_bytes_whatever_the_threads(
-    index: Index, tmp_path: Path, kind: str
-) -> None:
+def test_nearest_graph_threads_keep_bytes(index: Index, tmp_path: Path, kind: str) -> None:
     """And goes on where it was interrupted."""
     index.related_all(tmp_path / f"one.{kind}", 3, threads=1)
     with Batch(index, tmp_path / f"two.{kind}", 3, threads=2) as batch:
@@ -110,9 +108,7 @@ def test_some_pages_and_their_hits_are_all_there(index: Index, tmp_path: Path) -
     assert {index.nodes[int(label)] for label in nodes} == {*some, *hits}
 
 
-def test_pieces_change_no_byte(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_keep_bytes(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index.related_all(tmp_path / "x.graphml", 3)
     nodes, links = read(tmp_path / "x.graphml")
     monkeypatch.setattr(batches, "_OUT_ROWS", 30)

@@ -191,9 +191,7 @@ def test_the_command_line_asks_a_table(tmp_path: Path, capsys: pytest.CaptureFix
     assert out.read_text().splitlines()[1].startswith("user:0\t1\tuser:")
 
 
-def test_what_to_do_is_said_of_a_user(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_user_advice(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     index = cocite.build(graph, tmp_path / "i")
     with pytest.raises(UnknownNode, match="a user is asked for as user:NAME, or with --side user"):
         index.related("11")

@@ -227,9 +227,7 @@ def test_suite_compares_texts(graph: Graph, tmp_path: Path, texts: dict[str, str
     assert max(content, key=lambda name: content[name]) == "tfidf none"
 
 
-def test_texts_of_no_page_are_told(
-    graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     told = {"p0": "elk", "nobody": "elk", "p1": "elk", "no one": "deer"}
     with caplog.at_level(logging.WARNING, "cocite"):
         build(graph, tmp_path / "i", told)
@@ -276,9 +274,7 @@ def test_texts_that_are_missing_or_twice_there_are_refused(graph: Graph, tmp_pat
     assert not (tmp_path / "i").exists()
 
 
-def test_without_scikit_learn_the_error_names_the_command(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_sklearn(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sklearn.feature_extraction.text", None)
     with pytest.raises(UsageError, match=r"pip install .*\[texts\]'"):
         build(graph, tmp_path / "i", {"p0": "elk"})
@@ -357,9 +353,7 @@ def test_resume_needs_same_texts(graph: Graph, tmp_path: Path, texts: dict[str, 
 
 
 @pytest.mark.parametrize("name", ["texts.offsets", "holders.offsets", "holders.nodes"])
-def test_files_that_point_outside_of_themselves_are_damage(
-    graph: Graph, tmp_path: Path, texts: dict[str, str], name: str
-) -> None:
+def test_outside_pointers(graph: Graph, tmp_path: Path, texts: dict[str, str], name: str) -> None:
     build(graph, tmp_path / "i", texts)
     path = tmp_path / "i" / f"none.{name}"
     words = np.fromfile(path, np.uint64 if "offsets" in name else np.uint32)

@@ -228,9 +228,7 @@ def meetings(
 
 
 @pytest.mark.parametrize(("measure", "layout"), LAYOUTS)
-def test_layouts_give_the_same_reasons(
-    make_graph: MakeGraph, tmp_path: Path, measure: str, layout: str
-) -> None:
+def test_layout_reasons(make_graph: MakeGraph, tmp_path: Path, measure: str, layout: str) -> None:
     """Made again or stored, for a graph with hubs that are searched and not scanned."""
     rng = np.random.default_rng(3)
     edges = [(int(a), int(b)) for a, b in rng.integers(0, 400, (1500, 2))]
@@ -312,9 +310,7 @@ def test_last_steps_carry_what_the_equations_say(
 
 @settings(max_examples=20)
 @given(graphs(max_nodes=8), st.sampled_from(["in", "out"]))
-def test_features_share_by_what_both_hold(
-    make_graph: MakeGraph, drawn: tuple[int, Edges], direction: str
-) -> None:
+def test_feature_shares(make_graph: MakeGraph, drawn: tuple[int, Edges], direction: str) -> None:
     n, edges = drawn
     graph = make_graph(edges, range(n))
     output = graph.path.with_suffix(".index")
@@ -375,9 +371,7 @@ def test_trees_need_their_graph_and_say_so(graph: Graph, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("layout", ["trees", "paths"])
-def test_another_graph_is_refused_even_where_none_is_needed(
-    make_graph: MakeGraph, graph: Graph, tmp_path: Path, layout: str
-) -> None:
+def test_other_graph(make_graph: MakeGraph, graph: Graph, tmp_path: Path, layout: str) -> None:
     index = cocite.build(graph, tmp_path / "i", samples=20, layout=layout, measure="psimrank")
     other = make_graph([*LINKS, ("one", "two")])
     with pytest.raises(UsageError, match=r"is not the graph that .* was built from"):
@@ -413,9 +407,7 @@ def test_paths_that_end_before_they_meet_are_damage(make_graph: MakeGraph, tmp_p
     assert [lost.file for lost in again.missing_samples] == ["in.samples-000000"]
 
 
-def test_links_are_turned_round_once(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_transpose(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     def counted(*arguments: Any, **options: Any) -> Links:

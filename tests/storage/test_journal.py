@@ -27,9 +27,7 @@ def test_pieces_come_back(tmp_path: Path) -> None:
 
 
 @given(data=st.data(), which=st.sampled_from(["j", "j.log"]), change=st.booleans())
-def test_what_is_damaged_is_cut_off_with_what_is_behind_it(
-    tmp_path: Path, data: st.DataObject, which: str, change: bool
-) -> None:
+def test_damage_cut_off(tmp_path: Path, data: st.DataObject, which: str, change: bool) -> None:
     for old in tmp_path.iterdir():
         old.unlink()
     written(tmp_path / "j")

@@ -60,9 +60,7 @@ def test_what_cannot_be_made_is_not_used(tmp_path: Path, temporary: Path) -> Non
     assert str(tmp_path / "file") in found.note
 
 
-def test_what_can_only_be_read_is_read_and_the_rest_is_private(
-    tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_only_part(tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     kept = home / ".cache" / "cocite"
     kept.mkdir(parents=True)
@@ -139,9 +137,7 @@ def test_no_safe_place_means_no_cache(tmp_path: Path, temporary: Path, what: str
     assert f"nor {squatted}: " in found.note
 
 
-def test_what_has_to_be_told_is_told_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_said_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("HOME", "XDG_CACHE_HOME", "COCITE_CACHE"):
         monkeypatch.delenv(name, raising=False)
     places.place.cache_clear()

@@ -326,9 +326,7 @@ def test_recipes_name_what_the_data_has(folder: Path, run: Run, generator: str) 
         (["--json", "FOLDER"], 2, "the folder of the pages"),
     ],
 )
-def test_bad_input_writes_nothing(
-    folder: Path, run: Run, arguments: list[str], code: int, said: str
-) -> None:
+def test_input_refused(folder: Path, run: Run, arguments: list[str], code: int, said: str) -> None:
     before = digests(folder)
     places = {"INSIDE": str(folder / "x"), "FOLDER": str(folder)}
     assert said in run(*(places.get(each, each) for each in arguments), code=code)["error"]
@@ -367,9 +365,7 @@ def test_people_read_what_was_done(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("selector", [None, "#header"])
-def test_lists_of_real_pages(
-    data: Callable[[str], Path], tmp_path: Path, selector: str | None
-) -> None:
+def test_real_lists(data: Callable[[str], Path], tmp_path: Path, selector: str | None) -> None:
     archive = data("html-git-htmldocs") / "git-htmldocs.tar.gz"
     with tarfile.open(archive) as packed:
         packed.extractall(tmp_path, filter="data")

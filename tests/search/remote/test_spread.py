@@ -100,9 +100,7 @@ def test_all_shards_answer_as_the_index(kind: str, built: Built) -> None:
 
 
 @kinds
-def test_with_some_shards_answers_are_those_of_an_index_of_their_samples(
-    kind: str, built: Built
-) -> None:
+def test_missing_shards_answer_as_an_index_of_their_samples(kind: str, built: Built) -> None:
     """The last two shards are gone: what is left are the first samples."""
     index = built(kind)
     names = [index.nodes.name(i) for i in (0, 7, 21, 33, 50)]
