@@ -58,7 +58,6 @@ def arrays(*, packed: bool) -> bytes:
 
 
 NOISE = np.random.default_rng(7).integers(0, 256, 70_000).astype(np.uint8).tobytes()
-EDGES = {"nodes": [{"id": "a"}, {"id": "b"}], "links": [{"source": "a", "target": "b"}]}
 
 OTHERS: list[tuple[str, bytes | str]] = [
     ("an HTML page", HTML),

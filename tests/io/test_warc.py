@@ -433,7 +433,6 @@ def test_wat_that_is_none_is_refused_or_counted(tmp_path: Path) -> None:
 # -- damage ----------------------------------------------------------------------------
 
 RECORDS = [page(A, "b", "c"), page(B, "a"), page(C, "b")]
-WHOLE = {("a", "b"), ("a", "c"), ("b", "a"), ("c", "b")}
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])

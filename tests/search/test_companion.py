@@ -15,8 +15,6 @@ from tests.conftest import MakeGraph
 from tests.oracles import companion as oracle
 from tests.oracles.graphs import Edges, graphs
 
-GRAIN = 1e-12
-
 
 def build(graph: Graph, folder: Path, **options: Any) -> Index:
     return cocite.build(graph, folder, measure="companion", **options)

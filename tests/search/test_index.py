@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite import Hit, Index
+from cocite import Index
 from cocite.errors import Damaged, UsageError
 from tests.conftest import MakeGraph
 from tests.oracles import walks
@@ -75,13 +75,6 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return cocite.build(
         graph, folder / "i", samples=50, length=8, seed=2, shard=7, measure="psimrank"
     )
-
-
-def by_similarity(index: Index, node: str, decay: float = 0.6) -> list[Hit]:
-    """What ``related`` must return, from ``similarity`` with every node."""
-    everyone = [Hit(name, *index.similarity(node, name, decay=decay)) for name in index.nodes]
-    ranked = sorted(enumerate(everyone), key=lambda pair: (-pair[1].score, order(pair[0])))
-    return [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
 
 
 def test_equal_scores_are_ordered_by_hash(make_graph: MakeGraph, tmp_path: Path) -> None:

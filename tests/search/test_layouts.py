@@ -182,21 +182,6 @@ def test_compacted_scores_are_means_over_the_sampled_functions(
                 assert abs(score.stderr - error) < 1e-6
 
 
-@pytest.fixture(scope="module")
-def indexes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Index]:
-    """400 nodes in communities, many of them on cycles."""
-    folder = tmp_path_factory.mktemp("layouts")
-    rng = np.random.default_rng(8)
-    site = rng.integers(0, 400, (2500, 1)) // 20 * 20
-    edges = site + rng.integers(0, 25, (2500, 2))
-    (folder / "l.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in edges.tolist()))
-    graph = cocite.ingest(folder / "l.tsv", folder / "g", header="no")
-    return {
-        (m, layout): make(graph, m, layout, samples=50, length=8, seed=2, shard=7)
-        for m, layout in WITH_WALKS
-    }
-
-
 def test_a_cycle_is_walked_round_and_round(make_graph: MakeGraph) -> None:
     """Two nodes of a cycle never meet; what hangs on it meets the node as far from it."""
     ring = [(i, (i + 1) % 3) for i in range(3)]
