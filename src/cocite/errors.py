@@ -55,7 +55,7 @@ SKIP_ADVICE = (
 
 
 class CociteError(Exception):
-    """The root: catch this to catch everything that cocite reports."""
+    """Base class of all errors that cocite raises."""
 
     exit_code = 1
 
@@ -67,9 +67,8 @@ class UsageError(CociteError, ValueError):
 
 
 class UnknownNode(UsageError, KeyError):
-    """A name that no node has; ``suggestions`` are names that may be meant, ``titled`` the names
-    and titles of nodes whose title it is, or that have it in their title; ``note`` is what else
-    there is to say: of an index that keeps some pages only, which.
+    """No node has this name. ``suggestions`` holds similar names; ``titled`` holds names and titles
+    of nodes whose titles contain it; ``note`` adds details, such as which pages an index keeps.
     """
 
     def __init__(

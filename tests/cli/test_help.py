@@ -115,8 +115,8 @@ def test_nodes_are_a_file_of_names_everywhere() -> None:
 
 def test_what_is_replaced_is_called_what_it_is() -> None:
     for verb, kind in (("ingest", "graph"), ("index", "index")):
-        said = f"Replace an existing {kind}, if its directory holds nothing else. It stays until "
-        assert options(verb)["overwrite"] == said + "the new one is complete."
+        said = f"Replace an existing {kind} once the new one is complete. Its directory must hold "
+        assert options(verb)["overwrite"] == said + "nothing else."
     said = "Replace the report and the files beside it, or the table. A symbolic link is refused."
     assert options("evaluate")["overwrite"] == said
 

@@ -62,16 +62,16 @@ def exact_simrank(
     graph
         A stored graph, or anything else that holds links (:func:`cocite.open_graph`).
     weights
-        float32[edges], positive: how much each link counts, aligned with ``graph.in_sources``. By
-        default the weights that the graph was ingested with, if any. For SimRank only.
+        float32[edges], positive: link weights, aligned with ``graph.in_sources``. By default the
+        weights of the graph, if any. Only for SimRank.
     threads
-        How many cores to use, by default all. The scores do not depend on it, but for the last
-        bits of dense products.
+        The number of cores, by default all. It does not change scores, except the last bits of
+        dense products.
     memory
-        For the data, beside some 170 MB for Python: bytes, or text such as ``"8GB"``; by default
-        half of what is available. A matrix that does not fit lies on disk.
+        Memory for the data, in bytes or as text such as ``"8GB"``; Python needs another 170 MB. By
+        default half of the available memory. A matrix that does not fit is stored on disk.
     progress
-        Called after every sweep with (sweeps, bound on the error still to be iterated away).
+        Called after every sweep with (sweeps, bound on the remaining iteration error).
     options, given
         The options below, as one value or by name.
     {options}
@@ -85,7 +85,7 @@ def exact_simrank(
     ------
     UsageError, ResourceError
     NotConverged
-        Where the iteration diverges, or the low rank leaves no scores.
+        If the iteration diverges, or the low rank leaves no scores.
     """
     options = AllPairsOptions.of(options, given)
     graph = open_graph(graph, memory=memory, threads=threads)

@@ -185,8 +185,8 @@ def evaluate(
     options: EvaluateOptions | None = None,
     **given: Any,
 ) -> StudyDocument:
-    """Tell how good the answers are, by labels and by texts: sibling Gamma, precision, recall,
-    nDCG, likeness of texts, each with its interval.
+    """Evaluate answers by labels and texts: sibling Gamma, precision, recall, nDCG and text
+    similarity, with intervals.
 
     >>> cocite.evaluate("web.index", labels="topics.tsv").to_json()        # doctest: +SKIP
     >>> cocite.evaluate("web.graph", labels="topics.tsv").write("r.html")  # doctest: +SKIP
@@ -194,26 +194,25 @@ def evaluate(
     Parameters
     ----------
     of
-        Indexes of one graph, which are judged side by side; or one graph, of which every measure is
-        judged in every direction: opened, as paths or URLs, or anything else that holds links
-        (:func:`cocite.open_graph`).
+        Indexes of one graph, to compare; or one graph, to compare all measures in all directions.
+        Opened, paths, URLs, or other links (:func:`cocite.open_graph`).
     threads, memory
         As for building an index.
     cluster, staging_url
-        As for building an index: where samples are drawn, of indexes that are only made to be
-        judged. They lie in a temporary directory (``TMPDIR`` says where): nodes on other machines
-        see it, or their shards come by ``staging_url``. Figures are the same.
+        As for building an index, for indexes that are built for the evaluation. These are in a
+        temporary directory (``TMPDIR``), which nodes on other machines must see, unless their
+        shards go through ``staging_url``. The figures are the same.
     progress
         Called with (stage, done, total).
     options, given
-        The options below, as one value or by name; ``settings`` are those of the measures, such as
-        ``{"decay": 0.1}``.
+        The options below, as one object or by name; ``settings`` holds settings of measures, such
+        as ``{"decay": 0.1}``.
     {options}
 
     Returns
     -------
     StudyDocument
-        ``to_json()`` and ``rows()`` have every figure, with the bounds of its 95 % interval;
+        ``to_json()`` and ``rows()`` hold every figure with the ends of its 95 % interval;
         ``write("report.html")`` writes a report.
 
     Raises

@@ -260,10 +260,10 @@ _TITLES = (
 
 @dataclass(frozen=True)
 class TuningResult(Document):
-    """What was tried on ``graph``, the best first, by ``by``; ``best`` is what was chosen and
-    ``reason`` why; ``hidden`` how many links were hidden, None if ``labels`` decided. ``chosen_by``
-    pages chose and ``judged_by`` others judge. ``settings`` are what an index takes:
-    ``cocite.build(graph, output, settings=tuned.settings)``.
+    """The result of tuning. ``tried`` lists the candidates by the figure ``by``, the best first;
+    ``best`` is the choice, and ``reason`` explains it. ``hidden`` counts the hidden links, None
+    with ``labels``. ``chosen_by`` and ``judged_by`` count the selecting and the held-out pages. To
+    use the result: ``cocite.build(graph, output, settings=tuned.settings)``.
     """
 
     graph: str
@@ -283,11 +283,11 @@ class TuningResult(Document):
     notes: Sequence[str] = field(default=())
 
     def facts(self) -> dict[str, Any]:
-        """All of it, with the settings as a file has them."""
+        """Return all fields, with the settings as in a settings file."""
         return super().facts() | {"best": self.best.name}
 
     def rows(self) -> ResultRows:
-        """A row a candidate."""
+        """Return one row per candidate."""
         rows = []
         for each in self.tried:
             judged = each.judged or (None, None, None)
@@ -298,7 +298,7 @@ class TuningResult(Document):
         return ResultRows(_TITLES, rows)
 
     def text(self) -> str:
-        """The file of settings, with what was found on top."""
+        """Return the text of the settings file; a comment at its top holds the results."""
         by = f"by the labels of {self.labels}" if self.labels else "without labels"
         remarks = [
             f"Chosen by cocite tune on {self.date}, {by}, for {self.graph}",
@@ -312,7 +312,7 @@ class TuningResult(Document):
         return self.settings.text(remarks)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
-        """Write the file of settings; raises :class:`~cocite.errors.OutputExists`."""
+        """Write the settings file. Raises :class:`~cocite.errors.OutputExists`."""
         found = check_file(Path(path), overwrite)
         with staged_file(found) as file:
             disk.write(file, self.text().encode())

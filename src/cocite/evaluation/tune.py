@@ -389,20 +389,20 @@ def tune(
     options: TuneOptions | None = None,
     **given: Any,
 ) -> TuningResult:
-    """Find out what an index of ``graph`` should be made of.
+    """Find the measure and the settings that suit ``graph``.
 
     Parameters
     ----------
     graph
         A stored graph, or anything else that holds links (:func:`cocite.open_graph`).
     output
-        The file of settings to write, for ``build(..., settings=output)``. A run that was
-        interrupted goes on; without an output nothing is kept.
+        The settings file to write, for ``build(..., settings=output)``. Interrupted runs resume.
+        Without an output, nothing is stored.
     threads, memory
-        As for building an index. A candidate that does not fit is left out.
+        As for building an index. Candidates that do not fit are skipped.
     cluster, staging_url
-        As for building an index: where samples are drawn. Nodes see ``output``, and the graph,
-        whose links are hidden in a copy beside ``output``.
+        As for building an index. Nodes must see ``output`` and the graph; its copy without the
+        hidden links is beside ``output``.
     progress
         Called with (stage, done, total, remark).
     options, given
@@ -412,7 +412,7 @@ def tune(
     Raises
     ------
     UsageError
-        For a value that is not allowed, and if nothing can be hidden.
+        For invalid values, and if no link can be hidden.
     InputError, OutputExists, Busy, ResourceError, ClusterError
     """
     options = TuneOptions.of(options, given)

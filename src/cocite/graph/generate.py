@@ -215,20 +215,20 @@ def generate_web(
     Parameters
     ----------
     output
-        The directory to make.
+        The directory to create.
     nodes
-        How many pages, 1 to 2**32 - 1.
+        Number of pages, 1 to 2**32 - 1.
     links
-        How many links, exactly; at most nodes * ((nodes - 1) // 2). The mean decides how heavy
-        the tail of in-degrees is; 3 to 30 a page look like webs.
+        Exact number of links, at most nodes * ((nodes - 1) // 2). The mean degree sets the tail of
+        in-degrees; 3 to 30 links a page resemble the web.
     seed
         0 to 2**64 - 1. Equal nodes, links and seed give equal bytes.
     names
-        ``text``, such as ``com,d000012,h0000098)/s0003/p017``, or ``integers``, which take no
-        room and no time.
+        ``text``, such as ``com,d000012,h0000098)/s0003/p017``, or ``integers``, which need no space
+        or time.
     labels
-        A file to write: for every page a row of its name, a tab, and its host's topic, such as
-        ``topic.3.1.7``, a leaf of a tree.
+        A file to write: for each page its name, a tab, and the topic of its host, such as
+        ``topic.3.1.7``.
     overwrite
         Replace ``output`` if it is a store, and ``labels`` if it is a file.
     progress

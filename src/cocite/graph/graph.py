@@ -90,8 +90,8 @@ class GraphInfo:
 
 
 class Graph(Exchanged):
-    """A graph on disk. Open one with :meth:`open`, make one with :func:`cocite.ingest`, of files or
-    of what is in memory, and turn it into such (:meth:`to_networkx`, ...).
+    """A graph on disk. :func:`cocite.ingest` creates one, :meth:`open` opens it, and
+    :meth:`to_networkx` and others convert it.
     """
 
     def __init__(self, store: Store) -> None:
@@ -105,9 +105,9 @@ class Graph(Exchanged):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Graph:
-        """Open the directory ``path``, or a copy of what lies at a URL that fsspec reads; nothing
-        is read but its manifest. Whatever is computed from it first compares its files with their
-        checksums (:meth:`check`), unless ``verify`` is false.
+        """Open the directory ``path``, or a local copy of a URL that fsspec reads. This reads only
+        the manifest. Computations first compare all files with their checksums (:meth:`check`),
+        unless ``verify`` is false.
 
         Raises :class:`~cocite.errors.NotAStore`, :class:`~cocite.errors.WrongFormat` or
         :class:`~cocite.errors.Damaged`.
@@ -174,7 +174,7 @@ class Graph(Exchanged):
 
     @property
     def sides(self) -> Sides | None:
-        """The two sides of a bipartite graph, each a range of ids; None for nodes of one kind."""
+        """The two sides of a bipartite graph, each a range of ids; None for other graphs."""
         return self.names.sides
 
     @cached_property
@@ -183,7 +183,7 @@ class Graph(Exchanged):
         return open_titles(self._store, self.nodes)
 
     def in_neighbors(self, node: int) -> NDArray[np.uint32]:
-        """uint32: the ids of the nodes that link to ``node``, an id, ascending."""
+        """Return the ids of the nodes that link to the id ``node``: uint32, ascending."""
         node = checked_id(node, self.nodes)
         begin, end = int(self.in_offsets[node]), int(self.in_offsets[node + 1])
         found = self.in_sources[begin:end]
@@ -192,11 +192,11 @@ class Graph(Exchanged):
         return found
 
     def out_neighbors(self, node: int) -> NDArray[np.uint32]:
-        """uint32: the ids of the nodes that ``node``, an id, links to, ascending.
+        """Return the ids of the nodes that the id ``node`` links to: uint32, ascending.
 
-        The graph is stored by destination. The first call turns all links round, as
-        :func:`cocite.graph.links.out_links` does, in half of the memory that is available; the
-        result, 4 bytes a link and 8 a node, is there as long as the graph is.
+        The graph is stored by target. The first call reverses all links
+        (:func:`cocite.graph.links.out_links`), within half of the available memory. The result
+        takes 4 bytes a link and 8 a node, for as long as the graph is open.
         """
         node = checked_id(node, self.nodes)
         offsets, targets = self._out_links
@@ -220,14 +220,13 @@ class Graph(Exchanged):
         return self._store.manifest.digest(OFFSETS, SOURCES, WEIGHTS, NAME_FILES)
 
     def check(self) -> None:
-        """See that no byte is another than was written, that offsets ascend, that the links of a
-        node ascend strictly and name nodes, and that weights are positive, as all rely on.
+        """Validate the graph: checksums of all files, ascending offsets, strictly ascending
+        in-neighbors that are nodes, and positive weights.
 
-        Reads all files for their checksums, unless it was opened with ``verify=False``; what was
-        compared once is not compared again. Then reads the links once, and has the system read
-        ahead from then on: who looks at all links will read them again. Raises
+        Checksums are compared once per open graph, and not with ``verify=False``. The links are
+        read once; afterwards the system reads ahead, since callers read all links again. Raises
         :class:`~cocite.errors.Damaged`, which names the file, and
-        :class:`~cocite.errors.UsageError` for a graph without nodes: there is nothing to walk.
+        :class:`~cocite.errors.UsageError` for a graph without nodes.
         """
         if self.nodes == 0:
             raise UsageError(f"{self.path} has no nodes: there is nothing to compute")
@@ -238,7 +237,7 @@ class Graph(Exchanged):
             raise Damaged.graph(self.path, "some of its weights are not positive")
 
     def check_links(self) -> None:
-        """The same of offsets and links alone, also of a graph without nodes."""
+        """Validate only offsets and links; the graph may have no nodes."""
         fault = rows_fault(self.in_offsets, self.in_sources, self.nodes)
         if fault:
             raise Damaged.graph(self.path, f"its links point outside of it: {fault}")
@@ -254,7 +253,7 @@ class Graph(Exchanged):
         return self._store.nbytes
 
     def info(self) -> GraphInfo:
-        """Count what there is to know at a glance; reads the degrees once."""
+        """Return counts and sizes; reads all degrees once."""
         facts = self._store.facts
         in_degrees = np.diff(self.in_offsets)
         if int(self.in_offsets[0]) or int(in_degrees.max(initial=0)) > self.edges:

@@ -263,10 +263,10 @@ def _each_once(names: Iterable[str]) -> str:
 
 
 def info(path: str | os.PathLike[str]) -> GraphDocument | IndexDocument:
-    """What the stored graph or index at ``path`` holds, as ``cocite info`` shows it: counts, sizes,
-    and of an index its measure and settings. ``to_json()`` gives it as plain values.
+    """Describe the stored graph or index at ``path``, as ``cocite info`` does: counts and sizes,
+    and the measure and settings of an index. ``to_json()`` returns plain values.
 
-    Raises :class:`~cocite.errors.StoreError` if there is none, or it cannot be read.
+    Raises :class:`~cocite.errors.StoreError` if there is none, or if it cannot be read.
     """
     name = os.fspath(path)
     if kind_of(name) == "index":
@@ -276,9 +276,9 @@ def info(path: str | os.PathLike[str]) -> GraphDocument | IndexDocument:
 
 @shows("verifying files")
 def verify(path: str | os.PathLike[str]) -> VerifyDocument:
-    """Read the stored graph or index at ``path`` in full and compare every file with its checksum,
-    as ``cocite verify`` does. ``faults`` of what is returned are in words, and empty if all is
-    whole; the time is that of reading all bytes once.
+    """Compare every file of the stored graph or index at ``path`` with its checksum, as ``cocite
+    verify`` does. This reads all bytes once. The result lists ``faults`` in words; it is empty if
+    all files are intact.
 
     Raises :class:`~cocite.errors.StoreError` if there is none.
     """

@@ -32,27 +32,27 @@ def related(
     threads: int | None = None,
     **options: Any,
 ) -> Hits:
-    """The nodes most related to ``node``, of links in memory or anywhere.
+    """Return the nodes most related to ``node``, from links in memory or in any source.
 
     Parameters
     ----------
     links
-        An index, opened or as a path; a graph, likewise; or what :func:`cocite.ingest` takes: files
-        of links, pairs, an array, a table, a sparse matrix, a graph of another library. Of all but
-        an index one is built for this question: to ask several, build it once
-        (``index = cocite.build(cocite.ingest(links))``).
+        An index or a graph, opened or as a path; or any input of :func:`cocite.ingest`: edge lists,
+        pairs, an array, a table, a sparse matrix, a graph of another library. Without an index, one
+        is built for this question. To ask several questions, build it once: ``index =
+        cocite.build(cocite.ingest(links))``.
     node, k
         As for :meth:`Index.related`.
     measure
-        What the index is made of, by default ``fusion``; an index has one.
+        The measure of the index to build, by default ``fusion``. A given index has its own.
     side
-        Of a bipartite graph the side of ``node``, by its title, such as ``"user"``; by default the
-        right one, the items, unless ``node`` is called ``"user:NAME"``.
+        In a bipartite graph, the side of ``node``, such as ``"user"``; by default the right side,
+        the items, unless ``node`` is named ``"user:NAME"``.
     memory, threads
         By default half of the memory that is available, and all cores.
     options
-        Of the links what :func:`cocite.ingest` takes, such as ``columns`` or ``bipartite``, and
-        what else :meth:`Index.related` takes, such as ``prefix`` or ``min_score``.
+        Options of :func:`cocite.ingest`, such as ``columns`` or ``bipartite``, and of
+        :meth:`Index.related`, such as ``prefix`` or ``min_score``.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def similarity(
     threads: int | None = None,
     **options: Any,
 ) -> Score:
-    """How similar two nodes are, by links in memory or anywhere.
+    """Return how similar two nodes are, from links in memory or in any source.
 
     Arguments are those of :func:`related`; ``a``, ``b`` and other options, such as ``refine``,
     those of :meth:`Index.similarity`.
@@ -96,7 +96,7 @@ def why(
     threads: int | None = None,
     **options: Any,
 ) -> Why:
-    """Which pages make two nodes similar, by links in memory or anywhere.
+    """Return which pages make two nodes similar, from links in memory or in any source.
 
     Arguments are those of :func:`related`; ``a``, ``b``, ``k`` and other options those of
     :meth:`Index.why`.

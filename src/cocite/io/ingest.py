@@ -66,19 +66,18 @@ def ingest(
     Parameters
     ----------
     inputs
-        Files, globs, or ``-`` for standard input, plain or packed by gzip, bzip2, xz or Zstandard,
-        told apart by what they hold and are called; or a folder of HTML pages (or a tar or zip
-        archive of one), of notes, of source code, or of parts of a table. Or, together with
-        ``exclude_nodes`` or ``partitions``, a stored graph, as the only one. Or what is in memory:
-        pairs, or triples with a weight, an array of two or three columns, a table of pandas, polars
-        or Arrow, a sparse matrix (``nodes`` names its rows), a graph of NetworkX or igraph
-        (``weight_column`` is the attribute of its weights). Names may be anything that can be the
-        key of a dictionary. Or a database, named as for ``database``. Not needed
-        with ``sql`` or ``database``.
+        What to read. Files, globs, or ``-`` for standard input, plain or compressed with gzip,
+        bzip2, xz or Zstandard; the format is detected from content and file extension. A folder of
+        HTML pages (or a tar or zip archive of one), of notes, of source code, or of parts of a
+        table. Links in memory: pairs, triples with a weight, an array of two or three columns, a
+        table of pandas, polars or Arrow, a sparse matrix (``nodes`` names its rows), or a graph of
+        NetworkX or igraph (``weight_column`` is the attribute of its weights), with any hashable
+        names. A database, named as for ``database``. With ``exclude_nodes`` or ``partitions``, also
+        a single stored graph. Not needed with ``sql`` or ``database``.
     output
-        The directory to make, or a URL that fsspec writes, where the graph comes when it is whole
-        (``io/remote.py``). By default a temporary one, which goes with the last object that
-        was made of it.
+        The directory to create, or a URL that fsspec writes once the graph is complete
+        (``io/remote.py``). By default a temporary directory, which is deleted with the last object
+        that uses it.
     memory
         Bytes, or text such as ``"4GB"``; by default half of what is available.
     threads
@@ -98,10 +97,10 @@ def ingest(
     Raises
     ------
     UnrecognizedInput
-        An input is of another format, or empty, or could be read in several ways: the message says
-        what it is, and what to do.
+        If an input is empty, ambiguous, or in another format. The message says what it is and what
+        to do.
     MalformedRow, InputError
-        The input is not as it should be; nothing is left behind.
+        If the input is invalid. Partial output is deleted.
     OutputExists, Busy, ResourceError, UsageError
     """
     options = IngestOptions.of(options, given)

@@ -24,16 +24,16 @@ def open_graph(
     Parameters
     ----------
     links
-        A graph, as it is; the path or the URL of a stored one; or what :func:`cocite.ingest` takes:
-        files, a database, pairs, an array, a table of pandas, polars or Arrow, a sparse matrix, a
-        graph of NetworkX or igraph. These are stored in a temporary directory, which goes with the
-        last object that was made of it.
+        A graph; the path or URL of a stored graph; or any input of :func:`cocite.ingest`: files, a
+        database, pairs, an array, a table of pandas, polars or Arrow, a sparse matrix, a graph of
+        NetworkX or igraph. Such input is stored in a temporary directory, which is deleted with the
+        last object that uses it.
     verify
-        Compare a stored graph with its checksums before anything is made of it.
+        Compare a stored graph with its checksums before its first use.
     memory, threads
         By default half of the memory that is available, and all cores.
     options
-        What else :func:`cocite.ingest` takes, for links that are not stored yet.
+        Other options of :func:`cocite.ingest`, for links that are not stored yet.
 
     Raises
     ------

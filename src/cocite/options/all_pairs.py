@@ -13,16 +13,17 @@ METHODS = ("gauss-seidel", "plain", "sor", "svd")
 
 @dataclass(frozen=True)
 class AllPairsOptions(Options):
-    """How the scores of all pairs are computed."""
+    """Options for computing the scores of all pairs."""
 
     measure: str = option(
         "simrank",
-        "What similar means. psimrank takes the plain method, for graphs of some thousand nodes.",
+        "The measure of similarity. psimrank uses the plain method, for graphs of a few "
+        "thousand nodes.",
         choices=("simrank", "psimrank"),
     )
     method: str | None = option(
         None,
-        "How to iterate. gauss-seidel: one matrix. plain: two, the paper's eq. 6. sor: "
+        "The iteration. gauss-seidel: one matrix. plain: two matrices (the paper's eq. 6). sor: "
         "over-relaxation. svd: a low-rank closed form, checked by one plain step.",
         choices=METHODS,
         unset="gauss-seidel; plain for psimrank",
@@ -39,33 +40,31 @@ class AllPairsOptions(Options):
     rank: int | None = option(None, "The rank of --method svd.", low=1, unset="100")
     decay: float = option(
         0.6,
-        "How much a step counts, compared with the step before it; between 0 and 1.",
+        "The weight of a step relative to the step before it, between 0 and 1.",
         low=0,
         high=1,
         open=True,
     )
     direction: str = option(
-        "in", "Which links count; any: links taken either way.", choices=("in", "out", "any")
+        "in", "Which links count; any ignores their direction.", choices=("in", "out", "any")
     )
     side: str | None = option(
         None,
-        "Of a bipartite graph the side whose nodes are compared, such as user.",
+        "In a bipartite graph, the side whose nodes are compared, such as user.",
         metavar="NAME",
         unset="the side of the targets, item",
     )
     weighted: bool = option(
         True,
-        "Use the weights of links, if there are any.",
+        "Use link weights, if the graph has weights.",
         flag="--unweighted",
         negated="Ignore the weights of links.",
     )
-    epsilon: float = option(
-        1e-3, "The largest error that a score may have.", low=0, high=1, open=True
-    )
-    max_sweeps: int = option(1000, "How many sweeps to make at most.", low=1)
+    epsilon: float = option(1e-3, "The largest allowed error of a score.", low=0, high=1, open=True)
+    max_sweeps: int = option(1000, "The largest number of sweeps.", low=1)
     prune: float | None = option(
         None,
-        "After every sweep drop scores below DELTA, which keeps the matrix small. It adds an error "
+        "Drop scores below DELTA after each sweep, to keep the matrix small. This adds an error "
         "of up to DELTA / (1 - decay).",
         low=0,
         high=1,
@@ -74,38 +73,41 @@ class AllPairsOptions(Options):
     )
     teleport: float | None = option(
         None,
-        "Compute another measure (the paper's eq. 7): links count LAMBDA, and a node without "
-        "in-links has one from every node, which together count 1 - LAMBDA.",
+        "Compute a different measure (the paper's eq. 7): links have weight LAMBDA, and a node "
+        "without in-links gets one from every node, with a total weight of 1 - LAMBDA.",
         metavar="LAMBDA",
     )
     order: str = option(
         "stored",
-        "How to number the rows meanwhile: rcm is reverse Cuthill-McKee.",
+        "The order of rows during the computation; rcm is reverse Cuthill-McKee.",
         choices=("stored", "rcm"),
     )
     precision: str = option(
         "auto",
-        "How to store numbers meanwhile. auto: single, if its rounding is at most a quarter of "
-        "--epsilon.",
+        "The precision of numbers during the computation. auto: single, if its rounding error is "
+        "at most a quarter of --epsilon.",
         choices=("auto", "single", "double"),
     )
     products: str = option(
         "auto",
-        "How to multiply matrices. auto: dense, if there is a quarter of all possible links or "
-        "more.",
+        "How to multiply matrices. auto: dense, if at least a quarter of all possible links exist.",
         choices=("auto", "sparse", "dense"),
     )
     min_score: float = option(
         0.01, "Leave out pairs with a lower score, in a table.", low=0, high=1, fronts=CLI
     )
     top: int | None = option(
-        None, "Write the K best of every node instead, in a table.", low=1, metavar="K", fronts=CLI
+        None,
+        "Write the K best pairs of each node instead, in a table.",
+        low=1,
+        metavar="K",
+        fronts=CLI,
     )
 
     def resolved(self) -> AllPairsRun:
-        """Return the options with a method, its omega and its rank.
+        """Return the options with their method, omega and rank.
 
-        Raises :class:`UsageError` for what does not go together.
+        Raises :class:`UsageError` for options that exclude each other.
         """
         method = self.method or ("gauss-seidel" if self.measure == "simrank" else "plain")
         whole = "gauss-seidel", "plain", "sor"

@@ -143,8 +143,8 @@ class IndexOptions(MeasureOptions):
     )
     overwrite: bool = option(
         False,
-        "Replace an existing index, if its directory holds nothing else. It stays until the new "
-        "one is complete.",
+        "Replace an existing index once the new one is complete. Its directory must hold nothing "
+        "else.",
     )
     restart: bool = option(
         False,

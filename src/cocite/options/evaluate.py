@@ -1,4 +1,4 @@
-"""Options of evaluation and of tuning: by what answers are judged."""
+"""Options of evaluation and of tuning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cocite.options.build import ExistingPath
 
 @dataclass(frozen=True)
 class LabelOptions(Options):
-    """A table of names and categories, and how it is read."""
+    """Options for reading a table of names and categories."""
 
     labels: Any = option(
         None,
@@ -23,45 +23,45 @@ class LabelOptions(Options):
     )
     label_columns: Any = option(
         (1, 2),
-        "The columns of name and category, by their names or by numbers from 1.",
+        "The columns of name and category, by name or by number (from 1).",
         metavar="A,B",
     )
     delimiter: str = option(
         "auto",
-        "Between columns, in the table of labels.",
+        "The character between columns of the labels.",
         choices=("auto", "tab", "comma", "semicolon", "pipe", "space"),
     )
     header: str = option(
         "auto",
-        "Whether the first row names the columns, in the table of labels.",
+        "Whether the first row of the labels names the columns.",
         choices=("auto", "yes", "no"),
     )
     bad_rows: str = option(
         "stop",
-        "What becomes of malformed rows of the labels: stop at the first; leave them out if they "
-        "are few, half of them at most; or all of them, however many they are.",
+        "How to handle malformed rows of the labels. stop: fail at the first. few: skip up to "
+        "half of the rows. all: skip them without limit.",
         choices=("stop", "few", "all"),
     )
     separator: str = option(
         ".",
-        'What separates the parts of a category, the most general first; "" for nothing.',
+        'The text between the levels of a category, the most general first; "" for a single level.',
         metavar="TEXT",
     )
 
 
 @dataclass(frozen=True)
 class EvaluateOptions(LabelOptions):
-    """What ``cocite evaluate`` takes. ``settings`` are of the measures, by name."""
+    """Options of ``cocite evaluate``. ``settings`` holds settings of measures by name."""
 
     depth: int | None = option(
         None,
-        "How many parts of a category make a class, for sibling Gamma.",
+        "The number of category levels that make a class, for sibling Gamma.",
         low=1,
-        unset="as many as most have",
+        unset="the most common number of levels",
     )
     gamma_least: float | None = option(
         None,
-        "Compare only nodes that score more than this, for sibling Gamma.",
+        "Compare only nodes with a score above this, for sibling Gamma.",
         low=0,
         metavar="SCORE",
         unset="0",
@@ -71,76 +71,81 @@ class EvaluateOptions(LabelOptions):
     )
     queries: int | None = option(
         None,
-        "Ask for so many nodes only, drawn by --seed.",
+        "Evaluate only this many nodes, drawn at random by --seed.",
         low=1,
-        unset="all that have a label or a text",
+        unset="all nodes with a label or a text",
     )
     cutoffs: Any = option(
-        None, "The values of k in precision@k and the like, such as 1,5,10.", metavar="LIST"
+        None, "The values of k for precision@k and similar figures, such as 1,5,10.", metavar="LIST"
     )
-    seed: int = option(0, "Where the random numbers start. Equal seeds give equal figures.")
+    seed: int = option(0, "The seed of random numbers. Equal seeds give equal figures.")
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class TuneOptions(LabelOptions):
-    """What ``cocite tune`` takes."""
+    """Options of ``cocite tune``."""
 
     figure: str | None = option(
         None,
-        "What decides: company@10, company@50, links@10 or links@50; with labels a figure of "
-        "cocite evaluate, such as precision@20 or gamma.",
+        "The figure that decides: company@10, company@50, links@10 or links@50; with labels, a "
+        "figure of cocite evaluate, such as precision@20 or gamma.",
         metavar="NAME",
-        unset="company@50, company@10 for fewer than 500 nodes, precision@10 with labels",
+        unset="precision@10 with labels; otherwise company@50, or company@10 below 500 nodes",
     )
     measures: tuple[str, ...] = option(
-        (), "Try this measure only. Repeatable.", flag="--measure", metavar="NAME", unset="all"
+        (), "Try only this measure. Repeatable.", flag="--measure", metavar="NAME", unset="all"
     )
     directions: tuple[str, ...] = option(
         (),
-        "Try this direction only, for measures that take it. Repeatable.",
+        "Try only this direction, for measures that support it. Repeatable.",
         flag="--direction",
         metavar=f"[{'|'.join(DIRECTIONS)}]",
         unset="all",
     )
     fraction: float = option(
-        0.1, "The fraction of the links to hide, at most 0.5. Every page keeps one."
+        0.1, "The fraction of the links to hide, at most 0.5. Every page keeps at least one link."
     )
     queries: int = option(
-        1000, "How many pages choose and judge, half of them each; 0 for all.", low=0
+        1000,
+        "The number of test pages; 0 for all. Half of them select, the others are held out.",
+        low=0,
     )
-    samples: int = option(100, "Samples of the last round, and of the settings.", low=1)
+    samples: int = option(
+        100, "The number of samples in the last round and in the resulting settings.", low=1
+    )
     seed: int = option(
         0,
-        "Where the random numbers start. Equal seeds give equal choices, unless time was up.",
+        "The seed of random numbers. Equal seeds give equal choices, unless time runs out.",
         low=0,
     )
     time: Any = option(
         "10min",
-        "How long it may take, such as 90s or 2h; in Python None for no limit. What it has not "
-        "come to then is left out, and told.",
+        "The time limit, such as 90s or 2h; in Python None for no limit. Candidates that were "
+        "not tried by then are reported.",
         metavar="TIME",
     )
     unweighted: bool = option(
         False,
         "Ignore the weights of links.",
-        unset="use them, if there are any, and leave out measures that cannot",
+        unset="use weights if the graph has them, and skip measures that cannot",
     )
     side: str | None = option(
         None,
-        "Of a bipartite graph the side that is chosen for, such as user.",
+        "In a bipartite graph, the side of the test pages, such as user.",
         metavar="NAME",
         unset="the side of the targets, item",
     )
     overwrite: bool = option(
-        False, "Replace the file when the new one is complete. A symbolic link is refused."
+        False, "Replace the file once the new one is complete. Symbolic links are refused."
     )
     restart: bool = option(
         False,
-        "Begin again: throw away what is unfinished, which had other options.",
+        "Start over, and discard an unfinished run, such as one with other options.",
         flag="--no-resume",
     )
     best: bool = option(
         False,
-        "Choose the best by the pages that choose, even if the default is not told apart from it.",
+        "Choose the best candidate of the selecting pages, even if it is not significantly "
+        "better than the default.",
     )

@@ -13,21 +13,21 @@ DANGLING = ("spread", "uniform", "remove")
 
 @dataclass(frozen=True)
 class RankOptions(Options):
-    """How ranks are computed. HITS takes ``tolerance``, ``max_sweeps``, ``until_top_stable``,
-    ``weighted`` and ``blocks``.
+    """Options for computing ranks. HITS accepts ``tolerance``, ``max_sweeps``,
+    ``until_top_stable``, ``weighted`` and ``blocks``.
     """
 
     score: str = option(
         "pagerank",
-        "What to rank by. authorities, hubs: the scores of HITS; good hubs link to good "
-        "authorities.",
+        "The rank to compute. authorities and hubs are the scores of HITS: good hubs link to "
+        "good authorities.",
         choices=("pagerank", "authorities", "hubs"),
         fronts=CLI,
     )
-    k: int = option(20, "How many ranks to print.", low=1, flag="-k", fronts=CLI)
+    k: int = option(20, "The number of ranks to print.", low=1, flag="-k", fronts=CLI)
     side: str | None = option(
         None,
-        "Of a bipartite graph print the ranks of this side alone, such as item.",
+        "In a bipartite graph, print only the ranks of this side, such as item.",
         metavar="NAME",
         unset="both",
         fronts=CLI,
@@ -35,7 +35,7 @@ class RankOptions(Options):
 
     toward: tuple[str, ...] = option(
         (),
-        "Personalize: jumps go to this node, as often as its weight says, 1 if there is none. "
+        "Personalize: jumps go to this node, in proportion to its weight (1 by default). "
         "Repeatable.",
         metavar="NODE[=WEIGHT]",
         unset="to any node",
@@ -43,8 +43,8 @@ class RankOptions(Options):
     )
     personalization: tuple[str, ...] = option(
         (),
-        "Personalize: jumps go to the nodes in FILE, which has a node and its weight a line, with "
-        "a tab between them; or .csv, or Parquet. Repeatable.",
+        "Personalize: jumps go to the nodes in FILE, which holds a node and a weight on each "
+        "line, separated by a tab; or .csv, or Parquet. Repeatable.",
         metavar="FILE",
         fronts=CLI,
     )
@@ -69,49 +69,58 @@ class RankOptions(Options):
 
     start: str | None = option(
         None,
-        "Start from the ranks in FILE, as --output wrote them, also of an older version of the "
-        "graph: nodes are matched by name. The ranks are as exact, after fewer sweeps.",
+        "Start from the ranks in FILE, written by --output, also for an older version of the "
+        "graph: nodes are matched by name. This takes fewer sweeps and is as accurate.",
         metavar="FILE",
-        unset="from the jumps",
+        unset="the distribution of jumps",
         fronts=CLI,
     )
 
     damping: float = option(
-        0.85, "The probability that a step follows a link; else it jumps.", low=0, high=1, open=True
-    )
-    dangling: str = option(
-        "spread",
-        "Nodes without out-links. spread: it goes where jumps go. uniform: it goes to all nodes "
-        "alike. remove: such nodes are removed first, --removals N times.",
-        choices=DANGLING,
-    )
-    removals: int = option(
-        2, "How often nodes without out-links are removed, with --dangling remove.", low=0
-    )
-    tolerance: float = option(
-        1e-8,
-        "Stop when the L1 residual, the sum over all nodes, is this small.",
+        0.85,
+        "The probability that a step follows a link; otherwise it jumps.",
         low=0,
         high=1,
         open=True,
     )
-    max_sweeps: int = option(10_000, "How many sweeps to make at most.", low=1)
+    dangling: str = option(
+        "spread",
+        "How to handle nodes without out-links. spread: their rank goes where jumps go. uniform: "
+        "it goes to all nodes equally. remove: they are removed first, --removals times.",
+        choices=DANGLING,
+    )
+    removals: int = option(
+        2, "The number of times to remove nodes without out-links, with --dangling remove.", low=0
+    )
+    tolerance: float = option(
+        1e-8,
+        "Stop when the L1 residual (the sum over all nodes) is this small.",
+        low=0,
+        high=1,
+        open=True,
+    )
+    max_sweeps: int = option(10_000, "The largest number of sweeps.", low=1)
     until_top_stable: int | None = option(
-        None, "Stop when the order of the top K stands, too, for three sweeps.", low=1, metavar="K"
+        None,
+        "Also stop when the order of the top K has not changed for three sweeps.",
+        low=1,
+        metavar="K",
     )
     precision: str = option(
-        "double", "How to store ranks meanwhile. Sums are always double.", choices=PRECISIONS
+        "double",
+        "The precision of ranks during the computation. Sums are always double.",
+        choices=PRECISIONS,
     )
     weighted: bool = option(
         True,
-        "Share a rank by the weights of links, if there are any.",
+        "Distribute ranks by link weights, if the graph has weights.",
         flag="--unweighted",
         negated="Ignore the weights of links.",
     )
     blocks: int | None = option(
         None,
-        "Keep everything on disk but one of so many blocks, even if it fits; the ranks are the "
-        "same.",
+        "Split the data into this many blocks and keep only one in memory, even if all fit. The "
+        "ranks are the same.",
         low=1,
         metavar="COUNT",
         unset="as --memory needs",

@@ -1,4 +1,4 @@
-"""Options of ``cocite site``: what is listed on pages, where, and what is written."""
+"""Options of ``cocite site``: what to list, where on the page, and what to write."""
 
 from __future__ import annotations
 
@@ -10,74 +10,72 @@ from cocite.options import CLI, Options, option
 
 @dataclass(frozen=True)
 class SiteOptions(Options, fronts=CLI):
-    """What ``cocite site`` takes beside the folder."""
+    """Options of ``cocite site``."""
 
-    k: int = option(5, "How many related pages to list on a page, at most.", low=1, flag="-k")
+    k: int = option(5, "The largest number of related pages in a list.", low=1, flag="-k")
     heading: str = option("Related pages", "The heading of the list.", metavar="TEXT")
     selector: str | None = option(
         None,
-        "Put the list at the end of the first element that fits: a tag, #id, .class or "
-        "[attribute=value], or several of them for one element. Pages without it stay as they are.",
+        "Put the list at the end of the first element that matches: a tag, #id, .class, "
+        "[attribute=value], or a combination. Pages without a match do not change.",
         metavar="CSS",
-        unset="at <!-- cocite --> or data-cocite, else at the end of main, article or body",
+        unset="at <!-- cocite --> or data-cocite; otherwise at the end of main, article or body",
     )
     style: bool = option(
         True,
         "Put a few lines of CSS into the list.",
         flag="--no-style",
-        negated="Put no CSS into the list. Otherwise it has a few rules, and those of the site go "
-        "before them.",
+        negated="Put no CSS into the list. By default it has a few rules, which the rules of the "
+        "site override.",
     )
     directory_urls: bool = option(
         False,
-        "Link to guide/ where the page is guide/index.html.",
-        unset="name the file, which works without a server, too",
+        "Link to guide/ instead of guide/index.html.",
+        unset="name the file, which also works without a server",
     )
     exclude: Any = option(
         (),
-        "Leave out pages whose paths fit, such as 'news/*': they get no list and are in none. "
-        "Repeatable.",
+        "Leave out pages whose paths match, such as 'news/*'. They get no list and appear in "
+        "none. Repeatable.",
         kind=str,
         many=True,
         metavar="PATTERN",
     )
     links: str = option(
         "main",
-        "Which links count: main, without the navigation that stands on every page, or all.",
+        "Which links count. main ignores navigation that every page repeats.",
         choices=("all", "main"),
     )
     site: str | None = option(
         None,
-        "Where the folder is published, so that links by that URL lead into it.",
+        "The URL at which the folder is published. Links with this URL lead into the folder.",
         metavar="URL",
-        unset="what its canonical links agree on",
+        unset="the URL that its canonical links agree on",
     )
     measure: str | None = option(
         None,
-        "What similar means: a name that cocite measures lists.",
+        "The measure of similarity (see: cocite measures).",
         metavar="NAME",
         unset="fusion",
     )
     min_score: float = option(0.15, "Leave out related pages with a lower score.", low=0)
     index: str | None = option(
         None,
-        "Keep the graph and the index of the pages in this folder, to ask them more.",
+        "Keep the graph and the index in this folder, for further questions.",
         metavar="DIR",
         unset="they are temporary",
     )
     json_folder: str | None = option(
         None,
-        "Change no page. Write the lists as JSON for a generator of sites: related.json for all "
-        "pages, and pages/PATH.json for each.",
+        "Change no page. Write the lists as JSON for a site generator: related.json for all "
+        "pages, and pages/PATH.json for each page.",
         flag="--json",
         metavar="DIR",
     )
     overwrite: bool = option(
-        False, "Replace what --json or --index made before. Nothing else is replaced."
+        False, "Replace the output of an earlier --json or --index, and nothing else."
     )
     dry_run: bool = option(
-        False, "Write nothing. Show what would be done, and the change of one page."
+        False, "Write nothing. Report what would change, and show the change to one page."
     )
-    remove: bool = option(
-        False, "Take the lists out of the pages again. The other bytes stay as they are."
-    )
+    remove: bool = option(False, "Remove the lists from the pages. All other bytes stay the same.")

@@ -256,17 +256,17 @@ def pagerank(
     graph
         A stored graph, or anything else that holds links (:func:`cocite.open_graph`).
     personalization
-        Where the other steps go: node names with weights (a mapping, or a
-        :class:`~cocite.ranking.WeightsFile`), or names alone (equal weights), or float64[nodes] by
-        id; non-negative, not all 0, of any sum. By default anywhere.
+        Where jumps go: node names with weights (a mapping, or a
+        :class:`~cocite.ranking.WeightsFile`), names alone (equal weights), or float64[nodes] by id.
+        Weights are non-negative, with any positive sum. By default to all nodes equally.
     start
-        What to start from, such as an earlier result, also of an older version of the graph:
-        :class:`Ranks`, a file of them, names with values, or float64[nodes] by id. Nodes are
-        matched by name; those without a value start at what jumps bring them.
+        Initial ranks, such as an earlier result, also for an older version of the graph:
+        :class:`Ranks`, a file of ranks, names with values, or float64[nodes] by id. Nodes are
+        matched by name; nodes without a value start with their share of the jumps.
     memory
-        For the data, beside some 170 MB for Python: bytes, or text such as ``"600MB"``; by default
-        half of what is available; at least 8 MB. What does not fit is on disk, and goes by block
-        after block; the ranks are the same, to the bit.
+        Memory for the data, in bytes or as text such as ``"600MB"``, at least 8 MB; Python needs
+        another 170 MB. By default half of the available memory. Data that does not fit is read from
+        disk in blocks; the ranks are bit-identical.
     progress
         Called after every sweep with (sweeps, bound on the L1 residual).
     options, given
@@ -277,10 +277,9 @@ def pagerank(
     ------
     UsageError, UnknownNode, ResourceError, Damaged
 
-    Notes
-    -----
-    The error of all ranks together is at most ``tolerance`` over 1 - ``damping``. If the sweeps end
-    before that, ``convergence.converged`` of the result is False.
+    Notes ----- The total error of all ranks is at most ``tolerance / (1 - damping)``. If
+    ``max_sweeps`` ends the computation before that, ``convergence.converged`` of the result is
+    False.
     """
     options = RankOptions.of(options, given)
     graph = open_graph(graph, memory=memory)

@@ -48,33 +48,30 @@ def build(
     Parameters
     ----------
     graph
-        A stored graph, opened, as a path, or as a URL that fsspec reads, of which a copy is kept;
-        or anything else that holds links (:func:`open_graph`). Its files are compared with their
-        checksums first, unless it was opened with ``verify=False``.
+        A stored graph: opened, a path, or a URL that fsspec reads and that is copied; or other
+        links (:func:`open_graph`). Files are compared with their checksums first, unless the graph
+        was opened with ``verify=False``.
     output
-        The directory to make, or a URL that fsspec writes, where the index comes when it is whole
-        (``io/remote.py``). A build that was interrupted is resumed. By default a temporary
-        one, which goes with the last object that was made of it.
+        The directory to create, or a URL that fsspec writes once the index is complete
+        (``io/remote.py``). Interrupted builds resume. By default a temporary directory, which is
+        deleted with the last object that uses it.
     settings
-        A file that says what the index is made of, such as :func:`tune` writes
-        (``index/settings.py``), or the ``settings`` of its result. What is given beside it
-        goes before it, but for another measure.
+        A settings file, as :func:`tune` writes it (``index/settings.py``), or the ``settings`` of
+        its result. Arguments override it, except the measure.
     threads, memory
-        By default all cores, and half of the memory that is available. The index is opened with
-        the same.
+        By default all cores, and half of the available memory. Also used to open the index.
     cluster
-        Draw the samples on the nodes of a cluster: ``"local:4"`` (so many nodes on this machine),
-        ``"HOST:PORT"`` of its head node, ``"auto"``, or one that is connected. ``threads`` and
-        ``memory`` are then those of a piece of work, a shard, on a node; by default all cores of
-        the smallest node, and half of its memory. Nodes see graph and output by their paths, or
-        ``graph`` is a URL that fsspec reads, of which each node keeps a copy. The extra
-        ``cluster``.
+        Draw the samples on a cluster: ``"local:4"`` (4 nodes on this machine), ``"HOST:PORT"`` of
+        its head node, ``"auto"``, or a connected cluster. ``threads`` and ``memory`` then limit one
+        shard on a node; by default all cores of the smallest node, and half of its memory. Nodes
+        must see graph and output under the same paths, unless ``graph`` is a URL, which each node
+        copies. Needs the extra ``cluster``.
     progress
         Called with (done, total), in samples for measures that have them.
     options, given
-        The options below, as one value or by name. Other keyword arguments are settings of the
+        The options below, as one object or by name. Other keyword arguments are settings of the
         measure, such as ``samples``, ``length`` and ``seed`` (``cocite measures``). Equal seeds
-        give equal samples, whatever the threads, memory, blocks and shards.
+        give equal samples for any threads, memory, blocks and shards.
     {options}
 
     Raises
@@ -151,30 +148,29 @@ def merge(
 ) -> Index:
     """Join indexes of different samples of one graph into the index ``output``, and open it.
 
-    It is the index that one build of all these samples makes, to the byte. The numbers of the
-    samples must follow each other, none twice and none missing: ``build(..., numbers=range(100,
-    200))`` draws such, on any machine. An index that has lost files of samples becomes whole with
-    one of just those numbers.
+    The result is byte-identical to one build of all these samples. Sample numbers must be
+    consecutive, without gaps or repetitions; ``build(..., numbers=range(100, 200))`` draws such
+    samples, on any machine. To repair an index with lost files, merge it with one of the missing
+    numbers.
 
     Parameters
     ----------
     indexes
-        The directories of two or more, of the same graph, measure and settings; none that was
-        refreshed.
+        Two or more directories, of the same graph, measure and settings. None may be refreshed.
     output
-        The directory to make, or a URL, as for :func:`build`. A merge that is interrupted leaves
-        nothing.
+        The directory to create, or a URL, as for :func:`build`. An interrupted merge leaves no
+        output.
     shard, overwrite, threads, memory
         As for :func:`build`; ``output`` may be one of the indexes if ``overwrite`` is true.
     verify
-        Compare what is read with its checksums.
+        Compare files with their checksums.
     progress
         Called with (done, total), in samples.
 
     Raises
     ------
     UsageError
-        If they do not fit together.
+        If the indexes do not match.
     OutputExists, Busy, ResourceError, StoreError
     """
     from cocite.index.merge import Merge
@@ -204,28 +200,26 @@ def refresh(
     options: RefreshOptions | None = None,
     **given: Any,
 ) -> Index:
-    """Draw some samples of an index anew, from ``graph`` as it is now; open what comes of it.
+    """Replace the oldest samples of an index by new ones of ``graph``, and open the result.
 
-    The oldest samples retire; the others stay, without the nodes that are gone. A score is the mean
-    over the samples that know both nodes, each of the graph that it was drawn from, and its
-    interval holds the mean of what it was in those. Measure and settings stay as they are; parts
-    without samples are computed anew. The index answers all the while.
+    The other samples stay, without removed nodes. A score is the mean over the samples that contain
+    both nodes; its interval covers the mean of the scores in the graphs of these samples. Measure
+    and settings stay the same. Parts without samples are rebuilt. The old index keeps answering
+    meanwhile.
 
     Parameters
     ----------
     index
-        The directory of an index. Samples in the layouts ``paths`` and ``compact`` cannot stay:
-        such an index takes a share of 1.
+        The directory of an index. The layouts ``paths`` and ``compact`` cannot keep samples, so
+        they need ``fraction=1``.
     graph
-        A stored graph, or anything else that holds links (:func:`open_graph`), with weights if the
-        index's has some.
+        A stored graph, or other links (:func:`open_graph`), with weights if the index uses weights.
     threads, memory
         As for :func:`build`.
     verify
-        Compare what is read of the index, and of a graph that is given as a path, with its
-        checksums.
+        Compare files of the index, and of a graph given as a path, with their checksums.
     cluster
-        As for :func:`build`: nodes draw what is drawn anew, this machine carries over what stays.
+        As for :func:`build`: nodes draw the new samples, and this machine copies the others.
     progress
         Called with (done, total), as for :func:`build`.
     options, given
@@ -236,10 +230,8 @@ def refresh(
     ------
     UsageError, Busy, ResourceError, StoreError
 
-    Notes
-    -----
-    A refresh that was killed can be repeated, however far it came: an index stays as it is where
-    its newest samples are of ``graph`` already.
+    Notes ----- A refresh can be repeated at any time, also after a crash: an index does not change
+    if its newest samples come from ``graph`` already.
     """
     from cocite.index.cluster import of_nodes, spread_on
     from cocite.index.refresh import RefreshBuild, graph_with_links

@@ -178,12 +178,11 @@ class Reason(NamedTuple):
 
 
 class Why(NamedTuple):
-    """A score taken apart: the shares of ``reasons``; ``remaining``, which is that of ``others``
-    further ones; and ``unattributed``, which comes of pages that are not known, add up to
-    ``score``.
+    """The parts of a score: the shares of ``reasons``, the share ``remaining`` of ``others`` more
+    reasons, and the share ``unattributed`` of unknown pages. They add up to ``score``.
 
-    Unplaced is what samples say whose graph is not at hand, in an index that was refreshed, and of
-    ``xjaccard`` what comes of pages that are gone since, or that the index does not keep.
+    In a refreshed index, samples whose graph is not available are unattributed. With ``xjaccard``,
+    so are pages that were removed or that the index does not keep.
     """
 
     score: float
@@ -205,7 +204,7 @@ class PageWhy(NamedTuple):
 
 
 class WhyTogether(NamedTuple):
-    """A score with several nodes taken apart; the shares of ``pages`` add up to ``score``."""
+    """The parts of a score with several nodes; the shares of ``pages`` add up to ``score``."""
 
     score: float
     pages: list[PageWhy]

@@ -39,7 +39,7 @@ class Score(NamedTuple):
 
     @property
     def error_bound(self) -> float:
-        """How far off the score may be, by its interval."""
+        """The largest distance from the score to an end of its interval."""
         return max(self.high - self.score, self.score - self.low)
 
 
@@ -54,19 +54,19 @@ class _Hit(NamedTuple):
 class Hit(_Hit):
     """A related node: its name, and its score as in :class:`Score`.
 
-    Names are text; of an index of links that were in memory they are what they were there.
-    ``title`` is that of the page, None if it has none; it is no part of the tuple.
+    Names are text, or the original objects if the links came from memory. ``title`` is the title of
+    the page, or None; it is not part of the tuple.
     """
 
     title: str | None = None
 
     @property
     def error_bound(self) -> float:
-        """How far off the score may be, by its interval."""
+        """The largest distance from the score to an end of its interval."""
         return max(self.high - self.score, self.score - self.low)
 
     def titled(self, title: str | None) -> Hit:
-        """The same with a title; an empty one is none."""
+        """Return the hit with a title; "" means none."""
         hit = Hit(*self)
         hit.title = title or None
         return hit

@@ -65,7 +65,7 @@ _PLUMBING = re.compile("_.*|answered|for_(related|similarity|why)|given|means|no
 
 
 class Index:
-    """Answers questions on one graph by one measure. Safe to share between threads."""
+    """An index of one graph by one measure, for questions. Threads may share it."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Let go of servers of samples, if there are any."""
+        """Release remote servers of samples, if any."""
         if self.remote is not None:
             self.remote.close()
 
@@ -108,7 +108,7 @@ class Index:
 
     @property
     def stored(self) -> StoredIndex:
-        """The directory behind it."""
+        """The directory of the index."""
         return self.now.stored
 
     @property
@@ -118,33 +118,32 @@ class Index:
 
     @property
     def direction(self) -> str:
-        """Which links it looks at: ``in``, ``out`` or ``both``."""
+        """Which links count, such as ``in``, ``out`` or ``both``."""
         return self.now.stored.direction
 
     @property
     def settings(self) -> dict[str, Value]:
-        """What it was built with, such as ``samples``, ``length`` and ``seed``."""
+        """The settings of the build, such as ``samples``, ``length`` and ``seed``."""
         return self.now.stored.settings.to_json()
 
     @property
     def samples(self) -> int | None:
-        """How many independent samples every estimate is the mean of, those that answer; None if
-        scores are exact.
+        """The number of independent samples in each estimate, of those that answer; None if scores
+        are exact.
         """
         return self.stored.samples if self.remote is None else self.remote.samples
 
     @property
     def missing_samples(self) -> tuple[Lost, ...]:
-        """The files of samples that are missing or damaged: the others answer.
+        """The missing or damaged files of samples; questions use the others.
 
-        The logger ``cocite`` warns when an index is opened that has some, and when a question finds
-        one.
+        The logger ``cocite`` warns when the index is opened, and when a question detects one.
         """
         return self.stored.lost
 
     @property
     def answered(self) -> Answered | None:
-        """How many remote samples answered: this question, or the last one of this thread."""
+        """The number of remote samples that answered the last question of this thread."""
         return self._answered if self.remote is None else self.remote.answered
 
     @property
@@ -158,25 +157,25 @@ class Index:
         return self.now.stored.titles
 
     def titles_of(self, names: Sequence[str]) -> list[str] | None:
-        """The titles of nodes by their names, "" for none; None if the graph had none at all."""
+        """Return the titles of nodes by name, "" for none; None if the graph had no titles."""
         titles = self.titles
         return None if titles is None else titles.of(self.nodes.ids(list(names)))
 
     @property
     def refiner(self) -> Refiner | None:
-        """What gives refined answers; None if scores are exact anyway."""
+        """The source of refined answers; None if scores are exact."""
         return self.now.refiner
 
     # -- who answers ---------------------------------------------------------------------
 
     @property
     def now(self) -> Searcher:
-        """What answers now: without what questions have found to be damaged."""
+        """The parts that answer now, without those found damaged."""
         return self._searcher.now
 
     @property
     def scorer(self) -> Scorer:
-        """What scores nodes by their ids now."""
+        """The current scorer of node ids."""
         return self.now.scorer
 
     def _over(self, searcher: Searcher) -> Index:
@@ -185,7 +184,9 @@ class Index:
         return found
 
     def for_related(self, node: object) -> Index:
-        """The index that answers :meth:`related` of ``node``: itself, unless samples are remote."""
+        """Return the index that answers :meth:`related` for ``node``: itself, unless samples are
+        remote.
+        """
         return self if self.remote is None else self._answering(rows=self.now.ids_of(node))
 
     def for_similarity(self, a: object, b: object) -> Index:
@@ -232,22 +233,22 @@ class Index:
         options: QueryOptions | None = None,
         **given: AskValue,
     ) -> Hits:
-        """Return the nodes most related to ``node``, itself left out; or to several together.
+        """Return the nodes most related to ``node``, or to several nodes together.
 
-        The answer is a list of :class:`Hit`, by score descending, equal ones by hash, or in
-        the ``order`` given; and a table: ``to_pandas()``, ``to_polars()``, ``to_arrow()``. Raises
-        :class:`UnknownNode`, and :class:`UsageError` for a value that is not allowed.
+        The answer is a list of :class:`Hit` in ``order``: by default by descending score, with ties
+        ordered by hash. It converts to tables with ``to_pandas()``, ``to_polars()`` and
+        ``to_arrow()``. Raises :class:`UnknownNode`, and :class:`UsageError` for invalid values.
 
         Parameters
         ----------
         node
-            The name of a node, or a list of names, which are combined; none of them is a hit.
+            The name of a node, or a list of names whose scores are combined. The hits exclude them.
         k
-            How many hits at most. Pages of one list fit together; but with ``refine`` by samples
-            each page refines the first ``k + offset`` hits anew.
+            The largest number of hits. Consecutive pages (``offset``) form one list, except when
+            ``refine`` draws samples: each page then refines the first ``k + offset`` hits again.
         options, given
-            The options below, as one value or by name. Other keyword arguments are what the measure
-            takes when asking, such as ``decay=0.6`` or ``meeting_weight="t <= 3"``, as for
+            The options below, as one object or by name. Other keyword arguments are query settings
+            of the measure, such as ``decay=0.6`` or ``meeting_weight="t <= 3"``, as for
             :meth:`similarity`.
         {options}
         """
@@ -269,12 +270,13 @@ class Index:
         threads: int | None = None,
         **options: Any,
     ) -> HitLists:
-        """Return :meth:`related` of each of ``nodes``, to the bit and in their order, on all cores.
+        """Return the answers of :meth:`related` for many nodes, in order and bit-identical, on all
+        cores.
 
-        An item that is a list of names is one query, of these together. ``threads`` is how many
-        queries run at a time, by default as many as the index was opened with. If one finds a shard
-        of samples to be damaged, all run again without it, so all answers are of the same
-        samples. Raises :class:`UnknownNode` before any work is done, and :class:`UsageError`.
+        A list of names within ``nodes`` is one query for all of them together. ``threads`` queries
+        run at a time, by default as many as the index has threads. If a query detects a damaged
+        shard, all run again without it, so that all answers use the same samples. Raises
+        :class:`UnknownNode` before any work is done, and :class:`UsageError`.
         """
         from cocite.search.pairs import related_many
 
@@ -292,8 +294,8 @@ class Index:
         return related_many(names, count, lambda: whole.now, ask)
 
     def related_graph(self, node: object, k: int = DEFAULT_K, **options: Any) -> RelatedGraph:
-        """Return the neighborhood of ``node`` as a graph: itself, its hits, and links from each of
-        these to those of its own ``k`` hits that are there.
+        """Return the neighborhood of ``node`` as a graph. Its nodes are ``node`` and its hits; each
+        links to those of its own ``k`` hits that are in the graph.
 
         Arguments are those of :meth:`related`. The graph has ``write("near.gexf")`` (``.graphml``,
         ``.dot``), ``to_networkx()`` and ``to_text("dot")``.
@@ -305,8 +307,8 @@ class Index:
     def related_all(
         self, output: str | os.PathLike[str] | None = None, k: int = DEFAULT_K, **options: Any
     ) -> BatchReport:
-        """Write ``related`` of every node to a file, or ``to`` a table of a database: see
-        ``search/batch/run.py``.
+        """Write the related nodes of every node to a file, or ``to`` a database table (see
+        ``search/batch/run.py``).
         """
         from cocite.search.batch.run import related_all
 
@@ -315,12 +317,12 @@ class Index:
         return related_all(self, output, k, **options)
 
     def pageranks(self, nodes: Iterable[object], ranks: RanksLike = None) -> list[float]:
-        """Return the PageRanks of some nodes, by which lists are ordered.
+        """Return the PageRanks that order lists, for some nodes.
 
-        ``ranks`` is a file that ``cocite rank -o`` wrote, or float64[nodes] by id. By default the
-        PageRank of the index's graph is computed, once. Raises :class:`UnknownNode`,
-        :class:`InputError` for a file without a rank of every node, and :class:`NotAStore` or
-        :class:`UsageError` if the graph is not found, or is another one.
+        ``ranks`` is a file written by ``cocite rank -o``, or float64[nodes] by id. By default,
+        PageRank is computed once from the graph of the index. Raises :class:`UnknownNode`,
+        :class:`InputError` if the file lacks a node, and :class:`NotAStore` or :class:`UsageError`
+        if the graph is missing or a different one.
         """
         found: list[float] = self.now.ranks.of(self.nodes.ids(list(nodes)), ranks).tolist()
         return found
@@ -333,25 +335,24 @@ class Index:
     ) -> Score:
         """Return how similar two nodes are.
 
-        The answer has the ``score``, its ``stderr``, and its interval from ``low`` to ``high``.
-        Raises :class:`UnknownNode`, and :class:`UsageError` for a value that is not allowed.
+        The answer holds ``score``, its standard error ``stderr``, and its interval from ``low`` to
+        ``high``. Raises :class:`UnknownNode`, and :class:`UsageError` for invalid values.
 
         Parameters
         ----------
         a, b
             Names of nodes.
         options, given
-            The options below, as one value or by name. Where ``related(a)`` computes the score of
-            ``b`` (SimRank, XJaccard) a refined score is the same; where it takes more samples, a
-            list stops when it is settled, and a pair when its own error is reached.
+            The options below, as one object or by name. For SimRank and XJaccard, a refined score
+            equals that of ``related(a)``. Other measures draw more samples: a list stops when its
+            order is settled, a pair when its error is small enough.
 
-            Other keyword arguments are what the measure takes when asking, such as ``decay=0.6``
-            (``cocite measures``). For measures of walks ``meeting_weight`` weighs a meeting after t
-            steps, from 0 to 1: a function of t, numbers for t = 1, 2, ..., an expression
-            such as ``"t <= 3"``, or ``"hitting"`` (``measures/meeting_weight.py``). For
-            ``simrank`` and ``psimrank`` ``evidence="geometric"`` or ``"exponential"`` multiplies
-            scores by the evidence of the neighbors that nodes share (``measures/evidence.py``); it
-            reads the graph.
+            Other keyword arguments are query settings of the measure, such as ``decay=0.6``
+            (``cocite measures``). For walk measures, ``meeting_weight`` weights a meeting after t
+            steps, from 0 to 1: a function of t, numbers for t = 1, 2, ..., an expression such as
+            ``"t <= 3"``, or ``"hitting"`` (``measures/meeting_weight.py``). For ``simrank`` and
+            ``psimrank``, ``evidence="geometric"`` or ``"exponential"`` multiplies scores by the
+            evidence of shared neighbors (``measures/evidence.py``), which reads the graph.
         {options}
         """
         options = ScoreOptions.of(options, given)
@@ -372,17 +373,17 @@ class Index:
         options: ScoreOptions | None = None,
         **given: AskValue,
     ) -> Similarities:
-        """Return how similar the nodes of many pairs are: :meth:`similarity` of each, to the bit.
+        """Return the similarities of many pairs, bit-identical to :meth:`similarity`.
 
-        ``a`` and ``b`` are two columns of names: lists, arrays, or columns of pandas, polars or
-        Arrow. Or ``a`` alone is a table of two columns, an array (pairs, 2), or rows of two. With
-        ``ids`` they are the numbers of nodes, from 0 on. ``threads`` is how many blocks of pairs
-        run at a time, by default as many as the index was opened with; ``progress`` is called with
-        (``"scoring"``, done, total), in pairs. The others are as for :meth:`similarity`.
+        ``a`` and ``b`` are columns of names: lists, arrays, or columns of pandas, polars or Arrow.
+        Alternatively ``a`` alone is a table of two columns, an array of shape (pairs, 2), or a list
+        of pairs. With ``ids``, they hold node ids instead of names. ``threads`` blocks of pairs run
+        at a time, by default as many as the index has threads. ``progress`` is called with
+        (``"scoring"``, done, total), in pairs. Other arguments are those of :meth:`similarity`.
 
-        The answer has arrays ``score``, ``stderr``, ``low`` and ``high``, a :class:`Score` for each
-        pair, and a table of these with ``a`` and ``b``. Raises :class:`UnknownNode` and
-        :class:`UsageError`, for names that no node has before any work is done.
+        The answer holds a :class:`Score` for each pair, the arrays ``score``, ``stderr``, ``low``
+        and ``high``, and a table of these with ``a`` and ``b``. Raises :class:`UnknownNode` before
+        any work is done, and :class:`UsageError`.
         """
         from cocite.search import pairs as many
 
@@ -423,19 +424,18 @@ class Index:
         graph: GivenGraph = None,
         **settings: AskValue,
     ) -> Why:
-        """Return why two nodes are similar: the pages that their score comes from.
+        """Return why two nodes are similar: the pages that contribute to their score.
 
-        ``k`` is how many reasons at most; the others are summed up. ``graph`` is the graph that the
-        index was built from, opened or as a path, if it is not where it was then: the layout
-        ``trees`` holds when walks meet and not where. Of an index that was refreshed, it may be
-        several of those that its samples were drawn from. ``settings`` are as for
+        ``k`` is the largest number of reasons; the rest are summed. ``graph`` is the graph of the
+        index, opened or as a path, if it was moved: the layout ``trees`` stores when walks meet,
+        but not where. A refreshed index may need several graphs. ``settings`` are those of
         :meth:`similarity`.
 
-        The answer has the ``score``; its ``reasons``, by share descending, then by node id
-        ascending; how many ``others`` there are and the ``remaining``, their share; and what is
-        ``unattributed``, as its samples' graph is not given. Raises :class:`UnknownNode`,
-        :class:`UsageError` also for a graph that is not the index's, :class:`NotAStore` if the
-        graph is needed and not found, and :class:`Damaged` if graph and index do not fit.
+        The answer holds the ``score``; its ``reasons``, by descending share, then by node id; the
+        number of ``others`` and their share, ``remaining``; and the ``unattributed`` share of
+        samples whose graph is not available. Raises :class:`UnknownNode`, :class:`UsageError` also
+        for a graph of another index, :class:`NotAStore` if a required graph is not found, and
+        :class:`Damaged` if graph and index do not match.
         """
         k = checked_option("k", k)
         checked = self.now.stored.ask_settings(settings)
@@ -532,10 +532,10 @@ class Index:
         skip_unknown: bool = False,
         **options: Any,
     ) -> list[Hit]:
-        """Return the nodes most related to a page that is not in the graph, by its links.
+        """Return the nodes most related to a page that is not in the graph, from its links.
 
-        Arguments are those of :meth:`with_draft`, which serves several questions of the same page,
-        and those of :meth:`related`, all but ``refine``.
+        Arguments are those of :meth:`with_draft`, which is better for several questions about one
+        page, and those of :meth:`related` except ``refine``.
         """
         index = self.with_draft(out, into, name=name, skip_unknown=skip_unknown)
         draft = index.nodes.name(len(index.nodes) - 1)
@@ -556,26 +556,25 @@ def open_index(
 ) -> Index:
     """Open an index.
 
-    ``path`` is the directory of an index. Or it is a stored graph, or a file of links: the default
-    index of it is then built, and cached until the graph or the file changes
-    (``search/cache.py``). To choose the measure and the settings, :func:`build` it.
+    ``path`` is the directory of an index, a stored graph, or an edge list. For the last two, the
+    default index is built and cached until they change (``search/cache.py``). To choose the measure
+    and the settings, use :func:`build`.
 
-    Refined answers, and some reasons, also read the graph it was built from, which is looked for
-    where it was then, as seen from the index; ``graph`` says where it is now (of an index that was
-    refreshed there may be several). What they make of it takes ``threads`` at most, and ``memory``:
-    by default all cores, and half of what is available now.
+    Refined answers and some reasons also read the graph that the index was built from, at the path
+    stored in the index. ``graph`` names its current place (several, for a refreshed index).
+    ``threads`` and ``memory`` limit this work: by default all cores, and half of the memory now
+    available.
 
-    A question reads a few cache lines of each sample, so that comparing all files with their
-    checksums would take many times as long as answering it. Those of 4 MiB in all, the smallest
-    first, are compared when the index is opened, of a small index all; the others by
-    :meth:`Index.related_all`, which reads them anyway, and by ``cocite verify``. ``verify=False``
-    leaves both out.
+    A question reads a few cache lines of each sample, so comparing all checksums would take many
+    times as long. Opening compares the smallest files, up to 4 MiB in total.
+    :meth:`Index.related_all` and ``cocite verify`` compare the others. ``verify=False`` skips the
+    comparisons.
 
-    With a ``cluster`` (``local:N`` for N nodes on this machine, ``HOST:PORT``, ``auto``) its
-    samples answer from there, in so many ``shards``, two a node by default, each on ``replicas``
-    nodes, all of which see ``path``. An answer is made of what has come by the ``deadline``, in
-    seconds, and :attr:`~cocite.Index.answered` says of how many samples.
-    Close it (``with``, ``close()``) when done.
+    With a ``cluster`` (``local:N`` for N nodes on this machine, ``HOST:PORT``, ``auto``), samples
+    answer from its nodes, which must all see ``path``. They are split into ``shards``, by default
+    two a node, each on ``replicas`` nodes. An answer combines the shards that respond within
+    ``deadline`` seconds; :attr:`~cocite.Index.answered` counts their samples. Close the index when
+    done (``with``, ``close()``).
 
     Raises
     ------

@@ -235,16 +235,16 @@ def plan_index(
     options: PlanOptions | None = None,
     **given: Any,
 ) -> Plan:
-    """Estimate what an index of ``graph`` will take and give, on a few samples of this graph.
+    """Estimate the cost and the accuracy of an index of ``graph``, from a few samples.
 
     Parameters
     ----------
     graph, threads, memory
         As for :func:`~cocite.search.build`.
     options, given
-        The options below, as one value or by name. Other keyword arguments are settings of the
-        measure, when building and when asking. At most one of ``samples``, ``delta``, ``disk`` and
-        ``time`` is given, by default the measure's ``samples``.
+        The options below, as one object or by name. Other keyword arguments are build and query
+        settings of the measure. Give at most one of ``samples``, ``delta``, ``disk`` and ``time``;
+        by default ``samples`` of the measure.
     {options}
 
     Returns
@@ -256,7 +256,7 @@ def plan_index(
     UsageError
         Also if ``disk`` or ``time`` do not hold a single sample.
     ResourceError
-        If the memory does not suffice, or ``scratch`` cannot be written.
+        If memory does not suffice, or ``scratch`` cannot be written.
 
     Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (Theorems 5 to 7).
     """
