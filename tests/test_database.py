@@ -74,7 +74,7 @@ def test_files_are_told_by_what_they_hold_then_by_their_endings(tmp_path: Path) 
     assert address_of(str(light), files=True).kind == "sqlite"
     assert address_of(f"{duck}#links", files=True) == Address("duckdb", str(duck), "links")
     assert address_of("new.duckdb", files=True).kind == "duckdb"
-    with pytest.raises(UsageError, match=r"c\.db is no database of SQLite or DuckDB"):
+    with pytest.raises(UsageError, match=r"c\.db is not a database of SQLite or DuckDB"):
         address_of(str(other), files=True)
     with pytest.raises(UsageError, match="no file of SQLite or DuckDB, and no address"):
         address_of("links.tsv", files=True)

@@ -142,5 +142,5 @@ def test_whoever_needs_it_says_so(clone: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingLibrary, match=r"not installed: pip install '\.\[embed\]'$"):
         need("gensim", "the embedding of walks")
-    with pytest.raises(UsageError, match=r"pip install '\.\[plots\]'; or leave them out$"):
-        plots.require("plots", "leave them out")
+    with pytest.raises(UsageError, match=r"pip install '\.\[plots\]'; or omit them$"):
+        plots.require("plots", "omit them")

@@ -67,13 +67,13 @@ def test_what_is_not_given_is_the_machine_s(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"threads": 0}, "threads is 0; it is a whole number from 1 to 1,024"),
-        ({"threads": 1025}, "threads is 1025; it is a whole number from 1 to 1,024"),
+        ({"threads": 0}, "threads is 0; it must be a whole number from 1 to 1,024"),
+        ({"threads": 1025}, "threads is 1025; it must be a whole number from 1 to 1,024"),
         ({"threads": True}, "threads is True"),
         ({"memory": "much"}, "'much' is not a size"),
-        ({"shard": 0}, "shard is 0; it is a number of samples, 1 or more"),
+        ({"shard": 0}, "shard is 0; it must be a number of samples, 1 or more"),
         ({"shard": "4"}, "shard is '4'"),
-        ({"blocks": -1}, "blocks is -1; it is a whole number, 1 or more"),
+        ({"blocks": -1}, "blocks is -1; it must be a whole number, 1 or more"),
         ({"blocks": 2.0}, "blocks is 2.0"),
     ],
 )

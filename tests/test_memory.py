@@ -170,7 +170,7 @@ def test_no_verb_starts_many_threads(tmp_path: Path, capsys: pytest.CaptureFixtu
         ["plan", g],
     ):
         assert main([*verb, *many]) == 2, verb
-        assert "threads is 99999999999; it is a whole number from 1 to 1,024" in (
+        assert "threads is 99999999999; it must be a whole number from 1 to 1,024" in (
             capsys.readouterr().err
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "l.tsv", "x"]

@@ -59,7 +59,7 @@ class TestEveryClass:
             if each.type not in (int, float) or each.low == float("-inf"):
                 continue
             step = 1 if each.type is int else 1e-9
-            with pytest.raises(UsageError, match=f"{each.name} is .*; it is a"):
+            with pytest.raises(UsageError, match=f"{each.name} is .*; it must be a"):
                 kind(**{each.name: each.type(each.low - step)})
 
     def test_a_choice_is_one_of_its_words(self, kind: type[Options]) -> None:
@@ -113,7 +113,7 @@ def test_a_function_takes_its_options_by_name_or_as_one_value() -> None:
 def test_what_is_no_option_is_refused_with_the_nearest() -> None:
     with pytest.raises(UsageError, match=r"no option dampin; .* Did you mean damping\?"):
         RankOptions.of(None, {"dampin": 0.5})
-    with pytest.raises(UsageError, match=r"options is dict \{\}; it is a RankOptions"):
+    with pytest.raises(UsageError, match=r"options is dict \{\}; it must be a RankOptions"):
         RankOptions.of({}, {})  # type: ignore[arg-type]
 
 
@@ -138,7 +138,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert (found.offset, found.min_score, found.target_error) == (3, 0.5, 0.1)
     assert [type(found.offset), type(found.min_score)] == [int, float]
     for bad in (np.float64(2.5), True, "3"):
-        with pytest.raises(UsageError, match=r"offset is .*; it is a whole number, 0 or more"):
+        with pytest.raises(UsageError, match=r"offset is .*; it must be a whole number, 0 or more"):
             QueryOptions.of(None, {"offset": bad})
 
 

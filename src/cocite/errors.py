@@ -49,7 +49,7 @@ __all__ = [
 
 
 SKIP_ADVICE = (
-    "Mend the row, or pass --bad-rows few (bad_rows='few') to leave such rows out and count them"
+    "Mend the row, or pass --bad-rows few (bad_rows='few') to omit such rows and count them"
 )
 """What to do about a few malformed rows."""
 

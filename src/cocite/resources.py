@@ -171,8 +171,8 @@ def checked_threads(threads: int | None) -> int:
         return min(cores(), MOST_THREADS)
     if type(threads) is not int or not 1 <= threads <= MOST_THREADS:
         raise UsageError(
-            f"threads is {threads!r}; it is a whole number from 1 to {MOST_THREADS:,}. More than "
-            f"there are cores ({cores()} here) are of no use"
+            f"threads is {threads!r}; it must be a whole number from 1 to {MOST_THREADS:,}. More "
+            f"than there are cores ({cores()} here) are of no use"
         )
     return threads
 
@@ -337,4 +337,4 @@ class Resources:
 
 def _check(name: str, value: int | None, what: str) -> None:
     if value is not None and (type(value) is not int or value < 1):
-        raise UsageError(f"{name} is {value!r}; it is a {what}, 1 or more")
+        raise UsageError(f"{name} is {value!r}; it must be a {what}, 1 or more")

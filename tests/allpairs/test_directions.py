@@ -143,7 +143,7 @@ def test_teleport_compares_one_side(tmp_path: Path, capsys: pytest.CaptureFixtur
     for more, said in (
         (["--side", "user"], "user nodes have no in-links, so that all of them score 0: choose"),
         (["--direction", "out"], "item nodes have no out-links"),
-        (["--side", "book"], "side is 'book'; it is user or item"),
+        (["--side", "book"], "side is 'book'; it must be user or item"),
     ):
         assert main([*way, *more]) == 2
         assert said in capsys.readouterr().err
@@ -151,5 +151,5 @@ def test_teleport_compares_one_side(tmp_path: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(UsageError, match="only nodes of one side are compared"):
         found.similarity("user:1", 1)
     plain = cocite.ingest(_table(), tmp_path / "plain")
-    with pytest.raises(UsageError, match="is not bipartite: leave side out"):
+    with pytest.raises(UsageError, match="is not bipartite: omit side"):
         cocite.exact_simrank(plain, side="item")

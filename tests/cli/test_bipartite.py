@@ -51,8 +51,8 @@ def test_plan_of_a_table(here: Path, shell: Shell, capsys: pytest.CaptureFixture
         ["all-pairs", "-o", "x.csv"],
     ):
         reply = shell([verb[0], "t.index", *verb[1:], "--bipartite"], 2)
-        assert re.search("leave (--bipartite|it) out", reply.err)
-    assert "leave one out" in shell(["info", "--cache", "--bipartite"], 2).err
+        assert re.search("omit (--bipartite|it)", reply.err)
+    assert "omit one" in shell(["info", "--cache", "--bipartite"], 2).err
 
 
 def test_names_complete_by_side(here: Path) -> None:
@@ -118,9 +118,9 @@ def test_tuning_is_for_one_side(tmp_path: Path) -> None:
     assert (users.best.measure, users.best.direction) in by_out
     with pytest.raises(UsageError, match="on the other side of a bipartite graph"):
         cocite.tune(graph, figure="links@10")
-    with pytest.raises(UsageError, match="side is 'book'; it is user or item"):
+    with pytest.raises(UsageError, match="side is 'book'; it must be user or item"):
         cocite.tune(graph, side="book")
-    with pytest.raises(UsageError, match="is not bipartite: leave side out"):
+    with pytest.raises(UsageError, match="is not bipartite: omit side"):
         cocite.tune(cocite.ingest(_table(1), tmp_path / "plain"), side="user")
     labels = tmp_path / "labels.tsv"
     labels.write_text("".join(f"user:{i}\tg{i % 4}\n" for i in range(80)))

@@ -72,7 +72,7 @@ def test_what_is_refused(
     file.write_text("u\tfar\n")
     code, _, error = ask("related", index, *draft)
     assert code == 1
-    assert "draft.txt:1: 'u\\tfar' is no link of a draft" in error
+    assert "draft.txt:1: 'u\\tfar' is not a link of a draft" in error
     file.write_text("\n")
     assert ask("related", index, *draft)[0] == 2
 

@@ -50,7 +50,7 @@ def test_labels_are_written_beside(here: Path) -> None:
     [
         ("--pages 0 --links 0", 2, "--pages is 0; a graph has 1 to 4,294,967,295"),
         ("--pages 5 --links 11", 2, "--links is 11; a generated graph of 5 nodes has 0 to 10"),
-        ("--pages 5 --links 5 --seed -3", 2, "--seed is -3; it is 0 to 2**64 - 1"),
+        ("--pages 5 --links 5 --seed -3", 2, "--seed is -3; it must be 0 to 2**64 - 1"),
         ("--pages x --links 5", 2, "Invalid value for '--pages'"),
         ("--pages 5", 2, "Missing option '--links'"),
         ("--pages 5 --links 5 --names urls", 2, "Invalid value for '--names'"),

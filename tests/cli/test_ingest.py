@@ -142,9 +142,9 @@ def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
     (here / "bad.tsv").write_text("a\tb\nc\n\td\n")
     reply = shell(["ingest", "bad.tsv", "-o", "g", "--bad-rows", "few"], 1)
     assert reply.err == (
-        "Error: bad.tsv has 2 bad rows and 1 good ones: this may be no list of links, or one that "
-        "is to be read in another way. The first is line 2: not 2 tab-separated columns: 'c'. To "
-        "leave them out all the same: --bad-rows all\n"
+        "Error: bad.tsv has 2 bad rows and 1 good ones: this may be no list of links, or one "
+        "that is to be read in another way. The first is line 2: not 2 tab-separated columns: "
+        "'c'. To omit them all the same: --bad-rows all\n"
     )
     reply = shell(["ingest", "bad.tsv", "-o", "g", "--bad-rows", "all"])
     assert reply.err.splitlines() == [
@@ -169,7 +169,7 @@ def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
         ("ingest links.tsv -o links.tsv/x", 1, "Error: links.tsv/x.building cannot be made: "),
         ("ingest links.tsv -o h --columns x,y", 2, "Error: links.tsv has no column 'x'"),
         ("ingest links.tsv -o h --columns 1", 2, "Error: --columns is 1; it takes two"),
-        ("ingest links.tsv -o h --comment ab", 2, "Error: --comment is 'ab'; it is one ASCII"),
+        ("ingest links.tsv -o h --comment ab", 2, "Error: --comment is 'ab'; it must be one ASCII"),
         (
             "ingest links.tsv -o h --memory 1MB",
             1,
@@ -180,11 +180,11 @@ def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
             1,
             "Error: none does not exist. To make a stored graph: cocite ingest LINKS -o none\n",
         ),
-        ("info .", 2, "Error: . is a folder with 1 file, such as links.tsv, and is no graph or"),
+        ("info .", 2, "Error: . is a folder with 1 file, such as links.tsv, and is not a graph or"),
         (
             "verify links.tsv",
             2,
-            "Error: links.tsv is no stored graph or index, and nothing is cached of it. If it "
+            "Error: links.tsv is not a stored graph or index, and nothing is cached of it. If it "
             "holds links: cocite related links.tsv PAGE makes both of it\n",
         ),
     ],

@@ -136,7 +136,7 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
     reply = shell(["related", "my {} links.csv", node, *typed])
     assert "unchanged, so the cached index is used" in reply.err
     reply = shell(["related", "DIR", node, *typed], 2)
-    assert f"DIR is stored, and not read again: leave {typed[0]} out" in (reply.err)
+    assert f"DIR is stored, and not read again: omit {typed[0]}" in (reply.err)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_verbs_of_a_graph_take_it(here: Path, shell: Shell, command: str, shown:
         assert again == out
     stored = command.replace("links.tsv", str(entry() / "graph"), 1)
     reply = shell([*stored.split(), "--no-cache"], 2)
-    assert "/graph is stored, and nothing of it is cached: leave --no-cache out" in (reply.err)
+    assert "/graph is stored, and nothing of it is cached: omit --no-cache" in (reply.err)
 
 
 def test_tune_takes_it_and_says_how_to_go_on(here: Path, shell: Shell) -> None:
@@ -569,12 +569,12 @@ def test_wrong_use_of_it_is_said(here: Path, shell: Shell) -> None:
     reply = shell(["related", "x", "links.tsv"], 2)
     assert "links.tsv comes first: the file of links, then what is" in reply.err
     reply = shell(["related", "links.tsv", "x", "--graph", "g"], 2)
-    assert "links.tsv is a file of links: leave --graph out" in reply.err
+    assert "links.tsv is a file of links: omit --graph" in reply.err
     shell(["ingest", "links.tsv", "-o", "g"])
     reply = shell(["related", "g", "x", "--no-cache"])
     assert f"g: made into an index for this once{BY}" in reply.err
     reply = shell(["nodes", "g", "x", "--no-cache"], 2)
-    assert "g is stored, and nothing of it is cached: leave --no-cache out" in (reply.err)
+    assert "g is stored, and nothing of it is cached: omit --no-cache" in (reply.err)
     assert shell(["related", "none.tsv", "x"], 1).err == "Error: none.tsv does not exist\n"
     said = shell(["related", "linsk.tsv", "x"], 1).err
     assert said == "Error: linsk.tsv does not exist. Did you mean links.tsv?\n"
@@ -646,7 +646,7 @@ def test_reading_options_are_those_of_ingest(here: Path, shell: Shell) -> None:
     reply = shell(["related", "t.csv", "x", "--columns", "who,what"])
     assert "'weight' is ignored (as weights: --weight-column weight)" in reply.err
     reply = shell(["related", str(found), "x", "--undirected"], 2)
-    assert "is stored, and not read again: leave --undirected out" in reply.err
+    assert "is stored, and not read again: omit --undirected" in reply.err
 
 
 def test_folder_of_pages_uses_main_links(here: Path) -> None:

@@ -116,7 +116,7 @@ def test_none_confidence_has_its_name(index: Path, ask: Ask, refine: tuple[str, 
     code, _, err = ask("related", index, "one", "--min-confidence", "9", *refine)
     assert (code, err) == (
         2,
-        "Error: --min-confidence is 9.0; it is a number between 0 and 1, both excluded\n",
+        "Error: --min-confidence is 9.0; it must be a number between 0 and 1, both excluded\n",
     )
 
 
@@ -226,7 +226,7 @@ def test_a_node_related_to_nobody_is_said_so(index: Path, ask: Ask) -> None:
             1,
             "does not exist. To make a stored index: cocite index GRAPH",
         ),
-        (["related", "{g}", "one", "--graph", "{g}"], 2, "is a graph itself: leave --graph out"),
+        (["related", "{g}", "one", "--graph", "{g}"], 2, "is a graph itself: omit --graph"),
         (["related", "{i}", "one", "--samples", "9"], 2, "takes samples when building its index"),
         (["index", "{i}", "-o", "x"], 1, "is a stored index; a stored graph is needed here"),
         (["index", "{g}", "-o", "{i}"], 1, "exists. Choose another output, or pass --overwrite"),
@@ -414,7 +414,7 @@ def test_names_come_from_files_as_editors_write_them(index: Path, tmp_path: Path
     for verb in asked:
         code, _, error = ask(*verb, names)
         assert code == 1
-        assert "is not text in UTF-8 (byte 4); it is to hold names, one a line" in error
+        assert "is not text in UTF-8 (byte 4); it must hold names, one a line" in error
 
 
 def test_what_closes_an_interval_is_told(tmp_path: Path, shell: Shell) -> None:

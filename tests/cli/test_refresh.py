@@ -108,7 +108,7 @@ def test_what_is_refused_says_what_to_do(folder: Path, ask: Ask) -> None:
     assert code == 0
     code, _, err = ask("refresh", folder / "i", folder / "h", "--fraction", "2")
     assert code == 2
-    assert "--fraction is 2.0; it is a number above 0, at most 1" in err
+    assert "--fraction is 2.0; it must be a number above 0, at most 1" in err
 
 
 @pytest.mark.parametrize("measure", ["psimrank", "cocitation"])

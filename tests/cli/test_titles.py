@@ -222,7 +222,7 @@ def test_links_have_titles(here: Path, shell: Shell, monkeypatch: pytest.MonkeyP
     assert title("--titles", "titles.tsv", "--no-cache")[0] == "Another title"
     for verb in (["related", "i", "x"], ["nodes", "g"]):
         reply = shell([*verb, "--titles", "titles.tsv"], 2)
-        assert "is no file of links: leave --titles out" in reply.err
+        assert "is not a file of links: omit --titles" in reply.err
 
 
 def test_titles_follow_links(here: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +266,7 @@ def test_an_index_and_ranks_of_a_file_of_links_have_titles(
     assert main(["index", *given, "-o", "of-links"]) == 0
     assert re.search(r"The page X +x\n", printed(capsys, "related", "of-links", "b"))
     reply = shell(["index", "g", "--titles", "titles.tsv", "-o", "again"], 2)
-    assert "g is no file of links: leave --titles out" in reply.err
+    assert "g is not a file of links: omit --titles" in reply.err
 
 
 @pytest.mark.parametrize("columns", [30, 40, 60, 80])

@@ -101,7 +101,7 @@ def test_watch_takes_the_options_of_a_question(
     ("words", "message"),
     [
         (["nowhere"], "nowhere is no folder or file of links"),
-        (["--no-cache", "VAULT"], "leave --no-cache out"),
+        (["--no-cache", "VAULT"], "omit --no-cache"),
         (["VAULT", "--format", "csv"], "lines of text or of JSON"),
     ],
 )

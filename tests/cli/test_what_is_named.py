@@ -77,7 +77,7 @@ def test_a_folder_that_is_nothing(here: Path, capsys: pytest.CaptureFixture[str]
     Path("tsvs/1.tsv").write_text(LINKS)
     for verb in (["related", "tsvs", "x"], ["nodes", "tsvs"], ["verify", "tsvs"]):
         told = said(capsys, 2, *verb)
-        assert "tsvs is a folder with 1 file, such as 1.tsv, and is no graph or index" in told
+        assert "tsvs is a folder with 1 file, such as 1.tsv, and is not a graph or index" in told
         assert "nor does it hold HTML pages or notes" in told
         assert "in quotation marks: 'tsvs/*.tsv'" in told
     assert "empty is a folder with no files" in said(capsys, 2, "related", "empty", "x")

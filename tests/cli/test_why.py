@@ -325,7 +325,7 @@ def test_a_node_is_itself(folder: Path, ask: Ask) -> None:
             "no node is named 'tow'; the nearest names are 'top', 'two'",
         ),
         (["{f}/trees", "one", "two", "--samples", "9"], 2, "takes samples when building its index"),
-        (["{f}/g", "one", "two", "--graph", "{f}/g"], 2, "is a graph itself: leave --graph out"),
+        (["{f}/g", "one", "two", "--graph", "{f}/g"], 2, "is a graph itself: omit --graph"),
         (["{f}/g", "one", "two", "--measure", "tfidf"], 2, "compares texts: cocite index"),
         (["{f}/trees", "one", "two", "--graph", "{f}/not"], 1, "does not exist"),
         (["{f}/trees", "one", "two", "--graph", "{f}/paths"], 1, "a stored graph is needed here"),

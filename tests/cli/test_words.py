@@ -69,7 +69,7 @@ def test_lines_of_json_are_not_called_something_else(
     monkeypatch.setattr("sys.stdin", io.StringIO("x\n"))
     assert main(["related", links, "-", *(["--format", given] if given else [])]) == code
     out, err = capsys.readouterr()
-    assert out.startswith('{"node": "x"') if code == 0 else "leave --format out" in err
+    assert out.startswith('{"node": "x"') if code == 0 else "omit --format" in err
 
 
 def test_an_arrow_without_a_blank_is_understood(links: str, tmp_path: Path, shell: Shell) -> None:
@@ -105,7 +105,7 @@ def test_textless_draft(links: str, tmp_path: Path, capsys: pytest.CaptureFixtur
         ("ingest l.tsv -o h --columns 1", "Error: --columns is 1; it takes two"),
         ("related-all i -o x.odd", "Or say what it is with --output-format\n"),
         ("ingest l.tsv -o g", "or pass --overwrite"),
-        ("ingest bad.tsv -o h", "--bad-rows few to leave such rows out"),
+        ("ingest bad.tsv -o h", "--bad-rows few to omit such rows"),
     ],
 )
 def test_options_are_called_as_they_are_typed(

@@ -286,10 +286,10 @@ def test_rows_in_memory_are_cache_lines_and_those_on_disk_have_no_name(web: Grap
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lanes": 0}, "lanes is 0; it is 1 or 8 for float64"),
+        ({"lanes": 0}, "lanes is 0; it must be 1 or 8 for float64"),
         ({"lanes": 8, "dtype": "uint32"}, "1 or 16 for uint32"),
         ({"lanes": True}, "lanes is True"),
-        ({"dtype": "int64"}, "dtype is int64; it is uint32 or float64"),
+        ({"dtype": "int64"}, "dtype is int64; it must be uint32 or float64"),
         ({"blocks": 0}, "blocks is 0"),
         ({"threads": 0}, "threads is 0"),
     ],

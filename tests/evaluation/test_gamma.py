@@ -29,7 +29,7 @@ def test_by_hand() -> None:
 
 
 def test_a_least_similarity_below_0_is_refused() -> None:
-    with pytest.raises(UsageError, match="gamma_least is -1; it is a number, 0 or more"):
+    with pytest.raises(UsageError, match="gamma_least is -1; it must be a number, 0 or more"):
         Judge(np.array([0], np.uint32), gamma_least=-1)
 
 

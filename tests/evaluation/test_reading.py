@@ -157,7 +157,7 @@ def test_labels_in_doubt_are_asked_about(tmp_path: Path, graph: Graph) -> None:
     path.write_text("<html><body>Ship</body></html>\n")
     with pytest.raises(UsageError, match="is an HTML page; labels are rows of name and label"):
         read_labels(path, graph.names)
-    with pytest.raises(UsageError, match="delimiter is 'dot'; it is auto or tab"):
+    with pytest.raises(UsageError, match="delimiter is 'dot'; it must be auto or tab"):
         read_labels(path, graph.names, delimiter="dot")
 
 

@@ -95,7 +95,7 @@ def test_all_figures_go_to_a_database(study: Study, tmp_path: Path) -> None:
 def test_an_ending_that_figures_do_not_have(study: Study, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"a report ends in \.html, a table .* one of \.parquet"):
         StudyDocument(study).write(tmp_path / "x.npy")
-    with pytest.raises(UsageError, match="kind is 'npy'; it is one of parquet, csv"):
+    with pytest.raises(UsageError, match="kind is 'npy'; it must be one of parquet, csv"):
         StudyDocument(study).write(tmp_path / "x", kind="npy")
 
 

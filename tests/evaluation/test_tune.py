@@ -211,10 +211,10 @@ def test_an_undirected_graph_is_tuned(make_graph: MakeGraph) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"fraction": 0}, "fraction is 0.0; it is a number above 0, at most 0.5"),
+        ({"fraction": 0}, "fraction is 0.0; it must be a number above 0, at most 0.5"),
         ({"fraction": 0.6}, "fraction is 0.6"),
-        ({"queries": -1}, "queries is -1; it is a whole number, 0 or more"),
-        ({"samples": 0}, "samples is 0; it is a whole number, 1 or more"),
+        ({"queries": -1}, "queries is -1; it must be a whole number, 0 or more"),
+        ({"samples": 0}, "samples is 0; it must be a whole number, 1 or more"),
         ({"figure": "precision@10"}, "without labels figure is one of answered, company@10"),
         ({"measures": ["pagerank"]}, "no measure is called 'pagerank'"),
         ({"directions": ["up"]}, "direction is 'up'"),

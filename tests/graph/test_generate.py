@@ -212,17 +212,17 @@ def test_sparse_graphs_have_pages_without_in_links(tmp_path: Path) -> None:
     [
         ({"nodes": 0}, "nodes is 0; a graph has 1 to 4,294,967,295"),
         ({"nodes": 2**32}, "nodes is 4,294,967,296; a graph has 1 to 4,294,967,295"),
-        ({"nodes": 10.0}, "nodes is 10.0; it is a whole number"),
-        ({"nodes": True}, "nodes is True; it is a whole number"),
+        ({"nodes": 10.0}, "nodes is 10.0; it must be a whole number"),
+        ({"nodes": True}, "nodes is True; it must be a whole number"),
         (
             {"links": -1},
             "links is -1; a generated graph of 100 nodes has 0 to 4,900. Ask for fewer",
         ),
         ({"links": 4901}, "links is 4,901; a generated graph of 100 nodes has 0 to 4,900"),
-        ({"links": "5"}, "links is '5'; it is a whole number"),
-        ({"seed": -1}, "seed is -1; it is 0 to 2**64 - 1"),
-        ({"seed": 2**64}, "seed is 18446744073709551616; it is 0 to 2**64 - 1"),
-        ({"names": "urls"}, "names is 'urls'; it is one of text, integers"),
+        ({"links": "5"}, "links is '5'; it must be a whole number"),
+        ({"seed": -1}, "seed is -1; it must be 0 to 2**64 - 1"),
+        ({"seed": 2**64}, "seed is 18446744073709551616; it must be 0 to 2**64 - 1"),
+        ({"names": "urls"}, "names is 'urls'; it must be one of text, integers"),
     ],
 )
 def test_wrong_arguments_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:

@@ -206,7 +206,7 @@ def test_a_weight_that_is_none_is_a_malformed_row(tmp_path: Path, weight: str) -
         read(tmp_path, content, **options)
     row, file = f"c\td\t{weight}", tmp_path / "links.tsv"
     assert str(caught.value).startswith(
-        f"{file}:2: a weight that is no number from 1e-30 to below 1e30: {row!r}. Mend the row"
+        f"{file}:2: a weight that is not a number from 1e-30 to below 1e30: {row!r}. Mend the row"
     )
     assert nothing_left(tmp_path)
     graph = read(tmp_path, content, bad_rows="few", **options)
@@ -251,7 +251,9 @@ def test_parquet_weights_are_numbers_of_any_kind(tmp_path: Path, kind: str) -> N
 @pytest.mark.parametrize("bad", ["0", "-1", "'nan'", "'inf'", "NULL", "1e30", "1e-31"])
 def test_parquet_weights_that_are_none(tmp_path: Path, bad: str) -> None:
     query = f"SELECT unnest([1, 2]) AS a, 3 AS b, unnest([1.5::DOUBLE, {bad}::DOUBLE]) AS w"
-    with pytest.raises(MalformedRow, match=r"links\.parquet:2: .* or a weight that is no number"):
+    with pytest.raises(
+        MalformedRow, match=r"links\.parquet:2: .* or a weight that is not a number"
+    ):
         read_parquet(tmp_path, query, **WEIGHTED)
     assert weights(read_parquet(tmp_path, query, bad_rows="few", **WEIGHTED)) == {("1", "3"): 1.5}
 
@@ -282,7 +284,7 @@ def test_decimal_comma_has_advice(tmp_path: Path, sign: str, weight: str, point:
 def test_a_comma_between_commas_is_told_too(tmp_path: Path) -> None:
     with pytest.raises(MalformedRow, match=r"a weight with a comma, 0,5: .*Write the table so"):
         read(tmp_path, 'a,b,1\nb,c,"0,5"\n', delimiter="comma", **WEIGHTED)
-    with pytest.raises(MalformedRow, match="a weight that is no number from"):
+    with pytest.raises(MalformedRow, match="a weight that is not a number from"):
         read(tmp_path, "a;b;1\nb;c;0,5,1\n", delimiter="semicolon", **WEIGHTED)
 
 

@@ -205,8 +205,8 @@ def test_a_budget_that_is_too_small_names_what_is_needed(graph: Graph, tmp_path:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"samples": 0}, "samples is 0; it is a whole number from 1 to 65535"),
-        ({"length": 16}, "length is 16; it is a whole number from 1 to 15"),
+        ({"samples": 0}, "samples is 0; it must be a whole number from 1 to 65535"),
+        ({"length": 16}, "length is 16; it must be a whole number from 1 to 15"),
         ({"seed": -1}, "seed is -1"),
         ({"measure": "simrnk"}, "no measure is called 'simrnk'. Did you mean simrank"),
         ({"shard": 0}, "shard is 0"),

@@ -494,7 +494,7 @@ def test_missing_names(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
         ({"only_prefix": ["x"], "measure": "compact-simrank"}, "choose --layout trees"),
         ({"only_prefix": "x", "measure": "cocitation"}, "cocitation has no samples"),
         ({"only_prefix": "x", "measure": "blend:psimrank+ppr"}, "ppr has no samples"),
-        ({"only_prefix": "x", "measure": "simrank", "refine": True}, "Leave it out"),
+        ({"only_prefix": "x", "measure": "simrank", "refine": True}, "Omit it"),
     ],
 )
 def test_refused_keeps(graph: Graph, tmp_path: Path, given: dict[str, Any], message: str) -> None:

@@ -119,7 +119,7 @@ def test_numbers_from_0_on_are_the_index_as_ever(graph: Graph, tmp_path: Path) -
         ({"numbers": range(0)}, "it is a run of numbers of samples"),
         ({"numbers": range(0, 10, 2)}, "it is a run of numbers of samples"),
         ({"numbers": [1, 2]}, "it is a run of numbers of samples"),
-        ({"numbers": range(5, 9), "samples": 5}, "samples is 5: leave that out"),
+        ({"numbers": range(5, 9), "samples": 5}, "samples is 5: omit that"),
         ({"numbers": range(4), "measure": "cocitation"}, "cocitation has no samples"),
         (
             {"numbers": range(4), "measure": "blend:psimrank(samples=7)+simrank"},

@@ -375,7 +375,7 @@ def test_replaced_index_is_not_refreshed(graphs: list[Graph], tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("share", "message"),
     [
-        (0, "fraction is 0.0; it is a number above 0, at most 1"),
+        (0, "fraction is 0.0; it must be a number above 0, at most 1"),
         (1.5, r"fraction is 1\.5"),
         (float("nan"), "fraction is nan"),
         (True, "fraction is True"),
@@ -411,7 +411,7 @@ def test_refresh_refusals_name(graphs: list[Graph], make_graph: MakeGraph, tmp_p
     with pytest.raises(NotAStore):
         cocite.refresh(tmp_path / "nowhere", graphs[1], fraction=0.5, force=True)
     build(graphs[0], tmp_path / "x")
-    with pytest.raises(UsageError, match="date is 'soon'; it is a day like 2026-11-21"):
+    with pytest.raises(UsageError, match="date is 'soon'; it must be a day like 2026-11-21"):
         cocite.refresh(tmp_path / "x", graphs[1], date="soon", force=True)
     large = make_graph(
         [("p1", "p2")], [*OLD, *range(100_000)]

@@ -114,16 +114,25 @@ def test_what_is_given_beside_a_file_goes_before_it(
             "no key 'sample'; there are measure, direction, layout",
         ),
         ("measure = 'pagerank'", "no measure is called 'pagerank'. Did you mean prank"),
-        ("measure = 3", "measure is 3; it is a text, such as fusion"),
+        ("measure = 3", "measure is 3; it must be a text, such as fusion"),
         ("measure = 'psimrank'\ndirection = 'up'", "direction is 'up'; it is in or out"),
         ("measure = 'ppr-symmetric'\ndirection = 'in'", "for ppr-symmetric it is any"),
         ("measure = 'psimrank'\nlayout = 'sketch'", "layout is 'sketch'; for psimrank it is trees"),
-        ("measure = 'psimrank'\nunweighted = 1", "unweighted is 1; it is true or false"),
+        ("measure = 'psimrank'\nunweighted = 1", "unweighted is 1; it must be true or false"),
         ("measure = 'psimrank'\nsettings = 1", "write \\[settings\\]"),
         ("measure = 'psimrank'\n[settings]\nidf = true", "no setting 'idf'; it takes decay"),
-        ("measure = 'psimrank'\n[settings]\nsamples = 0", "samples is 0; it is a whole number"),
-        ("measure = 'psimrank'\n[settings]\ndecay = 2", "decay is 2; it is a number between 0"),
-        ("measure = 'psimrank'\n[settings]\nhubs = [1]", "hubs is \\[1\\]; it is a number, a word"),
+        (
+            "measure = 'psimrank'\n[settings]\nsamples = 0",
+            "samples is 0; it must be a whole number",
+        ),
+        (
+            "measure = 'psimrank'\n[settings]\ndecay = 2",
+            "decay is 2; it must be a number between 0",
+        ),
+        (
+            "measure = 'psimrank'\n[settings]\nhubs = [1]",
+            "hubs is \\[1\\]; it must be a number, a word",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_file_is_told(tmp_path: Path, text: str, said: str) -> None:

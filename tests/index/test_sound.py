@@ -103,7 +103,7 @@ FAULTS: list[tuple[str, str, Callable[[Any], Any], str]] = [
     ("rows", "both.columns.offsets", put(1, 2**40), "do not ascend"),
     ("text", "none.texts.words", put(-1, 10**6), "not below"),
     ("text", "none.words.letters", put(0, 255), "words do not ascend"),
-    ("text", "none.words.letters", put(-1, 255), "a word that is no text"),
+    ("text", "none.words.letters", put(-1, 255), "a word that is not text"),
     ("text", "none.words.offsets", back, "words do not begin and end"),
     ("kept", "wanted", back, "ids of pages do not ascend"),
 ]

@@ -152,7 +152,7 @@ def test_tools_take_it() -> None:
 
 def test_wrong_use_is_refused_in_words() -> None:
     links = web()
-    with pytest.raises(ValueError, match=r"shape \(2, 3\); it is square"):
+    with pytest.raises(ValueError, match=r"shape \(2, 3\); it must be square"):
         LinkNeighbors().fit(np.ones((2, 3)))
     with pytest.raises(ValueError, match="Negative values"):
         LinkNeighbors().fit(-links)

@@ -148,7 +148,7 @@ def test_nodes_are_named_by_the_urls_beside(tmp_path: Path) -> None:
         ("nodes=10", "nodes=9", r"web\.graph is damaged.*: the successors of node 0, at byte 0"),
         ("nodes=10", "nodes=11", "the successors of node 10, at byte "),
         ("arcs=20", "arcs=19", r"has 20 links, where .*web\.properties says 19"),
-        ("nodes=10", "nodes=ten", r"web\.properties: nodes is 'ten'; it is a whole number"),
+        ("nodes=10", "nodes=ten", r"web\.properties: nodes is 'ten'; it must be a whole number"),
         ("nodes=10\n", "", r"web\.properties: nodes is ''"),
         (
             "nodes=10",

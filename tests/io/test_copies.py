@@ -134,7 +134,7 @@ def test_processes_that_want_one_copy_make_it_once(graph: Graph) -> None:
 def test_what_is_no_store_is_told(memory: Any) -> None:
     with pytest.raises(NotAStore, match="has no manifest"):
         copied("memory://bucket/nothing", "graph")
-    with pytest.raises(UsageError, match="is no URL"):
+    with pytest.raises(UsageError, match="is not a URL"):
         copied("bucket", "graph")
     with pytest.raises(UsageError, match="cannot be reached"):
         copied("nowhere://bucket/x", "graph")

@@ -159,7 +159,7 @@ def test_rows_are_added_by_the_titles_of_columns(address: str) -> None:
 def test_a_view_is_never_written(address: str) -> None:
     execute(address, "CREATE TABLE t (node TEXT)", "CREATE VIEW related AS SELECT * FROM t")
     for how in ({}, {"overwrite": True}, {"append": True, "types": {"node": "VARCHAR"}}):
-        with pytest.raises(OutputExists, match="is no table that could be written"):
+        with pytest.raises(OutputExists, match="is not a table that could be written"):
             database_target(f"{address}#related", **how)
 
 
@@ -360,11 +360,11 @@ def test_every_verb_writes_to_a_database(
 REFUSED = {
     "rank G --to sqlite:///x.db#t -o x.csv": "choose --output or --to",
     "rank G -o x.csv --append": "--append is for a table of a database",
-    "rank G -o sqlite:///x.db#t": "a database is no file: name it by --to",
+    "rank G -o sqlite:///x.db#t": "a database is not a file: name it by --to",
     "rank G --to sqlite:///x.db#t --output-format csv": "a table of a database has no kind",
     "all-pairs G": "name an output, by --output or --to",
     "related-all G": "name an output, by --output",
-    "related-all G -o sqlite:///x.db#t": "a database is no file: name it by --to",
+    "related-all G -o sqlite:///x.db#t": "a database is not a file: name it by --to",
     "related-all G -o x.csv --to sqlite:///x.db#t": "to a file or to a database",
     "related-all G -o - --to sqlite:///x.db#t": "standard output is not replaced, nor is it",
     "related-all G -o x.csv --append": "--append is for a table of a database",

@@ -164,7 +164,7 @@ def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str)
     with pytest.raises(MalformedRow) as caught:
         read(tmp_path, content, weight_column=3)
     assert caught.value.line == 1
-    assert "a weight that is no number" in str(caught.value)
+    assert "a weight that is not a number" in str(caught.value)
     assert "If it names the columns: --header yes. Mend the row, or pass --bad-rows" in str(
         caught.value
     )

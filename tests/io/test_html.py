@@ -138,7 +138,7 @@ def test_links_are_told_apart_by_their_tags(site: MakeSite) -> None:
     found, source = read(folder, link_tags="area,frame")
     assert {(a[0], b[0]) for a, b in found} == {("a", "c"), ("a", "d"), ("f", "a"), ("f", "b")}
     assert source["others"]["by a, which are not asked for"] == 5
-    with pytest.raises(UsageError, match="link_tags is 'img'; it is some of a, area, frame"):
+    with pytest.raises(UsageError, match="link_tags is 'img'; it must be some of a, area, frame"):
         read(folder, link_tags=["a", "img"])
 
 
@@ -241,7 +241,7 @@ def test_links_by_the_url_of_the_site_are_inside(site: MakeSite) -> None:
         path.write_text(path.read_text().partition(">")[2])
     assert ("index.html", "b.html") not in read(folder)[0]
     assert read(folder, site=home.removesuffix("/"))[0] == wanted
-    with pytest.raises(UsageError, match="site is 'docs'; it is the URL of the folder"):
+    with pytest.raises(UsageError, match="site is 'docs'; it must be the URL of the folder"):
         read(folder, site="docs")
 
 
@@ -284,7 +284,7 @@ def test_navigation_can_be_left_out(site: MakeSite) -> None:
         "in navigation": 14,
         "to pages that all pages link to": 12,
     }
-    with pytest.raises(UsageError, match="links is 'some'; it is all or main"):
+    with pytest.raises(UsageError, match="links is 'some'; it must be all or main"):
         read(folder, links="some")
 
 

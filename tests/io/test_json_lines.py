@@ -87,7 +87,7 @@ def test_what_is_not_clear_is_asked(tmp_path: Path) -> None:
     assert links(read(tmp_path, content, columns="a,c")) == [("x", "z")]
     with pytest.raises(UsageError, match="no member 'd'; the first object has 'a', 'b', 'c'"):
         read(tmp_path, content, columns="a,d")
-    with pytest.raises(UsageError, match="numbered from 1; 'a' is no number"):
+    with pytest.raises(UsageError, match="numbered from 1; 'a' is not a number"):
         read(tmp_path, lines([["x", "y"]] * 2), columns="a,b")
     with pytest.raises(InputError, match=r"links\.tsv:2: Expecting value"):
         read(tmp_path, '[{"source": "a", "target": "b"},\n oops]')

@@ -73,8 +73,8 @@ def test_a_bad_row_is_named_or_left_out(
         read(tmp_path, content)
     file = tmp_path / "links.tsv"
     assert str(caught.value) == (
-        f"{file}:{line}: {what}: {shown!r}. Mend the row, or pass --bad-rows few "
-        "(bad_rows='few') to leave such rows out and count them"
+        f"{file}:{line}: {what}: {shown!r}. Mend the row, or pass --bad-rows few (bad_rows='few') "
+        "to omit such rows and count them"
     )
     assert (caught.value.file, caught.value.line) == (str(file), line)
     assert nothing_left(tmp_path)
@@ -197,9 +197,9 @@ def test_a_damaged_parquet_file_is_no_traceback(tmp_path: Path) -> None:
             {"columns": ("1", "01")},
             "links.tsv: one column is named twice. The link is in '1' and '1'",
         ),
-        ({"delimiter": ":"}, "delimiter is ':'; it is auto or tab or comma or "),
-        ({"header": "maybe"}, "header is 'maybe'; it is auto or yes or no"),
-        ({"comment": "//"}, "comment is '//'; it is one ASCII character, or empty"),
+        ({"delimiter": ":"}, "delimiter is ':'; it must be auto or tab or comma or "),
+        ({"header": "maybe"}, "header is 'maybe'; it must be auto or yes or no"),
+        ({"comment": "//"}, "comment is '//'; it must be one ASCII character, or empty"),
         ({"memory": "soon"}, "'soon' is not a size; write it like 600MB, 4GB or 1.5GiB"),
     ],
 )

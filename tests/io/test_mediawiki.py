@@ -205,10 +205,18 @@ BAD: list[tuple[bytes, str, str]] = [
     (b"(12,0,'A\\tb',0,0.1,NULL)", "a control character in a name", "a control character"),
     (b"(12,0,'A\xff',0,0.1,NULL)", "bytes that are not UTF-8", "bytes that are not"),
     (b"(x,0,'A',0,0.1,NULL)", "no whole number where one is meant", "no whole number"),
-    (b"(NULL,0,'A',0,0.1,NULL", "what is no row of as many columns as the table has", "what is no"),
-    (b"(12,0,'A')", "what is no row of as many columns as the table has", "what is no row"),
-    (b"(12,0,'A',0,0.1,NULL,7)", "what is no row of as many columns as the table has", "what is"),
-    (b"junk", "what is no row of as many columns as the table has", "what is no row"),
+    (
+        b"(NULL,0,'A',0,0.1,NULL",
+        "what is not a row of as many columns as the table has",
+        "what is no",
+    ),
+    (b"(12,0,'A')", "what is not a row of as many columns as the table has", "what is not a row"),
+    (
+        b"(12,0,'A',0,0.1,NULL,7)",
+        "what is not a row of as many columns as the table has",
+        "what is",
+    ),
+    (b"junk", "what is not a row of as many columns as the table has", "what is not a row"),
 ]
 
 

@@ -259,7 +259,7 @@ def test_nodes_without_links_exist_too() -> None:
         graph = cocite.ingest([("a", "b")], nodes=nodes)
         assert named(graph) == ["a", "b", "z"]
     assert named(cocite.ingest([(1, 2)], nodes=[(0, 0)])) == [(0, 0), 1, 2]
-    with pytest.raises(UsageError, match="nodes is 'z'; it is a list"):
+    with pytest.raises(UsageError, match="nodes is 'z'; it must be a list"):
         cocite.ingest([("a", "b")], nodes="z")
 
 
@@ -282,13 +282,13 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "one value": (lambda: [("a",)], UsageError, r"row 0 \(from 0\) has 1 values"),
     "texts": (lambda: [("a", "b"), "cd"], UsageError, r"row 1 \(from 0\) is 'cd'"),
     "not alike": (lambda: [("a", "b"), ("a", "b", 1)], UsageError, "all alike"),
-    "list as name": (lambda: [(["a"], "b")], UsageError, r"\['a'\] is no name"),
+    "list as name": (lambda: [(["a"], "b")], UsageError, r"\['a'\] is not a name"),
     "bytes": (lambda: [(b"a", "b")], UsageError, "holds bytes"),
     "truth": (lambda: pandas.DataFrame({"a": [True], "b": [1]}), UsageError, "holds bool"),
     "floats": (
         lambda: pandas.DataFrame({"a": [1.5], "b": [1]}),
         UsageError,
-        "leave these rows out",
+        "omit these rows",
     ),
     "days": (lambda: np.array([["2020-01-01"] * 2], "M8[D]"), UsageError, "datetime64"),
     "half nodes": (lambda: np.array([[0.5, 1, 1]]), UsageError, "names a node 0.5"),
@@ -319,9 +319,9 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "negative": (lambda: np.array([[1, -1]]), InputError, "target is a number below 0"),
     "negative pair": (lambda: [(1, 2), (1, -1)], InputError, "row 1 .*a number below 0"),
     "one text": (lambda: [(1, "1")], InputError, "are different names"),
-    "no weight": (lambda: [("a", "b", math.nan)], InputError, "its weight is no number"),
-    "zero": (lambda: [("a", "b", 0)], InputError, "its weight is no number"),
-    "huge": (lambda: [("a", "b", 1e30)], InputError, "its weight is no number"),
+    "no weight": (lambda: [("a", "b", math.nan)], InputError, "its weight is not a number"),
+    "zero": (lambda: [("a", "b", 0)], InputError, "its weight is not a number"),
+    "huge": (lambda: [("a", "b", 1e30)], InputError, "its weight is not a number"),
     "weight of text": (lambda: [("a", "b", "1")], UsageError, "weights are numbers"),
 }
 
@@ -357,7 +357,7 @@ def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
         cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), nodes=["a"])
     with pytest.raises(UsageError, match="two nodes have the same name"):
         cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), nodes=["a", "a"])
-    with pytest.raises(InputError, match="its weight is no number"):
+    with pytest.raises(InputError, match="its weight is not a number"):
         cocite.ingest(scipy.sparse.csr_array(-np.ones((2, 2))))
     with pytest.raises(UsageError, match="count_duplicates makes some"):
         cocite.ingest([("a", "b", 1.5)], count_duplicates=True)

@@ -113,7 +113,9 @@ def test_a_reader_may_be_named(arrows: Path, capsys: pytest.CaptureFixture[str])
     assert links(cocite.ingest(arrows, arrows.with_name("h"), input_format="text")) == [
         ("ARROWS", "b")
     ]
-    with pytest.raises(UsageError, match="no reader is called 'arows'; it is one of auto, arrows,"):
+    with pytest.raises(
+        UsageError, match="no reader is called 'arows'; it must be one of auto, arrows,"
+    ):
         cocite.ingest(arrows, arrows.with_name("out.graph"), input_format="arows")
     arrows.write_bytes(gzip.compress(b"a\tb\n"))
     with pytest.raises(InputError, match=r"is Parquet \(packed by gzip\)"):

@@ -72,9 +72,12 @@ def test_sitemaps_of_an_index_lie_beside_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (sitemap("http://a.org/", "ftp://a.org/"), r"s:5: what is no URL of http or https: 'ftp"),
-        (sitemap("http://a.org/", "/b"), r"s:\d+: what is no URL of http or https: '"),
-        ("http://a.org/\nx\n", r"s:2: what is no URL of http or https: 'x'"),
+        (
+            sitemap("http://a.org/", "ftp://a.org/"),
+            r"s:5: what is not a URL of http or https: 'ftp",
+        ),
+        (sitemap("http://a.org/", "/b"), r"s:\d+: what is not a URL of http or https: '"),
+        ("http://a.org/\nx\n", r"s:2: what is not a URL of http or https: 'x'"),
         (sitemap("http://a.org/")[:-9], r"s:\d+: .* this is not well-formed XML"),
         ('<!DOCTYPE x [<!ENTITY y "z">]>' + sitemap("&y;")[39:], r"s:1: the document declares"),
     ],
@@ -274,7 +277,7 @@ def test_pages_are_fetched_politely(tmp_path: Path, site: Site) -> None:
     }
     assert source["left_out"] == {
         "error of a server, or no answer to show": 1,
-        "file that is no page": 1,
+        "file that is not a page": 1,
         "page that robots.txt forbids": 1,
     }
     assert source["others"]["broken"] == 2
@@ -328,7 +331,7 @@ def test_sitemaps_of_an_index_are_fetched(tmp_path: Path, site: Site) -> None:
     )
     assert source["left_out"] == {"sitemap that could not be fetched": 1}
     site.pages["/4.txt"] = 200, {}, b"no URL\n"
-    with pytest.raises(MalformedRow, match=r"/4\.txt:1: what is no URL"):
+    with pytest.raises(MalformedRow, match=r"/4\.txt:1: what is not a URL"):
         fetched(tmp_path, index(u + "/4.txt"))
 
 

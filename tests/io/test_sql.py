@@ -194,10 +194,10 @@ def test_duckdb_reads_files_without_a_database(
 @pytest.mark.parametrize(
     ("more", "what"),
     [
-        ({"sql": "select 1", "inputs": "links.tsv"}, "leave one of the two out"),
+        ({"sql": "select 1", "inputs": "links.tsv"}, "omit one of the two"),
         ({"table": "links"}, "is one of a database"),
         ({"sql": " ; "}, "is empty"),
-        ({"sql": "select 1, 2", "database": "a.db", "table": "b"}, "leave one of them out"),
+        ({"sql": "select 1, 2", "database": "a.db", "table": "b"}, "omit one of them"),
         ({"sql": "select 1, 2", "delimiter": "tab"}, "delimiter is for files"),
         ({"database": "links.tsv"}, "no file of SQLite or DuckDB"),
     ],

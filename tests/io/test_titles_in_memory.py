@@ -85,9 +85,9 @@ def test_files_of_titles_and_names_that_are_no_text(tmp_path: Path) -> None:
     ("titles", "more", "told"),
     [
         (7, {}, "int holds no titles"),
-        ([("x", "The X", 1)], {}, "is no name and its title"),
+        ([("x", "The X", 1)], {}, "is not a name and its title"),
         ({"x": ["The X"]}, {}, "a title is text"),
-        ({"x": "The X"}, {"title_columns": (1, 2)}, "leave them out for a mapping"),
+        ({"x": "The X"}, {"title_columns": (1, 2)}, "omit them for a mapping"),
     ],
 )
 def test_what_holds_no_titles(titles: Any, more: dict[str, Any], told: str) -> None:

@@ -235,7 +235,7 @@ def test_redirects_copies_and_other_files_are_told_apart(tmp_path: Path) -> None
     assert (source["pages"], source["copies"], source["redirects"]) == (4, 2, 5)
     assert source["left_out"] == {
         "error of a server, or no answer to show": 1,
-        "file that is no page": 1,
+        "file that is not a page": 1,
         "record that is of no web page (dns: and so on)": 1,
     }
     rows = report.read_text().splitlines()
@@ -422,7 +422,7 @@ def test_wat_that_is_none_is_refused_or_counted(tmp_path: Path) -> None:
             wat(A, {"Links": [{"path": "A@/href", "url": "b"}]}),
         )
         with pytest.raises(
-            InputError, match=r"x\.wat\.gz: at byte \d+: a record of metadata that is no WAT"
+            InputError, match=r"x\.wat\.gz: at byte \d+: a record of metadata that is not WAT"
         ):
             read(archive)
         found, source = read(archive, bad_rows="few")

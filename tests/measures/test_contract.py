@@ -513,7 +513,7 @@ def test_settings_keep_their_bounds(measure: Measure) -> None:
     for setting in measure.build + measure.ask:
         assert setting.checked(setting.default) == setting.default
         wrong: object = "no such word"
-        with pytest.raises(UsageError, match=rf"{setting.name} is 'no such word'; it is "):
+        with pytest.raises(UsageError, match=rf"{setting.name} is 'no such word'; it must be "):
             setting.checked(wrong)
         assert setting.text
         assert setting.text[-1] != "."

@@ -89,7 +89,7 @@ def test_decay_is_the_default_to_the_bit() -> None:
 @pytest.mark.parametrize(
     ("weight", "said"),
     [
-        ("t", "a meeting after 2 steps is worth 2; it is worth a number from 0 to 1"),
+        ("t", "a meeting after 2 steps is worth 2; it must be worth a number from 0 to 1"),
         ("1.5 - t", "after 2 steps is worth -0.5"),
         ("-0.5 + t", "after 2 steps is worth 1.5"),
         ("0", "nothing would be similar"),

@@ -25,9 +25,9 @@ def test_values_are_of_the_kind_of_their_setting_and_changes_are_checked() -> No
     fewer = settings.changed(SAMPLES, 5)
     assert (fewer[SAMPLES], settings[SAMPLES]) == (5, 7)
     assert fewer.only((LENGTH, SAMPLES)).to_json() == {"samples": 5}
-    with pytest.raises(UsageError, match="samples is 0; it is a whole number from 1 to 65535"):
+    with pytest.raises(UsageError, match="samples is 0; it must be a whole number from 1 to 65535"):
         settings.changed(SAMPLES, 0)
-    with pytest.raises(UsageError, match="decay is 2; it is a number between 0 and 1"):
+    with pytest.raises(UsageError, match="decay is 2; it must be a number between 0 and 1"):
         PartSettings.checked((DECAY,), {"decay": 2})
 
 
@@ -53,7 +53,7 @@ def test_a_late_setting_is_named_only_where_it_is_chosen() -> None:
     chosen = settings.changed(DECAY_PER, "path")
     assert chosen.to_json() == {"radius": 3, "decay_per": "path"}
     assert chosen.changed(DECAY_PER, "hop").to_json() == {"radius": 3}
-    with pytest.raises(UsageError, match="decay_per is 'link'; it is hop or path"):
+    with pytest.raises(UsageError, match="decay_per is 'link'; it must be hop or path"):
         settings.changed(DECAY_PER, "link")
     blend = find_measure("blend:pagesim+psimrank")
     assert "decay_per" not in blend.build_settings({}).to_json()

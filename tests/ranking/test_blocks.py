@@ -63,7 +63,7 @@ def test_weights_are_in_the_budget(make_graph: MakeGraph) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"blocks": 0}, UsageError, "blocks is 0; it is a whole number, 1 or more"),
+        ({"blocks": 0}, UsageError, "blocks is 0; it must be a whole number, 1 or more"),
         ({"memory": 9000}, ResourceError, "need .* of memory, however many blocks; 9 kB may be"),
         ({"memory": "1MB", "blocks": 9}, ResourceError, "however many blocks; 1 MB may be used"),
     ],

@@ -92,7 +92,7 @@ def test_wrong_use_is_refused(make_graph: MakeGraph, web: cocite.Graph) -> None:
     with pytest.raises(UsageError, match=r"let all links count the same.*pass --unweighted"):
         hits(weighted)
     assert hits(weighted, weighted=False).converged
-    with pytest.raises(UsageError, match="by is 'rank'; it is authorities or hubs"):
+    with pytest.raises(UsageError, match="by is 'rank'; it must be authorities or hubs"):
         hits(web).top(3, "rank")
     with pytest.raises(ResourceError, match="Give more with --memory"):
         hits(web, memory=8000)

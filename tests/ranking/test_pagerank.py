@@ -224,7 +224,11 @@ def test_the_top_is_sorted_with_ties_by_id(make_graph: MakeGraph) -> None:
     ("options", "error", "message"),
     [
         ({"damping": 1}, UsageError, "damping is 1"),
-        ({"dangling": "drop"}, UsageError, "dangling is 'drop'; it is spread or uniform or remove"),
+        (
+            {"dangling": "drop"},
+            UsageError,
+            "dangling is 'drop'; it must be spread or uniform or remove",
+        ),
         ({"precision": "half"}, UsageError, "precision is 'half'"),
         ({"personalization": ["nobody"]}, UnknownNode, "no node is named 'nobody'"),
         ({"personalization": "n1"}, UsageError, "is one text"),

@@ -49,7 +49,11 @@ def test_what_rank_writes_is_a_file_of_weights(graph: cocite.Graph, tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("n1\t2\nn7\tmuch\n", InputError, "the weight of 'n7' is 'much'; it is a finite number, 0"),
+        (
+            "n1\t2\nn7\tmuch\n",
+            InputError,
+            "the weight of 'n7' is 'much'; it must be a finite number, 0",
+        ),
         ("n1\t2\nn7\t-1\n", InputError, "the weight of 'n7' is '-1'"),
         ("n1\t2\nn7\tinf\n", InputError, "the weight of 'n7' is 'inf'"),
         ("n1\t2\nn7\n", MalformedRow, "1 columns, where 2 are needed"),

@@ -112,7 +112,7 @@ def test_pages_of_other_sites_and_ranks_of_a_file(index: Index, tmp_path: Path) 
     rows = by_asking(index, 7, exclude_same_site=True, nodes=sites)
     assert read(tmp_path / "all.parquet") == rows
     assert len(rows) > 1000
-    with pytest.raises(UsageError, match="'alone 0' is no URL"):
+    with pytest.raises(UsageError, match="'alone 0' is not a URL"):
         related_all(index, tmp_path / "x.parquet", 7, exclude_same_site=True)
     np.save(tmp_path / "ranks.npy", np.random.default_rng(0).random(len(index.nodes)))
     by: dict[str, Any] = {"order": "pagerank", "ranks": tmp_path / "ranks.npy"}
@@ -348,8 +348,8 @@ def test_an_unknown_node_is_told_before_any_work(index: Index, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "k is 0; it is a whole number, 1 or more"),
-        ({"min_score": -1}, "min_score is -1; it is a number, 0 or more"),
+        ({"k": 0}, "k is 0; it must be a whole number, 1 or more"),
+        ({"min_score": -1}, "min_score is -1; it must be a number, 0 or more"),
         ({"nodes": "alone 1"}, "nodes is one text; give a list of names"),
         ({"color": "red"}, "psimrank has no setting 'color' when asking"),
         ({"threads": 0}, "threads"),

@@ -170,7 +170,7 @@ def test_a_folder_is_replaced_if_it_is_one_of_ours(index: Index, tmp_path: Path)
     with pytest.raises(OutputExists, match=r"no manifest\.json"):
         index.related_all(path, 2, kind="folder", overwrite=True)
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputExists, match="is no folder"):
+    with pytest.raises(OutputExists, match="is not a folder"):
         index.related_all(tmp_path / "file", 2, kind="folder", overwrite=True)
 
 
@@ -204,7 +204,9 @@ def test_what_it_is_goes_by_the_name_or_is_said(index: Index, tmp_path: Path) ->
     for name in ("x.folder", "x", "x.npy"):
         with pytest.raises(UsageError, match=r"or in / for a folder .* --output-format \(kind=\)"):
             index.related_all(tmp_path / name, 3)
-    with pytest.raises(UsageError, match="kind is 'xml'; it is one of parquet, csv, tsv, jsonl"):
+    with pytest.raises(
+        UsageError, match="kind is 'xml'; it must be one of parquet, csv, tsv, jsonl"
+    ):
         index.related_all(tmp_path / "x.csv", 3, kind="xml")
 
 

@@ -100,8 +100,8 @@ def test_page_linking_to_all_weighs_nothing(make_graph: MakeGraph, tmp_path: Pat
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"form": "dice"}, "form is 'dice'; it is cosine or jaccard or count"),
-        ({"idf": 1}, "idf is 1; it is true or false"),
+        ({"form": "dice"}, "form is 'dice'; it must be cosine or jaccard or count"),
+        ({"idf": 1}, "idf is 1; it must be true or false"),
         ({"decay": 0.5}, "cocitation has no setting 'decay' when asking"),
     ],
 )

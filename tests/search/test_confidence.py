@@ -205,12 +205,12 @@ def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph, tmp_path: P
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"confidence": 0}, "confidence is 0; it is a number between 0 and 1"),
+        ({"confidence": 0}, "confidence is 0; it must be a number between 0 and 1"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"confidence": "high"}, "confidence is 'high'"),
         (
             {"interval": "chernoff"},
-            "interval is 'chernoff'; it is betting or bernstein or hoeffding",
+            "interval is 'chernoff'; it must be betting or bernstein or hoeffding",
         ),
         ({"min_confidence": 2}, "confidence is 2"),
     ],

@@ -352,7 +352,7 @@ def test_other_sites_than_that_of_the_draft(make_graph: MakeGraph, tmp_path: Pat
     found = index.related_to(names[:3], names[7:9], name=name, exclude_same_site=True)
     assert found
     assert all("//b." in hit.node for hit in found)
-    with pytest.raises(UsageError, match="'draft' is no URL"):
+    with pytest.raises(UsageError, match="'draft' is not a URL"):
         index.related_to(names[:3], exclude_same_site=True)
 
 
@@ -372,7 +372,7 @@ def test_what_a_draft_is_read_from() -> None:
         "a\tnan",
         "a\tinf",
     ):
-        with pytest.raises(InputError, match=r"f:2: .* is no link of a draft: a name"):
+        with pytest.raises(InputError, match=r"f:2: .* is not a link of a draft: a name"):
             UnseenNode.read(f"Zebra\n{line}\n".encode(), "f")
     with pytest.raises(InputError, match="not text in UTF-8"):
         UnseenNode.read(b"\xff", "f")
@@ -397,7 +397,7 @@ def test_what_is_refused(graph_of: Callable[[str | None], Graph], tmp_path: Path
     for links in ([], ["n777"]):
         with pytest.raises(UsageError, match="the draft has no link"):
             index.related_to(links, skip_unknown=True)
-    with pytest.raises(UsageError, match="the index goes by none: leave the weights out"):
+    with pytest.raises(UsageError, match="the index goes by none: omit the weights"):
         index.related_to({"n3": 2.0})
     with pytest.raises(UsageError, match="out is one text"):
         index.related_to("n3")
@@ -406,7 +406,7 @@ def test_what_is_refused(graph_of: Callable[[str | None], Graph], tmp_path: Path
             index.related_to([], [link])
     with pytest.raises(UsageError, match="a node is named 'n3': call the draft something else"):
         index.related_to(["n3"], name="n3")
-    with pytest.raises(UsageError, match="leave refine out for a draft"):
+    with pytest.raises(UsageError, match="omit refine for a draft"):
         index.related_to(["n3"], refine=True)
     with pytest.raises(UsageError, match="has a draft already"):
         index.with_draft(["n3"]).with_draft(["n4"])

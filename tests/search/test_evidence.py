@@ -138,7 +138,7 @@ def test_none_is_the_default_and_is_not_named(graph: Graph, tmp_path: Path) -> N
     assert "evidence" not in index.stored.ask_settings({}).to_json()
     asked = index.stored.ask_settings({"evidence": "geometric"})
     assert asked.to_json()["evidence"] == "geometric"
-    with pytest.raises(UsageError, match="evidence is 'some'; it is none or geometric or exp"):
+    with pytest.raises(UsageError, match="evidence is 'some'; it must be none or geometric or exp"):
         index.related(LINKED, evidence="some")
     other = cocite.build(graph, tmp_path / "c", measure="cocitation")
     with pytest.raises(UsageError, match="cocitation has no setting 'evidence'"):

@@ -106,10 +106,10 @@ def test_wrong_filters_are_refused(index: Index, make_graph: MakeGraph, tmp_path
         index.related(PAGE, only=["nobody"])
     with pytest.raises(UsageError, match="only is one text"):
         index.related(PAGE, only="http://b.org/1")
-    with pytest.raises(UsageError, match=r"offset is -1; it is a whole number, 0 or more"):
+    with pytest.raises(UsageError, match=r"offset is -1; it must be a whole number, 0 or more"):
         index.related(PAGE, offset=-1)
     plain = cocite.build(
         make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3, measure="psimrank"
     )
-    with pytest.raises(UsageError, match="'a' is no URL: it has no site"):
+    with pytest.raises(UsageError, match="'a' is not a URL: it has no site"):
         plain.related("a", exclude_same_site=True)

@@ -261,13 +261,13 @@ def test_files_that_point_outside_are_damage(graph: Graph, tmp_path: Path, name:
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({"neighbors": 0}, "neighbors is 0; it is a whole number from 1 to 65535"),
-        ({"max_degree": -1}, "max_degree is -1; it is a whole number from 0 to"),
+        ({"neighbors": 0}, "neighbors is 0; it must be a whole number from 1 to 65535"),
+        ({"max_degree": -1}, "max_degree is -1; it must be a whole number from 0 to"),
     ],
 )
 def test_bad_settings(graph: Graph, tmp_path: Path, given_: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         build(graph, tmp_path / "i", **given_)
     index = build(graph, tmp_path / "i", neighbors=1)
-    with pytest.raises(UsageError, match="form is 'count'; it is jaccard or cosine"):
+    with pytest.raises(UsageError, match="form is 'count'; it must be jaccard or cosine"):
         index.related("p1", form="count")

@@ -120,10 +120,10 @@ def test_shown_product_order_is_certain_among_candidates(graph: Graph, tmp_path:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": "rank"}, "order is 'rank'; it is score or score.pagerank or pagerank"),
+        ({"order": "rank"}, "order is 'rank'; it must be score or score.pagerank or pagerank"),
         ({"candidates": 9}, "candidates go with an order by PageRank"),
         ({"ranks": "r.npy"}, "ranks go with an order by PageRank"),
-        ({"order": RANK, "candidates": 0}, "candidates is 0; it is a whole number, 1 or more"),
+        ({"order": RANK, "candidates": 0}, "candidates is 0; it must be a whole number, 1 or more"),
     ],
 )
 def test_what_does_not_fit_is_refused(index: Index, options: dict[str, Any], message: str) -> None:

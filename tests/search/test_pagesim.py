@@ -514,10 +514,10 @@ def test_the_size_is_known_beforehand(make_graph: MakeGraph, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"radius": 0}, "radius is 0; it is a whole number, 1 or more"),
-        ({"decay_per": "link"}, "decay_per is 'link'; it is hop or path"),
-        ({"decay": 0.0}, "decay is 0.0; it is a number from 0.01 to 1"),
-        ({"threshold": -1.0}, "threshold is -1.0; it is a number, 0 or more"),
+        ({"radius": 0}, "radius is 0; it must be a whole number, 1 or more"),
+        ({"decay_per": "link"}, "decay_per is 'link'; it must be hop or path"),
+        ({"decay": 0.0}, "decay is 0.0; it must be a number from 0.01 to 1"),
+        ({"threshold": -1.0}, "threshold is -1.0; it must be a number, 0 or more"),
         ({"damping": 1.0}, "damping is 1.0"),
         ({"samples": 5}, "pagesim has no setting 'samples' when building"),
         ({"shard": 5}, "pagesim is built in one go"),

@@ -233,13 +233,13 @@ def test_a_plan_is_plain_data(graph: Graph) -> None:
     [
         ({"delta": 0.1, "disk": "1GB"}, "delta and disk are given; give one of them"),
         ({"samples": 5, "time": 3}, "samples and time are given"),
-        ({"delta": 0}, "delta is 0; it is a number between 0 and 1"),
-        ({"delta": 0.1, "failure": 1}, "failure is 1; it is a number between 0 and 1"),
+        ({"delta": 0}, "delta is 0; it must be a number between 0 and 1"),
+        ({"delta": 0.1, "failure": 1}, "failure is 1; it must be a number between 0 and 1"),
         (
             {"delta": 0.1, "guarantee": "luck"},
-            "guarantee is 'luck'; it is error or order or recall or prec",
+            "guarantee is 'luck'; it must be error or order or recall or prec",
         ),
-        ({"listed": 0}, "listed is 0; it is a whole number, 1 or more"),
+        ({"listed": 0}, "listed is 0; it must be a whole number, 1 or more"),
         ({"listed": 400}, "listed is 400; it is below the 400 nodes that there are"),
         ({"guarantee": "order"}, "a guarantee is about a delta"),
         ({"delta": 0.001}, r"takes 15,350,568 samples, and an index has 65,535.*enough for 0.0154"),

@@ -137,8 +137,8 @@ def test_an_interrupted_push_leaves_nothing_behind(
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"damping": 1}, "damping is 1; it is a number from 0.001 to 0.999"),
-        ({"tolerance": 0}, "tolerance is 0; it is a number from 1e-12 to 1"),
+        ({"damping": 1}, "damping is 1; it must be a number from 0.001 to 0.999"),
+        ({"tolerance": 0}, "tolerance is 0; it must be a number from 1e-12 to 1"),
     ],
 )
 def test_what_is_not_allowed_is_refused(

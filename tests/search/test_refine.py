@@ -241,7 +241,7 @@ def test_another_graph_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("target", [0, -1, 2.5, "small", float("nan")])
 def test_a_target_that_is_none_is_refused(index: Index, target: object) -> None:
-    with pytest.raises(UsageError, match=r"target_error is .*; it is a number"):
+    with pytest.raises(UsageError, match=r"target_error is .*; it must be a number"):
         index.related("45", target_error=target)
 
 

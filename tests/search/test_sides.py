@@ -116,7 +116,7 @@ def test_related_all_is_of_one_side(
     assert list(zip(found["node"], found["related"], found["score"], strict=True)) == [
         (node, other, pytest.approx(score)) for node, other, score in wanted
     ]
-    with pytest.raises(UsageError, match="side is 'book'; it is user or item"):
+    with pytest.raises(UsageError, match="side is 'book'; it must be user or item"):
         index.related_all(tmp_path / "no.tsv", side="book")
 
 
@@ -203,7 +203,7 @@ def test_user_advice(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture
         assert main([*verb, "--side", "user"]) == 2
         assert "is not bipartite" in capsys.readouterr().err
         assert main([*verb, "--bipartite"]) == 2
-        assert "is no file of links: leave --bipartite" in capsys.readouterr().err
+        assert "is not a file of links: leave --bipartite" in capsys.readouterr().err
 
 
 def test_reasons_of_a_pair_do_not_begin_with_the_pair_itself(graph: Graph) -> None:
@@ -228,5 +228,5 @@ def test_a_side_is_named_in_python() -> None:
     pair = found[0].node
     score = cocite.similarity(frame, 1, pair, bipartite=True, side="user")
     assert score.score == found[0].score
-    with pytest.raises(UsageError, match="not bipartite: leave side out"):
+    with pytest.raises(UsageError, match="not bipartite: omit side"):
         cocite.related(frame, 1, side="user")

@@ -240,12 +240,12 @@ def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
     [
         (
             {"text_fraction": 1},
-            "text_fraction is 1.0; it is a number between 0 and 1, both excluded",
+            "text_fraction is 1.0; it must be a number between 0 and 1, both excluded",
         ),
         ({"measure": "tfidf", "text_fraction": 0.5}, "tfidf says itself how much texts count"),
         ({"measure": "blend:ppr+cocitation"}, r"has no share of text: write it down there"),
-        ({"measure": "tfidf", "direction": "in"}, "'in'; tfidf looks at no links: leave it out"),
-        ({"words": 0}, "words is 0; it is a whole number from 1 to"),
+        ({"measure": "tfidf", "direction": "in"}, "'in'; tfidf looks at no links: omit it"),
+        ({"words": 0}, "words is 0; it must be a whole number from 1 to"),
         ({"only_nodes": ["p0"]}, "to keep some pages only, choose a measure with samples"),
     ],
 )
@@ -407,7 +407,7 @@ def test_texts_for_an_index_without_them_are_refused(make_graph: MakeGraph, tmp_
     graph = ring(make_graph, 5)
     cocite.build(graph, tmp_path / "i")
     place = texts_at(tmp_path / "t.tsv", {"p0": "elk"})
-    with pytest.raises(UsageError, match=r"compares no texts: leave them out, or build an index"):
+    with pytest.raises(UsageError, match=r"compares no texts: omit them, or build an index"):
         cocite.refresh(tmp_path / "i", graph, texts=place, force=True)
 
 

@@ -425,7 +425,7 @@ def test_one_transpose(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(("k", "error"), [(0, "k is 0"), ("ten", "k is 'ten'")])
 def test_a_count_that_is_none_is_refused(graph: Graph, tmp_path: Path, k: Any, error: str) -> None:
     index = cocite.build(graph, tmp_path / "i", measure="cocitation")
-    with pytest.raises(UsageError, match=f"{error}.*; it is a whole number, 1 or more"):
+    with pytest.raises(UsageError, match=f"{error}.*; it must be a whole number, 1 or more"):
         index.why("one", "two", k)
 
 

@@ -107,7 +107,7 @@ def test_draft_lists_unknown_names_or_refuses_them(server: Server) -> None:
     assert (found["unknown"], len(found["hits"])) == (["nobody"], 1)
     for wrong, says in (
         ({"out": ["nobody"], "skip_unknown": True}, "the draft has no link"),
-        ({"text": "red\t0"}, "is no link of a draft"),
+        ({"text": "red\t0"}, "is not a link of a draft"),
         ({"out": "red"}, "it is a list of texts"),
         ({"out": ["red"], "name": "blue"}, "a node is named 'blue'"),
     ):
@@ -137,8 +137,8 @@ def test_indexes_say_what_they_are_and_not_where(server: Server, folder: Path) -
         ("/v1/related?node=nobody", 404, "no node is named 'nobody'"),
         ("/v1/related?node=red&index=other", 404, "this server has web, near"),
         ("/v1/related", 422, "node is required"),
-        ("/v1/related?node=red&k=0", 422, "k is 0; it is a whole number from 1 to 1000"),
-        ("/v1/related?node=red&k=two", 422, "k is 'two'; it is a whole number from 1 to 1000"),
+        ("/v1/related?node=red&k=0", 422, "k is 0; it must be a whole number from 1 to 1000"),
+        ("/v1/related?node=red&k=two", 422, "k is 'two'; it must be a whole number from 1 to 1000"),
         ("/v1/related?node=red&k=1&k=2", 422, "k is given 2 times"),
         ("/v1/related?node=red&offset=10001", 422, "from 0 to 10000"),
         ("/v1/related?node=red&nodes=red", 422, "Did you mean node"),

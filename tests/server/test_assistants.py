@@ -132,12 +132,16 @@ def test_texts_are_short_and_have_titles(index: Index) -> None:
     ("tool", "arguments", "says"),
     [
         ("related", {"node": "grean"}, "no node is named 'grean'; the nearest name is"),
-        ("related", {"node": "red", "k": 1001}, "k is 1001; it is a whole number from 1 to 1000"),
+        (
+            "related",
+            {"node": "red", "k": 1001},
+            "k is 1001; it must be a whole number from 1 to 1000",
+        ),
         ("related", {"node": "red", "kk": 1}, "related takes no 'kk'"),
         ("related", {}, "node is required"),
-        ("related", {"node": 7}, "node is 7; it is a list of texts"),
+        ("related", {"node": 7}, "node is 7; it must be a list of texts"),
         ("related", {"node": "red", "min_score": -1}, "min_score is -1"),
-        ("why", {"a": ["red", "blue"], "b": "green"}, "a is ['red', 'blue']; it is a text"),
+        ("why", {"a": ["red", "blue"], "b": "green"}, "a is ['red', 'blue']; it must be a text"),
         ("similarity", {"a": "red", "b": "rad"}, "no node is named 'rad'"),
         ("find", {"text": None}, "text is null"),
         ("related", {"node": "red", "side": "user"}, "not bipartite"),
@@ -157,7 +161,7 @@ def test_tool_that_is_none_is_refused(index: Index) -> None:
 def test_limits_and_settings_are_those_of_the_server(index: Index) -> None:
     few = {"limits": Limits(k=2)}
     found = asked(index, lambda client: client.call_tool("related", {"node": "red", "k": 3}), **few)
-    assert text_of(found) == "k is 3; it is a whole number from 1 to 2"
+    assert text_of(found) == "k is 3; it must be a whole number from 1 to 2"
     late = {"limits": Limits(question_time=-1.0)}
     found = asked(index, lambda client: client.call_tool("related", {"node": "red"}), **late)
     assert found.is_error
@@ -247,7 +251,7 @@ def test_mcp_answers_over_http(served: str, index: Index) -> None:
     ("words", "says"),
     [
         (["--http", "0.0.0.0:0"], "0.0.0.0 can be reached by others"),
-        (["--http", "example"], "--http is 'example'; it is HOST:PORT"),
+        (["--http", "example"], "--http is 'example'; it must be HOST:PORT"),
         (["--http", "127.0.0.1:99999"], "it is HOST:PORT"),
         (["--allow-host", "example.org"], "--allow-host goes with --http"),
         (["--insecure"], "--insecure goes with --http"),

@@ -281,7 +281,7 @@ def test_one_spelling_of_a_name_opens_its_page(server: Server) -> None:
 @pytest.mark.parametrize(
     ("path", "status", "says"),
     [
-        ("/?node=red&k=two", 422, "k is 'two'; it is a whole number"),
+        ("/?node=red&k=two", 422, "k is 'two'; it must be a whole number"),
         ("/?node=red&index=other", 404, "this server has web, near"),
         ("/?node=red&nodes=1", 422, "Did you mean node"),
         ("/?node=%FF", 422, "not UTF-8"),

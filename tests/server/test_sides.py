@@ -73,8 +73,8 @@ def test_names_are_those_of_the_side_as_on_the_command_line(
 
 def test_what_is_no_side_is_told(server: Server) -> None:
     for verb, query, says in (
-        ("related", {"node": "1", "side": "seller"}, "side is 'seller'; it is user or item"),
-        ("complete", {"text": "1", "side": "seller"}, "side is 'seller'; it is user or item"),
+        ("related", {"node": "1", "side": "seller"}, "side is 'seller'; it must be user or item"),
+        ("complete", {"text": "1", "side": "seller"}, "side is 'seller'; it must be user or item"),
         ("related", {"node": "red", "side": "user", "index": "web"}, "is not bipartite"),
         ("complete", {"text": "r", "side": "user", "index": "web"}, "is not bipartite"),
     ):

@@ -96,7 +96,7 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
             ("folder", "is a directory"),
             ("link", "is a symbolic link, to victim"),
             ("dangling", "is a symbolic link, to nowhere"),
-            ("pipe", "is no plain file"),
+            ("pipe", "is not a plain file"),
         ):
             with pytest.raises(OutputExists, match=words):
                 check_file(tmp_path / name, overwrite)

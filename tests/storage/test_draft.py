@@ -173,8 +173,8 @@ def test_only_stores_are_overwritten(tmp_path: Path) -> None:
         with pytest.raises(NotAStore) as caught:
             make(tmp_path / name, overwrite=True)
         assert str(caught.value) == (
-            f"{tmp_path / name} exists and is no stored graph: it will not be overwritten. Choose "
-            "another output"
+            f"{tmp_path / name} exists and is not a stored graph: it will not be overwritten. "
+            "Choose another output"
         )
     assert names(tmp_path) == ["dangling", "file", "home"]
     assert names(tmp_path / "home") == ["letter"]
@@ -318,7 +318,7 @@ def test_full_disk_leaves_the_old_graph(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_store_of_the_other_kind_is_never_overwritten(tmp_path: Path) -> None:
     """An index built onto its own graph would take the graph away."""
     make(tmp_path / "s", value=1)
-    with pytest.raises(NotAStore, match="is no stored index"):
+    with pytest.raises(NotAStore, match="is not a stored index"):
         Staging(tmp_path / "s", "index", overwrite=True)
     assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
 

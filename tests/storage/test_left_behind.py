@@ -140,7 +140,7 @@ def test_verify_names_strangers(make_graph: MakeGraph, capsys: pytest.CaptureFix
     assert main(["verify", str(path), "--format", "json"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["surplus"] == [*(f"left{i}" for i in range(7)), "work"]
-    told = f"{path} holds what is no part of it: left0, left1, left2, left3, left4 and 3 more. "
+    told = f"{path} holds what is not a part of it: left0, left1, left2, left3, left4 and 3 more. "
     assert told + "Nothing reads it: it may be removed" in printed.err
 
 

@@ -278,7 +278,7 @@ def test_what_is_no_store_says_how_to_make_one(tmp_path: Path) -> None:
     (tmp_path / "half.building").mkdir()
     for path, found in (
         (tmp_path / "no", "does not exist. To make a stored graph: cocite ingest LINKS -o "),
-        (tmp_path, "has no manifest.json: it is no stored graph"),
+        (tmp_path, "has no manifest.json: it is not a stored graph"),
         (file, "is a file; a stored graph is a directory"),
         (tmp_path / "half", "is not finished: it is being built, or its build was interrupted. "),
     ):

@@ -55,7 +55,7 @@ def compared(graph: Graph, options: AllPairsRun, side: str | None) -> range:
     """The ids of the nodes whose pairs are told: all, or those of a side."""
     if graph.sides is None:
         if side is not None:
-            raise UsageError(f"{graph.path} is not bipartite: leave side out")
+            raise UsageError(f"{graph.path} is not bipartite: omit side")
         return range(graph.nodes)
     found = graph.sides.named(side)
     way = {"in": 0, "out": 1}.get(options.direction)
@@ -73,7 +73,7 @@ def checked_weights(
 ) -> NDArray[np.float32] | None:
     """float32[edges]: the ``weights``, or those of the links; None if all links count the same."""
     if weights is not None and options.direction != "in":
-        raise UsageError("weights are those of the in-links: leave them out for other directions")
+        raise UsageError("weights are those of the in-links: omit them for other directions")
     if weights is None:
         weights = links.weights
     if weights is None:

@@ -273,7 +273,7 @@ class Scores:
         from cocite.kernels.listing import order
 
         if k < 1:
-            raise UsageError(f"k is {k!r}; it is a whole number, 1 or more")
+            raise UsageError(f"k is {k!r}; it must be a whole number, 1 or more")
         row = self.row(node)
         row[node] = 0
         if self.names.sides is not None:

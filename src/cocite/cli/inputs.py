@@ -173,8 +173,8 @@ def stored_of(path: str) -> list[str]:
     if not found:
         name, file = _called(path)
         raise UsageError(
-            f"{name} is no stored graph or index, and nothing is cached of it. If it holds links: "
-            f"cocite related {file} PAGE makes both of it"
+            f"{name} is not a stored graph or index, and nothing is cached of it. If it holds "
+            f"links: cocite related {file} PAGE makes both of it"
         )
     return found
 
@@ -196,7 +196,7 @@ def refuse_folder(path: str) -> None:
     files = sorted(each.name for each in folder.iterdir() if each.is_file())
     holds = f"{counted(len(files), 'file')}, such as {files[0]}," if files else "no files"
     message = (
-        f"{path} is a folder with {holds} and is no graph or index of cocite; nor does it hold "
+        f"{path} is a folder with {holds} and is not a graph or index of cocite; nor does it hold "
         "HTML pages or notes. Name such a folder, or a file of links"
     )
     if files:
@@ -218,14 +218,14 @@ def refuse_unused(
     ):
         if given:
             raise UsageError(
-                f"{path} is no file of links: leave {flag.split()[0]} out. A stored graph has {has}"
-                f" that cocite ingest LINKS {flag} -o DIR gave it, and an index those of its graph"
+                f"{path} is not a file of links: omit {flag.split()[0]}. A stored graph has {has} "
+                f"that cocite ingest LINKS {flag} -o DIR gave it, and an index those of its graph"
             )
     if source.no_cache and not stored:
-        raise UsageError(f"{path} is stored, and nothing of it is cached: leave --no-cache out")
+        raise UsageError(f"{path} is stored, and nothing of it is cached: omit --no-cache")
     for name in reading.changed() if reading else ():
         raise UsageError(
-            f"{path} is stored, and not read again: leave {flag_of(name, ReadingOptions)} out"
+            f"{path} is stored, and not read again: omit {flag_of(name, ReadingOptions)}"
         )
 
 
@@ -379,12 +379,12 @@ def opened(
         refuse_unused(path, where, source.reading, stored=stored)
     if (links or stored) and where.graphs:
         what = "is a file of links" if links else "is a graph itself"
-        raise UsageError(f"{path} {what}: leave --graph out")
+        raise UsageError(f"{path} {what}: omit --graph")
     exclude = _left_out(path, where.exclude_nodes, links, named)
     if not links and not stored:
         for name in source.graph.changed():
             raise UsageError(
-                f"--{name} is fixed when an index is built; {path} is no stored graph. Ask the "
+                f"--{name} is fixed when an index is built; {path} is not a stored graph. Ask the "
                 "graph itself, or build another index"
             )
         graphs = list(where.graphs)
@@ -418,8 +418,8 @@ def _built_for(
         ]
         if measure.name not in takers:
             raise UsageError(
-                f"{measure.name} answers for this {what}, and it has no {flag_of(name)}. Leave "
-                f"that out, or choose a measure that has it, with --measure: {or_of(takers)}"
+                f"{measure.name} answers for this {what}, and it has no {flag_of(name)}. Omit "
+                f"that, or choose a measure that has it, with --measure: {or_of(takers)}"
             )
     names = {setting.name for setting in measure.ask}
     asked = {name: value for name, value in source.settings.items() if name in names}
@@ -438,8 +438,8 @@ def _left_out(path: str, file: Path | None, links: bool, named: Sequence[str]) -
     if not links:
         graph = path if kind_of(path) == "graph" else "GRAPH"
         raise UsageError(
-            f"{path} is no file of links. Leave nodes out of the graph, and ask what comes of it: "
-            f"cocite ingest {graph} -o DIR --exclude-nodes {file}"
+            f"{path} is not a file of links. Leave nodes out of the graph, and ask what comes of "
+            f"it: cocite ingest {graph} -o DIR --exclude-nodes {file}"
         )
     exclude = excluded_in(file, ()) or []
     for name in {*named} & {*exclude}:
@@ -455,14 +455,14 @@ def query_nodes(
         for name in unseen.changed():
             raise UsageError(
                 f"{flag_of(name, UnseenOptions)} goes with a draft: give one with --draft, or "
-                "leave it out"
+                "omit it"
             )
         if not nodes:
             raise UsageError("no node is named: name one, or give a page of your own with --draft")
         return index, nodes
     if nodes:
         raise UsageError(
-            f"{nodes[0]!r} is named beside a draft, which is asked alone: leave one of the two out"
+            f"{nodes[0]!r} is named beside a draft, which is asked alone: omit one of the two"
         )
     from cocite.io.readers.html.site import is_note_name
     from cocite.search.unseen import DRAFT, UnseenNode
@@ -539,7 +539,7 @@ def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = 
     if side is not None:
         sides = index.nodes.sides
         if sides is None:
-            raise UsageError(f"{index.stored.store.path} is not bipartite: leave --side out")
+            raise UsageError(f"{index.stored.store.path} is not bipartite: omit --side")
         nodes = [sides.name(side, node) for node in nodes]
     elif os.path.isdir(path) and kind_of(path) is None:
         nodes = [node if node in index.nodes else _page(index.nodes, path, node) for node in nodes]

@@ -50,7 +50,7 @@ def _meeting_weight(value: str | list[float]) -> str | list[float]:
         return [float(line) for line in names_in(Path(value))]
     except ValueError as error:
         raise InputError(
-            f"{value}: {error}; it is to hold a number from 0 to 1 for each step, one a line"
+            f"{value}: {error}; it must hold a number from 0 to 1 for each step, one a line"
         ) from error
 
 
@@ -60,7 +60,7 @@ def _sample_range(value: str | range) -> range:
         return value
     match = re.fullmatch(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?", value)
     if match is None:
-        raise click.BadParameter(f"{value!r} is no run of numbers; write it like 100..199")
+        raise click.BadParameter(f"{value!r} is not a run of numbers; write it like 100..199")
     return range(int(match[1]), int(match[2] or match[1]) + 1)
 
 
@@ -394,7 +394,7 @@ def partition_option(
         )
     if cut:
         raise UsageError(
-            f"{graph} is stored in blocks: leave --blocks, --out-of-core and --staging-url out"
+            f"{graph} is stored in blocks: omit --blocks, --out-of-core and --staging-url"
         )
     from cocite.cluster.ray import Cluster
     from cocite.cluster.workers import hiring
@@ -428,6 +428,6 @@ def _names(content: bytes, label: str) -> list[str]:
         lines = content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{label} is not text in UTF-8 (byte {error.start:,}); it is to hold names, one a line"
+            f"{label} is not text in UTF-8 (byte {error.start:,}); it must hold names, one a line"
         ) from error
     return [name for name in (line.removesuffix("\r") for line in lines) if name]

@@ -114,10 +114,10 @@ def plan_scan(
     """
     kind = np.dtype(dtype)
     if kind.type not in _DTYPES:
-        raise UsageError(f"dtype is {kind.name}; it is uint32 or float64")
+        raise UsageError(f"dtype is {kind.name}; it must be uint32 or float64")
     most = ROW_BYTES // kind.itemsize
     if type(lanes) is not int or lanes not in (1, most):
-        raise UsageError(f"lanes is {lanes!r}; it is 1 or {most} for {kind.name}")
+        raise UsageError(f"lanes is {lanes!r}; it must be 1 or {most} for {kind.name}")
     row, total = lanes * kind.itemsize, lanes * (8 if kind.kind == "f" else kind.itemsize)
     return replace(_chosen(links, row, total, means), lanes=lanes, dtype=kind.name)
 

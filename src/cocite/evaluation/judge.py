@@ -331,7 +331,7 @@ class Judge:
         if top < 2 or depth < 1 or not cutoffs or min(cutoffs) < 1:
             raise UsageError("top is 2 or more, cutoffs and depth are 1 or more")
         if not 0 <= gamma_least < float("inf"):
-            raise UsageError(f"gamma_least is {gamma_least!r}; it is a number, 0 or more")
+            raise UsageError(f"gamma_least is {gamma_least!r}; it must be a number, 0 or more")
         if longest and (familial or longest < max([*cutoffs, depth if content else 0])):
             raise UsageError(f"lists of {longest} hits are too short for what is to be judged")
         self.queries, self._least, self._longest = queries, gamma_least, longest

@@ -75,7 +75,7 @@ class Labels:
         deepest = max(map(len, self.paths))
         depth = deepest if depth is None else depth
         if depth < 1:
-            raise UsageError(f"depth is {depth}; it is a whole number, 1 or more")
+            raise UsageError(f"depth is {depth}; it must be a whole number, 1 or more")
         return Hierarchy(self, depth)
 
 
@@ -245,7 +245,9 @@ class Bootstrap:
     ) -> None:
         """Raises :class:`UsageError` for a value that is not allowed."""
         if not 0 < confidence < 1:
-            raise UsageError(f"confidence is {confidence}; it is between 0 and 1, both excluded")
+            raise UsageError(
+                f"confidence is {confidence}; it must be between 0 and 1, both excluded"
+            )
         if resamples < 1 or queries < 1:
             raise UsageError(f"{resamples} resamples of {queries} queries; both are 1 or more")
         self.confidence = confidence

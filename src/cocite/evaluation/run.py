@@ -247,8 +247,8 @@ def evaluate(
         raise UsageError("give indexes of one graph, or one graph, but not both")
     if cluster is not None or staging_url is not None:
         raise UsageError(
-            "indexes that are there are not built: leave --cluster (cluster=...) and "
-            "--staging-url (staging_url=...) out"
+            "indexes that are there are not built: omit --cluster (cluster=...) and "
+            "--staging-url (staging_url=...)"
         )
     resources = Resources.checked(threads, memory)
     indexes = [
@@ -283,9 +283,9 @@ def _cutoffs(given: Any) -> tuple[int, ...]:
     try:
         found = tuple(map(int, given.split(","))) if isinstance(given, str) else tuple(given)
     except ValueError:
-        raise UsageError(f"cutoffs is {given!r}; it is whole numbers such as 1,5,10") from None
+        raise UsageError(f"cutoffs is {given!r}; it must be whole numbers such as 1,5,10") from None
     if not (found and all(type(k) is int and k > 0 for k in found)):
-        raise UsageError(f"cutoffs are {list(found)}; they are whole numbers, 1 or more")
+        raise UsageError(f"cutoffs are {list(found)}; they must be whole numbers, 1 or more")
     return found
 
 

@@ -104,7 +104,7 @@ def read_truth(
             one, other = names.names(np.array([left[0], right[0]]))
             raise UsageError(
                 f"{plan.labels or plan.texts} has nodes of both sides, such as {one!r} and "
-                f"{other!r}, and only nodes of one side are compared: leave those of one side out"
+                f"{other!r}, and only nodes of one side are compared: omit those of one side"
             )
     return Truth(
         labels=labels,

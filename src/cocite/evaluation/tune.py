@@ -470,9 +470,11 @@ def tune(
 def _figure(graph: Graph, options: TuneOptions) -> str:
     """What decides; raises :class:`UsageError` for options that do not go with the graph."""
     if not 0 < options.fraction <= 0.5:
-        raise UsageError(f"fraction is {options.fraction!r}; it is a number above 0, at most 0.5")
+        raise UsageError(
+            f"fraction is {options.fraction!r}; it must be a number above 0, at most 0.5"
+        )
     if options.side is not None and graph.sides is None:
-        raise UsageError(f"{graph.path} is not bipartite: leave side out")
+        raise UsageError(f"{graph.path} is not bipartite: omit side")
     if options.labels is not None:
         return options.figure or LABELS_FIGURE
     by = options.figure or (FIGURE if graph.nodes >= SMALL else SMALL_FIGURE)

@@ -279,7 +279,7 @@ def generate_web(
 def _check(nodes: int, links: int, seed: int, names: str) -> None:
     for title, value in (("nodes", nodes), ("links", links), ("seed", seed)):
         if not isinstance(value, int) or isinstance(value, bool):
-            raise UsageError(f"{title} is {value!r}; it is a whole number")
+            raise UsageError(f"{title} is {value!r}; it must be a whole number")
     if not 1 <= nodes <= MAX_NODES:
         raise UsageError(f"nodes is {nodes:,}; a graph has 1 to {MAX_NODES:,}")
     most = nodes * ((nodes - 1) // 2)
@@ -289,9 +289,9 @@ def _check(nodes: int, links: int, seed: int, names: str) -> None:
             "fewer links or more nodes"
         )
     if not 0 <= seed < 2**64:
-        raise UsageError(f"seed is {seed}; it is 0 to 2**64 - 1")
+        raise UsageError(f"seed is {seed}; it must be 0 to 2**64 - 1")
     if names not in ("text", "integers"):
-        raise UsageError(f"names is {names!r}; it is one of text, integers")
+        raise UsageError(f"names is {names!r}; it must be one of text, integers")
 
 
 # -- links ------------------------------------------------------------------------------

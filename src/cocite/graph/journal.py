@@ -47,7 +47,7 @@ def decoded_links(path: Path, record: bytes) -> list[PostedLink]:
     try:
         return [PostedLink(str(a), str(b), *map(float, rest)) for a, b, *rest in json.loads(record)]
     except (ValueError, TypeError) as error:
-        raise Damaged(f"{path} holds a record that is no list of links: {error}") from error
+        raise Damaged(f"{path} holds a record that is not a list of links: {error}") from error
 
 
 def has_link(graph: Graph, link: PostedLink) -> bool:

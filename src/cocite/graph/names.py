@@ -48,9 +48,9 @@ _SHOWN = 3
 def checked_id(node: object, count: int) -> int:
     """``node`` if it is the id of one of ``count`` nodes; raises :class:`UsageError`."""
     if isinstance(node, bool) or not isinstance(node, int | np.integer):
-        raise UsageError(f"{node!r} is no id of a node; ids are whole numbers: names.id(name)")
+        raise UsageError(f"{node!r} is not an id of a node; ids are whole numbers: names.id(name)")
     if not 0 <= node < count:
-        raise UsageError(f"{node} is no id of a node; there are {count:,}, from 0 on")
+        raise UsageError(f"{node} is not an id of a node; there are {count:,}, from 0 on")
     return int(node)
 
 

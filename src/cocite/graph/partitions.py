@@ -137,7 +137,7 @@ class BlockedGraph(Graph):
         folder = Path(path)
         if not is_blocked(folder):
             raise NotAStore(
-                f"{folder} is no graph stored in blocks. To make one: cocite ingest GRAPH -o "
+                f"{folder} is not a graph stored in blocks. To make one: cocite ingest GRAPH -o "
                 f"{folder} --partitions N"
             )
         return cls(folder, Store.open(folder / HEAD, BLOCKED, verify=verify), crew)

@@ -74,7 +74,7 @@ class Sides:
         if side is None:
             return 1
         if side not in self.titles:
-            raise UsageError(f"side is {side!r}; it is {' or '.join(self.titles)}")
+            raise UsageError(f"side is {side!r}; it must be {' or '.join(self.titles)}")
         return self.titles.index(side)
 
     def check_alike(self, nodes: Iterable[int], names: Sequence[object]) -> None:

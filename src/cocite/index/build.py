@@ -104,8 +104,8 @@ class IndexBuild:
             )
         if spread is not None and not any(map(_spreads, options.parts)):
             raise UsageError(
-                f"{options.measure.name} is built in one go, on one machine: leave --cluster "
-                "(cluster=...) out"
+                f"{options.measure.name} is built in one go, on one machine: omit --cluster "
+                "(cluster=...)"
             )
         self.parts = [self._part(plan) for plan in options.parts]
 

@@ -311,8 +311,8 @@ class ClusterBuild:
         """Make shards of a work; each is in its folder, with its note, when it is yielded."""
         if self._staging_url is not None and work.plan.wanted is not None:
             raise UsageError(
-                "the pages that are kept are known to nodes that see the output only: leave "
-                "--staging-url (staging_url=...) out, or --only-nodes (only_nodes=...)"
+                "the pages that are kept are known to nodes that see the output only: omit "
+                "--staging-url (staging_url=...), or --only-nodes (only_nodes=...)"
             )
         graph = self._copied(work)
         remote = None if self._staging_url is None else Remote(self._staging_url) / self._key(work)

@@ -132,7 +132,7 @@ class Keep:
         given = (prefixes,) if isinstance(prefixes, str) else tuple(prefixes or ())
         if not all(isinstance(each, str) and each for each in given):
             raise UsageError(
-                f"only_prefix is {prefixes!r}; it is the beginning of names, or a list"
+                f"only_prefix is {prefixes!r}; it must be the beginning of names, or a list"
             )
         return cls(given, tuple(dict.fromkeys(map(str, names or ()))))
 
@@ -290,7 +290,7 @@ class BuildOptions:
         if self.refine and not all(plan.linearized for plan in found.parts):
             raise UsageError(
                 "--refine (refine=True) prepares refined answers of simrank, without weights of "
-                f"links or hubs; for {self.measure.name} there is nothing to prepare. Leave it out "
+                f"links or hubs; for {self.measure.name} there is nothing to prepare. Omit it "
                 "here, and pass it when asking"
             )
         return found
@@ -322,7 +322,7 @@ def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
     """The measure of an index for which texts are given, or not: with its share of ``tfidf``."""
     if share is not None and not (isinstance(share, int | float) and 0 < share < 1):
         raise UsageError(
-            f"text_fraction is {share!r}; it is a number between 0 and 1, both excluded"
+            f"text_fraction is {share!r}; it must be a number between 0 and 1, both excluded"
         )
     if measure.texts:
         if not given:
@@ -384,7 +384,7 @@ def _numbered(
     fine = isinstance(numbers, range) and numbers.step == 1 and 0 <= numbers.start < numbers.stop
     if not fine or numbers.stop > MOST_NUMBERS:
         raise UsageError(
-            f"numbers is {numbers!r}; it is a run of numbers of samples, from 0 on, such as "
+            f"numbers is {numbers!r}; it must be a run of numbers of samples, from 0 on, such as "
             "100..199 (range(100, 200))"
         )
     if all(SAMPLES not in component.measure.build for component in measure.components):
@@ -392,8 +392,7 @@ def _numbered(
     given = settings.get(SAMPLES.name, len(numbers))
     if given != len(numbers):
         raise UsageError(
-            f"numbers are those of {len(numbers):,} samples, and samples is {given!r}: leave that "
-            "out"
+            f"numbers are those of {len(numbers):,} samples, and samples is {given!r}: omit that"
         )
     return {**settings, SAMPLES.name: len(numbers)}
 
@@ -427,8 +426,8 @@ def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
         )
     if refine:
         raise UsageError(
-            "--refine (refine=True) prepares what all pages of the graph need. Leave it out: an "
-            "index that keeps some pages prepares refined answers when they are asked for"
+            "--refine (refine=True) prepares what all pages of the graph need. Omit it: an index "
+            "that keeps some pages prepares refined answers when they are asked for"
         )
 
 

@@ -61,8 +61,8 @@ _log = logging.getLogger("cocite")
 ROWS = "rows"
 """The layout that is refreshed locally."""
 _FULLY = (
-    "A local refresh compares its links with those of GRAPH: put it back, or leave --local "
-    "(local=True) out"
+    "A local refresh compares its links with those of GRAPH: put it back, or omit --local "
+    "(local=True)"
 )
 _MATCH_NODE = 64
 _LOOKED_UP, _LEAST_FAMILIAR = 1000, 0.1
@@ -79,13 +79,13 @@ def graph_with_links(
         return graph
     if options.local:
         raise UsageError(
-            "a local refresh compares the graph with what it was, and links that are added replace "
-            "it: leave --local (local=True) or --add-links (add_links=True) out"
+            "a local refresh compares the graph with what it was, and links that are added "
+            "replace it: omit --local (local=True) or --add-links (add_links=True)"
         )
     if is_url(index) or graph.store.home is not None or origin(graph.path) is not None:
         raise UsageError(
             "links are added to a stored graph in a directory, which is replaced: name that, or "
-            "leave --add-links (add_links=True) out"
+            "omit --add-links (add_links=True)"
         )
     links = posted_links(index, graph)
     if not links:
@@ -122,7 +122,7 @@ class RefreshBuild(IndexBuild):
             or not isinstance(fraction, int | float)
             or not 0 < fraction <= 1
         ):
-            raise UsageError(f"fraction is {fraction!r}; it is a number above 0, at most 1")
+            raise UsageError(f"fraction is {fraction!r}; it must be a number above 0, at most 1")
         graph.check()
         if is_url(index):
             raise UsageError(
@@ -153,8 +153,8 @@ class RefreshBuild(IndexBuild):
         self._before = self._graph_before(verify) if self._local and not self.already else graph
         if texts is not None and not old.measure.texts:
             raise UsageError(
-                f"{index} compares no texts: leave them out, or build an index that does: cocite "
-                f"index {graph.path} -o {index} --texts {os.fspath(texts)} --overwrite"
+                f"{index} compares no texts: omit them, or build an index that does: cocite index "
+                f"{graph.path} -o {index} --texts {os.fspath(texts)} --overwrite"
             )
         built = BuildOptions(
             old.measure,
@@ -216,7 +216,7 @@ class RefreshBuild(IndexBuild):
         if all(part.layout != ROWS for part in old.parts):
             raise UsageError(
                 f"{old.store.path} is of {old.measure.name}: only indexes of fusion and ppr-pmi "
-                "are refreshed locally. Leave --local (local=True) out"
+                "are refreshed locally. Omit --local (local=True)"
             )
         place = Path(os.path.normpath(Path(old.store.path).resolve() / old.graph["path"]))
         try:
@@ -539,4 +539,4 @@ def _checked_date(date: str | None) -> str:
     try:
         return datetime.date.fromisoformat(date).isoformat()
     except (ValueError, TypeError) as error:
-        raise UsageError(f"date is {date!r}; it is a day like 2026-11-21") from error
+        raise UsageError(f"date is {date!r}; it must be a day like 2026-11-21") from error

@@ -115,7 +115,7 @@ def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> Buil
     if measure is not None and find_measure(measure).name != find_measure(chosen.measure).name:
         raise UsageError(
             f"the settings are those of {chosen.measure}, and the measure given is {measure}. "
-            "Leave one of the two out"
+            "Omit one of the two"
         )
     return BuildOptions.checked(
         chosen.measure,
@@ -159,15 +159,15 @@ def _checked_settings(told: Mapping[str, object]) -> IndexSettings:
         raise UsageError('it names no measure; write measure = "psimrank", or another one')
     for key in _TEXTS:
         if not isinstance(told.get(key, ""), str):
-            raise UsageError(f"{key} is {told[key]!r}; it is a text, such as {_example(key)}")
+            raise UsageError(f"{key} is {told[key]!r}; it must be a text, such as {_example(key)}")
     settings, unweighted = told.get("settings", {}), told.get("unweighted", False)
     if not isinstance(unweighted, bool):
-        raise UsageError(f"unweighted is {unweighted!r}; it is true or false")
+        raise UsageError(f"unweighted is {unweighted!r}; it must be true or false")
     if not isinstance(settings, dict):
-        raise UsageError("settings is no table; write [settings], and below it a line each")
+        raise UsageError("settings is not a table; write [settings], and below it a line each")
     for name, value in settings.items():
         if not isinstance(value, bool | int | float | str):
-            raise UsageError(f"{name} is {value!r}; it is a number, a word, true or false")
+            raise UsageError(f"{name} is {value!r}; it must be a number, a word, true or false")
     texts = {key: str(told[key]) for key in _TEXTS if key in told}
     return IndexSettings(**texts, unweighted=unweighted, settings=settings)
 

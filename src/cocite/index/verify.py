@@ -68,7 +68,7 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
         if part.store.has(part.prefix + name) and part.array(name).dtype.kind == "f":
             values = part.array(name).reshape(-1)
             if not _all(values, np.isfinite):
-                yield name, "there is what is no number"
+                yield name, "there is what is not a number"
             elif "weights" in name and not _all(values, lambda piece: piece > 0):
                 yield name, "there are weights that are not above 0"
 
@@ -103,7 +103,7 @@ def _words_fault(offsets: NDArray[np.uint64], letters: NDArray[np.uint8]) -> str
         for word in words:
             word.decode()
     except UnicodeDecodeError:
-        return "there is a word that is no text"
+        return "there is a word that is not text"
     return ""
 
 
@@ -301,7 +301,7 @@ class VerifyDocument(Document):
             return ""
         more = len(self.surplus) - _NAMED
         named = ", ".join(self.surplus[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-        return f"{self.path} holds what is no part of it: {named}"
+        return f"{self.path} holds what is not a part of it: {named}"
 
     @property
     def verdict(self) -> str:

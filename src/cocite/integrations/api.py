@@ -111,7 +111,7 @@ def _named(index: Index, side: str | None, node: object) -> object:
         return node
     sides = index.nodes.sides
     if sides is None:
-        raise UsageError("the graph is not bipartite: leave side out")
+        raise UsageError("the graph is not bipartite: omit side")
     if isinstance(node, list):
         return [_named(index, side, each) for each in node]
     # The right side keeps its names as they are, whatever their type.
@@ -135,10 +135,10 @@ def _opened(
         graph = open_graph(links, memory=memory, threads=threads, **reading)
         return build(graph, measure=measure, memory=memory, threads=threads), options
     if measure is not None:
-        raise UsageError("an index has its measure: leave it out, or give the graph")
+        raise UsageError("an index has its measure: omit it, or give the graph")
     if reading:
         raise UsageError(
-            f"{' and '.join(reading)}: such options are for links that are not stored yet. Leave "
-            "them out"
+            f"{' and '.join(reading)}: such options are for links that are not stored yet. Omit "
+            "them"
         )
     return open_index(links, memory=memory, threads=threads) if stored else links, options

@@ -226,8 +226,9 @@ def selector_of(text: str) -> Selector:
     """
     if not text or _PART.sub("", text):
         raise UsageError(
-            f"selector is {text!r}; it is a tag, #id, .class, [attribute] or [attribute=value], or "
-            "several of them for one element, such as div.content or [role=main]"
+            f"selector is {text!r}; it must be a tag, #id, .class, [attribute] or "
+            "[attribute=value], or several of them for one element, such as div.content or "
+            "[role=main]"
         )
     return _PART.findall(text)
 

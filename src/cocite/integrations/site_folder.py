@@ -350,7 +350,7 @@ def write_json(found: RelatedSite, folder: Path) -> SiteDocument:
 def _check_folder(folder: Path, overwrite: bool) -> None:
     """See that lists may be written there; raises :class:`OutputExists`."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise OutputExists(f"{folder} is no folder. Choose another output")
+        raise OutputExists(f"{folder} is not a folder. Choose another output")
     names = set(os.listdir(folder)) if folder.exists() else set()
     if names and (names - {_JSON, "pages"} or _JSON not in names):
         raise OutputExists(f"{folder} holds other things than such lists. Choose another output")

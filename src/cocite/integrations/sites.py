@@ -75,7 +75,7 @@ def related_pages(
         For a measure that is none, or a ``k`` that is not 1 or more.
     """
     if type(k) is not int or k < 1:
-        raise UsageError(f"the number of related pages is {k!r}; it is 1 or more")
+        raise UsageError(f"the number of related pages is {k!r}; it must be 1 or more")
     left_out = everywhere(links)
     pairs = sorted(
         (page, to)

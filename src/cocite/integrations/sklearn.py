@@ -119,12 +119,12 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             For a matrix that is not square, or has values below 0, infinite ones or NaN.
         """
         if self.mode not in MODES:
-            raise UsageError(f"mode is {self.mode!r}; it is " + ", ".join(MODES))
+            raise UsageError(f"mode is {self.mode!r}; it must be " + ", ".join(MODES))
         self._requested(self.n_neighbors)
         found = self._checked(X, reset=True)
         if found.shape[0] != found.shape[1]:
             raise UsageError(
-                f"X has the shape {found.shape}; it is square, with a row and a column a page"
+                f"X has the shape {found.shape}; it must be square, with a row and a column a page"
             )
         self.n_samples_fit_ = self._n_features_out = found.shape[0]
         self._fit_X = found
@@ -227,7 +227,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _requested(self, count: object) -> int:
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-            raise UsageError(f"n_neighbors is {count!r}; it is a whole number, 1 or more")
+            raise UsageError(f"n_neighbors is {count!r}; it must be a whole number, 1 or more")
         return int(count)
 
     def _queried(self, X: Any) -> tuple[int, Any]:

@@ -113,7 +113,7 @@ def address_of(text: str, *, files: bool = False) -> Address:
     if not is_address(text):
         if files:
             return _file(text)
-        raise UsageError(f"{text!r} is no address of a database; such are {FORMS}")
+        raise UsageError(f"{text!r} is not an address of a database; such are {FORMS}")
     scheme, rest = text.split(":", 1)
     kind = _SCHEMES[scheme.lower()]
     if kind == "postgres":
@@ -168,11 +168,11 @@ def _file(text: str) -> Address:
         except OSError as error:
             raise InputError(f"{place} cannot be read: {error.strerror}") from error
         if not kind and path.stat().st_size:
-            raise UsageError(f"{place} is no database of SQLite or DuckDB")
+            raise UsageError(f"{place} is not a database of SQLite or DuckDB")
     kind = kind or _ENDINGS.get(path.suffix.lower(), "")
     if not kind:
         raise UsageError(
-            f"{text!r} is no file of SQLite or DuckDB, and no address of a database; such are "
+            f"{text!r} is not a file of SQLite or DuckDB, and no address of a database; such are "
             + FORMS
         )
     return Address(kind, place, table)
@@ -209,7 +209,7 @@ def _behind(path: str) -> tuple[str, str]:
     if not mark:
         return path, ""
     if not table.strip():
-        raise UsageError("there is no table behind the #; leave it out, or name one")
+        raise UsageError("there is no table behind the #; omit it, or name one")
     return place, table.strip()
 
 
@@ -218,7 +218,7 @@ def quoted(name: str) -> str:
     is within double quotes. Raises :class:`~cocite.errors.UsageError`.
     """
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name of a table; with dots in it: '\"a.b\"'")
+        raise UsageError(f"{name!r} is not a name of a table; with dots in it: '\"a.b\"'")
     parts = (part[0] for part in _PART.finditer(name))
     return ".".join(part if part.startswith('"') else f'"{part}"' for part in parts)
 

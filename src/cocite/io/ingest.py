@@ -141,18 +141,18 @@ def _links(inputs: Any, options: IngestOptions, memory: int) -> Any:
     if (options.sql, named, options.table) != (None, None, None):
         if inputs is not None:
             raise UsageError(
-                "links are either in files or given by a database (--sql, --database): leave one "
-                'of the two out. A query reads files itself, as in --sql "select src, dst from '
+                "links are either in files or given by a database (--sql, --database): omit one "
+                'of the two. A query reads files itself, as in --sql "select src, dst from '
                 "'a.parquet'\""
             )
         source = SqlSource.checked(options.sql, named, options.table, database_memory(memory))
-        what = "{} is for files: leave it out for what a database gives"
+        what = "{} is for files: omit it for what a database gives"
         _refuse_others(options, _OF_QUERIES, what)
         return source
     in_memory, inputs = split_objects(inputs)
     if not in_memory:
         return inputs
-    _refuse_others(options, _OF_OBJECTS, "{} is for files: leave it out for what is in memory")
+    _refuse_others(options, _OF_OBJECTS, "{} is for files: omit it for what is in memory")
     return links_of(inputs, options)
 
 
@@ -185,7 +185,7 @@ def _ingest_partitions(
         _refuse_others(
             options,
             ("partitions", "overwrite"),
-            f"{stored.path} is a stored graph, which is cut as it is: leave {{}} out",
+            f"{stored.path} is a stored graph, which is cut as it is: omit {{}}",
         )
         return cut(stored)
     with staged_folder(Path(os.fspath(path) + ".whole")) as folder:
@@ -218,7 +218,7 @@ def _opened(stored: Store) -> Graph:
     if graph.hubs:
         _log.info(
             f"{hubs_in_words(graph.hubs, graph.nodes)}: what is linked with so many tells little "
-            "of any. To leave such pages out: --exclude-nodes FILE, their names one a line "
+            "of any. To omit such pages: --exclude-nodes FILE, their names one a line "
             "(exclude_nodes=); to weigh them: --hubs idf of psimrank and simrank. The default "
             "measure counts them less by itself"
         )

@@ -104,7 +104,8 @@ def _array_links(array: NDArray[Any], what: str, options: IngestOptions) -> Obje
     if array.ndim != 2 or array.shape[1] not in (2, 3):
         turned = array.ndim == 2 and array.shape[0] in (2, 3)
         raise UsageError(
-            f"{what} has the shape {array.shape}; it is (links, 2), or (links, 3) with weights. "
+            f"{what} has the shape {array.shape}; it must be (links, 2), or (links, 3) with "
+            "weights. "
             + ("Turn it round: array.T" if turned else "Each row is a link: source, target")
         )
     columns = [array[:, i] for i in range(array.shape[1])]
@@ -135,7 +136,7 @@ def names_in(nodes: Any) -> Any:
     if nodes is None or isinstance(nodes, np.ndarray):
         return nodes
     if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
-        raise UsageError(f"nodes is {repr(nodes)[:60]}; it is a list of names")
+        raise UsageError(f"nodes is {repr(nodes)[:60]}; it must be a list of names")
     library = type(nodes).__module__.partition(".")[0]
     if library in ("pandas", "polars") and hasattr(nodes, "dtype"):
         return _series(nodes)
@@ -336,8 +337,8 @@ def links_of(value: Any, options: IngestOptions) -> ObjectInput:
     if not kind.table and (options.columns or other is not None):
         own = "weights are its values" if matrix else "nodes are its own"
         raise UsageError(
-            f"{kind.name} has no columns, and its {own}: leave columns and "
-            f"{'weight_column' if matrix else 'nodes'} out"
+            f"{kind.name} has no columns, and its {own}: omit columns and "
+            f"{'weight_column' if matrix else 'nodes'}"
         )
     return kind.read(value, kind.name, options)
 
@@ -391,7 +392,7 @@ def numbers(values: Any, what: str, title: str) -> NDArray[np.float64]:
         return found.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise UsageError(
-            f"{what}: {title} holds what is no number ({error}); weights are numbers"
+            f"{what}: {title} holds what is not a number ({error}); weights are numbers"
         ) from error
 
 
@@ -475,7 +476,7 @@ def _advice(kind: str) -> str:
     advice = "Convert it with astype(str), or name other columns with columns=..."
     if kind == "f":
         advice = (
-            "Where some were missing, whole numbers become such: leave these rows out, and convert "
+            "Where some were missing, whole numbers become such: omit these rows, and convert "
             "the others with astype('int64')"
         )
     return f"names are text, or whole numbers from 0 on. {advice}"
@@ -491,8 +492,8 @@ def _mapped(columns: list[Any], what: str) -> tuple[list[Any], NodeLabels]:
             known = texts.get(label)
         except TypeError:
             raise UsageError(
-                f"{what}: {label!r} is no name: a name is text, a whole number, or another value "
-                "that can be the key of a dictionary, as tuples can"
+                f"{what}: {label!r} is not a name: a name is text, a whole number, or another "
+                "value that can be the key of a dictionary, as tuples can"
             ) from None
         if known is None:
             known = text_of(label)
@@ -562,8 +563,8 @@ def _read(job: Job) -> Read:
             found.leave_out("bad value", wrong, shown)
             if job.options.bad_rows == "stop":
                 raise InputError(
-                    f"{found.file}: {found.examples[0]}. Mend it, or pass bad_rows='few' to leave "
-                    "such rows out and count them"
+                    f"{found.file}: {found.examples[0]}. Mend it, or pass bad_rows='few' to omit "
+                    "such rows and count them"
                 )
         found.rows = every - wrong
     except duckdb.OutOfMemoryException as error:
@@ -583,7 +584,7 @@ def _wrong(row: int, values: list[Any], wanted: int) -> str:
     called = ("its source", "its target") if wanted == 2 else ("the name",)
     faults = (_fault(name) for name in values[:wanted])
     each = (f"{title} {fault}" for title, fault in zip(called, faults, strict=True) if fault)
-    wrong = next(each, "its weight is no number from 1e-30 to below 1e30")
+    wrong = next(each, "its weight is not a number from 1e-30 to below 1e30")
     return f"row {row:,} (from 0), {repr(tuple(values))[:200]}: {wrong}"
 
 

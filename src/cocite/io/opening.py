@@ -43,8 +43,7 @@ def open_graph(
     said = [name for name, value in options.items() if is_said(value)]
     if stored and said:
         raise UsageError(
-            f"{' and '.join(said)}: such options are for links that are not stored yet. Leave them "
-            "out"
+            f"{' and '.join(said)}: such options are for links that are not stored yet. Omit them"
         )
     if isinstance(links, Graph):
         return links

@@ -122,7 +122,7 @@ def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
         raise refuse_undirected(given.what)
     if given.weighted and read.count_duplicates:
         raise UsageError(
-            f"{given.what} has weights, and count_duplicates makes some: leave one of the two out"
+            f"{given.what} has weights, and count_duplicates makes some: omit one of the two"
         )
     both, weight = read.undirected or given.undirected, "w" if given.weighted else ""
     return replace(read, columns=(), weight=weight, undirected=both)
@@ -336,8 +336,7 @@ def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
         raise InputError(
             f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: this may be no "
             "list of links, or one that is to be read in another way. The first is "
-            f"{found.examples[0]}. To leave them out all the same: --bad-rows all "
-            "(bad_rows='all')"
+            f"{found.examples[0]}. To omit them all the same: --bad-rows all (bad_rows='all')"
         )
 
 

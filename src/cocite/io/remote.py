@@ -62,7 +62,7 @@ class Remote:
     def __init__(self, url: str) -> None:
         """Raises :class:`UsageError` if it is none that can be reached."""
         if not is_url(url):
-            raise UsageError(f"{url!r} is no URL; it is like s3://bucket/folder")
+            raise UsageError(f"{url!r} is not a URL; it must be like s3://bucket/folder")
         core = need("fsspec.core", f"reading {url}", "cluster")
         self.url = url.rstrip("/")
         try:
@@ -171,7 +171,7 @@ def _said_of(place: str, error: Exception) -> StoreError:
 
 def _checked(name: str) -> Any:
     if not _NAME.fullmatch(name):
-        raise Damaged(f"{name!r} is no name of a file of a store")
+        raise Damaged(f"{name!r} is not a name of a file of a store")
     return name
 
 
@@ -263,7 +263,7 @@ def copied(url: str, kind: str | None = None, digest: str | None = None) -> Path
     stated = remote.read(MANIFEST, _MANIFEST_BYTES)
     if stated is None:
         what = "graph or index" if kind is None else kind
-        raise NotAStore(f"{url} has no {MANIFEST}: it is no stored {what}")
+        raise NotAStore(f"{url} has no {MANIFEST}: it is not a stored {what}")
     whole = _place(remote.url, stated, folder)
     with _cached(remote.url, whole):
         if not whole.exists():
@@ -443,8 +443,8 @@ class Sending:
             found |= files
         elif mark is None and names:
             raise OutputExists(
-                f"{url} holds what is no stored {self._kind}, such as {sorted(names)[0]}. Choose "
-                "another output"
+                f"{url} holds what is not a stored {self._kind}, such as {sorted(names)[0]}. "
+                "Choose another output"
             )
         return found & set(names)
 

@@ -109,8 +109,9 @@ class Titling:
         known = kept.names - kept.unknown
         if self._given.count and not known:
             raise InputError(
-                f"none of the {kept.names:,} titles is of a node: {kept.strangers[0]!r} is no name "
-                "of one. If the columns are others: --title-columns NAME,TITLE (title_columns=)"
+                f"none of the {kept.names:,} titles is of a node: {kept.strangers[0]!r} is not a "
+                "name of one. If the columns are others: --title-columns NAME,TITLE "
+                "(title_columns=)"
             )
         if not known:
             return {}, {}
@@ -130,8 +131,8 @@ def _check(source: Source, options: ReadOptions) -> None:
     known = isinstance(source, SqlSource)
     if not known and reader_of(source, options.for_nodes(), 1) not in readable:
         raise UnrecognizedInput(
-            f"{source.label} is no table of names and titles: text with tabs or commas, Parquet, "
-            "or a table of a database"
+            f"{source.label} is not a table of names and titles: text with tabs or commas, "
+            "Parquet, or a table of a database"
         )
 
 
@@ -203,7 +204,7 @@ def split_titles(
         return titles, None
     if callable(getattr(titles, "items", None)) and not hasattr(titles, "columns"):
         if columns:
-            raise UsageError("title_columns are those of a table: leave them out for a mapping")
+            raise UsageError("title_columns are those of a table: omit them for a mapping")
         return None, tuple(_checked(titles.items()))
     in_memory, titles = split_objects(titles)
     if not in_memory:
@@ -235,7 +236,7 @@ def _checked(rows: Iterable[Any]) -> Iterator[tuple[str, str]]:
     """(name, title) as text."""
     for row in rows:
         if not isinstance(row, Sequence) or isinstance(row, str | bytes) or len(row) != 2:
-            raise UsageError(f"{row!r} is no name and its title: {_ALLOWED}")
+            raise UsageError(f"{row!r} is not a name and its title: {_ALLOWED}")
         name, title = row
         if is_missing(name) or is_missing(title):
             continue

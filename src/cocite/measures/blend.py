@@ -53,7 +53,7 @@ def parse_blend(text: str, measures: Mapping[str, Measure]) -> Measure:
     ]
     if not all(terms) or len(terms) < 2:
         raise UsageError(
-            f"{text!r} is no blend; one looks like blend:psimrank+cocitation, or like "
+            f"{text!r} is not a blend; one looks like blend:psimrank+cocitation, or like "
             "blend:0.6*psimrank(hubs=rare)+0.4*cocitation(idf=true): two components or more"
         )
     shares = [term["share"] for term in terms if term]
@@ -126,7 +126,7 @@ def _components(
         ("layout", layout, measure.layouts),
     ):
         if value is not None and value not in allowed:
-            raise UsageError(f"{what} of {name} is {value!r}; it is " + " or ".join(allowed))
+            raise UsageError(f"{what} of {name} is {value!r}; it must be " + " or ".join(allowed))
     settings = {setting.name: setting for setting in measure.build + measure.ask}
     for stranger in own.keys() - settings.keys():
         raise UsageError(

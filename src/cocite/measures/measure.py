@@ -88,9 +88,7 @@ class Measure:
     def checked_way(self, direction: str) -> str:
         """The direction, if it can take it; raises :class:`UsageError`."""
         if self.texts and direction != NO_LINKS:
-            raise UsageError(
-                f"direction is {direction!r}; {self.name} looks at no links: leave it out"
-            )
+            raise UsageError(f"direction is {direction!r}; {self.name} looks at no links: omit it")
         if direction not in self.directions:
             checked_direction(direction)
             raise UsageError(
@@ -127,9 +125,8 @@ class Measure:
         if DECAY in found and not any(c.heeds_decay(by) for c in self.components):
             if DECAY.name in given:
                 raise UsageError(
-                    f"decay is {found[DECAY]:g}, and no score depends on it: meeting_weight "
-                    "says what meetings are worth. Leave one of the two out, or write decay into "
-                    "the other"
+                    f"decay is {found[DECAY]:g}, and no score depends on it: meeting_weight says "
+                    "what meetings are worth. Omit one of the two, or write decay into the other"
                 )
             left_out.add(DECAY.name)
         return found.only(s for s in self.ask if s.name not in left_out)

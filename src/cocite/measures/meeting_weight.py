@@ -80,7 +80,7 @@ class MeetingSetting(Setting[str]):
         try:
             numbers = [float(number) for number in value]  # type: ignore[attr-defined]
         except (TypeError, ValueError) as error:
-            raise UsageError(f"{self.name} is {value!r}; it is {self.allowed}") from error
+            raise UsageError(f"{self.name} is {value!r}; it must be {self.allowed}") from error
         return _joined(numbers)
 
     @property
@@ -168,8 +168,8 @@ def _weight(by: str, decay: float, length: int) -> MeetingWeights:
         if not 0 <= value <= 1:
             raise UsageError(
                 f"meeting_weight is {by!r}, and so a meeting after {t} step{'s' * (t > 1)} is "
-                f"worth {value:g}; it is worth a number from 0 to 1: divide by the largest, or cut "
-                "it off by max(0, min(1, ...))"
+                f"worth {value:g}; it must be worth a number from 0 to 1: divide by the largest, "
+                "or cut it off by max(0, min(1, ...))"
             )
     if not any(values[1:]):
         raise UsageError(
@@ -199,7 +199,7 @@ def _at(by: str, t: int, decay: float, length: int) -> float:
     except (ArithmeticError, ValueError, TypeError) as error:
         found = str(error)
     raise UsageError(
-        f"meeting_weight is {by!r}, which is no number for a meeting after {t} steps: {found}"
+        f"meeting_weight is {by!r}, which is not a number for a meeting after {t} steps: {found}"
     )
 
 
@@ -261,12 +261,14 @@ def _tree(text: str) -> ast.expr:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"meeting_weight is {text!r}; it is {MEETING_WEIGHT.allowed}") from error
+        raise UsageError(
+            f"meeting_weight is {text!r}; it must be {MEETING_WEIGHT.allowed}"
+        ) from error
     for each in tree.elts if isinstance(tree, ast.Tuple) else [tree]:
         _check(each, text, variables=() if isinstance(tree, ast.Tuple) else _VARIABLES)
     if isinstance(tree, ast.Tuple) and not tree.elts:
         raise UsageError(
-            f"meeting_weight is {text!r}, without a number; it is {MEETING_WEIGHT.allowed}"
+            f"meeting_weight is {text!r}, without a number; it must be {MEETING_WEIGHT.allowed}"
         )
     return tree
 
@@ -291,7 +293,8 @@ def _check(tree: ast.expr, text: str, variables: tuple[str, ...]) -> None:
         if not fine:
             what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__.lower()
             raise UsageError(
-                f"meeting_weight is {text!r}, with {what!r} in it; it is {MEETING_WEIGHT.allowed}"
+                f"meeting_weight is {text!r}, with {what!r} in it; it must be "
+                f"{MEETING_WEIGHT.allowed}"
             )
 
 

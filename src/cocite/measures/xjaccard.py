@@ -61,7 +61,7 @@ def _choose(
     found = layout or ("sketch" if bits else "minhash")
     if found == "minhash" and bits:
         raise UsageError(
-            f"bits is {bits}, and layout minhash holds whole min-hashes; leave one of the two out"
+            f"bits is {bits}, and layout minhash holds whole min-hashes; omit one of the two"
         )
     if found == "sketch" and not bits:
         if BITS.name in given:

@@ -90,7 +90,7 @@ class Option(Generic[T_co]):
 
     def wrong(self, value: object) -> UsageError:
         """Return what to say of a value that is not allowed."""
-        return UsageError(f"{self.name} is {shown(value)}; it is {self.allowed}")
+        return UsageError(f"{self.name} is {shown(value)}; it must be {self.allowed}")
 
     def allows(self, value: object) -> bool:
         """Return whether a value is one of this option."""
@@ -213,7 +213,7 @@ class Options:
             return cls(**given) if given else cls._default()
         if not isinstance(options, cls):
             raise UsageError(
-                f"options is {type(options).__name__} {options!r}; it is a {cls.__name__}"
+                f"options is {type(options).__name__} {options!r}; it must be a {cls.__name__}"
             )
         return replace(options, **given) if given else options
 
@@ -319,5 +319,5 @@ def opposite(direction: str) -> str:
 def checked_direction(direction: str) -> str:
     """The direction, if there is such a one; raises :class:`UsageError`."""
     if direction not in DIRECTIONS:
-        raise UsageError(f"direction is {direction!r}; it is " + " or ".join(DIRECTIONS))
+        raise UsageError(f"direction is {direction!r}; it must be " + " or ".join(DIRECTIONS))
     return direction

@@ -123,7 +123,7 @@ class AllPairsOptions(Options):
                     f"{what} is for the method {' or '.join(methods)}; this one is {method}"
                 )
         if self.teleport is not None and not 0 < self.teleport <= 1:
-            raise UsageError(f"teleport is {self.teleport!r}; it is above 0 and at most 1")
+            raise UsageError(f"teleport is {self.teleport!r}; it must be above 0 and at most 1")
         if self.products == "dense" and (self.prune is not None or method == "svd"):
             raise UsageError("dense products go with plain, gauss-seidel or sor, and no pruning")
         if self.measure == "psimrank" and (

@@ -37,7 +37,7 @@ class Lumped:
 
     def __init__(self, graph: Graph, removals: int, weighted: bool, room: RankRoom) -> None:
         if type(removals) is not int or removals < 0:
-            raise UsageError(f"removals is {removals!r}; it is a whole number, 0 or more")
+            raise UsageError(f"removals is {removals!r}; it must be a whole number, 0 or more")
         self.graph, self.room = graph, room
         self.nodes: int = graph.nodes
         self.scratch = Scratch.near(graph.path) if room.blocks else Scratch(None)

@@ -63,7 +63,7 @@ class HubsAuthorities(NodeNumbers):
         by id.
         """
         if by not in ("authorities", "hubs"):
-            raise UsageError(f"by is {by!r}; it is authorities or hubs")
+            raise UsageError(f"by is {by!r}; it must be authorities or hubs")
         order = order_of(self.authorities if by == "authorities" else self.hubs, k)
         columns = self.authorities[order].tolist(), self.hubs[order].tolist()
         return list(zip(self.names.names(order), *columns, strict=True))

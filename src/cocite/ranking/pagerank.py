@@ -83,8 +83,8 @@ class WeightsFile:
                 yield name, weight
             elif row > 0:
                 raise InputError(
-                    f"{self.path}: the weight of {name!r} is {text!r}; it is a finite number, 0 or "
-                    "more"
+                    f"{self.path}: the weight of {name!r} is {text!r}; it must be a finite "
+                    "number, 0 or more"
                 )
 
 
@@ -228,7 +228,7 @@ class Ranks(NodeNumbers):
         within = range(self.values.size)
         if side is not None:
             if self.names.sides is None:
-                raise UsageError("the graph is not bipartite: leave side out")
+                raise UsageError("the graph is not bipartite: omit side")
             within = self.names.sides.named(side)
         order = order_of(self.values[within.start : within.stop], k) + within.start
         return list(zip(self.names.names(order), self.values[order].tolist(), strict=True))
@@ -433,7 +433,7 @@ def _match(lumped: Lumped, pairs: Iterable[tuple[Any, float]], guess: Vector) ->
     while piece := list(islice(rows, _LOOKED_UP)):
         values = np.array([value for _, value in piece], np.float64)
         if np.isnan(values).any():
-            raise UsageError("start has a value that is no number")
+            raise UsageError("start has a value that is not a number")
         ids = names.found([name for name, _ in piece])
         guess[ids[ids >= 0]] = values[ids >= 0]
         names.evict()

@@ -204,7 +204,7 @@ def plan_ranks(
     if nodes == 0:
         raise UsageError(f"{graph.path} has no nodes: there is nothing to rank")
     if blocks is not None and (type(blocks) is not int or blocks < 1):
-        raise UsageError(f"blocks is {blocks!r}; it is a whole number, 1 or more")
+        raise UsageError(f"blocks is {blocks!r}; it must be a whole number, 1 or more")
     links = links_of(graph, "in", weighted=weighted)
     more = weighted * _WEIGHT_NODE + trust * _TRUST_NODE
     whole = (_NODE + more) * nodes + 2 * links.link_bytes * links.edges

@@ -272,8 +272,8 @@ def plan_index(
     built = BuildOptions.checked(measure, *way, kept, options=chosen)
     if any(SAMPLES in component.fixed for component in built.measure.components):
         raise UsageError(
-            f"{measure} fixes its number of samples, but a plan is measured with fewer. Leave it "
-            "out there, and give --samples (samples=) instead"
+            f"{measure} fixes its number of samples, but a plan is measured with fewer. Omit it "
+            "there, and give --samples (samples=) instead"
         )
     asked = query_settings(built.measure, built.parts, ask)
     means = Resources.checked(threads, memory)
@@ -332,7 +332,7 @@ def _chosen_way(
     if given and options.samples is None:
         raise UsageError(
             f"{options.measure.name} has no samples, so {given[0]} cannot choose their number. "
-            "Leave it out"
+            "Omit it"
         )
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} are given; give one of them")

@@ -65,8 +65,8 @@ def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:
     found = np.asarray(values)
     if found.shape != (nodes,) or found.dtype.kind != "f":
         raise InputError(
-            f"{name}: found {found.dtype}{list(found.shape)}; it is a number for each of {nodes:,} "
-            "nodes, as cocite rank -o writes them"
+            f"{name}: found {found.dtype}{list(found.shape)}; it must be a number for each of "
+            f"{nodes:,} nodes, as cocite rank -o writes them"
         )
     if not (np.isfinite(found).all() and (found >= 0).all()):
         raise InputError(f"{name}: a rank is a finite number, 0 or more")

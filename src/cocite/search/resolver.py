@@ -103,13 +103,13 @@ class NodesDocument(Document):
         UsageError, StoreError
         """
         if type(k) is not int or k < 1:
-            raise UsageError(f"k is {k!r}; it is a whole number, 1 or more")
+            raise UsageError(f"k is {k!r}; it must be a whole number, 1 or more")
         name = os.fspath(path)
         names, titles, stored = _opened(name, links, graph)
         within = range(len(names))
         if side is not None:
             if names.sides is None:
-                raise UsageError(f"{name} is not bipartite: leave side out")
+                raise UsageError(f"{name} is not bipartite: omit side")
             within = names.sides.named(side)
         ids = Resolver(names).matches(search, None if side is None else within).ids
         chosen = ids[:k]
@@ -159,7 +159,7 @@ def _opened(path: str, links: bool, given: GivenGraph) -> tuple[Names, Titles | 
         path = str(copied(path))
     if kind_of(path) != "index":
         if given:
-            raise UsageError(f"{path} is a graph itself: leave --graph out (graph=...)")
+            raise UsageError(f"{path} is a graph itself: omit --graph (graph=...)")
         graph = Graph.open(path)
         return graph.names, graph.titles, graph
     stored = StoredIndex.open(path)

@@ -82,14 +82,14 @@ class Query:
         """
         k = checked_option("k", k)
         if not options.min_score < float("inf"):
-            raise UsageError(f"min_score is {options.min_score!r}; it is a number, 0 or more")
+            raise UsageError(f"min_score is {options.min_score!r}; it must be a number, 0 or more")
         end = options.offset + k
         if options.order == DEFAULT_ORDER:
             for name in ("candidates", "ranks"):
                 if getattr(options, name) is not None:
                     raise UsageError(
                         f"{name} go with an order by PageRank: choose {' or '.join(ORDERS[1:])}, "
-                        f"or leave {name} out"
+                        f"or omit {name}"
                     )
             return cls(k, options, end + 1, slice(options.offset, end + 1), level)
         # A candidate that is not shown may have the larger product.
@@ -291,8 +291,8 @@ class Searcher:
         level = Level.of_query(self.stored, settings, *how, above)
         if options.interval != DEFAULT_INTERVAL and self.refiner:
             raise UsageError(
-                f"refined answers have intervals of their own, not by {options.interval}: leave "
-                "--interval (interval=...) out"
+                f"refined answers have intervals of their own, not by {options.interval}: omit "
+                "--interval (interval=...)"
             )
         return level
 
@@ -397,7 +397,7 @@ class Searcher:
     ) -> RankedList:
         if len(nodes) > 1:
             raise UsageError(
-                "refined answers are of one node; ask for each of several, or leave refine out"
+                "refined answers are of one node; ask for each of several, or omit refine"
             )
         assert query.level is not None
         found = refiner.top(nodes[0], best, query.level)

@@ -66,7 +66,7 @@ class UnseenNode(NamedTuple):
             lines = text.decode("utf-8-sig").split("\n")
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{where} is not text in UTF-8 (byte {error.start:,}); it is to hold the links of "
+                f"{where} is not text in UTF-8 (byte {error.start:,}); it must hold the links of "
                 "a draft, one a line"
             ) from error
         draft = cls([], [])
@@ -82,8 +82,8 @@ class UnseenNode(NamedTuple):
                     raise ValueError
             except ValueError:
                 raise InputError(
-                    f"{where}:{number}: {line!r} is no link of a draft: a name, or '-> ' or '<- ' "
-                    "before one; behind a tab its weight, a number above 0"
+                    f"{where}:{number}: {line!r} is not a link of a draft: a name, or '-> ' or "
+                    "'<- ' before one; behind a tab its weight, a number above 0"
                 ) from None
             (draft.into if into else draft.out).append((name, value))
         return draft
@@ -115,7 +115,7 @@ class UnseenNode(NamedTuple):
         given = [value for _, value in self.out + self.into if value is not None]
         if given and not weighted:
             raise UsageError(
-                "the draft's links have weights, and the index goes by none: leave the weights out"
+                "the draft's links have weights, and the index goes by none: omit the weights"
             )
         unknown = list(dict.fromkeys(name for name, _ in self.out + self.into if name not in names))
         if unknown and not skip_unknown:
@@ -181,7 +181,7 @@ def _unknown(unknown: list[str], names: Names) -> str:
     note = f" {names.note}." if names.note else ""
     return (
         f"the draft has links with {len(unknown):,} page{'s' * (len(unknown) > 1)} that no node "
-        f"is: {', '.join(shown)}{more}.{note} Mend the names, or leave such links out with "
+        f"is: {', '.join(shown)}{more}.{note} Mend the names, or omit such links with "
         "--skip-unknown (skip_unknown=True)"
     )
 

@@ -370,7 +370,7 @@ async def _posted(service: Service, request: Request) -> Values:
     try:
         told = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise RequestRefused(Problem("bad-json", f"the body is no JSON: {error}")) from None
+        raise RequestRefused(Problem("bad-json", f"the body is not JSON: {error}")) from None
     state = request.scope["state"]
     state["said"] = texts_in(told)
     return service.operations[state["operation"]].from_body(told)
@@ -405,7 +405,7 @@ async def _links(service: Service, request: Request) -> Response:
     try:
         name, links = links_in(body, kind == NDJSON, limits)
     except msgspec.DecodeError as error:
-        raise RequestRefused(Problem("bad-json", f"the body is no JSON: {error}")) from None
+        raise RequestRefused(Problem("bad-json", f"the body is not JSON: {error}")) from None
     name = name or request.query_params.get("index")
     with service.serving("links", {} if name is None else {"index": name}) as asking:
         assert asking.held.fresh is not None

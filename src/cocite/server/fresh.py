@@ -93,7 +93,7 @@ def links_in(body: bytes, lines: bool, limits: Limits) -> tuple[str | None, list
 def _checked(place: int, row: _Link) -> PostedLink:
     if not _LEAST_WEIGHT <= row.weight < _WEIGHTS_END:
         raise UsageError(
-            f"links[{place}].weight is {row.weight:g}; it is a number from 1e-30 to below 1e30"
+            f"links[{place}].weight is {row.weight:g}; it must be a number from 1e-30 to below 1e30"
         )
     ends = {"source": trimmed(str(row.source)), "target": trimmed(str(row.target))}
     for what, name in ends.items():
@@ -116,8 +116,8 @@ class FreshLinks:
         """
         if index.stored.measure.texts:
             raise UsageError(
-                f"{path} compares texts, and links come without: serve an index by links alone, or "
-                "leave --accept-links out"
+                f"{path} compares texts, and links come without: serve an index by links alone, "
+                "or omit --accept-links"
             )
         self._index, self._graph = index, find_graph(index.stored, index.given)
         self._names = index.nodes.stored
@@ -172,7 +172,7 @@ class FreshLinks:
         and :class:`UsageError` for weights where none count.
         """
         if not self._index.stored.weighted and any(link.weight != 1 for link in links):
-            raise UsageError("the links have weights, and the index goes by none: leave them out")
+            raise UsageError("the links have weights, and the index goes by none: omit them")
         links = [PostedLink(self._called(a), self._called(b), weight) for a, b, weight in links]
         with self._taking:
             self.look()

@@ -88,8 +88,8 @@ def address(config: Config) -> int:
             return int(tried.getsockname()[1])
     except OSError as error:
         raise ResourceError(
-            f"{place} cannot be listened at: {error.strerror or error}. Choose "
-            "another --port, or 0 for one that is free"
+            f"{place} cannot be listened on: {error.strerror or error}. Choose another --port, or "
+            "0 for one that is free"
         ) from error
 
 

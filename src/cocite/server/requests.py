@@ -90,7 +90,7 @@ class Parameter:
         if not self.option.many:
             return self._value(value)
         if not isinstance(value, list):
-            raise UsageError(f"{self.name} is {shown(value)}; it is a list of texts")
+            raise UsageError(f"{self.name} is {shown(value)}; it must be a list of texts")
         if len(value) > self.most:
             raise TooMany(
                 f"{self.name} has {len(value):,} values; this server takes {self.most:,} at once"
@@ -108,7 +108,7 @@ class Parameter:
 
     def _value(self, value: Any) -> Any:
         if value is None:
-            raise UsageError(f"{self.name} is null; it is {self.option.allowed}")
+            raise UsageError(f"{self.name} is null; it must be {self.option.allowed}")
         if isinstance(value, str) and not self.option.choices and len(value) > self.longest:
             raise UsageError(
                 f"{self.name} has {len(value):,} characters; {self.longest:,} are allowed"
@@ -168,7 +168,7 @@ class Operation:
     def from_body(self, body: Any) -> dict[str, Any]:
         """Return the question in a body of JSON; raises :class:`UsageError`."""
         if not isinstance(body, dict):
-            raise UsageError(f"the body is {shown(body)}; it is a JSON object")
+            raise UsageError(f"the body is {shown(body)}; it must be a JSON object")
         return self._checked(body, Parameter.checked)
 
     @cached_property
@@ -335,8 +335,8 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
         Operation(
             "batch",
             "The nodes most related to each of many",
-            "A list for each node; a list of nodes in the place of one is asked together. What is "
-            "no node has an `error`, which is a problem, in its place.",
+            "A list for each node; a list of nodes in the place of one is asked together. What "
+            "is not a node has an `error`, which is a problem, in its place.",
             (index, nodes, side, *hits),
             posted="/v1/batch",
         ),
@@ -414,7 +414,7 @@ def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[s
     nodes, side = index.nodes, asked.get("side")
     sides = nodes.sides
     if side is not None and sides is None:
-        raise UsageError("the index is not bipartite: leave side out")
+        raise UsageError("the index is not bipartite: omit side")
     called = names if sides is None or side is None else [sides.name(side, n) for n in names]
 
     def one(name: str) -> tuple[str, bool]:

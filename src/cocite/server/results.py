@@ -55,12 +55,12 @@ class CompleteDocument(Document):
         names, among = index.nodes, None
         if side is not None:
             if names.sides is None:
-                raise UsageError("the index is not bipartite: leave side out")
+                raise UsageError("the index is not bipartite: omit side")
             among = names.sides.named(side)
         if matches and len(names) > SEARCHED:
             raise UsageError(
                 f"the index has {len(names):,} names; parts of names are looked for among "
-                f"{SEARCHED:,} at most: leave matches out (matches=false)"
+                f"{SEARCHED:,} at most: omit matches (matches=false)"
             )
         found = Resolver(names).matches(text, among, passes=matches).ids
         shown = [str(name) for name in names.names(found[:k])]

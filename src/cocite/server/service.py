@@ -49,7 +49,7 @@ from cocite.server.results import DEFAULT_NAMES, CompleteDocument, Config, Serve
 
 MEDIA = "application/problem+json"
 KINDS = {
-    "bad-json": (400, "The body is no JSON"),
+    "bad-json": (400, "The body is not JSON"),
     "no-key": (401, "A key is needed"),
     "read-only": (403, "This key may not write"),
     "unknown-node": (404, "No node has this name"),

@@ -364,7 +364,7 @@ class DeclaredFiles:
             shape = ", ".join(map(str, entry.shape))
             having = ", ".join(f"{size} = {value}" for size, value in known.items() if size in form)
             raise Damaged(
-                f"{self._path}: {name} is {entry.dtype}[{shape}] by its manifest; it is {form}"
+                f"{self._path}: {name} is {entry.dtype}[{shape}] by its manifest; it must be {form}"
                 + (f" with {having}. " if having else ". ")
                 + REBUILD
             )

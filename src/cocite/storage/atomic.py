@@ -176,7 +176,7 @@ def check_file(path: Path, overwrite: bool) -> Path:
             "another output"
         )
     if not stat.S_ISREG(mode):
-        raise OutputExists(f"{path} is no plain file. Choose another output")
+        raise OutputExists(f"{path} is not a plain file. Choose another output")
     if not overwrite:
         raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
     return path

@@ -302,13 +302,13 @@ def _parsed(content: bytes) -> Any:
 
 def _finite(text: str) -> float:
     if not math.isfinite(found := float(text)):
-        raise ValueError(f"{text} is no number")
+        raise ValueError(f"{text} is not a number")
     return found
 
 
 def _whole(text: str) -> int:
     if len(text) > _DIGITS or not -(2**63) <= (found := int(text)) < 2**64:
-        raise ValueError(f"{text[:_DIGITS]}... is no number of 64 bits")
+        raise ValueError(f"{text[:_DIGITS]}... is not a number of 64 bits")
     return found
 
 
@@ -355,7 +355,7 @@ def _not_a_store(directory: Path, kind: str) -> str:
         maker = "cocite ingest LINKS" if kind == "graph" else "cocite index GRAPH"
         return f"{message} To make a stored {kind}: {maker} -o {directory}"
     if os.path.isdir(directory):
-        return f"{directory} has no {MANIFEST}: it is no stored {kind}"
+        return f"{directory} has no {MANIFEST}: it is not a stored {kind}"
     more = "" if kind == "graph" else ", and an index of that: cocite index"
     return (
         f"{directory} is a file; a stored {kind} is a directory. To make a graph of a file of "
@@ -469,7 +469,9 @@ class Facts:
     def refused(self, name: str, allowed: str) -> Damaged:
         """What to raise for a fact that is not what is ``allowed``."""
         found = _short(self.values.get(name))
-        return Damaged(f"{self._place} says that {name} is {found}; it is {allowed}. {REBUILD}")
+        return Damaged(
+            f"{self._place} says that {name} is {found}; it must be {allowed}. {REBUILD}"
+        )
 
 
 def _short(value: object) -> str:

@@ -175,7 +175,7 @@ def _records(path: Path, file: BinaryIO, begin: int) -> tuple[list[bytes], int]:
     end, found = begin + len(whole), []
     if not begin and whole and not whole.startswith(_HEADER):
         raise Damaged(
-            f"{path} is no log of records that this release reads. Move it away, or name another"
+            f"{path} is not a log of records that this release reads. Move it away, or name another"
         )
     at = begin + (0 if begin else len(_HEADER))
     for line in whole[at - begin :].split(b"\n")[:-1]:

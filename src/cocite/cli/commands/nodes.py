@@ -63,7 +63,7 @@ def nodes(
     from cocite.search.resolver import NodesDocument
 
     if text is not None and search is not None:
-        raise UsageError(f"{text!r} and --search {search!r} are the same: leave one of them out")
+        raise UsageError(f"{text!r} and --search {search!r} are the same: omit one of them")
     wanted = text if search is None else search
     path = graph_of(path, source)
     found = NodesDocument.of_path(

@@ -55,7 +55,7 @@ def plan(
         _plan_batch(graph, options, threads, memory, show)
         return
     if is_set("k"):
-        raise UsageError(f"-k is of related-all; {graph} is no index: leave it out")
+        raise UsageError(f"-k is of related-all; {graph} is not an index: omit it")
     graph = graph_of(graph, source, memory=memory, threads=threads)
     settings = dict(options.settings)
     chosen = replace(options, samples=settings.pop("samples", None), settings=settings)
@@ -74,7 +74,7 @@ def _refuse_building(index: str) -> None:
         if not own and is_set(name):
             raise UsageError(
                 f"{parameter.opts[0]} is of an index that is yet to be built, and {index} is one: "
-                "leave it out, or give the graph"
+                "omit it, or give the graph"
             )
 
 

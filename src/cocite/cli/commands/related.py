@@ -78,8 +78,8 @@ def related(
         raise UsageError("standard input cannot hold both links and names: give one as a file")
     if from_input and is_set("show") and show is not show_json:
         raise UsageError(
-            "names from standard input are answered with a line of JSON each: leave --format out, "
-            "or ask for one page at a time"
+            "names from standard input are answered with a line of JSON each: omit --format, or "
+            "ask for one page at a time"
         )
     named = () if from_input else nodes
     asked_index, settings = opened(index, source, named, memory=memory, threads=threads)

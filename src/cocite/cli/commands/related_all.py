@@ -85,13 +85,13 @@ def related_all(
     streams = output.output == "-"
     if streams and cluster:
         raise UsageError(
-            "standard output gets answers as they come, from this machine: leave --cluster out, or "
+            "standard output gets answers as they come, from this machine: omit --cluster, or "
             "name a file with --output"
         )
     if streams and (output.overwrite or not query.resume or output.append or output.to):
         raise UsageError(
-            "standard output is not replaced, nor is it a table: leave --overwrite, --no-resume, "
-            "--append and --to out"
+            "standard output is not replaced, nor is it a table: omit --overwrite, --no-resume, "
+            "--append and --to"
         )
     give_back_at_once()
     chosen: dict[str, Any] = query.keywords() | {"safe": safe_csv()} | _intervals(query.intervals)
@@ -170,7 +170,7 @@ def _intervals(given: str | None) -> dict[str, Any]:
         return {"intervals": True, "confidence": float(given)}
     except ValueError:
         raise UsageError(
-            f"--intervals is {given!r}; it is a number between 0 and 1, such as 0.95, or no"
+            f"--intervals is {given!r}; it must be a number between 0 and 1, such as 0.95, or no"
         ) from None
 
 

@@ -45,13 +45,13 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
 
     if options.cluster is not None and options.accept_links:
         raise UsageError(
-            "nodes with new links are not answered by a cluster: leave one of "
-            "--accept-links and --cluster out"
+            "nodes with new links are not answered by a cluster: omit one of --accept-links and "
+            "--cluster"
         )
     if options.cluster is not None and options.workers > 1:
         raise UsageError(
-            f"--workers is {options.workers}: with --cluster the samples answer from processes "
-            "of their own, and one process asks them. Leave it out, and give it --threads"
+            f"--workers is {options.workers}: with --cluster the samples answer from processes of "
+            "their own, and one process asks them. Omit it, and give it --threads"
         )
     options = replace(
         options,
@@ -72,8 +72,8 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
         if is_links(each.path):
             file = shlex.quote(each.path)
             raise UsageError(
-                f"{each.path} holds links and is no index, which a server takes. Make one: cocite "
-                f"index {file} -o web.index, then cocite serve web.index"
+                f"{each.path} holds links and is not an index, which a server takes. Make one: "
+                f"cocite index {file} -o web.index, then cocite serve web.index"
             )
         _see_that_it_opens(each.path, options)
     keys = None if options.api_keys is None else Keys(options.api_keys)
@@ -103,7 +103,7 @@ def _origin(text: str) -> str:
     """What may stand in a policy; raises :class:`UsageError`."""
     if not text or any(sign in text or not text.isprintable() for sign in ";, '\""):
         raise UsageError(
-            f"--frame-ancestors is {text!r}; it is a site, such as https://example.org"
+            f"--frame-ancestors is {text!r}; it must be a site, such as https://example.org"
         )
     return text
 
@@ -113,7 +113,7 @@ def _root(url: str) -> str:
     from cocite.server.pages.view import outward
 
     if outward(url) is None or "#" in url:
-        raise UsageError(f"--site is {url!r}; it is a URL, such as https://example.org/docs/")
+        raise UsageError(f"--site is {url!r}; it must be a URL, such as https://example.org/docs/")
     return url if url.endswith(("/", "=")) else f"{url}/"
 
 
@@ -122,7 +122,7 @@ def _print_key(name: str) -> None:
     from cocite.server.keys import new_key
 
     if not name.isprintable() or len(name.split()) != 1 or len(name) > 64 or name.startswith("#"):
-        raise UsageError(f"--new-key is {name!r}; it is a word of up to 64 characters")
+        raise UsageError(f"--new-key is {name!r}; it must be a word of up to 64 characters")
     key, line = new_key(name)
     click.echo(f"key   {key}\nline  {line}")
     say("the key is shown this once; the line goes into the file of --api-keys")
@@ -180,14 +180,14 @@ def mcp(
     for name in ("allow_host", "insecure"):
         if where.http is None and getattr(options, name):
             flag = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{flag} goes with --http, which is not given: leave it out")
+            raise UsageError(f"{flag} goes with --http, which is not given: omit it")
     if index == "-" and where.http is None:
         raise UsageError(
             "standard input is where the assistant asks: name a file of links, or choose --http"
         )
     host, port = ("", 0) if where.http is None else _address(where.http, options.insecure)
     if source.where.side is not None:
-        raise UsageError("--side is a part of each question here: leave it out")
+        raise UsageError("--side is a part of each question here: omit it")
     answering, settings = opened(index, source, memory=memory, threads=threads)
     answering.stored.ask_settings(settings)  # what is wrong with them is said now
     name = Path(index).resolve().name.removesuffix(".index") or index
@@ -209,7 +209,7 @@ def _address(text: str, insecure: bool) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
-        raise UsageError(f"--http is {text!r}; it is HOST:PORT, such as 127.0.0.1:8081")
+        raise UsageError(f"--http is {text!r}; it must be HOST:PORT, such as 127.0.0.1:8081")
     try:
         local = ip_address(host).is_loopback
     except ValueError:
@@ -229,6 +229,6 @@ def _listener(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise ResourceError(
-            f"{host}:{port} cannot be listened at: {error.strerror or error}. Choose another "
+            f"{host}:{port} cannot be listened on: {error.strerror or error}. Choose another "
             "--http, or port 0 for one that is free"
         ) from error

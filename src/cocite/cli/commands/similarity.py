@@ -83,8 +83,7 @@ def similarity(
     if pairs is not None:
         if a is not None:
             raise click.UsageError(
-                f"{a!r} is named beside --pairs, which has all that is asked: leave one of the two "
-                "out"
+                f"{a!r} is named beside --pairs, which has all that is asked: omit one of the two"
             )
         _ask_pairs(index, pairs, pair_columns, asked)
         return

@@ -67,8 +67,7 @@ def site(
         if name not in ("remove", "dry_run"):
             flag = flag_of(name, SiteOptions)
             raise UsageError(
-                f"--remove takes lists out, and {flag} says how they are made: leave "
-                "one of the two out"
+                f"--remove takes lists out, and {flag} says how they are made: omit one of the two"
             )
     place = Path(folder)
     with Stages(_UNITS) as stages:
@@ -150,12 +149,12 @@ def watch(
     the last answers stay until it can be read again. Ctrl-C ends the watch.
     """  # noqa: D301 - click wants the backspace itself
     if is_set("show") and show is not show_json:
-        raise UsageError("updates are lines of text or of JSON: leave other formats out")
+        raise UsageError("updates are lines of text or of JSON: omit other formats")
     if source.where.no_cache:
-        raise UsageError("cocite watch keeps the cache fresh: leave --no-cache out")
+        raise UsageError("cocite watch keeps the cache fresh: omit --no-cache")
     if not os.path.exists(watched) or not is_links(watched):
         raise UsageError(
-            f"{watched} is no folder or file of links. Name one that changes, such as a vault: "
+            f"{watched} is not a folder or file of links. Name one that changes, such as a vault: "
             "cocite watch vault/"
         )
     need("watchfiles", "cocite watch", "watch")

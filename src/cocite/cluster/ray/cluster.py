@@ -212,8 +212,8 @@ def reached(address: str) -> str:
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isdigit() and 0 < int(port) < 1 << 16):
         raise UsageError(
-            f"{address!r} is no cluster: it is local:N, for N nodes on this machine, HOST:PORT of "
-            "a head node, or auto, for the one that is here"
+            f"{address!r} is not a cluster: it is local:N, for N nodes on this machine, HOST:PORT "
+            "of a head node, or auto, for the one that is here"
         )
     kept = saved_address()
     if kept is not None and kept.address == address:

@@ -171,7 +171,7 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
         )
     blocks, memory, step = means.blocks, means.memory, demand.step
     if means.external and not demand.has_external:
-        raise UsageError(f"external: the layout {demand.layout} stays in memory. Leave it out")
+        raise UsageError(f"external: the layout {demand.layout} stays in memory. Omit it")
     nodes, size = links.nodes, links.nbytes + step.link * links.edges
     beside = step.baseline(nodes)
     least = demand.maker(nodes, False) + beside
@@ -194,8 +194,8 @@ def check_partitions(links: BlockedLinks, part: PartPlan) -> None:
     if part.by_page or part.wanted is not None:
         what = "--hubs" if part.by_page else "--only-nodes"
         raise UsageError(
-            f"{what} takes the whole graph: {links.whole.path} is stored in blocks. Leave it out, "
-            "or take the graph that it was cut from"
+            f"{what} takes the whole graph: {links.whole.path} is stored in blocks. Omit it, or "
+            "take the graph that it was cut from"
         )
 
 

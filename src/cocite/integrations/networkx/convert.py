@@ -50,7 +50,7 @@ def convert_from_nx(
     if isinstance(graph, BackendGraph):
         return graph
     if not isinstance(graph, networkx.Graph):
-        raise TypeError(f"{name}: {graph_name} is {type(graph).__name__}; it is a graph")
+        raise TypeError(f"{name}: {graph_name} is {type(graph).__name__}; it must be a graph")
     nodes, adjacent = list(graph), graph._adj
     rows = [adjacent[node] for node in nodes]
     index = dict(zip(nodes, range(len(nodes)), strict=True))

@@ -126,7 +126,7 @@ def _load_vertices(job: Job, sources: list[Source]) -> int:
         _load(job, source, "raw")
         bad = "SELECT rowid + 1, a FROM reading.raw WHERE TRY_CAST(a AS UBIGINT) IS NULL LIMIT 1"
         for row, name in job.run(bad):
-            what = "the id of a vertex is no whole number"
+            what = "the id of a vertex is not a whole number"
             raise MalformedRow(source.label, int(row), what, str(name))
         job.database.execute(
             f"INSERT INTO reading.vertices SELECT a::UBIGINT, {_NAME} FROM reading.raw"

@@ -146,7 +146,7 @@ class _Properties:
         """A whole number."""
         text = self._values.get(key, "" if otherwise is None else str(otherwise))
         if not text.isascii() or not text.isdecimal() or len(text) > 18:
-            raise InputError(f"{self.file}: {key} is {text!r}; it is a whole number")
+            raise InputError(f"{self.file}: {key} is {text!r}; it must be a whole number")
         return int(text)
 
     def _rules(self) -> NDArray[np.int64]:
@@ -156,7 +156,7 @@ class _Properties:
         for flag in filter(None, re.split(r"[|\s]+", self._values.get("compressionflags", ""))):
             part, _, code = flag.rpartition("_")
             if part not in (*codes, "OFFSETS") or code not in k.CODES:
-                raise InputError(f"{self.file}: compressionflags has {flag!r}, which is no code")
+                raise InputError(f"{self.file}: compressionflags has {flag!r}, which is not a code")
             codes |= {part: code} if part in codes else {}
         rules = np.zeros(k.RULES, np.int64)
         rules[k.NODES], rules[k.WINDOW] = self.nodes, self.number("windowsize")
@@ -279,8 +279,9 @@ def _load_names(job: Job, base: Path, nodes: int) -> tuple[str, bool] | None:
     read = load_text(alone, Source(file), "names")
     if read.rows != nodes or read.blank_lines:
         raise InputError(
-            f"{file} has {read.rows:,} names and {read.blank_lines:,} blank lines, where the graph "
-            f"has {nodes:,} nodes: it is of another graph. Move it away, and nodes are numbered"
+            f"{file} has {read.rows:,} names and {read.blank_lines:,} blank lines, where the "
+            f"graph has {nodes:,} nodes: it belongs to another graph. Move it away, and nodes are "
+            "numbered"
         )
     twice = job.database.execute(
         "SELECT a FROM reading.names GROUP BY a HAVING count(*) > 1 ORDER BY min(rowid) LIMIT 1"

@@ -149,12 +149,11 @@ class ReadOptions:
             )
         weight = "" if chosen.weight_column is None else str(chosen.weight_column).strip()
         if chosen.weight_column is not None and not weight:
-            raise UsageError("weight_column is empty; it is a title or a number from 1")
+            raise UsageError("weight_column is empty; it must be a title or a number from 1")
         if weight and chosen.count_duplicates:
             raise UsageError(
                 "count_duplicates (--count-duplicates) makes weights, and weight_column "
-                "(--weight-column) reads them, adding up those of duplicates. Leave one of the two "
-                "out"
+                "(--weight-column) reads them, adding up those of duplicates. Omit one of the two"
             )
         named = (*columns, weight) if weight else columns
         if chosen.header == "no" and not all(map(str.isdecimal, named)):
@@ -164,19 +163,21 @@ class ReadOptions:
         if len(set(named)) != len(named):
             raise UsageError(f"columns {','.join(named)} names one column twice")
         if len(chosen.comment) > 1 or not chosen.comment.isascii():
-            raise UsageError(f"comment is {chosen.comment!r}; it is one ASCII character, or empty")
+            raise UsageError(
+                f"comment is {chosen.comment!r}; it must be one ASCII character, or empty"
+            )
         namespaces = split(chosen.namespaces)
         if not namespaces or not all(text.isdecimal() and len(text) < 10 for text in namespaces):
             shown = ",".join(namespaces)
-            raise UsageError(f"namespaces is {shown!r}; it is numbers from 0 on, such as 0,14")
+            raise UsageError(f"namespaces is {shown!r}; it must be numbers from 0 on, such as 0,14")
         tags = split(chosen.link_tags)
         wrong = [tag for tag in tags if tag not in ("a", "area", "frame")]
         if wrong or not tags:
-            raise UsageError(f"link_tags is {','.join(wrong)!r}; it is some of a, area, frame")
+            raise UsageError(f"link_tags is {','.join(wrong)!r}; it must be some of a, area, frame")
         site = chosen.site or ""
         if site and not site.startswith(("http://", "https://")):
             raise UsageError(
-                f"site is {site!r}; it is the URL of the folder, such as "
+                f"site is {site!r}; it must be the URL of the folder, such as "
                 "https://www.example.org/docs/"
             )
         same: dict[str, Any] = {each.name: getattr(chosen, each.name, None) for each in fields(cls)}
@@ -472,12 +473,12 @@ class FormatReader:
         label, options = job.source.label, job.options
         if options.columns_named and not self.columns:
             raise UsageError(
-                f"{label} is {self.title}, which has no columns: leave --columns and "
-                "--weight-column out (--count-duplicates makes weights)"
+                f"{label} is {self.title}, which has no columns: omit --columns and "
+                "--weight-column (--count-duplicates makes weights)"
             )
         if options.weight and not self.weights:
             raise InputError(
-                f"{label} is {self.title}, whose links have no weights. Leave --weight-column out"
+                f"{label} is {self.title}, whose links have no weights. Omit --weight-column"
             )
 
 

@@ -401,7 +401,8 @@ def _found(source: Source, options: ReadOptions, wanted: int) -> FormatReader:
     named = readers()
     if options.input_format not in ("auto", *named):
         raise UsageError(
-            f"no reader is called {options.input_format!r}; it is one of auto, " + ", ".join(named)
+            f"no reader is called {options.input_format!r}; it must be one of auto, "
+            + ", ".join(named)
         )
     if source.is_directory:
         return _of_directory(source, options)

@@ -98,8 +98,8 @@ def _header(source: Source, head: bytes) -> tuple[_MatrixHeader, bytes]:
             banner = _BANNER.fullmatch(text)
             if banner is None:
                 raise InputError(
-                    f"{source.label}:1: {text[:60]!r} is no first line of Matrix Market, such as "
-                    "'%%MatrixMarket matrix coordinate pattern general'"
+                    f"{source.label}:1: {text[:60]!r} is not a first line of Matrix Market, such "
+                    "as '%%MatrixMarket matrix coordinate pattern general'"
                 )
             form, field, symmetry = (word.lower() for word in banner.groups())
             if form != "coordinate" or field not in _VALUES or symmetry not in _SYMMETRIES:
@@ -159,7 +159,7 @@ def _check_weight(job: Job, header: _MatrixHeader) -> None:
     if _VALUES[header.field] != 1 or header.symmetry not in ("general", "symmetric"):
         raise UsageError(
             f"{job.source.label} is a matrix that is {header.field} and {header.symmetry}: it has "
-            "no values that could be weights. Leave --weight-column out"
+            "no values that could be weights. Omit --weight-column"
         )
 
 

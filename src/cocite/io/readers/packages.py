@@ -66,8 +66,8 @@ def _packages(job: Job) -> tuple[list[str], list[_LINK]]:
         found = list(_read(whole))
     except (AttributeError, TypeError, KeyError) as error:
         raise InputError(
-            f"{label} is no lock file that cocite knows: {type(error).__name__}, {error}. It reads "
-            f"{READER.described}"
+            f"{label} is not a lock file that cocite knows: {type(error).__name__}, {error}. It "
+            f"reads {READER.described}"
         ) from None
     names = [name for name, _ in found]
     return names, [(name, need) for name, needs in found for need in needs]

@@ -191,7 +191,7 @@ class _Taken(NamedTuple):
         """Malformed rows, ``count`` of ``every``: an error, or told, with the first of them."""
         what = "a null, an empty name, a control character, or a name that is too long"
         if self.weight is not None:
-            what += ", or a weight that is no number from 1e-30 to below 1e30"
+            what += ", or a weight that is not a number from 1e-30 to below 1e30"
         told = [(row, self._turn(content) or what, content) for row, content in examples]
         if options.bad_rows == "stop":
             row, what, content = told[0]

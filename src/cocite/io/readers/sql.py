@@ -85,12 +85,12 @@ class SqlSource(Source):
             raise UsageError("table (--table) is one of a database: name that, too (--database)")
         if sql is not None and table:
             raise UsageError(
-                "sql (--sql) and table (--table) both say what is read: leave one of them out"
+                "sql (--sql) and table (--table) both say what is read: omit one of them"
             )
         if table:
             quoted(table)
         if sql is not None and not sql.strip().strip(";"):
-            raise UsageError(f"sql (--sql) is empty; it is a query such as: {_EXAMPLE}")
+            raise UsageError(f"sql (--sql) is empty; it must be a query such as: {_EXAMPLE}")
         return cls(address, (sql or "").strip().rstrip(";"), memory)
 
 

@@ -501,7 +501,7 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
                 if not file.resolve().is_relative_to(top):
                     raise InputError(
                         f"{file} is a link out of the folder {path}, and such links are not "
-                        "followed. Copy the file there, or leave it out"
+                        "followed. Copy the file there, or omit it"
                     )
                 with file.open("rb") as opened:
                     yield file.name, _cell_text(opened.read, str(file))
@@ -527,7 +527,6 @@ def _cell_text(read: Callable[[int], bytes], label: str) -> str:
     content = read(LONGEST + 1)
     if len(content) > LONGEST:
         raise InputError(
-            f"{label} has more than {LONGEST:,} bytes, the most that a text has. Cut it, or leave "
-            "it out"
+            f"{label} has more than {LONGEST:,} bytes, the most that a text has. Cut it, or omit it"
         )
     return content.decode("utf-8", errors="replace")

@@ -97,7 +97,7 @@ def with_comma(row: str, at: int | None, delimiter: str, printed_by: str) -> tup
     point = weight.replace(".", "").replace(",", ".")
     told = f"Weights have a point, as in {point}. "
     if delimiter in ("comma", "space"):
-        return what, told + "Write the table so, or leave the weights out"
+        return what, told + "Write the table so, or omit the weights"
     sign, column = DELIMITERS[delimiter].replace("\t", "\\t"), f"${at + 1}"
     return what, told + (
         f"To write them so: {printed_by} | awk -F '{sign}' -v OFS='{sign}' "
@@ -316,7 +316,7 @@ class Cleaner:
             k.ENCODING: "bytes that are not UTF-8",
             k.QUOTE: "a quote that is not closed at the end of its field",
             k.LONG: f"a name of more than {k.MAX_NAME} bytes",
-            k.NO_WEIGHT: "a weight that is no number from 1e-30 to below 1e30",
+            k.NO_WEIGHT: "a weight that is not a number from 1e-30 to below 1e30",
         }[reason]
 
     def _drop_long_line(self, stream: Any, rest: bytes) -> bytes:

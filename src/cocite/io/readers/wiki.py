@@ -195,7 +195,7 @@ class Dump:
             if state == k.ENDED:
                 return
             if state == k.BROKEN or len(self._buffer) > _LONGEST:
-                self._refuse("what is no row of as many columns as the table has", 0, 200)
+                self._refuse("what is not a row of as many columns as the table has", 0, 200)
                 return
             if not self._more():
                 self._refuse("the file ends within a row: it is cut", 0, 200)

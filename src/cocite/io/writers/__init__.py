@@ -79,7 +79,7 @@ def target_of(
     if output is not None:
         raise UsageError("an answer goes to a file or to a database: choose --output or --to")
     if kind is not None:
-        raise UsageError("a table of a database has no kind: leave --output-format out")
+        raise UsageError("a table of a database has no kind: omit --output-format")
     return database_target(to, overwrite=overwrite, append=append, types=types)
 
 
@@ -109,12 +109,12 @@ def check_output(
     """
     text = os.fspath(output)
     if is_address(text):
-        raise UsageError("a database is no file: name it by --to (to=), and no --output")
+        raise UsageError("a database is not a file: name it by --to (to=), and no --output")
     path = Path(_name_at(text) if is_url(text) else text)
     some = {each: WRITERS[each] for each in (WRITERS if endings is None else endings)}
     writer = some.get(path.suffix if kind is None else f".{kind.lower()}")
     if writer is None and kind is not None:
-        raise UsageError(f"kind is {kind!r}; it is one of {', '.join(kinds_of(some))}")
+        raise UsageError(f"kind is {kind!r}; it must be one of {', '.join(kinds_of(some))}")
     if writer is None:
         raise UsageError(
             f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(some)}. Or say what "

@@ -378,7 +378,7 @@ class DatabaseTarget:
         """Make the table, within a transaction; returns its bytes, if they are known."""
         place, execute = database.find(self.address.table), database.connection.execute
         if place.kind == "view":
-            raise OutputExists(f"{self.label} is no table that could be written: choose another")
+            raise OutputExists(f"{self.label} is not a table that could be written: choose another")
         if place.kind and not (self.overwrite or self.append):
             raise OutputExists(
                 f"{self.label} exists. Choose another table, or pass --overwrite to replace it, or "
@@ -414,8 +414,8 @@ class DatabaseTarget:
                 yield _DIALECTS[address.kind](connection)
         except UnicodeEncodeError as error:
             raise UsageError(
-                f"{address.label}: a name is no text in {error.encoding}: {error.object!r}. Write "
-                "a file of JSON lines (.jsonl)"
+                f"{address.label}: a name is not text in {error.encoding}: {error.object!r}. "
+                "Write a file of JSON lines (.jsonl)"
             ) from None
         except StoreError as error:
             said = str(error).lower()

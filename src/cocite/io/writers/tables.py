@@ -288,7 +288,7 @@ def _batches(arrow: Any, schema: Any, piece: Columns) -> Iterator[Any]:
             ]
         except UnicodeEncodeError as error:
             raise UsageError(
-                f"a name is no text in UTF-8, which Arrow needs: {error.object!r}. Choose .jsonl"
+                f"a name is not text in UTF-8, which Arrow needs: {error.object!r}. Choose .jsonl"
             ) from error
         yield arrow.record_batch(columns, schema=schema)
 

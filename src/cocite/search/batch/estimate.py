@@ -188,7 +188,7 @@ def _compare(index: Searcher) -> None:
 def _chosen(index: Searcher, nodes: Iterable[object] | None, side: str | None) -> Ids:
     names, sides = index.nodes, index.nodes.sides
     if side is not None and sides is None:
-        raise UsageError(f"{index.stored.store.path} is not bipartite: leave side out")
+        raise UsageError(f"{index.stored.store.path} is not bipartite: omit side")
     if nodes is None:
         return np.array(sides.named(side) if sides else range(len(names)), np.uint32)
     if isinstance(nodes, str):

@@ -71,7 +71,7 @@ class FolderOutput(Output):
     def check(self, path: Path, overwrite: bool) -> Path:
         """An empty directory is as good as none."""
         if path.is_symlink() or (path.exists() and not path.is_dir()):
-            raise OutputExists(f"{path} is no folder. Choose another output")
+            raise OutputExists(f"{path} is not a folder. Choose another output")
         names = os.listdir(path) if path.exists() else []
         if not names:
             return path

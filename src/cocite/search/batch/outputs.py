@@ -69,7 +69,7 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool 
     """
     name = os.fspath(path)
     if is_address(name):
-        raise UsageError("a database is no file: name it by --to (to=), and no --output")
+        raise UsageError("a database is not a file: name it by --to (to=), and no --output")
     if kind is None:
         found = os.path.splitext(name)[1].removeprefix(".")
         kind = "folder" if name.endswith(os.sep) else found
@@ -80,7 +80,7 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool 
                 "/ for a folder with a file a page. Or say what it is with --output-format (kind=)"
             )
     if kind not in OUTPUTS:
-        raise UsageError(f"kind is {kind!r}; it is one of {', '.join(OUTPUTS)}")
+        raise UsageError(f"kind is {kind!r}; it must be one of {', '.join(OUTPUTS)}")
     if kind in _FOLDERS:
         return FolderOutput(kind)
     if kind in _TABLES:

@@ -468,7 +468,7 @@ def open_spread(
     Raises :class:`UsageError`, and what the cluster or the servers raise.
     """
     if not isinstance(deadline, int | float) or not 0 < deadline < float("inf"):
-        raise UsageError(f"deadline is {deadline!r}; it is a number of seconds above 0")
+        raise UsageError(f"deadline is {deadline!r}; it must be a number of seconds above 0")
     spread = [stored.parts[i].samples for i in spread_parts(stored)]
     most = min(spread, default=1)
     if shards is not None and (type(shards) is not int or not 1 <= shards <= most):

@@ -83,7 +83,7 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
     if means.external:
         raise UsageError(
             f"external: the layout {part.layout} goes to disk by itself where memory is short; "
-            "leave the option out, or give less --memory"
+            "omit the option, or give less --memory"
         )
     threads, memory, blocks = means.threads, means.memory, means.blocks
     nodes = links.nodes

@@ -231,7 +231,7 @@ class Captures:
 
     def other(self, url: str, at: str) -> None:
         """Add a file that is no page."""
-        self.left_out["file that is no page"] += 1
+        self.left_out["file that is not a page"] += 1
         self.capture(OTHER, url, at)
 
     def is_no_page(self, status: int, header: dict[str, str], url: str, at: str) -> bool:

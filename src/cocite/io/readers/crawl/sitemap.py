@@ -64,7 +64,7 @@ def listed_in(
         url = joined(text, base) if base else joined("", text)
         if url is None or not url.startswith(("http:", "https:")) or len(url) > _LONGEST:
             if not skip:
-                raise MalformedRow(label, line, "what is no URL of http or https", text[:100])
+                raise MalformedRow(label, line, "what is not a URL of http or https", text[:100])
             listed.bad += 1
             listed.examples.append(f"line {line}: no URL of http or https: {text[:100]!r}")
             del listed.examples[5:]

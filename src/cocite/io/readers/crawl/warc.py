@@ -359,7 +359,7 @@ class _Crawl:
                 try:
                     page = self._page(record)
                 except ValueError as error:
-                    refuse(record.place, f"a record of metadata that is no WAT ({error})")
+                    refuse(record.place, f"a record of metadata that is not WAT ({error})")
                     continue
                 if page is not None:
                     yield page
@@ -401,7 +401,7 @@ class _Crawl:
             self._revisit(record, message, url, at)
             return None
         if message is None:
-            captures.left_out["response that is no HTTP"] += 1
+            captures.left_out["response that is not HTTP"] += 1
             return None
         cut = "warc-truncated" in header
         return captures.page_of(message, url, at, long=record.long, cut=cut)

@@ -58,7 +58,7 @@ def _read_node_link(job: Job) -> Read:
     """All links, and all nodes."""
     graph = _whole(job)
     if not isinstance(graph, dict):
-        raise InputError(f"{job.source.label} is no object with nodes and links")
+        raise InputError(f"{job.source.label} is not an object with nodes and links")
     out = LabeledGraph(job, NODE_LINK_READER.title)
     for number, node in enumerate(_listed(graph.get("nodes"))):
         _node(out, node, number, number + 1)
@@ -90,7 +90,7 @@ def _node(out: LabeledGraph, value: Any, number: int, line: int) -> None:
     given = value if isinstance(value, dict) else {"id": value}
     name = name_of(given.get("id", number))
     if name is None:
-        out.bad("node", line, "a node whose id is no text or whole number", str(value)[:100])
+        out.bad("node", line, "a node whose id is not text or whole number", str(value)[:100])
         return
     labels = (name_of(given[key]) for key in _LABELS if key in given)
     out.node(name, next(filter(None, labels), None), line)
@@ -192,7 +192,7 @@ class _Columns:
             if numbers:
                 raise UsageError(
                     f"{job.source.label} has lists, whose elements are numbered from 1; "
-                    f"{numbers[0]!r} is no number"
+                    f"{numbers[0]!r} is not a number"
                 )
         else:
             optional = shape.cited if shape else ""
