@@ -141,7 +141,7 @@ def test_teleport_compares_one_side(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main([*way[:-3], "--overwrite", "--side", "user", "--direction", "out"]) == 0
     assert '"user:0"' in Path(out).read_text()
     for more, said in (
-        (["--side", "user"], "user nodes have no in-links, so that all of them score 0: choose"),
+        (["--side", "user"], "user nodes have no in-links, so all their scores are 0. Choose"),
         (["--direction", "out"], "item nodes have no out-links"),
         (["--side", "book"], "side is 'book'; it must be user or item"),
     ):

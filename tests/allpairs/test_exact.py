@@ -431,7 +431,7 @@ def test_no_more_memory_is_taken_than_is_said(make_graph: MakeGraph, way: dict[s
         ({"products": "dense", "prune": 0.1}, "dense products go with"),
         ({"measure": "psimrank", "prune": 0.1}, "prune is for|psimrank has one method"),
         ({"measure": "psimrank", "method": "sor"}, "psimrank has one method, plain"),
-        ({"weights": np.ones(3, np.float32)}, "positive, finite numbers, one a link"),
+        ({"weights": np.ones(3, np.float32)}, "positive, finite numbers, one for each link"),
         ({"order": "best"}, "order is 'best'; it must be stored or rcm"),
         ({"method": "svd", "precision": "single"}, "svd computes in double precision"),
     ],

@@ -179,7 +179,9 @@ def test_words_are_found_in_texts(make_graph: MakeGraph, tmp_path: Path, kind: s
     assert queries_of_words(graph, [], path) == []
     with pytest.raises(UsageError, match=r"no text in .*texts.* has all of the words 'games music"):
         query_of_words(graph, "music games", path)
-    with pytest.raises(InputError, match="is not there; texts are a folder, a tar archive or a"):
+    with pytest.raises(
+        InputError, match="does not exist; texts must be a folder, a tar archive or a"
+    ):
         query_of_words(graph, "music", tmp_path / "nothing")
 
 

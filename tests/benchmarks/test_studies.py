@@ -285,7 +285,7 @@ samples = [10]
         drawn = write_pictures(found, tmp_path / "pictures")
         assert len(drawn) == 3
         assert all(path.with_suffix(".png").read_bytes()[:4] == b"\x89PNG" for path in drawn)
-    with pytest.raises(UsageError, match="nothing to judge by: give labels or texts"):
+    with pytest.raises(UsageError, match="an evaluation needs labels or texts"):
         read_truth(cocite.Graph.open(work / "links.graph").names, SuiteData(), SuiteJudge())
 
 

@@ -116,7 +116,7 @@ def test_tuning_is_for_one_side(tmp_path: Path) -> None:
     )
     assert (items.best.measure, items.best.direction) in by_in  # who has bought them
     assert (users.best.measure, users.best.direction) in by_out
-    with pytest.raises(UsageError, match="on the other side of a bipartite graph"):
+    with pytest.raises(UsageError, match="of a bipartite graph lead to the other side"):
         cocite.tune(graph, figure="links@10")
     with pytest.raises(UsageError, match="side is 'book'; it must be user or item"):
         cocite.tune(graph, side="book")
@@ -124,7 +124,7 @@ def test_tuning_is_for_one_side(tmp_path: Path) -> None:
         cocite.tune(cocite.ingest(_table(1), tmp_path / "plain"), side="user")
     labels = tmp_path / "labels.tsv"
     labels.write_text("".join(f"user:{i}\tg{i % 4}\n" for i in range(80)))
-    with pytest.raises(UsageError, match="labels nodes of the side user: name that with --side"):
+    with pytest.raises(UsageError, match="labels nodes of the side user: choose it with --side"):
         cocite.tune(graph, labels=labels, **few)
     assert cocite.tune(graph, labels=labels, side="user", **few).best.figure.value > 0.9
 

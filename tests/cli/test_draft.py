@@ -56,12 +56,12 @@ def test_what_is_refused(
     for arguments, said in (
         (("related", index, *draft), "1 page that no node is: 'unheard of'"),
         (("why", index, "u", *draft), "1 page that no node is: 'unheard of'"),
-        (("related", index, "u", *draft), "'u' is named beside a draft"),
-        (("why", index, "u", "v", *draft), "'u' is named beside a draft"),
-        (("related", index), "no node is named: name one, or give a page of your own"),
-        (("why", index, "u"), "why takes two nodes, and only 'u' is named"),
-        (("related", index, "u", "--skip-unknown"), "--skip-unknown goes with a draft"),
-        (("related", index, "u", "--draft-name", "x"), "--draft-name goes with a draft"),
+        (("related", index, "u", *draft), "either nodes, such as 'u', or a draft"),
+        (("why", index, "u", "v", *draft), "either nodes, such as 'u', or a draft"),
+        (("related", index), "no node is named: name one, or give a page with --draft"),
+        (("why", index, "u"), "why needs two nodes, and only 'u' is named"),
+        (("related", index, "u", "--skip-unknown"), "--skip-unknown needs a draft"),
+        (("related", index, "u", "--draft-name", "x"), "--draft-name needs a draft"),
         (("related", index, *draft, "--skip-unknown", "--draft-name", "v"), "a node is named 'v'"),
     ):
         code, _, error = ask(*arguments)
@@ -124,7 +124,7 @@ def test_unknown_name_among_some(web: str, monkeypatch: pytest.MonkeyPatch, shel
     assert second["node"] == "nobody"
     assert "no node is named 'nobody'" in second["error"]
     assert third["hits"]
-    assert "1 of the names are no nodes" in printed.err
+    assert "1 of the names are not nodes" in printed.err
 
 
 @pytest.mark.process

@@ -184,8 +184,8 @@ def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
         (
             "verify links.tsv",
             2,
-            "Error: links.tsv is not a stored graph or index, and nothing is cached of it. If it "
-            "holds links: cocite related links.tsv PAGE makes both of it\n",
+            "Error: links.tsv is not a stored graph or index, and nothing is cached for it. If it "
+            "holds links, cocite related links.tsv PAGE caches both\n",
         ),
     ],
 )

@@ -168,7 +168,9 @@ def test_verbs_of_a_graph_take_it(here: Path, shell: Shell, command: str, shown:
         assert again == out
     stored = command.replace("links.tsv", str(entry() / "graph"), 1)
     reply = shell([*stored.split(), "--no-cache"], 2)
-    assert "/graph is stored, and nothing of it is cached: omit --no-cache" in (reply.err)
+    assert "/graph is a stored graph or index, and nothing is cached for it: omit --no-cache" in (
+        reply.err
+    )
 
 
 def test_tune_takes_it_and_says_how_to_go_on(here: Path, shell: Shell) -> None:
@@ -185,8 +187,8 @@ def test_an_index_keeps_its_graph_or_is_not_made(here: Path, shell: Shell) -> No
     (here.parent / "cache").write_text("mine")
     reply = shell(["index", "links.tsv", "-o", "my.index"], 2)
     assert reply.err.endswith(
-        "Error: there is no place to cache the graph of links.tsv, which the index goes back to. "
-        "Choose one: cocite ingest links.tsv -o DIR, then cocite index DIR\n"
+        "Error: the graph of links.tsv cannot be cached, and the index needs it. "
+        "Store it: cocite ingest links.tsv -o DIR, then cocite index DIR\n"
     )
     assert not (here / "my.index").exists()
 
@@ -567,14 +569,16 @@ def test_an_interruption_leaves_nothing_half_written(here: Path, ended_by: int) 
 @pytest.mark.process
 def test_wrong_use_of_it_is_said(here: Path, shell: Shell) -> None:
     reply = shell(["related", "x", "links.tsv"], 2)
-    assert "links.tsv comes first: the file of links, then what is" in reply.err
+    assert "links.tsv must come first: name the file of links, then" in reply.err
     reply = shell(["related", "links.tsv", "x", "--graph", "g"], 2)
     assert "links.tsv is a file of links: omit --graph" in reply.err
     shell(["ingest", "links.tsv", "-o", "g"])
     reply = shell(["related", "g", "x", "--no-cache"])
     assert f"g: made into an index for this once{BY}" in reply.err
     reply = shell(["nodes", "g", "x", "--no-cache"], 2)
-    assert "g is stored, and nothing of it is cached: omit --no-cache" in (reply.err)
+    assert "g is a stored graph or index, and nothing is cached for it: omit --no-cache" in (
+        reply.err
+    )
     assert shell(["related", "none.tsv", "x"], 1).err == "Error: none.tsv does not exist\n"
     said = shell(["related", "linsk.tsv", "x"], 1).err
     assert said == "Error: linsk.tsv does not exist. Did you mean links.tsv?\n"
@@ -621,7 +625,7 @@ def test_what_is_left_out_is_not_asked_for(here: Path, shell: Shell) -> None:
     (here / "out").write_text("x\n")
     out = ["--exclude-nodes", "out"]
     for verb in (["related", "links.tsv", "x"], ["why", "links.tsv", "x", "y"]):
-        assert "'x' is asked for, and is to be left out by out" in shell([*verb, *out], 2).err
+        assert "the question names 'x', but out" in shell([*verb, *out], 2).err
     assert main(["ingest", "links.tsv", "-o", "g"]) == 0
     assert "cocite ingest g -o DIR --exclude-nodes out" in shell(["related", "g", "y", *out], 2).err
 

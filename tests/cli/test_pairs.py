@@ -61,17 +61,17 @@ def test_pairs_are_printed_and_written(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["one", "two", "--pairs", "pairs.tsv"], "'one' is named beside --pairs"),
-        (["one"], "name two nodes, A and B; or a file of pairs"),
-        ([], "name two nodes, A and B; or a file of pairs"),
-        (["one", "two", "-o", "x.csv"], "--output goes with --pairs FILE"),
-        (["one", "two", "--overwrite"], "--overwrite goes with --pairs FILE"),
+        (["one", "two", "--pairs", "pairs.tsv"], "'one' is given together with --pairs"),
+        (["one"], "name two nodes, A and B, or a file of pairs"),
+        ([], "name two nodes, A and B, or a file of pairs"),
+        (["one", "two", "-o", "x.csv"], "--output needs --pairs FILE"),
+        (["one", "two", "--overwrite"], "--overwrite needs --pairs FILE"),
         (["--pairs", "none.tsv"], "none.tsv"),
         (["--pairs", "pairs.tsv", "-o", "x.png"], "it ends in one of"),
         (["--pairs", "pairs.tsv", "--append"], "--append is for a table"),
         (["--pairs", "wide.csv", "--pair-columns", "1"], "pair columns are two"),
         (["--pairs", "wide.csv", "--pair-columns", "a,to"], "has no column 'a'"),
-        (["--pairs", "bad.tsv"], "3 of the names are no nodes: 'x'"),
+        (["--pairs", "bad.tsv"], "3 of the names are not nodes: 'x'"),
         (["--pairs", "pairs.tsv", "--side", "user"], "is not bipartite"),
     ],
 )

@@ -311,7 +311,7 @@ def test_unknown_verb_is_answered_with_similar_ones(ask: Ask, typed: str, meant:
 def test_an_index_that_comes_last_is_told_its_place(index: Path, ask: Ask, arguments: str) -> None:
     code, out, err = ask(*arguments.format(index).split())
     assert (code, out) == (2, "")
-    assert f"{index} comes first: the index, then what is asked of it" in err
+    assert f"{index} must come first: name the index, then the nodes" in err
 
 
 @pytest.mark.parametrize("verb", ["related", "similarity", "why"])

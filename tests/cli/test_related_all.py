@@ -207,7 +207,7 @@ def test_standard_output_refusals(index: Path, capsys: pytest.CaptureFixture[str
         )
         assert told in capsys.readouterr().err
     assert main(["related-all", str(index), "-o", "-", "--overwrite"]) == 2
-    assert "standard output is not replaced" in capsys.readouterr().err
+    assert "standard output is neither a file nor a table" in capsys.readouterr().err
 
 
 def test_a_damaged_shard_ends_a_stream(tmp_path: Path, shell: Shell) -> None:

@@ -115,7 +115,7 @@ def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_verify_takes_links(here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "nothing is cached of it" in said(capsys, 2, "verify", "links.tsv")
+    assert "nothing is cached for it" in said(capsys, 2, "verify", "links.tsv")
     shell(["related", "links.tsv", "x"])
     lines = shell(["verify", "links.tsv"]).out.splitlines()
     graph, index = cached_stores("links.tsv")

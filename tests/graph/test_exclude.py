@@ -130,7 +130,7 @@ def test_a_stored_graph_takes_nothing_else(make_graph: MakeGraph, tmp_path: Path
     for more in ({"undirected": True}, {"columns": "2,1"}, {"nodes": "x"}):
         with pytest.raises(UsageError, match="pages can be left out of it, and nothing else"):
             cocite.ingest(graph.path, tmp_path / "less", exclude_nodes=["hub"], **more)
-    with pytest.raises(UsageError, match="exclude is one text"):
+    with pytest.raises(UsageError, match="exclude is a single text"):
         cocite.ingest(graph.path, tmp_path / "less", exclude_nodes="hub")
     with pytest.raises(OutputExists):
         cocite.ingest(graph.path, graph.path, exclude_nodes=["hub"])

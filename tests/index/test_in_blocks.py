@@ -275,7 +275,7 @@ def test_samples_at_a_time_are_those_that_fit(make_graph: MakeGraph, tmp_path: P
     assert found == whole
     with pytest.raises(ResourceError, match="in 2 blocks"):
         fit_ring_blocks(links, part, Resources(1, 1000))
-    with pytest.raises(UsageError, match="--only-nodes takes the whole graph"):
+    with pytest.raises(UsageError, match="--only-nodes needs the whole graph"):
         cocite.build(blocked, tmp_path / "k.index", measure="xjaccard", only_nodes=["p1"])
 
 

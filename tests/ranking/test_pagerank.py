@@ -231,7 +231,7 @@ def test_the_top_is_sorted_with_ties_by_id(make_graph: MakeGraph) -> None:
         ),
         ({"precision": "half"}, UsageError, "precision is 'half'"),
         ({"personalization": ["nobody"]}, UnknownNode, "no node is named 'nobody'"),
-        ({"personalization": "n1"}, UsageError, "is one text"),
+        ({"personalization": "n1"}, UsageError, "is a single text"),
         ({"personalization": []}, UsageError, "not 0 for all"),
         ({"personalization": np.array([-1.0])}, UsageError, "non-negative"),
         ({"start": np.ones(3)}, UsageError, "start is a non-negative vector"),

@@ -350,7 +350,7 @@ def test_an_unknown_node_is_told_before_any_work(index: Index, tmp_path: Path) -
     [
         ({"k": 0}, "k is 0; it must be a whole number, 1 or more"),
         ({"min_score": -1}, "min_score is -1; it must be a number, 0 or more"),
-        ({"nodes": "alone 1"}, "nodes is one text; give a list of names"),
+        ({"nodes": "alone 1"}, "nodes is a single text; give a list of names"),
         ({"color": "red"}, "psimrank has no setting 'color' when asking"),
         ({"threads": 0}, "threads"),
     ],

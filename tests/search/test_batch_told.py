@@ -177,6 +177,6 @@ def test_command_first(index: Index, tmp_path: Path, capsys: pytest.CaptureFixtu
     told = capsys.readouterr().out
     assert "up to 5 hits a node" in told
     assert main([*command, "--samples", "5"]) == 2
-    assert "--samples is of an index that is yet to be built" in capsys.readouterr().err
+    assert "--samples is for building an index" in capsys.readouterr().err
     assert main(["plan", str(Path(path).with_name("g")), "-k", "5"]) == 2
-    assert "-k is of related-all" in capsys.readouterr().err
+    assert "-k is for related-all" in capsys.readouterr().err

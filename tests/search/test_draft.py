@@ -399,7 +399,7 @@ def test_what_is_refused(graph_of: Callable[[str | None], Graph], tmp_path: Path
             index.related_to(links, skip_unknown=True)
     with pytest.raises(UsageError, match="the index goes by none: omit the weights"):
         index.related_to({"n3": 2.0})
-    with pytest.raises(UsageError, match="out is one text"):
+    with pytest.raises(UsageError, match="out is a single text"):
         index.related_to("n3")
     for link in (("n3", 0), ("n3", "much"), ("n3",), ("n3", math.inf)):
         with pytest.raises(UsageError, match=r"into has .*; a link is a name, or \(name, weight"):

@@ -104,7 +104,7 @@ def test_integer_names_have_prefixes_too(make_graph: MakeGraph, tmp_path: Path) 
 def test_wrong_filters_are_refused(index: Index, make_graph: MakeGraph, tmp_path: Path) -> None:
     with pytest.raises(UnknownNode, match="nobody"):
         index.related(PAGE, only=["nobody"])
-    with pytest.raises(UsageError, match="only is one text"):
+    with pytest.raises(UsageError, match="only is a single text"):
         index.related(PAGE, only="http://b.org/1")
     with pytest.raises(UsageError, match=r"offset is -1; it must be a whole number, 0 or more"):
         index.related(PAGE, offset=-1)

@@ -263,13 +263,15 @@ def test_texts_that_are_missing_or_twice_there_are_refused(graph: Graph, tmp_pat
         cocite.build(graph, tmp_path / "i", measure="tfidf")
     with pytest.raises(UsageError, match=r"and none are given: say where they are with --texts"):
         cocite.build(graph, tmp_path / "i", text_fraction=0.5)
-    with pytest.raises(InputError, match="is not there; texts are a folder, a tar archive or"):
+    with pytest.raises(
+        InputError, match="does not exist; texts must be a folder, a tar archive or"
+    ):
         cocite.build(graph, tmp_path / "i", texts=tmp_path / "none")
     with pytest.raises(InputError, match="has no text that is called as a node"):
         build(graph, tmp_path / "i", {"nobody": "elk"})
     twice = tmp_path / "t.tsv"
     twice.write_text("p0\telk\np1\tdeer\np0\tdeer\n")
-    with pytest.raises(InputError, match=r"has two texts of 'p0'; a page has one"):
+    with pytest.raises(InputError, match=r"has two texts for 'p0'; a page can have one"):
         build(graph, tmp_path / "i", twice)
     assert not (tmp_path / "i").exists()
 

@@ -74,7 +74,7 @@ def test_shares_add_up_to_the_score_and_paths_are_paths(
     index = build(graph, graph.path.with_suffix(".index"), measure, layout, direction)
     if any(part.layout == "sketch" for part in index.stored.parts):
         for a, b in itertools.combinations(index.nodes, 2):
-            with pytest.raises(UsageError, match="keeps bits of hashes and not the pages"):
+            with pytest.raises(UsageError, match="stores bits of hashes, not pages"):
                 index.why(a, b)
         return
     alone = len(measure.components) == 1

@@ -250,12 +250,12 @@ def test_mcp_answers_over_http(served: str, index: Index) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--http", "0.0.0.0:0"], "0.0.0.0 can be reached by others"),
+        (["--http", "0.0.0.0:0"], "other machines can reach 0.0.0.0"),
         (["--http", "example"], "--http is 'example'; it must be HOST:PORT"),
         (["--http", "127.0.0.1:99999"], "it is HOST:PORT"),
-        (["--allow-host", "example.org"], "--allow-host goes with --http"),
-        (["--insecure"], "--insecure goes with --http"),
-        (["--side", "user"], "--side is a part of each question"),
+        (["--allow-host", "example.org"], "--allow-host needs --http"),
+        (["--insecure"], "--insecure needs --http"),
+        (["--side", "user"], "--side is part of each question"),
         (["--measure", "simrank"], "is fixed when an index is built"),
     ],
 )
@@ -268,4 +268,4 @@ def test_mcp_refuses_what_does_not_fit(place: Path, ask: Ask, words: list[str], 
 def test_mcp_refuses_standard_input_for_links(ask: Ask) -> None:
     code, _, err = ask("mcp", "-")
     assert code == 2
-    assert "name a file of links" in err
+    assert "name an edge list" in err

@@ -348,11 +348,11 @@ def test_what_has_no_drafts_takes_no_links(
     index, keys = str(place / "web.index"), place / "keys"
     serve = ["serve", index, "--port", "0", "--accept-links"]
     assert main(serve) == 2
-    assert "whose key may write" in capsys.readouterr().err
+    assert "a key that may write" in capsys.readouterr().err
     _, line = new_key("reader")
     keys.write_text(line + "\n")
     assert main([*serve, "--api-keys", str(keys)]) == 2
-    assert "write the word write" in capsys.readouterr().err
+    assert "append the word write" in capsys.readouterr().err
     keys.write_text(line + " write\n")
     assert Keys(keys).writers == {"reader"}
     assert main([*serve, "--api-keys", str(keys), "--cluster", "local:2"]) == 2

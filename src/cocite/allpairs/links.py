@@ -62,7 +62,7 @@ def compared(graph: Graph, options: AllPairsRun, side: str | None) -> range:
     if way is not None and graph.sides.titles[way] == graph.sides.title_of(found.start):
         title, other = graph.sides.titles[way], ("in", "out")[1 - way]
         raise UsageError(
-            f"{title} nodes have no {options.direction}-links, so that all of them score 0: choose "
+            f"{title} nodes have no {options.direction}-links, so all their scores are 0. Choose "
             f"--direction {other} (direction={other!r}), or any"
         )
     return found
@@ -80,11 +80,12 @@ def checked_weights(
         return None
     found = np.asarray(weights, np.float32)
     if found.shape != (links.edges,) or not np.isfinite(found).all() or (found <= 0).any():
-        raise UsageError(f"weights are {links.edges:,} positive, finite numbers, one a link")
+        raise UsageError(
+            f"weights must be {links.edges:,} positive, finite numbers, one for each link"
+        )
     if options.measure == "psimrank":
         raise UsageError(
-            "weights are for simrank: pass --unweighted (weighted=False) to let all links count "
-            "the same"
+            "only simrank uses weights: pass --unweighted (weighted=False) to ignore them"
         )
     return found
 

@@ -256,6 +256,6 @@ class PrunedSweeps:
     def _check_room(self, taken: int) -> None:
         if taken > self._memory:
             raise ResourceError(
-                f"the scores kept take {format_size(taken)}; {format_size(self._memory)} may be "
-                "used. Prune more with --prune, or give more with --memory"
+                f"the stored scores take {format_size(taken)}; {format_size(self._memory)} may be "
+                "used. Prune more with --prune, or allow more with --memory"
             )

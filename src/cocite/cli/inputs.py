@@ -133,8 +133,8 @@ def graph_of(
     if lasting and click.get_current_context().meta.get(_TEMPORARY):
         name, file = _called(path)
         raise UsageError(
-            f"there is no place to cache the graph of {name}, which the index goes back to. Choose "
-            f"one: cocite ingest {file} -o DIR, then cocite index DIR"
+            f"the graph of {name} cannot be cached, and the index needs it. Store it: cocite "
+            f"ingest {file} -o DIR, then cocite index DIR"
         )
     return made
 
@@ -173,8 +173,8 @@ def stored_of(path: str) -> list[str]:
     if not found:
         name, file = _called(path)
         raise UsageError(
-            f"{name} is not a stored graph or index, and nothing is cached of it. If it holds "
-            f"links: cocite related {file} PAGE makes both of it"
+            f"{name} is not a stored graph or index, and nothing is cached for it. If it holds "
+            f"links, cocite related {file} PAGE caches both"
         )
     return found
 
@@ -222,7 +222,9 @@ def refuse_unused(
                 f"that cocite ingest LINKS {flag} -o DIR gave it, and an index those of its graph"
             )
     if source.no_cache and not stored:
-        raise UsageError(f"{path} is stored, and nothing of it is cached: omit --no-cache")
+        raise UsageError(
+            f"{path} is a stored graph or index, and nothing is cached for it: omit --no-cache"
+        )
     for name in reading.changed() if reading else ():
         raise UsageError(
             f"{path} is stored, and not read again: omit {flag_of(name, ReadingOptions)}"
@@ -373,7 +375,7 @@ def opened(
     if named and kind is None and not links:
         swapped = kind_of(named[-1]) or ("file of links" if is_links(named[-1]) else None)
         if swapped is not None and named[-1] != "-":
-            raise UsageError(f"{named[-1]} comes first: the {swapped}, then what is asked of it")
+            raise UsageError(f"{named[-1]} must come first: name the {swapped}, then the nodes")
     stored = not links and kind == "graph"
     if not links:
         refuse_unused(path, where, source.reading, stored=stored)
@@ -418,8 +420,8 @@ def _built_for(
         ]
         if measure.name not in takers:
             raise UsageError(
-                f"{measure.name} answers for this {what}, and it has no {flag_of(name)}. Omit "
-                f"that, or choose a measure that has it, with --measure: {or_of(takers)}"
+                f"this {what} answers by {measure.name}, which has no {flag_of(name)}. Omit that, "
+                f"or choose another measure with --measure: {or_of(takers)}"
             )
     names = {setting.name for setting in measure.ask}
     asked = {name: value for name, value in source.settings.items() if name in names}
@@ -438,12 +440,12 @@ def _left_out(path: str, file: Path | None, links: bool, named: Sequence[str]) -
     if not links:
         graph = path if kind_of(path) == "graph" else "GRAPH"
         raise UsageError(
-            f"{path} is not a file of links. Leave nodes out of the graph, and ask what comes of "
-            f"it: cocite ingest {graph} -o DIR --exclude-nodes {file}"
+            f"{path} is not an edge list. Remove the nodes from the graph, and ask the new one: "
+            f"cocite ingest {graph} -o DIR --exclude-nodes {file}"
         )
     exclude = excluded_in(file, ()) or []
     for name in {*named} & {*exclude}:
-        raise UsageError(f"{name!r} is asked for, and is to be left out by {file}")
+        raise UsageError(f"the question names {name!r}, but {file} excludes it")
     return exclude
 
 
@@ -454,15 +456,14 @@ def query_nodes(
     if unseen.draft is None:
         for name in unseen.changed():
             raise UsageError(
-                f"{flag_of(name, UnseenOptions)} goes with a draft: give one with --draft, or "
-                "omit it"
+                f"{flag_of(name, UnseenOptions)} needs a draft: give one with --draft, or omit it"
             )
         if not nodes:
-            raise UsageError("no node is named: name one, or give a page of your own with --draft")
+            raise UsageError("no node is named: name one, or give a page with --draft")
         return index, nodes
     if nodes:
         raise UsageError(
-            f"{nodes[0]!r} is named beside a draft, which is asked alone: omit one of the two"
+            f"a question names either nodes, such as {nodes[0]!r}, or a draft: omit one of the two"
         )
     from cocite.io.readers.html.site import is_note_name
     from cocite.search.unseen import DRAFT, UnseenNode

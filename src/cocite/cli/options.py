@@ -389,8 +389,8 @@ def partition_option(
 
     if address is None:
         raise UsageError(
-            f"{graph} is stored in blocks: say where they are to live, --cluster local:2 for two "
-            "nodes of this machine, or the address of a cluster; or take the graph it was cut from"
+            f"{graph} is partitioned: choose a cluster, such as --cluster local:2 for two nodes "
+            "on this machine, or use the graph from which it was made"
         )
     if cut:
         raise UsageError(

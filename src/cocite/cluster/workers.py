@@ -46,9 +46,9 @@ class ClusterPool:
         room = cluster.slots(threads, memory)
         if room < len(arguments):
             raise ResourceError(
-                f"{len(arguments)} blocks take {format_size(memory)} of memory each; the nodes of "
-                f"the cluster hold {room} of them. Take more nodes, or larger ones, or cut the "
-                "graph into more blocks: cocite ingest GRAPH -o OTHER --partitions N"
+                f"{len(arguments)} partitions take {format_size(memory)} of memory each; the "
+                f"nodes of the cluster hold {room} of them. Use more or larger nodes, or more "
+                "partitions: cocite ingest GRAPH -o OTHER --partitions N"
             )
         self.actors = cluster.actors(
             kind, arguments, threads=threads, memory=memory, restarts=_RESTARTS
@@ -84,8 +84,8 @@ class ClusterPool:
             while not actor.alive(_EACH):
                 if clock() > end:
                     raise WorkerLost(
-                        f"block {number} was lost, and nobody has taken it up within "
-                        f"{_SECONDS:.0f} seconds. See cocite cluster status, and repeat the command"
+                        f"block {number} was lost, and no node took it over within {_SECONDS:.0f} "
+                        "seconds. See cocite cluster status, and repeat the command"
                     )
         self._mark()
 

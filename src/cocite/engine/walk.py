@@ -83,8 +83,8 @@ class Mover:
             weights = step_weights(links, step)
         if weights is not None and weights.step is not step:
             raise UsageError(
-                f"the weights were made for the {weights.step.value} step; the walk takes the "
-                f"{step.value} one"
+                f"the weights are for the {weights.step.value} step, but the walk uses the "
+                f"{step.value} step"
             )
         self._links, self._weights = links, weights
         cuts = [0, *blocks, links.nodes]

@@ -105,8 +105,8 @@ def step_weights(
         _check(links, node_weights)
     elif links.weights is None:
         raise UsageError(
-            f"the {step.value} step needs weights and the links have none. Store the graph with "
-            "its weights: cocite ingest --weight-column"
+            f"the {step.value} step needs weights, and the links have none. Store the graph with "
+            "weights: cocite ingest --weight-column"
         )
     scratch = scratch or Scratch(None)
     values: NDArray[Any]
@@ -146,10 +146,7 @@ def _products(
             links.evict()
             evict(found)
     if not fine:
-        raise UsageError(
-            "weights of links and nodes multiply to what float32 does not hold; scale the node "
-            "weights"
-        )
+        raise UsageError("products of link and node weights exceed float32; scale the node weights")
     return found
 
 

@@ -204,8 +204,8 @@ class CoNeighborGain:
                 found.append((page, ends, company))
         if not found:
             raise UsageError(
-                f"no page of {graph.path} that loses a link leaves company behind: there is "
-                "nothing to find. Choose by labels (--labels), or take the default"
+                f"no page of {graph.path} that loses a link has company: there is nothing to "
+                "find. Choose by labels (--labels), or use the default"
             )
         self.queries = np.array([page for page, _, _ in found], np.uint32)
         self._ends = [ends for _, ends, _ in found]

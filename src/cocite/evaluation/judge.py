@@ -139,7 +139,8 @@ class Content:
             vectors = text.TfidfVectorizer(dtype=np.float32).fit_transform(texts[i] for i in ids)
         except ValueError as error:  # "empty vocabulary", says scikit-learn
             raise InputError(
-                f"the {len(ids):,} texts have no word of two or more letters: nothing to compare"
+                f"the {len(ids):,} texts have no word of two or more letters, so there is "
+                "nothing to compare"
             ) from error
         counts = np.zeros(nodes + 1, np.int64)
         counts[np.array(ids) + 1] = np.diff(vectors.indptr)
@@ -329,11 +330,11 @@ class Judge:
         if queries.size == 0:
             raise UsageError("there is no query: no node has a label or a text")
         if top < 2 or depth < 1 or not cutoffs or min(cutoffs) < 1:
-            raise UsageError("top is 2 or more, cutoffs and depth are 1 or more")
+            raise UsageError("top must be 2 or more; cutoffs and depth must be 1 or more")
         if not 0 <= gamma_least < float("inf"):
             raise UsageError(f"gamma_least is {gamma_least!r}; it must be a number, 0 or more")
         if longest and (familial or longest < max([*cutoffs, depth if content else 0])):
-            raise UsageError(f"lists of {longest} hits are too short for what is to be judged")
+            raise UsageError(f"lists of {longest} hits are too short for this evaluation")
         self.queries, self._least, self._longest = queries, gamma_least, longest
         self._familial, self._relevance, self._content = familial, relevance, content
         self._cutoffs, self._depth, self._top = sorted(set(cutoffs)), depth, top

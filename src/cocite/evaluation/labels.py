@@ -249,7 +249,7 @@ class Bootstrap:
                 f"confidence is {confidence}; it must be between 0 and 1, both excluded"
             )
         if resamples < 1 or queries < 1:
-            raise UsageError(f"{resamples} resamples of {queries} queries; both are 1 or more")
+            raise UsageError(f"{resamples} resamples of {queries} queries; both must be 1 or more")
         self.confidence = confidence
         self._queries, self._resamples, self._seed = queries, resamples, seed
 

@@ -84,7 +84,7 @@ class Assessment:
         Raises :class:`UsageError` if they are not of one graph, or one does not take a setting.
         """
         if len({index.stored.graph["digest"] for index in indexes}) > 1:
-            raise UsageError("the indexes are of different graphs; compare those of one")
+            raise UsageError("the indexes belong to different graphs; compare indexes of one graph")
         first, paths = indexes[0], [str(index.stored.store.path) for index in indexes]
         truth = self._truth(first.nodes, resources)
         several = len(paths) > 1
@@ -247,8 +247,8 @@ def evaluate(
         raise UsageError("give indexes of one graph, or one graph, but not both")
     if cluster is not None or staging_url is not None:
         raise UsageError(
-            "indexes that are there are not built: omit --cluster (cluster=...) and "
-            "--staging-url (staging_url=...)"
+            "existing indexes are not built: omit --cluster (cluster=...) and --staging-url "
+            "(staging_url=...)"
         )
     resources = Resources.checked(threads, memory)
     indexes = [

@@ -72,12 +72,12 @@ def read_truth(
     """
     if not plan.labels and not plan.texts:
         if not plan.unlabeled:
-            raise UsageError("nothing to judge by: give labels or texts")
+            raise UsageError("an evaluation needs labels or texts: give one")
         within = names.sides.named(None) if names.sides is not None else range(len(names))
         everyone = np.arange(within.start, within.stop, dtype=np.uint32)
         return Truth(None, 0, None, sample_pages(everyone, judge.queries, seed), None)
     if len(plan.label_columns) != 2:
-        raise UsageError("label columns are two: that of the name and that of the label")
+        raise UsageError("label columns must be two: the name and the label")
     labels = content = None
     if plan.labels:
         progress("reading labels", 0, 0)

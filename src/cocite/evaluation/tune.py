@@ -180,7 +180,7 @@ class Tuning:
                 assert sides is not None
                 raise UsageError(
                     f"{labels} labels nodes of the side {sides.title_of(int(truth.queries[0]))}: "
-                    "name that with --side (side=)"
+                    "choose it with --side (side=)"
                 )
         self._candidates = truth.candidates
         self._notes += [f"read {source}" for source in truth.sources]
@@ -484,8 +484,8 @@ def _figure(graph: Graph, options: TuneOptions) -> str:
         )
     if graph.sides is not None and by.startswith("links@"):
         raise UsageError(
-            f"figure is {by}, which lists the ends of hidden links, and these are on the other "
-            "side of a bipartite graph, which no list has: choose company@10 or company@50"
+            f"figure is {by}, but hidden links of a bipartite graph lead to the other side, which "
+            "no list contains: choose company@10 or company@50"
         )
     return by
 

@@ -68,7 +68,7 @@ class Exchanged:
         graph: _Stored = self  # type: ignore[assignment]
         facts, rows, plain = graph.store.facts, _rows(graph), graph.names.stored
         if plain.sides is not None:
-            raise UsageError("the graph is bipartite: its links are of two columns; ingest it anew")
+            raise UsageError("the graph is bipartite: ingest it again from its two columns")
         more = list(links)
         called: NDArray[Any] = objects(plain)
         ends: NDArray[Any] = objects(end for a, b, _ in more for end in (a, b))

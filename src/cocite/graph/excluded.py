@@ -20,7 +20,7 @@ def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
     :class:`UsageError`.
     """
     if isinstance(exclude, str | bytes):
-        raise UsageError("exclude is one text; give a list of names")
+        raise UsageError("exclude is a single text; give a list of names")
     return None if exclude is None else tuple(dict.fromkeys(map(text_of, exclude)))
 
 

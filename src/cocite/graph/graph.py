@@ -97,8 +97,8 @@ class Graph(Exchanged):
     def __init__(self, store: Store) -> None:
         if not isinstance(store, Store):
             raise UsageError(
-                f"Graph is given {shown(store)}. Open a stored graph by cocite.Graph.open(path), "
-                "and whatever else holds links by cocite.open_graph(links)"
+                f"Graph got {shown(store)}. Open a stored graph with cocite.Graph.open(path), and "
+                "other links with cocite.open_graph(links)"
             )
         self._store = store
         check_graph(store)

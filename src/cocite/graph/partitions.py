@@ -79,8 +79,8 @@ class GraphBlock:
         edges = facts.whole("edges")
         if (facts.whole("block"), facts.text("digest")) != (block, digest):
             raise Damaged(
-                f"{store.path} is a block of another graph, or another block. Copy it again from "
-                "where it was whole, or cut the graph again"
+                f"{store.path} is a block of another graph, or another block. Copy it again, or "
+                "partition the graph again"
             )
         files = DeclaredFiles(store.path, store.manifest.files)
         own = {OFFSETS: "<u8[k + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[k]", WEIGHTS: "<f4[m]"}
@@ -186,16 +186,16 @@ class BlockedGraph(Graph):
     def in_sources(self) -> NDArray[np.uint32]:
         """Not here."""
         raise UsageError(
-            f"{self.path} is stored in blocks, for cocite index (simrank, psimrank, xjaccard) "
-            "and cocite rank with --cluster; all else takes the graph that it was cut from"
+            f"{self.path} is partitioned, which only cocite index (simrank, psimrank, xjaccard) "
+            "and cocite rank support, with --cluster; use the graph from which it was made"
         )
 
     def links(self, direction: str, weighted: bool) -> BlockedLinks:
         """What walks follow; raises :class:`UsageError` for others than in-links."""
         if direction != "in":
             raise UsageError(
-                f"{self.path} is stored in blocks by the targets of links: --direction in is all "
-                "that can be followed there. For others take the graph that it was cut from"
+                f"{self.path} is partitioned by link targets, so it supports only --direction in. "
+                "For other directions, use the graph from which it was made"
             )
         weights = np.empty(0, np.float32) if weighted and self.weighted else None
         return BlockedLinks(self.in_offsets, np.empty(0, np.uint32), weights, None, self)

@@ -109,10 +109,10 @@ def checked_sides(bipartite: bool, titles: str | Iterable[str] | None) -> tuple[
     each = tuple(titles.split(",") if isinstance(titles, str) else map(str, titles))
     each = tuple(title.strip() for title in each)
     if not bipartite:
-        raise UsageError("sides are those of a bipartite table: add --bipartite (bipartite=True)")
+        raise UsageError("sides needs a bipartite table: add --bipartite (bipartite=True)")
     if len(each) != 2 or each[0] == each[1] or not all(map(_TITLE.fullmatch, each)):
         raise UsageError(
-            f"sides is {','.join(each)!r}; it takes two different words, as in user,item"
+            f"sides is {','.join(each)!r}; it must be two different words, such as user,item"
         )
     return each[0], each[1]
 

@@ -145,8 +145,8 @@ def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, in
     found = Graph.open(path, verify=verify)
     if found.digest != digest:
         raise UsageError(
-            f"{path} is not the graph that these samples are to be drawn from: their checksums "
-            "differ. Put that one there, or begin the build again"
+            f"{path} is not the graph of this build: the checksums differ. Restore that graph, or "
+            "restart the build"
         )
     found.check()
     return found
@@ -311,8 +311,8 @@ class ClusterBuild:
         """Make shards of a work; each is in its folder, with its note, when it is yielded."""
         if self._staging_url is not None and work.plan.wanted is not None:
             raise UsageError(
-                "the pages that are kept are known to nodes that see the output only: omit "
-                "--staging-url (staging_url=...), or --only-nodes (only_nodes=...)"
+                "only nodes that see the output know which pages to keep: omit --staging-url "
+                "(staging_url=...), or --only-nodes (only_nodes=...)"
             )
         graph = self._copied(work)
         remote = None if self._staging_url is None else Remote(self._staging_url) / self._key(work)
@@ -357,7 +357,7 @@ def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
             raise Damaged(f"{remote.url}/{path.name} does not match its checksum")
     except (Damaged, KeyError, TypeError) as error:
         remote.remove(f"{path.name}.json", path.name)
-        raise StoreError(f"{error}. It is removed: repeat the command to make it again") from error
+        raise StoreError(f"{error}. It was removed: repeat the command to recreate it") from error
     shard.keep(note)
     remote.remove(f"{path.name}.json", path.name)
 

@@ -126,7 +126,7 @@ class Keep:
     ) -> Self | None:
         """None if neither is given; raises :class:`UsageError`."""
         if isinstance(names, str):
-            raise UsageError("only_nodes is one text; give a list of names")
+            raise UsageError("only_nodes is a single text; give a list of names")
         if names is None and prefixes is None:
             return None
         given = (prefixes,) if isinstance(prefixes, str) else tuple(prefixes or ())

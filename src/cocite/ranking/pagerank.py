@@ -140,7 +140,7 @@ def teleport(
     where = lumped.vector()
     fine = True
     if isinstance(personalization, str):
-        raise UsageError(f"{option} is one text; give a list of names, or a mapping")
+        raise UsageError(f"{option} is a single text; give a list of names, or a mapping")
     if isinstance(personalization, np.ndarray):
         fine = personalization.shape == where.shape
     elif personalization is not None:

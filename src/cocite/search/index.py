@@ -77,7 +77,7 @@ class Index:
     ) -> None:
         """``means`` and ``graph`` are for what reads the graph; ``remote`` are remote samples."""
         if means is None:
-            raise UsageError(f"Index is given {shown(stored)}. Open one by cocite.open(path)")
+            raise UsageError(f"Index got {shown(stored)}. Open an index with cocite.open(path)")
         self.means, self.given, self.remote = means, graph, remote
         self._searcher = Searcher(stored, means, graph)
         self._answered: Answered | None = None

@@ -120,7 +120,7 @@ def _separate(pairs: Any) -> tuple[Column, Column]:
 def _column(values: Any, title: str) -> Column:
     """A column as a list, or an array of whole numbers."""
     if isinstance(values, str | bytes):
-        raise UsageError(f"{title} is one text; {_FORM}")
+        raise UsageError(f"{title} is a single text; {_FORM}")
     if not isinstance(values, np.ndarray | list | tuple):
         from cocite.io.objects import names_in
 
@@ -187,7 +187,9 @@ def unknown_nodes(names: Names, unknown: Sequence[Any]) -> UsageError:
         shown.append(f"{str(name)!r}" + (f" (the nearest is {nearest[0]!r})" if nearest else ""))
     more = f" and {len(unknown) - _SHOWN:,} more" if len(unknown) > _SHOWN else ""
     note = f". {names.note}" if names.note else ""
-    return UsageError(f"{len(unknown):,} of the names are no nodes: {', '.join(shown)}{more}{note}")
+    return UsageError(
+        f"{len(unknown):,} of the names are not nodes: {', '.join(shown)}{more}{note}"
+    )
 
 
 # -- on all cores ------------------------------------------------------------------------

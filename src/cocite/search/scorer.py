@@ -91,7 +91,7 @@ class Filter:
             only.append(names.with_prefix(prefix))
         if among is not None:
             if isinstance(among, str):
-                raise UsageError("only is one text; give a list of names")
+                raise UsageError("only is a single text; give a list of names")
             only.append(np.unique(names.ids(list(among))))
         if exclude_prefix is not None:
             never.append(names.with_prefix(exclude_prefix))

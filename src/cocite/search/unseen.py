@@ -138,7 +138,7 @@ class UnseenNode(NamedTuple):
 
 def _links_of(what: str, links: LinksLike) -> list[tuple[str, float | None]]:
     if isinstance(links, str | bytes):
-        raise UsageError(f"{what} is one text; give a list of names")
+        raise UsageError(f"{what} is a single text; give a list of names")
     found: list[tuple[str, float | None]] = []
     for link in links.items() if isinstance(links, Mapping) else links:
         if not isinstance(link, tuple):

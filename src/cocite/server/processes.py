@@ -75,8 +75,8 @@ def address(config: Config) -> int:
     options, place = config.options, f"{config.options.host}:{config.options.port}"
     if not (config.local or options.api_keys or options.insecure):
         raise UsageError(
-            f"{options.host} can be reached by others, and nobody is asked for a key: give keys "
-            "with --api-keys FILE, or pass --insecure if all of them may ask"
+            f"other machines can reach {options.host}, and no key is required: give keys with "
+            "--api-keys FILE, or pass --insecure to let everyone ask"
         )
     try:
         family = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0]

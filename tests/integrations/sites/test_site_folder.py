@@ -319,7 +319,7 @@ def test_recipes_name_what_the_data_has(folder: Path, run: Run, generator: str) 
     ("arguments", "code", "said"),
     [
         (["--selector", "main > p"], 2, "selector is 'main > p'"),
-        (["--remove", "-k", "3"], 2, "-k says how they are made"),
+        (["--remove", "-k", "3"], 2, "-k says how to make them"),
         (["--measure", "nothing"], 2, "no measure is called"),
         (["-k", "0"], 2, "1 or more"),
         (["--index", "INSIDE"], 2, "name a place beside"),

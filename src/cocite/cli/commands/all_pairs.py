@@ -65,7 +65,7 @@ def all_pairs(
 
     target = target_for(output, PAIR_TYPES)
     if target is None:
-        raise click.UsageError("name an output, by --output or --to")
+        raise click.UsageError("name an output with --output or --to")
     path = graph_of(graph, source, memory=memory, threads=threads)
     stored = Graph.open(path, verify=verifying())
     run = AllPairs(stored, options, memory=memory, threads=threads)

@@ -57,7 +57,7 @@ def info(path: str | None, cache: bool, source: SourceOptions, show: Show) -> No
         raise UsageError("name a graph, an index or a file of links, or pass --cache")
     if path is None:
         if source.bipartite:
-            raise UsageError("--bipartite is of a file of links, and --cache shows none: omit one")
+            raise UsageError("--bipartite needs an edge list, and --cache shows none: omit one")
 
         show(_cache_reply())
         return

@@ -55,7 +55,7 @@ def plan(
         _plan_batch(graph, options, threads, memory, show)
         return
     if is_set("k"):
-        raise UsageError(f"-k is of related-all; {graph} is not an index: omit it")
+        raise UsageError(f"-k is for related-all of an index, and {graph} is not an index: omit it")
     graph = graph_of(graph, source, memory=memory, threads=threads)
     settings = dict(options.settings)
     chosen = replace(options, samples=settings.pop("samples", None), settings=settings)
@@ -73,8 +73,8 @@ def _refuse_building(index: str) -> None:
         own = name in _OF_AN_INDEX or name.removeprefix(SETTING) in ASKED
         if not own and is_set(name):
             raise UsageError(
-                f"{parameter.opts[0]} is of an index that is yet to be built, and {index} is one: "
-                "omit it, or give the graph"
+                f"{parameter.opts[0]} is for building an index, and {index} is one already: omit "
+                "it, or give the graph"
             )
 
 

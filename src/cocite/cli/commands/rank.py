@@ -194,8 +194,8 @@ def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Gra
         return graph
     if asked.cluster is not None:
         raise UsageError(
-            f"{path} is stored in one piece, which is ranked on one machine: omit --cluster, or "
-            f"cut it: cocite ingest {path} -o DIR --partitions N"
+            f"{path} is not partitioned, so it is ranked on one machine: omit --cluster, or "
+            f"partition it: cocite ingest {path} -o DIR --partitions N"
         )
     opened = Graph.open(path, verify=verifying())
     weighted = opened.in_weights is not None and asked.options.weighted

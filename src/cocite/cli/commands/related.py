@@ -78,8 +78,8 @@ def related(
         raise UsageError("standard input cannot hold both links and names: give one as a file")
     if from_input and is_set("show") and show is not show_json:
         raise UsageError(
-            "names from standard input are answered with a line of JSON each: omit --format, or "
-            "ask for one page at a time"
+            "names from standard input are answered with one line of JSON each: omit --format, "
+            "or ask about one page at a time"
         )
     named = () if from_input else nodes
     asked_index, settings = opened(index, source, named, memory=memory, threads=threads)
@@ -131,7 +131,7 @@ def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
             found = {"node": name, "error": str(error)}
         print(json.dumps(found, ensure_ascii=False), flush=True)
     if wrong:
-        raise UsageError(f"{wrong:,} of the names are no nodes: see the lines with an error")
+        raise UsageError(f"{wrong:,} of the names are not nodes: see the lines with an error")
 
 
 def _none(found: RelatedDocument, query: QueryOptions) -> str:

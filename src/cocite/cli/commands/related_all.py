@@ -85,12 +85,12 @@ def related_all(
     streams = output.output == "-"
     if streams and cluster:
         raise UsageError(
-            "standard output gets answers as they come, from this machine: omit --cluster, or "
-            "name a file with --output"
+            "answers on standard output are computed on this machine: omit --cluster, or name a "
+            "file with --output"
         )
     if streams and (output.overwrite or not query.resume or output.append or output.to):
         raise UsageError(
-            "standard output is not replaced, nor is it a table: omit --overwrite, --no-resume, "
+            "standard output is neither a file nor a table: omit --overwrite, --no-resume, "
             "--append and --to"
         )
     give_back_at_once()

@@ -45,13 +45,12 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
 
     if options.cluster is not None and options.accept_links:
         raise UsageError(
-            "nodes with new links are not answered by a cluster: omit one of --accept-links and "
-            "--cluster"
+            "a cluster cannot answer for nodes with new links: omit --accept-links or --cluster"
         )
     if options.cluster is not None and options.workers > 1:
         raise UsageError(
-            f"--workers is {options.workers}: with --cluster the samples answer from processes of "
-            "their own, and one process asks them. Omit it, and give it --threads"
+            f"--workers is {options.workers}; with --cluster, one process sends questions to the "
+            "cluster. Omit it, and raise --threads"
         )
     options = replace(
         options,
@@ -72,16 +71,16 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
         if is_links(each.path):
             file = shlex.quote(each.path)
             raise UsageError(
-                f"{each.path} holds links and is not an index, which a server takes. Make one: "
-                f"cocite index {file} -o web.index, then cocite serve web.index"
+                f"{each.path} holds links, but a server needs an index. Build one: cocite index "
+                f"{file} -o web.index, then cocite serve web.index"
             )
         _see_that_it_opens(each.path, options)
     keys = None if options.api_keys is None else Keys(options.api_keys)
     if options.accept_links and (keys is None or not keys.writers):
         raise UsageError(
-            "--accept-links takes links from those alone whose key may write, and there is none: "
-            "write the word write behind a line of the file of --api-keys (cocite serve --new-key "
-            "NAME makes a key and its line)"
+            "--accept-links needs a key that may write, and there is none: append the word write "
+            "to a line of the --api-keys file (cocite serve --new-key NAME creates a key and its "
+            "line)"
         )
     port = address(config)
     host = f"[{options.host}]" if ":" in options.host else options.host
@@ -180,14 +179,12 @@ def mcp(
     for name in ("allow_host", "insecure"):
         if where.http is None and getattr(options, name):
             flag = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{flag} goes with --http, which is not given: omit it")
+            raise UsageError(f"{flag} needs --http: omit it, or add that")
     if index == "-" and where.http is None:
-        raise UsageError(
-            "standard input is where the assistant asks: name a file of links, or choose --http"
-        )
+        raise UsageError("the assistant uses standard input: name an edge list, or choose --http")
     host, port = ("", 0) if where.http is None else _address(where.http, options.insecure)
     if source.where.side is not None:
-        raise UsageError("--side is a part of each question here: omit it")
+        raise UsageError("--side is part of each question here: omit it")
     answering, settings = opened(index, source, memory=memory, threads=threads)
     answering.stored.ask_settings(settings)  # what is wrong with them is said now
     name = Path(index).resolve().name.removesuffix(".index") or index
@@ -216,8 +213,8 @@ def _address(text: str, insecure: bool) -> tuple[str, int]:
         local = host == "localhost"
     if not local and not insecure:
         raise UsageError(
-            f"{host} can be reached by others, and nobody is asked for a key: listen at 127.0.0.1 "
-            "behind a proxy that asks, or pass --insecure if all of them may ask"
+            f"other machines can reach {host}, and no key is required: listen on 127.0.0.1 behind "
+            "a proxy that requires one, or pass --insecure to let everyone ask"
         )
     return host, int(port)
 

@@ -83,16 +83,16 @@ def similarity(
     if pairs is not None:
         if a is not None:
             raise click.UsageError(
-                f"{a!r} is named beside --pairs, which has all that is asked: omit one of the two"
+                f"{a!r} is given together with --pairs, which holds all names: omit one of the two"
             )
         _ask_pairs(index, pairs, pair_columns, asked)
         return
     for name in asked.output.changed():
-        raise click.UsageError(f"{flag_of(name)} goes with --pairs FILE")
+        raise click.UsageError(f"{flag_of(name)} needs --pairs FILE")
     if pair_columns:
-        raise click.UsageError("--pair-columns goes with --pairs FILE")
+        raise click.UsageError("--pair-columns needs --pairs FILE")
     if a is None or b is None:
-        raise click.UsageError("name two nodes, A and B; or a file of pairs, with --pairs")
+        raise click.UsageError("name two nodes, A and B, or a file of pairs with --pairs")
     from cocite.search.results import SimilarityDocument
 
     level = asked.level

@@ -67,7 +67,7 @@ def site(
         if name not in ("remove", "dry_run"):
             flag = flag_of(name, SiteOptions)
             raise UsageError(
-                f"--remove takes lists out, and {flag} says how they are made: omit one of the two"
+                f"--remove deletes lists, and {flag} says how to make them: omit one of the two"
             )
     place = Path(folder)
     with Stages(_UNITS) as stages:
@@ -149,13 +149,13 @@ def watch(
     the last answers stay until it can be read again. Ctrl-C ends the watch.
     """  # noqa: D301 - click wants the backspace itself
     if is_set("show") and show is not show_json:
-        raise UsageError("updates are lines of text or of JSON: omit other formats")
+        raise UsageError("updates are lines of text or of JSON: omit --format, or choose json")
     if source.where.no_cache:
         raise UsageError("cocite watch keeps the cache fresh: omit --no-cache")
     if not os.path.exists(watched) or not is_links(watched):
         raise UsageError(
-            f"{watched} is not a folder or file of links. Name one that changes, such as a vault: "
-            "cocite watch vault/"
+            f"{watched} is neither a folder nor an edge list. Name one that changes, such as a "
+            "vault: cocite watch vault/"
         )
     need("watchfiles", "cocite watch", "watch")
     from cocite.io.readers.html.parsers import remembered

@@ -85,8 +85,8 @@ def why(
 
     if not nodes and unseen.draft is None:
         raise UsageError(
-            f"why takes two nodes, and only {b!r} is named: cocite why {index} A B, or a page of "
-            "your own with --draft in the place of A"
+            f"why needs two nodes, and only {b!r} is named: cocite why {index} A B, or use "
+            "--draft instead of A"
         )
     opened_index, settings = opened(index, source, (*nodes, b), memory=memory)
     *called, b = as_stored(opened_index, index, (*nodes, b), source.where.side)

@@ -212,16 +212,16 @@ def reached(address: str) -> str:
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isdigit() and 0 < int(port) < 1 << 16):
         raise UsageError(
-            f"{address!r} is not a cluster: it is local:N, for N nodes on this machine, HOST:PORT "
-            "of a head node, or auto, for the one that is here"
+            f"{address!r} is not a cluster; it must be local:N for N nodes on this machine, "
+            "HOST:PORT of a head node, or auto for the running one"
         )
     kept = saved_address()
     if kept is not None and kept.address == address:
         set_token(kept.token)
     if not answers(address):
         raise ClusterError(
-            f"no cluster answers at {address}. Is it up? cocite cluster up --local N starts one on "
-            "this machine"
+            f"no cluster answers at {address}. To start one on this machine: cocite cluster up "
+            "--local N"
         )
     return address
 
@@ -286,7 +286,9 @@ class Cluster:
             os.environ.setdefault(name, value)
         ray = library()
         if ray.is_initialized():
-            raise ClusterError("this process is connected to a cluster; one at a time")
+            raise ClusterError(
+                "this process is connected to a cluster already; it can use only one at a time"
+            )
         _redirect(ray)
         local = LocalNodes.start(address) if address.startswith("local") else None
         try:
@@ -315,8 +317,8 @@ class Cluster:
         except (ConnectionError, RuntimeError, self._ray.exceptions.RayError) as error:
             told = " ".join(str(error).split())
             raise ClusterError(
-                f"the cluster at {self.address} cannot be used: {told}. All its machines need the "
-                "same versions of Python and Ray as this one, and this one its token"
+                f"the cluster at {self.address} cannot be used: {told}. All machines need the "
+                "same versions of Python and Ray, and this one needs the token of the cluster"
             ) from error
         self._head = self._ray.get_runtime_context().gcs_address
 
@@ -380,9 +382,9 @@ class Cluster:
             most = max((node.cpus for node in nodes), default=0)
             room = max((node.memory for node in nodes), default=0)
             raise UsageError(
-                f"no node of the cluster has {threads} threads and {format_size(memory)} of memory "
-                f"for a piece of work: the largest have {most}, and {format_size(room)}. Give less "
-                "with --threads (threads=...) and --memory (memory=...)"
+                f"no node of the cluster has {threads} threads and {format_size(memory)} of "
+                f"memory; the largest have {most} and {format_size(room)}. Lower --threads "
+                "(threads=...) or --memory (memory=...)"
             )
         return found
 
@@ -415,8 +417,8 @@ class Cluster:
                 others = [name for name in here if there.get(name) != here[name]]
                 versions = [f"{name} {there.get(name)}, here {here[name]}" for name in others]
                 raise ClusterError(
-                    f"node {node.address} of the cluster runs other versions than this machine: "
-                    f"{'; '.join(versions)}. Install the same on all"
+                    f"node {node.address} of the cluster has different versions than this "
+                    f"machine: {'; '.join(versions)}. Install the same on all"
                 )
 
     # -- work ------------------------------------------------------------------------------
@@ -510,9 +512,8 @@ class Cluster:
                 missed = 0 if answers(self._head) else missed + 1
                 if missed == _LOOKS:
                     raise ClusterError(
-                        f"the head node of the cluster, {self._head}, does not answer any more. "
-                        "Start the cluster again, and repeat the command: it goes on from what was "
-                        "done"
+                        f"the head node of the cluster, {self._head}, no longer answers. Restart "
+                        "the cluster and repeat the command; it resumes"
                     ) from error
             except self._ray.exceptions.RayError as error:
                 raise translated(error) from error

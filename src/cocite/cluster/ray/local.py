@@ -93,8 +93,8 @@ class LocalNodes:
         """SIGKILL of a node's raylet and its workers."""
         if not 1 <= number < len(self.ids):
             raise UsageError(
-                f"there is no node {number} that could be killed: they are 1 to "
-                f"{len(self.ids) - 1}; 0 is the head"
+                f"node {number} cannot be killed; it must be 1 to {len(self.ids) - 1}; 0 is the "
+                "head"
             )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -147,8 +147,8 @@ def _report(process: subprocess.Popen[str]) -> dict[str, Any]:
             process.wait(_SECONDS)
         _end(process)
         raise ClusterError(
-            f"local nodes did not start: {found['error']}. Each takes a few hundred megabytes of "
-            "memory: try fewer"
+            f"local nodes did not start: {found['error']}. Each needs a few hundred megabytes of "
+            "memory; try fewer"
         )
     return found
 
@@ -210,7 +210,7 @@ def start_cluster(count: int) -> RunningCluster:
     process.returncode = 0  # it stays; Popen is not to wait for it
     found = saved_address()
     if found is None:
-        raise ClusterError("the local cluster ended as soon as it was up")
+        raise ClusterError("the local cluster ended right after it started")
     return found
 
 
@@ -221,7 +221,7 @@ def stop_cluster() -> RunningCluster:
         raise ClusterError("no local cluster is up; cocite cluster up --local N starts one")
     os.kill(found.process, signal.SIGTERM)
     if not _wait_until_free(address_file(), _SECONDS):
-        raise ClusterError(f"process {found.process}, which has the cluster, does not end")
+        raise ClusterError(f"process {found.process}, which runs the cluster, does not end")
     return found
 
 

@@ -165,9 +165,9 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
     """
     if isinstance(links, BlockedLinks):
         raise UsageError(
-            f"the layout {demand.layout} takes the whole graph: {links.whole.path} is stored in "
-            "blocks. Take simrank or psimrank in the layout trees, or xjaccard, or the graph that "
-            "it was cut from"
+            f"the layout {demand.layout} needs the whole graph, and {links.whole.path} is "
+            "partitioned. Use simrank or psimrank in the layout trees, or xjaccard, or the graph "
+            "from which it was made"
         )
     blocks, memory, step = means.blocks, means.memory, demand.step
     if means.external and not demand.has_external:
@@ -194,8 +194,8 @@ def check_partitions(links: BlockedLinks, part: PartPlan) -> None:
     if part.by_page or part.wanted is not None:
         what = "--hubs" if part.by_page else "--only-nodes"
         raise UsageError(
-            f"{what} takes the whole graph: {links.whole.path} is stored in blocks. Omit it, or "
-            "take the graph that it was cut from"
+            f"{what} needs the whole graph, and {links.whole.path} is partitioned. Omit it, or "
+            "use the graph from which it was made"
         )
 
 

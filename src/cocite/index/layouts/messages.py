@@ -133,7 +133,7 @@ class RemoteSamples:
         order = np.argsort(numbers, kind="stable")
         self.numbers: NDArray[np.int64] = numbers[order]
         if np.any(self.numbers[1:] == self.numbers[:-1]):
-            raise Damaged("two shards of samples told of the same sample: start the servers anew")
+            raise Damaged("two shards returned the same sample: restart the servers")
         place = np.empty(order.size, np.int64)
         place[order] = np.arange(order.size)
         ends = np.cumsum([0, *(each.numbers.size for each in told)]).tolist()
@@ -143,7 +143,7 @@ class RemoteSamples:
                 if row.codes.shape != (row.ids.size, each.numbers.size) or (
                     row.ids.size and int(row.ids[-1]) >= nodes
                 ):
-                    raise Damaged("a shard of samples told of another index: start it anew")
+                    raise Damaged("a shard answered for another index: restart it")
 
     def rows(self, node: int) -> Iterator[tuple[NDArray[np.int64], Row]]:
         """The places of a shard's samples, and its row of ``node``, shard by shard."""
@@ -274,9 +274,8 @@ def refuse_layout(layout: str) -> None:
     """Raise :class:`UsageError` for samples that tell something of every pair of nodes."""
     if layout not in SPREAD:
         raise UsageError(
-            f"samples in the layout {layout} tell something of every node, so that an answer of "
-            "theirs is as long as the graph has nodes, and they are not asked over a cluster. "
-            "Build the index without --bits, or serve it on one machine"
+            f"an answer in the layout {layout} covers all nodes, which is too long to send "
+            "through a cluster. Build the index without --bits, or serve it on one machine"
         )
 
 

@@ -507,7 +507,7 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
                     yield file.name, _cell_text(opened.read, str(file))
         return
     if not path.is_file():
-        raise InputError(f"{path} is not there; texts are a folder, a tar archive or a table")
+        raise InputError(f"{path} does not exist; texts must be a folder, a tar archive or a table")
     source = Source(path)
     if not signs.tar(source.beginning()):
         yield from read_values(path)

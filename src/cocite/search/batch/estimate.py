@@ -192,7 +192,7 @@ def _chosen(index: Searcher, nodes: Iterable[object] | None, side: str | None) -
     if nodes is None:
         return np.array(sides.named(side) if sides else range(len(names)), np.uint32)
     if isinstance(nodes, str):
-        raise UsageError("nodes is one text; give a list of names")
+        raise UsageError("nodes is a single text; give a list of names")
     named = list(nodes)
     if sides is not None and side is not None:
         named = [sides.name(side, text_of(name)) for name in named]

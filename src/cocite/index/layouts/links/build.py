@@ -143,7 +143,9 @@ def link_norms(
     for first, last in pairwise((0, *cut_blocks(rows, _LINK_BYTES), rows.nodes)):
         out = np.empty((last - first, 2))
         if not neighbors.norms(rows.offsets, rows.neighbors, columns.offsets, np.int64(first), out):
-            raise Damaged("the graph is damaged: its links point outside of it; make it again")
+            raise Damaged(
+                "the graph is damaged: its links point to nodes that do not exist; ingest it again"
+            )
         yield out
         rows.evict()
         progress(last, rows.nodes)

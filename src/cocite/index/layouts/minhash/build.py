@@ -82,8 +82,8 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
     """
     if means.external:
         raise UsageError(
-            f"external: the layout {part.layout} goes to disk by itself where memory is short; "
-            "omit the option, or give less --memory"
+            f"external: the layout {part.layout} uses the disk automatically when memory is "
+            "short; omit the option, or give less --memory"
         )
     threads, memory, blocks = means.threads, means.memory, means.blocks
     nodes = links.nodes

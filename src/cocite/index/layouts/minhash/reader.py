@@ -209,8 +209,8 @@ class SketchReader(MatchReader):
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Bits of hashes do not tell whose they are."""
         raise UsageError(
-            "the layout sketch keeps bits of hashes and not the pages that they stand for: build "
-            "the index without --bits to ask why"
+            "the layout sketch stores bits of hashes, not pages: build the index without --bits "
+            "to ask why"
         )
 
     def values(

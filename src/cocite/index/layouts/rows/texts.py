@@ -26,7 +26,9 @@ class TextFiles:
     def __init__(self, path: Path) -> None:
         """Raises :class:`InputError` if there is no such file."""
         if not path.exists():
-            raise InputError(f"{path} is not there; texts are a folder, a tar archive or a table")
+            raise InputError(
+                f"{path} does not exist; texts must be a folder, a tar archive or a table"
+            )
         self.path = path
         self.counted: Any = None
         """What was counted of them, by whoever did."""

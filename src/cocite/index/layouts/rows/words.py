@@ -135,7 +135,7 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Word
 
     for node, text in texts_of(path, names, stranger=count_unknown):
         if node in seen:
-            raise InputError(f"{path} has two texts of {names.name(node)!r}; a page has one")
+            raise InputError(f"{path} has two texts for {names.name(node)!r}; a page can have one")
         counts = Counter(words_in(text))
         pairs = np.empty((len(counts), 2), np.uint32)
         pairs[:, 0] = [ids.setdefault(word, len(ids)) for word in counts]
