@@ -146,7 +146,7 @@ def test_the_machine_has_memory() -> None:
 
 @pytest.mark.parametrize("threads", [0, -1, 1025, 99_999_999_999, 2.0, True, "2"])
 def test_threads_have_an_end(threads: Any) -> None:
-    with pytest.raises(UsageError, match="it is a whole number from 1 to 1,024"):
+    with pytest.raises(UsageError, match="it must be a whole number from 1 to 1,024"):
         resources.checked_threads(threads)
 
 

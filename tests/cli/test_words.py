@@ -23,10 +23,10 @@ def links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["-k", "abc"], "'-k': it is a whole number, 1 or more, and not 'abc'"),
-        (["-k", "0"], "'-k': it is a whole number, 1 or more, and not 0"),
-        (["--min-score", "low"], "'--min-score': it is a number, and not 'low'"),
-        (["--samples", "1.5"], "'--samples': it is a whole number, and not '1.5'"),
+        (["-k", "abc"], "'-k': it must be a whole number, 1 or more, not 'abc'"),
+        (["-k", "0"], "'-k': it must be a whole number, 1 or more, not 0"),
+        (["--min-score", "low"], "'--min-score': it must be a number, not 'low'"),
+        (["--samples", "1.5"], "'--samples': it must be a whole number, not '1.5'"),
     ],
 )
 def test_numbers_have_plain_words(links: str, shell: Shell, given: list[str], said: str) -> None:

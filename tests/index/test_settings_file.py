@@ -115,7 +115,7 @@ def test_what_is_given_beside_a_file_goes_before_it(
         ),
         ("measure = 'pagerank'", "no measure is called 'pagerank'. Did you mean prank"),
         ("measure = 3", "measure is 3; it must be a text, such as fusion"),
-        ("measure = 'psimrank'\ndirection = 'up'", "direction is 'up'; it is in or out"),
+        ("measure = 'psimrank'\ndirection = 'up'", "direction is 'up'; it must be in or out"),
         ("measure = 'ppr-symmetric'\ndirection = 'in'", "for ppr-symmetric it is any"),
         ("measure = 'psimrank'\nlayout = 'sketch'", "layout is 'sketch'; for psimrank it is trees"),
         ("measure = 'psimrank'\nunweighted = 1", "unweighted is 1; it must be true or false"),

@@ -347,7 +347,7 @@ def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
         cocite.ingest(frame, delimiter="tab")
     with pytest.raises(UsageError, match="int holds no links"):
         cocite.ingest(5)
-    with pytest.raises(UsageError, match="weights are its values: leave columns and weight_c"):
+    with pytest.raises(UsageError, match="weights are its values: omit columns and weight_c"):
         cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), weight_column="w")
     with pytest.raises(UsageError, match="igraph has no attribute 'cost' of its links"):
         cocite.ingest(igraph.Graph(2, [(0, 1)]), weight_column="cost")

@@ -196,7 +196,10 @@ def test_names_are_written_in_one_way() -> None:
             "blend:psimrank+cocitation(layout=trees)",
             "layout of cocitation is 'trees'; it must be links",
         ),
-        ("blend:psimrank(direction=up)+ppr", "direction of psimrank is 'up'; it is in or out or"),
+        (
+            "blend:psimrank(direction=up)+ppr",
+            "direction of psimrank is 'up'; it must be in or out or",
+        ),
         ("blend:psimrank(samples=9)+simrank", "have 9 and 100 samples; they all have the same"),
     ],
 )

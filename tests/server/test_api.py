@@ -108,7 +108,7 @@ def test_draft_lists_unknown_names_or_refuses_them(server: Server) -> None:
     for wrong, says in (
         ({"out": ["nobody"], "skip_unknown": True}, "the draft has no link"),
         ({"text": "red\t0"}, "is not a link of a draft"),
-        ({"out": "red"}, "it is a list of texts"),
+        ({"out": "red"}, "it must be a list of texts"),
         ({"out": ["red"], "name": "blue"}, "a node is named 'blue'"),
     ):
         refused = server.post("/v1/related", {"index": "near", **wrong})

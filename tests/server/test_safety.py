@@ -232,7 +232,7 @@ def test_a_port_that_is_taken_is_told(folder: Path, capsys: pytest.CaptureFixtur
         ([], "no index is named"),
         (["a.index", "b/a.index"], "would both be served as 'a'"),
         (["nowhere.index"], "does not exist"),
-        (["x.index", "--frame-ancestors", "a; script-src *"], "it is a site"),
+        (["x.index", "--frame-ancestors", "a; script-src *"], "it must be a site"),
     ],
 )
 def test_a_wrong_start_is_told(

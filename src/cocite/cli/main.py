@@ -314,7 +314,7 @@ def _plain(error: click.BadParameter) -> str:
     low, high = getattr(kind, "min", None), getattr(kind, "max", None)
     if low is not None:
         what += f", {low} or more" if high is None else f" from {low} to {high}"
-    return f"it is {what}, and not {value}"
+    return f"it must be {what}, not {value}"
 
 
 def _by_option(given: list[str], message: str) -> str:

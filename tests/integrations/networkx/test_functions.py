@@ -317,7 +317,7 @@ def test_what_the_graph_answers_itself() -> None:
     assert ours.has_edge(0, 1)
     assert not ours.has_edge(0, 33)
     assert repr(ours) == "<cocite Graph: 34 nodes, 78 edges>"
-    with pytest.raises(TypeError, match="it is a graph"):
+    with pytest.raises(TypeError, match="it must be a graph"):
         backend.convert_from_nx(3, name="pagerank", graph_name="G")
 
 

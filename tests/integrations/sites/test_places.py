@@ -74,7 +74,7 @@ def test_place_in_takes_a_selector(selector: str, page: bytes) -> None:
 
 @pytest.mark.parametrize("selector", ["", "main p", "a > b", "a, b", ":first-child", "a[b=c", "*"])
 def test_selector_of_refuses_what_is_not_one_element(selector: str) -> None:
-    with pytest.raises(UsageError, match=r"selector is .* it is a tag"):
+    with pytest.raises(UsageError, match=r"selector is .* it must be a tag"):
         selector_of(selector)
 
 
