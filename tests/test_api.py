@@ -52,11 +52,11 @@ def test_a_graph_and_its_names_are_asked_by_id(make_graph: MakeGraph) -> None:
     assert graph.out_neighbors(b).tolist() == []
     wrong: tuple[Any, ...] = (4, -5, "a", 1.0, None, True)
     for bad in wrong:
-        with pytest.raises(UsageError, match="no id of a node"):
+        with pytest.raises(UsageError, match="not an id of a node"):
             graph.names[bad]
-        with pytest.raises(UsageError, match="no id of a node"):
+        with pytest.raises(UsageError, match="not an id of a node"):
             graph.out_neighbors(bad)
-        with pytest.raises(UsageError, match="no id of a node"):
+        with pytest.raises(UsageError, match="not an id of a node"):
             graph.in_neighbors(bad)
 
 

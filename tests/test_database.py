@@ -76,7 +76,7 @@ def test_files_are_told_by_what_they_hold_then_by_their_endings(tmp_path: Path) 
     assert address_of("new.duckdb", files=True).kind == "duckdb"
     with pytest.raises(UsageError, match=r"c\.db is not a database of SQLite or DuckDB"):
         address_of(str(other), files=True)
-    with pytest.raises(UsageError, match="no file of SQLite or DuckDB, and no address"):
+    with pytest.raises(UsageError, match="not a file of SQLite or DuckDB, and no address"):
         address_of("links.tsv", files=True)
 
 
@@ -94,7 +94,7 @@ def test_names_of_tables_are_quoted() -> None:
     assert quoted("web.links of May") == '"web"."links of May"'
     assert quoted('web."a.b ""c"""') == '"web"."a.b ""c"""'
     for name in ("", "a..b", 'a"; DROP TABLE b; --', '"a', "a\0b"):
-        with pytest.raises(UsageError, match="no name of a table"):
+        with pytest.raises(UsageError, match="not a name of a table"):
             quoted(name)
 
 

@@ -130,7 +130,7 @@ class NotAStore(StoreError):
     def in_the_way(cls, place: object, kind: str) -> Self:
         """Return the error for an output path that holds something other than a ``kind``."""
         return cls(
-            f"{place} exists and is no {kind}: it will not be overwritten. Choose another output"
+            f"{place} exists and is not a {kind}: it will not be overwritten. Choose another output"
         )
 
 

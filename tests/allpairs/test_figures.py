@@ -52,7 +52,7 @@ def test_methods_run_to_their_accuracy_or_say_why(make_graph: MakeGraph) -> None
     psum, pruned = rows["PSUM-SR (psum)"], rows["SOR-SR (sor 1.3, pruned at 0.009)"]
     assert 16 * 300**2 <= psum["measured"] <= psum["planned"] + 300_000
     assert pruned["planned"] is None
-    assert pruned["stored scores"] >= pruned["rows"]
+    assert pruned["scores kept"] >= pruned["rows"]
     for row in (psum, pruned, rows["gauss-seidel"]):
         assert row["converged"]
         assert row["true error"] <= row["bound"] <= 0.05

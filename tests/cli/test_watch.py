@@ -100,7 +100,7 @@ def test_watch_takes_the_options_of_a_question(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere"], "nowhere is no folder or file of links"),
+        (["nowhere"], "nowhere is neither a folder nor an edge list"),
         (["--no-cache", "VAULT"], "omit --no-cache"),
         (["VAULT", "--format", "csv"], "lines of text or of JSON"),
     ],

@@ -98,10 +98,10 @@ def test_textless_draft(links: str, tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("related i x --target-error 7", "Error: --target-error is 7.0; it is"),
-        ("related i x --min-score -1", "Error: --min-score is -1.0; it is"),
+        ("related i x --target-error 7", "Error: --target-error is 7.0; it must be"),
+        ("related i x --min-score -1", "Error: --min-score is -1.0; it must be"),
         ("related i x --decay 3", "Error: --decay"),
-        ("related i x --confidence 3", "Error: --confidence is 3.0; it is"),
+        ("related i x --confidence 3", "Error: --confidence is 3.0; it must be"),
         ("ingest l.tsv -o h --columns 1", "Error: --columns is 1; it takes two"),
         ("related-all i -o x.odd", "Or say what it is with --output-format\n"),
         ("ingest l.tsv -o g", "or pass --overwrite"),

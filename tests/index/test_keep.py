@@ -489,7 +489,7 @@ def test_missing_names(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
     [
         ({"only_nodes": ["nobody"]}, "has none of the pages that are to be kept"),
         ({"only_nodes": "page two"}, "only_nodes is a single text"),
-        ({"only_prefix": ""}, "it is the beginning of names"),
+        ({"only_prefix": ""}, "it must be the beginning of names"),
         ({"only_prefix": ["x"], "layout": "paths"}, "choose --layout trees"),
         ({"only_prefix": ["x"], "measure": "compact-simrank"}, "choose --layout trees"),
         ({"only_prefix": "x", "measure": "cocitation"}, "cocitation has no samples"),

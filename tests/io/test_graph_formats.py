@@ -203,7 +203,7 @@ BAD = [
     ("graphml", GRAPHML.replace('n1::0" target', 'none" target'), 10, "a link to or from a node"),
     ("graphml", GRAPHML.replace('id="n1">', 'id="n0">'), 8, "a node that is there before: 'n0'"),
     ("graphml", GRAPHML.replace(' id="n0"', ""), 6, "an empty name"),
-    ("graphml", GRAPHML.replace(">4<", ">-4<"), 11, "no number from"),
+    ("graphml", GRAPHML.replace(">4<", ">-4<"), 11, "not a number from"),
     ("gexf", GEXF.replace('target="2"', 'target="5"'), 7, "not there: '1 -> 5'"),
     ("gml", "graph [\n" + NODE + "\nedge [ source 1 target 3 ]\n]", 3, "not there: '1 -> 3'"),
     ("gml", "graph [\n" + NODE + "\nedge [ source 1 ]\n]", 3, "an empty name"),

@@ -140,8 +140,14 @@ def test_what_pip_says_of_this_environment_is_read(tmp_path: Path) -> None:
     [
         (POETRY.replace('version = "8"', "version = "), r"any cannot be read: .* \(at line 10"),
         (json.dumps(NPM3)[:-3], r"any cannot be read: .* line 1 column"),
-        (POETRY.replace('name = "click"', ""), "no lock file that cocite knows: KeyError, 'name'"),
-        (json.dumps({**NPM3, "packages": {"": []}}), "no lock file that cocite knows: Attribute"),
+        (
+            POETRY.replace('name = "click"', ""),
+            "not a lock file that cocite knows: KeyError, 'name'",
+        ),
+        (
+            json.dumps({**NPM3, "packages": {"": []}}),
+            "not a lock file that cocite knows: Attribute",
+        ),
     ],
 )
 def test_what_is_broken_is_named(tmp_path: Path, content: str, message: str) -> None:

@@ -116,7 +116,7 @@ def test_what_is_somebody_elses_is_not_replaced(files: Any, links: Path) -> None
     with pytest.raises(OutputExists, match=r"notes\.txt"):
         cocite.ingest(links, f"{BUCKET}/mine", overwrite=True)
     graph = cocite.ingest(links, f"{BUCKET}/x")
-    with pytest.raises(NotAStore, match="no stored index"):
+    with pytest.raises(NotAStore, match="not a stored index"):
         cocite.build(graph, f"{BUCKET}/x", measure="cocitation", overwrite=True)
     assert files.cat("/bucket/mine/notes.txt") == b"mine"
 

@@ -252,7 +252,7 @@ def test_mcp_answers_over_http(served: str, index: Index) -> None:
     [
         (["--http", "0.0.0.0:0"], "other machines can reach 0.0.0.0"),
         (["--http", "example"], "--http is 'example'; it must be HOST:PORT"),
-        (["--http", "127.0.0.1:99999"], "it is HOST:PORT"),
+        (["--http", "127.0.0.1:99999"], "it must be HOST:PORT"),
         (["--allow-host", "example.org"], "--allow-host needs --http"),
         (["--insecure"], "--insecure needs --http"),
         (["--side", "user"], "--side is part of each question"),

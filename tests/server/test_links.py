@@ -173,7 +173,7 @@ def test_links_are_taken_once_and_by_who_may(serving: Serving, place: Path) -> N
 @pytest.mark.parametrize(
     ("sent", "status", "says"),
     [
-        (b"{", 400, "no JSON"),
+        (b"{", 400, "not JSON"),
         ({"links": []}, 422, "there are no links"),
         ({"links": [{"source": "p1"}]}, 422, "missing required field `target` - at `$.links[0]`"),
         ({"links": [{"source": "p1", "target": None}]}, 422, "$.links[0].target"),
@@ -365,7 +365,7 @@ def test_what_has_no_drafts_takes_no_links(
         FreshLinks(table, index)
     journal_of(index).write_text("something else\n")
     graph = cocite.ingest(LINKS)
-    with pytest.raises(CociteError, match="no log of records"):
+    with pytest.raises(CociteError, match="not a log of records"):
         FreshLinks(cocite.build(graph), index)
 
 

@@ -73,7 +73,7 @@ def test_damage_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
                 reading()
         assert log.path.read_bytes() == bad
     log.path.write_bytes(b"links\n" + content)
-    with pytest.raises(Damaged, match="no log of records"):
+    with pytest.raises(Damaged, match="not a log of records"):
         log.records()
 
 
