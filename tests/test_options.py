@@ -67,7 +67,7 @@ class TestEveryClass:
             for word in each.choices:
                 assert getattr(kind(**{each.name: word}), each.name) == word
             if each.choices:
-                with pytest.raises(UsageError, match=f"{each.name} is 'no such'; it is"):
+                with pytest.raises(UsageError, match=f"{each.name} is 'no such'; it must be"):
                     kind(**{each.name: "no such"})
 
 
