@@ -374,7 +374,7 @@ def test_what_takes_the_whole_graph_is_refused(make_graph: MakeGraph, tmp_path: 
         {"measure": "simrank", "hubs": "idf"},
     ]
     for options in refused:
-        with pytest.raises(UsageError, match="in blocks"):
+        with pytest.raises(UsageError, match="partitioned"):
             cocite.build(blocked, tmp_path / "x.index", **options)
     links = blocked.links("in", False)
     part = part_of("simrank")

@@ -393,9 +393,7 @@ def partition_option(
             "on this machine, or use the graph from which it was made"
         )
     if cut:
-        raise UsageError(
-            f"{graph} is stored in blocks: omit --blocks, --out-of-core and --staging-url"
-        )
+        raise UsageError(f"{graph} is partitioned: omit --blocks, --out-of-core and --staging-url")
     from cocite.cluster.ray import Cluster
     from cocite.cluster.workers import hiring
 
