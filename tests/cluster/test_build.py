@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,31 @@ def test_rows_are_those_of_one_machine(
     kinds = ["lists", "pushed"] if measure == "fusion" else ["pushed"]
     assert [kind for kind, nodes in spread.asked if nodes.start == 0] == kinds
     assert sum(len(nodes) for _, nodes in spread.asked) == len(kinds) * graph.nodes
+
+
+def test_killed_rows_build_asks_for_what_is_missing(
+    cluster: Cluster, graph: Graph, tmp_path: Path
+) -> None:
+    spread = Counting(cluster, None, None)
+    means = of_nodes(spread, Resources.checked(), None, None)
+    options = BuildOptions.checked("ppr-pmi")
+
+    def stop(done: int, total: int) -> None:
+        if done > 0.4 * total:
+            raise KeyboardInterrupt
+
+    for report in (stop, lambda done, total: None):
+        with (
+            suppress(KeyboardInterrupt),
+            IndexBuild(graph, tmp_path / "b.index", options, means, spread=spread) as work,
+        ):
+            first = list(getattr(spread, "asked", ()))
+            work.run(report)
+    cocite.build(graph, tmp_path / "a.index", measure="ppr-pmi")
+    assert content(tmp_path / "b.index") == content(tmp_path / "a.index")
+    again = spread.asked[len(first) :]
+    assert 0 < len(again) < len(first)
+    assert again == first[-len(again) :]
 
 
 def test_a_measure_in_one_go_is_refused(cluster: Cluster, graph: Graph, tmp_path: Path) -> None:

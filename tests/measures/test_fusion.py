@@ -1,5 +1,7 @@
 """Fusion and PPR-PMI beside dense matrices."""
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ from numpy.typing import NDArray
 
 import cocite
 from cocite import Graph
+from cocite.cluster import in_order
+from cocite.index.layouts.rows import neighbors
 from tests.conftest import MakeGraph
 from tests.oracles import fusion as oracle
 from tests.oracles import nearest
@@ -125,3 +129,37 @@ def test_fusion_keeps_some_nodes_alone(make_graph: MakeGraph) -> None:
         assert why.unattributed > 0
         shares = sum(reason.contribution for reason in why.reasons)
         assert shares + why.remaining + why.unattributed == pytest.approx(why.score, abs=1e-9)
+
+
+@pytest.mark.parametrize("measure", ["fusion", "ppr-pmi", "snn"])
+def test_killed_build_keeps_its_rows(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, measure: str
+) -> None:
+    """Rows in logs are not made again, unless a byte of theirs is wrong."""
+    rng = np.random.default_rng(7)
+    graph = make_graph([(int(a), int(b)) for a, b in rng.integers(0, 3000, (9000, 2))], range(3000))
+    whole = cocite.build(graph, graph.path.with_suffix(".whole"), measure=measure)
+    output, made = graph.path.with_suffix(".index"), list[int]()
+
+    def counted(*args: Any) -> Iterator[Any]:
+        for rows in in_order(*args):
+            made.append(rows[0].size)
+            yield rows
+
+    def stop(share: float, done: int, total: int) -> None:
+        if done > share * total:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(neighbors, "in_order", counted)
+    for share in (0.2, 0.6):
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            cocite.build(graph, output, measure=measure, progress=partial(stop, share))
+        assert " 0 of" not in stopped.value.__notes__[0]
+    logs = sorted(output.with_name(f"{output.name}.building").glob("*.log"))
+    assert len(logs) == (2 if measure == "fusion" else 1)
+    torn = logs[-1].read_bytes()
+    logs[-1].write_bytes(torn[:-100] + bytes(100))
+    again = cocite.build(graph, output, measure=measure)
+    assert again.stored.digest == whole.stored.digest
+    assert not [*output.glob("*.log")]
+    assert sum(made) <= len(logs) * 3000 + 2 * 3 * 256  # what came late, and what was torn

@@ -4,7 +4,7 @@ A shard file appears under its name when its bytes are on the disk, and a small 
 build that stops, however it stops, loses the shard it was in. Run again with the same settings on
 the same graph it takes up what is there, whoever made it, and ends with the bytes it would have
 had: a sample depends on (graph, measure, length, seed, number) only. A part that is made in one go
-is made again if its note is missing.
+is made again if its note is missing, from what its logs have, if its layout has such.
 
 Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its
 turn (``index/layouts/memory_plan.py``).
@@ -361,6 +361,7 @@ class WholePart:
         self._means, self._spread = means, spread
         self._files: dict[str, Entry] = {}
         self._built: WholeBuilder | None = None
+        self._logged = 0
 
     @property
     def _note(self) -> Path:
@@ -384,8 +385,10 @@ class WholePart:
 
     @property
     def done(self) -> int:
-        """All or nothing."""
-        return self.units if self._files else 0
+        """All; or what logs have, of a layout that has such."""
+        if self._files:
+            return self.units
+        return self._logged if any(self._directory.glob(f"{self.plan.prefix}*.log")) else 0
 
     def estimate(self) -> PartEstimate:
         """As the layout says."""
@@ -404,7 +407,13 @@ class WholePart:
             named = graph.path.absolute(), graph.digest, self.plan, range(0), means
             work = SampleWork(*named, self._directory, verify=graph.store.verifying)
             layout.elsewhere = partial(self._spread.pieces, work)
-        self._files = layout.write(self._directory, progress)
+        most = int(layout.logged * self.units)
+
+        def report(done: int, total: int) -> None:
+            self._logged = min(done, most)
+            progress(done, total)
+
+        self._files = layout.write(self._directory, report)
         note = {name: entry.to_json() for name, entry in self._files.items()}
         with staged_file(self._note) as file:
             disk.write(file, json.dumps(note).encode())

@@ -347,6 +347,8 @@ class WholeBuilder(WholeFormat):
 
     elsewhere: Callable[[Iterable[Any]], Iterator[Any]] | None = None
     """Has :meth:`piece` called on other machines, with each of some arguments, in their order."""
+    logged = 0.0
+    """Up to which part of the work a run that was killed leaves what it made, in logs."""
 
     def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Resources) -> None:
         """``links`` are those of the part's direction: in-links, or out-links for ``out``."""

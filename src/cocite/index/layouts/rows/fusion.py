@@ -7,9 +7,10 @@
 
 A row is a function of the graph and the settings, made node by node on all threads and kept in
 order, so threads, memory, machines and interruptions never change a byte. On a cluster, nodes make
-lists and pushes of ranges of nodes, and the rest is made here.
+lists and pushes of ranges of nodes, and the rest is made here. Lists and pushes go into logs, too,
+so that a build that was killed goes on behind them.
 
-Size: 10 bytes an entry, 20 a node and family.
+Size: 10 bytes an entry, 20 a node and family; until it is published 8 more an entry in logs.
 Memory: the links twice, 56 bytes a node and 32 a thread, and lists and pushed rows, 8 bytes an
 entry.
 What does not fit lies in scratch files, with one thread, and is given back as it was read.
@@ -336,6 +337,12 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             return [Family(pushed, None, reached, 1.0)]
         return [Family(lists, lists, listed, 0.5), Family(pushed, lists, reached, 0.5)]
 
+    @property
+    def logged(self) -> float:  # type: ignore[override]
+        """Lists and pushed rows."""
+        shares = _SHARES[1 - self._listed :]
+        return sum(shares[:-2]) / sum(shares)
+
     def _stages(self, progress: Progress) -> Iterator[Progress]:
         """One after the other takes its share of all nodes."""
         shares = 0, *_SHARES[1 - self._listed :]
@@ -354,7 +361,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         offsets = np.zeros(self.links.nodes + 1, np.uint64)
         away = self._away("pushed", self.step) if only is None else None
         make, step = away or (making(self._pushers(self.fit.threads), only), self.step)
-        return collected(make, step, self.pushed_entries, offsets, scratch, progress)
+        log = directory / f"{self.plan.prefix}pushed.log" if only is None else None
+        return collected(make, step, self.pushed_entries, offsets, scratch, progress, log)
 
     def _away(self, kind: str, step: int) -> tuple[Making, int] | None:
         """What has rows of a ``kind`` made on other machines, for so many nodes at a time."""

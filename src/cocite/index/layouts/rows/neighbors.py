@@ -24,7 +24,8 @@ Where the kernels of lists of nearest pages add up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from cocite.cluster import in_order
@@ -45,7 +47,7 @@ from cocite.index.layouts.rows.reader import NearestFormat
 from cocite.measures.evidence import floor_text
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS
 from cocite.resources import format_least, resident, short_of
-from cocite.storage import Entry, evict
+from cocite.storage import Entry, disk, evict
 from cocite.storage.spool import Scratch
 
 Ids = NDArray[np.uint32]
@@ -169,27 +171,61 @@ def collected(
     offsets: NDArray[np.uint64],
     scratch: Scratch,
     progress: Progress,
+    log: Path | None = None,
 ) -> Links:
     """Rows of all nodes, ``most`` entries each at most, made for ``step`` nodes at a time;
-    ``offsets`` is all 0 and is filled.
+    ``offsets`` is all 0 and is filled. A ``log`` keeps what is made for a run that goes on.
     """
-    nodes, used = offsets.size - 1, 0
+    nodes, used, at = offsets.size - 1, 0, 0
     ids, values = (scratch.zeros(nodes * most, dtype) for dtype in (np.uint32, np.float32))
-    ranges = [range(low, min(low + step, nodes)) for low in range(0, nodes, step)]
-    rows = make(ranges)
-    try:
-        for part, (counts, found, near) in zip(ranges, rows, strict=True):
-            offsets[part.start + 1 : part.stop + 1] = counts
+    with closing(_logged(make, step, nodes, log if nodes > step else None)) as rows:
+        for counts, found, near in rows:
+            offsets[at + 1 : at + 1 + counts.size] = counts
             ids[used : used + found.size] = found
             values[used : used + found.size] = near
-            used += found.size
+            used, at = used + found.size, at + counts.size
             if scratch.on_disk:
                 evict(ids, values)
-            progress(min(part.stop, nodes - 1), nodes)
-    finally:
-        rows.close()  # type: ignore[attr-defined]
+            progress(min(at, nodes - 1), nodes)
     np.cumsum(offsets, out=offsets)
     return Links(offsets, ids[:used], values[:used])
+
+
+def _logged(make: Making, step: int, nodes: int, log: Path | None) -> Generator[Rows]:
+    """The rows that a log has, and then those that are made and added to it."""
+    at = end = 0
+    for rows in () if log is None else _read_log(log):
+        at, end = at + rows[0].size, end + 24 + 8 * (rows[0].size + rows[1].size)
+        yield rows
+    with ExitStack() as stack:
+        file = None
+        if log is not None:
+            file = stack.enter_context(disk.append(log))
+            disk.truncate(file, end)
+        ranges = [range(low, min(low + step, nodes)) for low in range(at, nodes, step)]
+        for rows in stack.enter_context(closing(make(ranges))):  # type: ignore[type-var]
+            if file is not None:
+                body = b"".join(each.tobytes() for each in rows)
+                sizes = rows[0].size, rows[1].size, xxhash.xxh3_64_intdigest(body)
+                disk.write(file, np.array(sizes, np.uint64).tobytes() + body)
+            yield rows
+
+
+def _read_log(log: Path) -> Iterator[Rows]:
+    """The records of a log, up to the first that is not whole: how many rows and entries it has, a
+    digest, counts, ids, values.
+    """
+    with suppress(FileNotFoundError), log.open("rb") as file:
+        left = log.stat().st_size
+        while (left := left - 24) >= 0:
+            count, size, digest = np.frombuffer(file.read(24), np.uint64).tolist()
+            left -= 8 * (count + size)
+            body = file.read(8 * (count + size)) if count > 0 <= left else b""
+            if not body or xxhash.xxh3_64_intdigest(body) != digest:
+                return
+            counts, ids = np.frombuffer(body, np.uint64, count), np.frombuffer(body, np.uint32)
+            ids = ids[2 * count :]
+            yield counts, ids[:size], ids[size:].view(np.float32)
 
 
 def _rows_of_some(make: Callable[[range], Rows], only: Bools, nodes: range) -> Rows:
@@ -208,6 +244,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
     own = 1.0
     """What a page counts among its own neighbors."""
+    logged = 1.0
 
     # -- what a build stands on ----------------------------------------------------------
 
@@ -424,4 +461,5 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         scratch = Scratch(None) if self.fits else Scratch.near(directory)
         offsets = self._scratch(self.lean).zeros(nodes + 1, np.uint64)
         make, step = elsewhere or (making(self.listers(), only), self.pages)
-        return collected(make, step, most, offsets, scratch, progress)
+        log = directory / f"{self.plan.prefix}lists.log" if only is None else None
+        return collected(make, step, most, offsets, scratch, progress, log)
