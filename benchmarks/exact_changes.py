@@ -127,7 +127,7 @@ def _iterations(core: Core, team: Team) -> dict[str, Callable[[], Any]]:
         "PSUM-SR (plain)": lambda: Sweeps(Products(core, float, team, width), 0.6),
         "SOR-SR (omega 1.3)": lambda: Sweeps(Products(core, float, team, width), 0.6, 1.3),
         "SOR-SR (omega 1.3, pruned at 0.01)": lambda: PrunedSweeps(
-            core, float, team, (0.6, 1.3, 0.01), True, 1 << 40
+            core, float, team, (0.6, 1.3, 0.01), True, (0, 1 << 40)
         ),
     }
 

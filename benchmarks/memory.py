@@ -1,6 +1,6 @@
 """What --memory promises beside what a process takes: told, and the peak of the resident memory.
 
-    python -m benchmarks.memory GRAPH... [--budgets 5MB,50MB,500MB] [--measures psimrank,...]
+    python -m benchmarks.memory GRAPH... [--budgets 60MB,100MB,500MB] [--measures psimrank,...]
 
 Every command is one of its own, as from a shell: ``cocite index`` of each measure, ``rank``,
 ``all-pairs``, and ``related-all`` of the last index, with each budget. What it tells is read from
@@ -27,29 +27,27 @@ _CHILD = """
 import re, sys
 from pathlib import Path
 from cocite.cli.main import main
-from cocite.resources import own_memory
 code = main(sys.argv[1:])
 peak = re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]
-print(f"peak {1024 * int(peak)} own {own_memory()}")
+print(f"peak {1024 * int(peak)}")
 sys.exit(code)
 """
-_SIZE = r"([0-9.]+ [kMG]?B)"
-_TOLD = re.compile(rf"{_SIZE} of memory(?: beside the index's {_SIZE})?")
+_TOLD = re.compile(r"([0-9.]+ [kMG]?B) of memory")
 
 
 class Row(NamedTuple):
-    """A command: bytes ``told``, at the ``peak``, and of Python and its libraries (``own``)."""
+    """A command: bytes ``told``, by what ``note``, and at the ``peak``."""
 
     verb: str
     budget: str
     told: int
+    note: str
     peak: int
-    own: int
 
     @property
     def allowed(self) -> int:
-        """What ``--memory`` allows for the data, and Python beside; what was told without it."""
-        return self.told if self.budget == "default" else parse_size(self.budget) + self.own
+        """What ``--memory`` allows; what was told without it."""
+        return self.told if self.budget == "default" else parse_size(self.budget)
 
     @property
     def ratio(self) -> float:
@@ -65,12 +63,11 @@ def measured(verb: list[str], budget: str | None) -> Row | None:
     if done.returncode:
         return None
     notes = [json.loads(line)["message"] for line in done.stderr.splitlines()]
-    found = [match.groups("") for note in notes if (match := _TOLD.search(note))]
-    told = [sum(map(parse_size, filter(None, sizes))) for sizes in found]
-    peak = re.search(r"^peak (\d+) own (\d+)$", done.stdout, re.M)
+    told = [(parse_size(match[1]), note) for note in notes if (match := _TOLD.search(note))]
+    peak = re.search(r"^peak (\d+)$", done.stdout, re.M)
     if not told or peak is None:
         raise ValueError(f"{' '.join(verb)} tells no memory: {done.stdout}{done.stderr}")
-    return Row("", budget or "default", told[0], int(peak[1]), int(peak[2]))
+    return Row("", budget or "default", *told[0], int(peak[1]))
 
 
 def rows(graph: str, measures: list[str], budgets: list[str | None]) -> list[Row]:
@@ -98,7 +95,7 @@ def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("graphs", nargs="+")
-    parser.add_argument("--budgets", default="5MB,50MB,500MB")
+    parser.add_argument("--budgets", default="60MB,100MB,500MB")
     parser.add_argument("--measures", default="psimrank,xjaccard,neighborhood")
     given = parser.parse_args()
     budgets: list[str | None] = [*given.budgets.split(","), None]

@@ -1,7 +1,7 @@
 """PageRank beside other libraries, at the same true error.
 
     python -m benchmarks.pagerank GRAPH...
-    python -m benchmarks.pagerank GRAPH... --memory 9MB --memory 20MB
+    python -m benchmarks.pagerank GRAPH... --memory 61MB --memory 72MB
     python -m benchmarks.pagerank GRAPH... --alone
 
 Each GRAPH is a stored graph. The error is the L1 distance to our own ranks at a residual of 1e-14,

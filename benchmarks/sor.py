@@ -219,7 +219,9 @@ def bandwidth(shop: Shop) -> Iterator[Row]:
                 row |= {"rows": core.size, f"bandwidth {title}": core.bandwidth[1]}
                 products = Products(core, np.float32, team, max(1, min(64, core.size // 64)))
                 runs[title] = Sweeps(products, DECAY, 1.0)
-                pruned = PrunedSweeps(core, np.float32, team, (DECAY, 1.0, 0.01), False, 1 << 33)
+                pruned = PrunedSweeps(
+                    core, np.float32, team, (DECAY, 1.0, 0.01), False, (0, 1 << 33)
+                )
                 runs[f"{title}, pruned"] = pruned
             best = dict.fromkeys(runs, float("inf"))
             for _ in range(5):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import cocite
-from cocite import Graph, Hit
+from cocite import Graph, Hit, resources
 from cocite.kernels._kernel import JIT, library
 from cocite.measures import find_measure
 from tests.postgres import as_user, programs, server
@@ -57,9 +57,19 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def kernels() -> None:
-    """Kernels are there from the beginning: what a process takes is measured when they come."""
+    """Kernels are there from the beginning."""
     if not JIT:
         library()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def memory_of_data() -> Iterator[None]:
+    """In pytest's own process, which is larger than a command's, budgets are for data alone;
+    commands in processes of their own count as always (``tests/cli/test_memory.py``).
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(resources, "PROCESS_MEMORY", 0)
+        yield
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Sizes in words, and how much memory there is."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,15 @@ import cocite
 from cocite import resources
 from cocite.cli.main import main
 from cocite.errors import UsageError
-from cocite.resources import available, budget, format_least, format_size, parse_size
+from cocite.resources import (
+    Resources,
+    available,
+    budget,
+    format_least,
+    format_size,
+    parse_size,
+    short_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -193,29 +199,10 @@ def test_ingest_threads_follow_work(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert asked == [1, 4, 2]
 
 
-OWN = """
-from cocite.resources import own_memory, resident
-ballast = b"x" * 300_000_000
-asked = own_memory() - resident()
-import numpy as np
-from cocite.kernels.links import add_counts
-before = resident()
-add_counts(np.empty(0, np.uint32), np.empty(0, np.uint32))
-loaded = own_memory() - resident()
-data = np.ones(25_000_000)
-print(before, asked, loaded, own_memory() + data.nbytes - resident())
-"""
-
-
-@pytest.mark.process
-def test_what_a_process_takes_beside_the_data_is_measured() -> None:
-    """What was there before, and the kernels; not the data that comes later."""
-    if not Path("/proc/self/status").exists():
-        pytest.skip("needs /proc")
-    command = [sys.executable, "-c", OWN]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    before, asked, loaded, later = map(int, done.stdout.split())
-    assert before > 300_000_000
-    assert abs(asked - resources._LATER) < 1 << 20  # not known yet; pages come and go between
-    assert abs(loaded) < 4 << 20
-    assert abs(later) < 4 << 20
+def test_what_is_given_is_for_the_whole_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "PROCESS_MEMORY", 52_000_000)
+    assert budget("60MB") == 8_000_000
+    assert Resources.checked(1, "60MB").total == 60_000_000
+    assert budget("5MB") == 0  # and whatever takes memory refuses that
+    assert format_least(7_990_000) == "60 MB"
+    assert short_of(8_000_000).startswith("60 MB may be used")

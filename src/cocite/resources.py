@@ -17,22 +17,23 @@ import ctypes
 import errno
 import os
 import re
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cocite.errors import ResourceError, UsageError
 
-OWN_MEMORY = 160 << 20
-"""About what Python, its libraries and the kernels take beside the data:
-what is kept free of a budget that is for all of a process. :func:`own_memory` is measured.
+PROCESS_MEMORY = 52_000_000
+"""Bytes that a process takes without data: Python, NumPy, the kernels, the code of a command.
+A test compares it with every command.
 """
-_DATABASE, _LEAST_DATABASE = 80 << 20, 80 << 20
-"""What DuckDB takes beside the memory that it is told of: its code, and rows on their way in and
-out; and the least that it is told.
+READERS_MEMORY = 116_000_000
+"""What the code of DuckDB takes beside that, and what readers of files hold."""
+_DATABASE, _LEAST_DATABASE = READERS_MEMORY + (80 << 20), 80 << 20
+"""What an ingest takes beside the memory that DuckDB is given, rows on their way in and out
+included; and the least that DuckDB is given.
 """
-_LATER = 1 << 20
-"""What kernels take, and code that first runs after they were loaded."""
 _MAPPED = 500 << 20
 """Addresses that libraries, and the stacks of their threads, take and mostly do not use."""
 _UNLOADED = "failed to map segment", "cannot allocate memory"
@@ -74,8 +75,14 @@ def format_size(size: float) -> str:
     return f"{size:.3g} TB"
 
 
+def format_total(size: float) -> str:
+    """What a process with ``size`` bytes of data takes, as :func:`format_size` writes it."""
+    return format_size(size + PROCESS_MEMORY)
+
+
 def format_least(size: int) -> str:
-    """A size as :func:`format_size` writes it, rounded up: what suffices where it is given."""
+    """The same rounded up: the least ``--memory`` that suffices for ``size`` bytes of data."""
+    size += PROCESS_MEMORY
     unit = 10 ** max(0, len(str(size)) - 3)
     return format_size(-(-size // unit) * unit)
 
@@ -94,21 +101,6 @@ def available() -> int:
     return max(0, min(limits))
 
 
-class Watch:
-    """Sees how much memory the process has at most, from when this is made."""
-
-    def __init__(self) -> None:
-        self._before = _status("VmHWM:")
-
-    @property
-    def most(self) -> int:
-        """Bytes, shared ones included; what there is now, if the process had more before. 0 where
-        the system does not tell.
-        """
-        most = _status("VmHWM:")
-        return most if most > self._before else resident()
-
-
 def give_back_at_once() -> None:
     """Have large arrays given back to the system when they are freed (glibc).
 
@@ -117,28 +109,6 @@ def give_back_at_once() -> None:
     """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
-
-
-def own_memory() -> int:
-    """Return the bytes that this process takes beside the data: what was resident when the kernels
-    were loaded, or is now if they were not, and what comes later. ``OWN_MEMORY`` where the system
-    does not tell.
-    """
-    before = _own.before or resident()
-    return before + _LATER if before else OWN_MEMORY
-
-
-def note_own_memory() -> None:
-    """Note what is resident before there are data: when the kernels are loaded."""
-    _own.before = _own.before or resident()
-
-
-class _Own:
-    before = 0
-    """Bytes that were resident when the kernels were loaded."""
-
-
-_own = _Own()
 
 
 def resident() -> int:
@@ -178,7 +148,8 @@ def checked_threads(threads: int | None) -> int:
 
 
 def budget(memory: str | int | None) -> int:
-    """The bytes a run may take: as given, or half of what is available.
+    """The bytes that the data of a run may take: what is given, or half of what is available,
+    which is for the whole process, without ``PROCESS_MEMORY``.
 
     Raises :class:`UsageError` for what is no size, and :class:`ResourceError` if there is nothing
     left, or if it is more than there are addresses for.
@@ -188,7 +159,7 @@ def budget(memory: str | int | None) -> int:
         if left == 0:
             by = "the limit of addresses (ulimit -v)" if _addresses() else "the system"
             raise ResourceError(f"no memory is left: {by} gives this process no more. Raise it")
-        return left
+        return max(0, left - PROCESS_MEMORY)
     given = parse_size(memory)
     for left in _addresses_available():
         if given > left:
@@ -196,7 +167,7 @@ def budget(memory: str | int | None) -> int:
                 f"{format_size(given)} of memory cannot be had: the limit of addresses (ulimit -v) "
                 f"leaves {format_size(max(left, 0))}. Raise it, or give less with --memory"
             )
-    return given
+    return max(0, given - PROCESS_MEMORY)
 
 
 def note_low_memory(error: BaseException) -> str:
@@ -213,15 +184,19 @@ def _errno(error: BaseException) -> int | None:
     return error.errno if isinstance(error, OSError) else None
 
 
+LEAST_INGEST = _DATABASE + _LEAST_DATABASE
+"""Bytes that the data of an ingest may take, at least."""
+
+
 def database_memory(memory: int) -> int:
-    """What DuckDB may be told to take in a run that may take ``memory`` bytes."""
-    return max(memory - OWN_MEMORY - _DATABASE, _LEAST_DATABASE)
+    """What DuckDB may be given in a run whose data may take ``memory`` bytes."""
+    return max(memory - _DATABASE, _LEAST_DATABASE)
 
 
 def short_of(memory: int) -> str:
-    """The end of a message that ``memory`` bytes, which may be used, do not suffice."""
+    """The end of a message that ``memory`` bytes of data, which there may be, do not suffice."""
     return (
-        f"{format_size(memory)} may be used and {format_size(available())} are free. Give more "
+        f"{format_total(memory)} may be used and {format_size(available())} are free. Give more "
         "with --memory"
     )
 
@@ -249,7 +224,7 @@ def _addresses() -> list[int]:
 
 def _addresses_available() -> list[int]:
     """How many are left, beside what libraries take that are not loaded yet."""
-    loaded = _MAPPED if _own.before else 0
+    loaded = _MAPPED if "cocite.kernels._kernel" in sys.modules else 0
     return [limit - _status("VmSize:") - _MAPPED + loaded for limit in _addresses()]
 
 
@@ -294,7 +269,8 @@ def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
 
 @dataclass(frozen=True)
 class Resources:
-    """``threads`` at most, and ``memory`` bytes for the data.
+    """``threads`` at most, and ``memory`` bytes for the data; ``total`` with what the process
+    takes without data, as ``--memory`` counts.
 
     How work is cut, where one says so: ``shard`` samples between two points at which a build can
     resume, ``blocks`` of the graph of which one is in memory, everything but a block in files if
@@ -324,6 +300,11 @@ class Resources:
         _check("shard", shard, "number of samples")
         _check("blocks", blocks, "whole number")
         return cls(checked_threads(threads), budget(memory), shard, blocks, external)
+
+    @property
+    def total(self) -> int:
+        """What ``--memory`` of these would be."""
+        return self.memory + PROCESS_MEMORY
 
     @property
     def cut(self) -> bool:

@@ -386,7 +386,7 @@ def test_many_links_make_the_products_dense(make_graph: MakeGraph) -> None:
 def test_what_does_not_fit_is_refused_before_it_starts(web: Graph) -> None:
     with pytest.raises(ResourceError, match=r"rows needs .* of memory; 50 kB may be used"):
         exact_simrank(web, memory="50kB")
-    with pytest.raises(ResourceError, match="Prune more with --prune"):
+    with pytest.raises(ResourceError, match="or prune more with --prune"):
         exact_simrank(web, memory="250kB", prune=1e-9, epsilon=1e-9)
 
 

@@ -35,7 +35,7 @@ def test_the_mean_change_is_equation_13_over_all_pairs_of_nodes(make_graph: Make
     assert core.size < 28
     with Team(1) as team:
         found = changes._changes(core, changes._iterations(core, team)["PSUM-SR (plain)"]())
-        sparse = PrunedSweeps(core, float, team, (0.6, 1.0, 1e-12), False, 1 << 30)
+        sparse = PrunedSweeps(core, float, team, (0.6, 1.0, 1e-12), False, (0, 1 << 30))
         pruned = changes._changes(core, sparse)
     for k in (2, 4, 6):
         change = np.abs(right[k] - right[k - 1]).mean()

@@ -84,7 +84,7 @@ def test_pruning_nothing_is_exact(make_graph: MakeGraph, omega: float, fresh: bo
     with Team(2) as team:
         products = Products(plan.core, np.float64, team, plan.width)
         whole = Sweeps(products, 0.8, omega if fresh else None)
-        sparse = PrunedSweeps(plan.core, np.float64, team, (0.8, omega, -1e9), fresh, 1 << 30)
+        sparse = PrunedSweeps(plan.core, np.float64, team, (0.8, omega, -1e9), fresh, (0, 1 << 30))
         for _ in range(6):
             changes = whole().change, sparse().change
             found = sparse.matrix.block(0, plan.core.size)

@@ -16,15 +16,13 @@ from benchmarks.memory import measured
 
 import cocite
 from cocite import resources
-from cocite.cli.main import main
 from cocite.graph import Graph
 from cocite.graph.generate import generate_web
-from tests.conftest import Shell
 from tests.storage.enemy import change_file, rewrite
 
-_SHARE, _PIECES = 0.05, 2 << 20
-"""How far what is taken may be from what was told; beside that, one piece of a mapped file, of
-which the system decides (``store.arrays.AROUND``).
+_MORE, _LESS = 1.05, 0.85
+"""How much more or less than what was told may be taken: without data, commands take 45 to 52 MB
+(``resources.PROCESS_MEMORY``).
 """
 
 
@@ -37,10 +35,8 @@ def assert_takes_what_it_told(command: list[str], budget: str | None) -> None:
     for _ in range(3):
         found = measured(command, budget)
         assert found is not None
-        room = _SHARE * found.told + _PIECES
-        assert found.peak <= found.told + room, found
-        assert found.told <= found.allowed + room, found
-        if found.peak >= found.told - room:
+        assert found.peak <= _MORE * found.told <= 1.01 * _MORE * found.allowed, found
+        if found.peak >= _LESS * found.told:
             return
     pytest.fail(str(found))
 
@@ -64,10 +60,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("measure", "budget"),
     [
-        ("psimrank", "5MB"),
+        ("psimrank", "57MB"),
         ("psimrank", None),
         ("xjaccard", None),
-        ("neighborhood", "36MB"),  # whose lists are turned round on disk
+        ("neighborhood", "88MB"),  # whose lists are turned round on disk
     ],
 )
 def test_index_uses_memory(web: Path, tmp_path: Path, measure: str, budget: str | None) -> None:
@@ -80,17 +76,17 @@ def test_index_uses_memory(web: Path, tmp_path: Path, measure: str, budget: str 
 def test_min_hashes_on_disk_take_no_more_than_was_given(sparse: Path, tmp_path: Path) -> None:
     """Winners of 16 samples are 64 MB here a ring, and are given back as they are written."""
     command = ["index", str(sparse), "--measure", "xjaccard", "--bits", "1", "--samples", "16"]
-    found = measured([*command, "--length", "2", "-o", str(tmp_path / "i")], "20MB")
+    found = measured([*command, "--length", "2", "-o", str(tmp_path / "i")], "72MB")
     assert found is not None
-    assert found.peak <= found.allowed + _PIECES, found
+    assert found.peak <= _MORE * found.allowed, found
 
 
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("measure", "budget"),
     [
-        *(("neighborhood", budget) for budget in ("20MB", "26MB", None)),
-        *(("fusion", budget) for budget in ("44MB", None)),
+        *(("neighborhood", budget) for budget in ("72MB", "78MB", None)),
+        *(("fusion", budget) for budget in ("96MB", None)),
     ],
 )
 def test_lists_keep_memory(small: Path, tmp_path: Path, measure: str, budget: str | None) -> None:
@@ -99,13 +95,47 @@ def test_lists_keep_memory(small: Path, tmp_path: Path, measure: str, budget: st
     assert_takes_what_it_told([*command, "--overwrite"], budget)
 
 
-@pytest.mark.parametrize("measure", ["xjaccard", "neighborhood", "fusion"])
-def test_least_memory_suffices(small: Path, tmp_path: Path, shell: Shell, measure: str) -> None:
-    command = ["index", str(small), "--measure", measure, "-o", str(tmp_path / "i")]
-    command += ["--samples", "16"] if measure == "xjaccard" else []
-    least = re.search(r"needs? ([0-9.]+ MB) of memory", shell([*command, "--memory", "5MB"], 1).err)
-    assert least is not None
-    assert main([*command, "--memory", least[1]]) == 0
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "command",
+    [
+        "index {web} --samples 4 --measure psimrank",
+        "index {web} --samples 4 --measure psimrank --layout paths",
+        "index {web} --samples 16 --measure xjaccard",
+        "index {web} --samples 16 --measure xjaccard --bits 1",
+        "index {small} --measure neighborhood",
+        "index {small} --measure fusion",
+        "index {web} --measure cocitation --direction out",
+        "rank {web}",
+        "rank {web} --score hubs",
+        "all-pairs {few}",
+        "all-pairs {few} --prune 1e-4 --epsilon 0.1",
+        "ingest {few}.tsv",
+    ],
+)
+def test_least_memory_suffices(
+    web: Path, small: Path, few: Path, tmp_path: Path, command: str
+) -> None:
+    words = command.format(web=web, small=small, few=few).split()
+    words += ["-o", str(tmp_path / "o.npy")] if words[0] != "rank" else []
+    given, found = "53MB", done([*words, "--memory", "53MB"])
+    assert found.returncode == 1
+    while found.returncode:  # each refusal asks for more than the last, and no more than is taken
+        least = re.search(r"(?:needs?|takes) ([0-9.]+ MB) of memory", found.stderr)
+        assert least is not None, found.stderr
+        assert resources.parse_size(least[1]) > resources.parse_size(given)
+        given = least[1]
+        found = done([*words, "--memory", given])
+    assert int(found.stderr.splitlines()[-1]) << 20 <= _MORE * resources.parse_size(given)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of which all pairs are scored; and its links as a file."""
+    path = tmp_path_factory.mktemp("memory") / "g"
+    generate_web(path, nodes=3_000, links=12_000, seed=1)
+    path.with_suffix(".tsv").write_text("".join(f"a{i % 977}\tb{i % 991}\n" for i in range(20_000)))
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +147,7 @@ def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.process
 @pytest.mark.parametrize("trust", [False, True])
-@pytest.mark.parametrize("budget", ["9MB", "30MB"])
+@pytest.mark.parametrize("budget", ["61MB", "82MB"])
 def test_a_ranking_in_blocks_takes_the_memory_that_was_told(
     web: Path, tmp_path: Path, budget: str, trust: bool
 ) -> None:
@@ -198,10 +228,10 @@ def few_addresses(most: int) -> None:
 def test_the_budget_heeds_a_limit_of_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "_addresses", lambda: [10**9])
     monkeypatch.setattr(resources, "_status", lambda name: 100_000_000)
-    monkeypatch.setattr(resources._own, "before", 0)
-    assert resources.available() == 900_000_000 - resources._MAPPED
-    monkeypatch.setattr(resources._own, "before", 1)  # libraries are loaded
     assert resources.available() == 900_000_000
+    with monkeypatch.context() as patched:
+        patched.delitem(sys.modules, "cocite.kernels._kernel")  # libraries are not loaded
+        assert resources.available() == 900_000_000 - resources._MAPPED
     with pytest.raises(cocite.errors.ResourceError, match=r"ulimit -v\) leaves 900 MB"):
         resources.budget("1GB")
     assert resources.budget("900MB") == resources.available()
@@ -214,7 +244,7 @@ def test_verbs_work_within_a_limit_of_addresses_or_say_that_it_is_too_low(links:
     assert done(ingest, partial(few_addresses, ROOMS[0])).returncode == 0
     refused = done(ingest, partial(few_addresses, ROOMS[1]))
     assert refused.returncode == 1
-    assert "Error: ingest needs at least 336 MB" in refused.stderr
+    assert "Error: ingest needs 336 MB of memory" in refused.stderr
     for verb in (index, related):
         assert done(verb, partial(few_addresses, ROOMS[1])).returncode == 0
     refused = done([*ingest, "--memory", "900MB"], partial(few_addresses, ROOMS[1]))
@@ -264,7 +294,7 @@ def test_verbs_stay_within_a_control_group(links: Path, group: Path) -> None:
     limit.write_text(str(300 << 20))
     refused = done(verbs(links)[0], enter)
     assert refused.returncode == 1
-    assert "Error: ingest needs at least 336 MB" in refused.stderr
+    assert "Error: ingest needs 336 MB of memory" in refused.stderr
 
 
 # -- links that are there many times ----------------------------------------------------------

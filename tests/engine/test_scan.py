@@ -22,7 +22,7 @@ from cocite.engine.scan import Fold, Scan
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links
-from cocite.resources import Resources, format_size, own_memory
+from cocite.resources import Resources, format_size
 from tests.conftest import MakeGraph
 from tests.index.test_in_blocks import Posted
 from tests.oracles import scan as exact
@@ -169,7 +169,7 @@ RUNS = [
 def test_blocks_threads_and_budgets_do_not_change_a_bit(
     web: Graph, monkeypatch: pytest.MonkeyPatch, dtype: str, fold: Fold
 ) -> None:
-    monkeypatch.setattr(scan_plan, "_LEAST_SHARE", 2000)
+    monkeypatch.setattr(scan_plan, "LEAST_SHARE", 2000)
     for lanes in (1, MOST[dtype]):
         whole = scan_of(in_links(web), lanes=lanes, dtype=dtype, threads=1)
         x, start = (values(whole.shape, dtype, seed) for seed in (3, 4))
@@ -192,7 +192,7 @@ def test_blocks_threads_and_budgets_do_not_change_a_bit(
 
 def test_strips_and_windows_are_several(web: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards it: or the merging of strips would not be tested."""
-    monkeypatch.setattr(scan_plan, "_LEAST_SHARE", 2000)
+    monkeypatch.setattr(scan_plan, "LEAST_SHARE", 2000)
     plan = scan_of(in_links(web), lanes=16, dtype=np.uint32, threads=2, memory=25_000).plan
     assert (plan.way, plan.threads) == (Way.BLOCKS, 2)
     assert plan.blocks > 30
@@ -201,7 +201,7 @@ def test_strips_and_windows_are_several(web: Graph, monkeypatch: pytest.MonkeyPa
 
 
 def test_more_memory_means_fewer_blocks(web: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_plan, "_LEAST_SHARE", 2000)
+    monkeypatch.setattr(scan_plan, "LEAST_SHARE", 2000)
     plans = {
         memory: scan_of(in_links(web), lanes=16, dtype=np.uint32, threads=2, memory=memory).plan
         for memory in (3000, 25_000, 60_000, 450_000, 700_000)
@@ -214,7 +214,7 @@ def test_more_memory_means_fewer_blocks(web: Graph, monkeypatch: pytest.MonkeyPa
         Way.MEMORY,
     ]
     scratch = format_size(8 * web.edges + 128 * NODES)
-    taken = {memory: format_size(own_memory() + plan.memory) for memory, plan in plans.items()}
+    taken = {memory: format_size(plan.memory) for memory, plan in plans.items()}
     assert str(plans[3000]).startswith(
         f"{taken[3000]} of memory on 1 thread (of 2: the memory given holds no more), "
         f"{plans[3000].blocks} blocks of destinations from disk: a scan reads "
@@ -320,7 +320,7 @@ def test_wrong_arrays_are_refused(web: Graph) -> None:
 
 
 def test_too_little_memory_is_an_error_that_says_how_much(web: Graph) -> None:
-    with pytest.raises(ResourceError, match=r"needs 4\.19 MB of memory, however .* 200 kB may"):
+    with pytest.raises(ResourceError, match=r"needs 4\.2 MB of memory, however .* 200 kB may"):
         scan_of(in_links(web), memory="200kB", lanes=8)
 
 

@@ -22,7 +22,7 @@ from cocite.allpairs.products import block_width
 from cocite.allpairs.scores import ExactSweep
 from cocite.cluster import Team
 from cocite.errors import ResourceError
-from cocite.resources import format_size
+from cocite.resources import format_least, short_of
 
 if TYPE_CHECKING:
     from cocite.kernels.pruned import Chains, PrunedRows
@@ -48,8 +48,14 @@ class _Pool:
         """Room for ``more`` values."""
         if self.end + more > self.columns.size:
             room = max(self.end + more, self.columns.size * 3 // 2)
-            self.columns = np.resize(self.columns, room)
-            self.values = np.resize(self.values, room)
+            self.columns = self._grown(self.columns, room)
+            self.values = self._grown(self.values, room)
+
+    def _grown(self, old: NDArray[Any], room: int) -> NDArray[Any]:
+        """Not ``np.resize``: that copies the array again and again until it is as long."""
+        found = np.empty(room, old.dtype)
+        found[: self.end] = old[: self.end]
+        return found
 
 
 class SparseMatrix(_Pool):
@@ -78,11 +84,12 @@ class SparseMatrix(_Pool):
     def diagonal(self) -> Matrix:
         """The diagonal, dense."""
         found = np.zeros(self.begin.size, self.values.dtype)
-        row = np.repeat(np.arange(self.begin.size), self.count)
-        place = np.arange(row.size) - np.repeat(np.cumsum(self.count) - self.count, self.count)
-        place += self.begin[row]
-        hit = self.columns[place] == row
-        found[row[hit]] = self.values[place[hit]]
+        for row, (low, count) in enumerate(
+            zip(self.begin.tolist(), self.count.tolist(), strict=True)
+        ):
+            at = low + int(self.columns[low : low + count].searchsorted(np.uint32(row)))
+            if at < low + count and self.columns[at] == row:
+                found[row] = self.values[at]
         return found
 
 
@@ -153,8 +160,9 @@ class PrunedSweeps:
         team: Team,
         factors: tuple[float, float, float],
         fresh: bool,
-        memory: int,
+        memory: tuple[int, int],
     ) -> None:
+        """``memory`` is what is taken beside scores, and what there may be in all."""
         decay, omega, threshold = factors
         self.core, self.team, self._fresh, self._memory = core, team, fresh, memory
         self.dtype = np.dtype(dtype)
@@ -254,8 +262,9 @@ class PrunedSweeps:
         pruned.unite(made.lower.rows, made.upper.chains, self.matrix.rows)
 
     def _check_room(self, taken: int) -> None:
-        if taken > self._memory:
+        fixed, memory = self._memory
+        if fixed + taken > memory:
             raise ResourceError(
-                f"the stored scores take {format_size(taken)}; {format_size(self._memory)} may be "
-                "used. Prune more with --prune, or allow more with --memory"
+                f"the stored scores need {format_least(fixed + taken)} of memory or more; "
+                f"{short_of(memory)}, or prune more with --prune"
             )

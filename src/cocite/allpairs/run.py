@@ -38,7 +38,14 @@ from cocite.io.opening import open_graph
 from cocite.options import accepts
 from cocite.options.all_pairs import AllPairsOptions
 from cocite.progress import shows
-from cocite.resources import budget, checked_threads, format_least, format_size, own_memory
+from cocite.resources import (
+    budget,
+    checked_threads,
+    format_least,
+    format_size,
+    format_total,
+    short_of,
+)
 from cocite.results import Document
 from cocite.storage.spool import Scratch
 
@@ -68,8 +75,8 @@ def exact_simrank(
         The number of cores, by default all. It does not change scores, except the last bits of
         dense products.
     memory
-        Memory for the data, in bytes or as text such as ``"8GB"``; Python needs another 170 MB. By
-        default half of the available memory. A matrix that does not fit is stored on disk.
+        Memory of the whole process, in bytes or as text such as ``"8GB"``; Python takes 52 MB of
+        it. By default half of the available memory. A matrix that does not fit is stored on disk.
     progress
         Called after every sweep with (sweeps, bound on the remaining iteration error).
     options, given
@@ -168,7 +175,8 @@ class AllPairs:
         options, size, item = self.options, self.core.size, self.dtype.itemsize
         fixed = self.core.nbytes
         if options.prune is not None:
-            return fixed + 2 * self.width * size * item
+            # Links are there by row and by column, with weights of either precision.
+            return fixed + 2 * self.width * size * item + 28 * self.core.links.columns.size
         if options.method == "svd":
             scratch = Products.scratch(size, self.width, item)
             needed = 2 * size * size * item + scratch
@@ -188,8 +196,7 @@ class AllPairs:
         sparse = ", take --products sparse, which go through panels on disk," * self._dense
         raise ResourceError(
             f"the matrix of {size:,} rows needs {format_least(fixed + needed)} of memory; "
-            f"{format_size(self._budget)} may be used. Give more with --memory{sparse} or keep few "
-            "scores with --prune"
+            f"{short_of(self._budget)}{sparse} or keep few scores with --prune"
         )
 
     @property
@@ -205,7 +212,7 @@ class AllPairs:
     def estimate(self) -> str:
         """What it will take, in a line."""
         size, options = self.core.size, self.options
-        where = f"{format_size(self.bytes + own_memory())} of memory"
+        where = f"{format_total(self.bytes)} of memory"
         if self.panel_width:
             disk = -(-size // self.panel_width) * size * self.panel_width * self.dtype.itemsize
             disk *= 2 if options.method == "plain" else 1
@@ -238,7 +245,8 @@ class AllPairs:
         options, core, plain = self.options, self.core, self.options.method == "plain"
         if options.prune is not None:
             factors = options.decay, options.omega, options.prune
-            return PrunedSweeps(core, self.dtype, team, factors, not plain, self._budget)
+            memory = self.bytes, self._budget
+            return PrunedSweeps(core, self.dtype, team, factors, not plain, memory)
         products = Products(core, self.dtype, team, self.width, dense=self._dense)
         if options.measure == "psimrank":
             return CoupledSweeps(products, options.decay)

@@ -392,7 +392,7 @@ def opened(
         graphs = list(where.graphs)
         return open_index(path, graph=graphs, verify=verifying(), **limits), source.settings
     once = Resources.checked(**limits)  # read of the machine once, for the build and the question
-    own: dict[str, Any] = {"threads": once.threads, "memory": once.memory}
+    own: dict[str, Any] = {"threads": once.threads, "memory": once.total}
     built, asked = _built_for(path, source, "file of links" if links else "graph")
     found = cached(path, where, source.reading, index=True, built=built, exclude=exclude, **own)
     return open_index(found, graph=path if stored else None, **own), asked

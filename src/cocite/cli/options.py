@@ -356,8 +356,9 @@ memory_option: Decorator = click.option(
     "--memory",
     metavar="SIZE",
     callback=_size,
-    help="How much memory the data may take, such as 600MB or 4GiB; Python takes about 170 MB more."
-    "  [default: half of what is available]",
+    help="How much memory the process may take, such as 600MB or 4GiB: all of its resident memory, "
+    "mapped files included. Python and its libraries take 52 MB.  [default: half of what is "
+    "available]",
 )
 
 

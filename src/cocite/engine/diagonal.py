@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links
-from cocite.resources import Resources, format_size
+from cocite.resources import Resources, format_least, short_of
 from cocite.storage.spool import Scratch
 
 if TYPE_CHECKING:
@@ -141,8 +141,8 @@ def _threads(ends: int, links: Links, means: Resources) -> tuple[int, int]:
     if means.memory < whole + each:
         raise ResourceError(
             f"preparing refined answers for {links.edges:,} links takes "
-            f"{format_size(whole + each)} of memory; {format_size(means.memory)} may be used. Give "
-            "more with --memory, or ask without --refine (refine=True)"
+            f"{format_least(whole + each)} of memory; {short_of(means.memory)}, or ask without "
+            "--refine (refine=True)"
         )
     threads = min(means.threads, (means.memory - whole) // each)
     return threads, whole + threads * each

@@ -21,12 +21,12 @@ from numpy.typing import DTypeLike
 
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import Links, cut_blocks, cut_evenly
-from cocite.resources import Resources, format_size, own_memory
+from cocite.resources import Resources, format_least, format_size, format_total, short_of
 
 ROW_BYTES = 64
 """Of the widest row: a cache line."""
 _DTYPES = (np.uint32, np.float64)
-_LEAST_SHARE = 4 << 20
+LEAST_SHARE = 4 << 20
 """Memory of a thread: below this it would be all boundaries."""
 _LARGEST_PIECE = 64 << 20
 _STRIP_LINK = 24
@@ -73,7 +73,7 @@ class ScanPlan:
         return len(self.cuts) + 1
 
     def __str__(self) -> str:
-        text = f"{format_size(self.memory + own_memory())} of memory on {self.threads} thread"
+        text = f"{format_total(self.memory)} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
         if self.threads < self.wanted:
             text += f" (of {self.wanted}: the memory given holds no more)"
@@ -128,24 +128,24 @@ def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
     vectors = 2 * row * links.nodes
     size = links.offsets.nbytes + links.neighbors.nbytes
     if blocks is not None:
-        share = max(memory // threads, _LEAST_SHARE)
+        share = max(memory // threads, LEAST_SHARE)
         rows = max(1, -(-links.nodes // blocks))
         return _in_blocks(links, row, total, rows, share, (1, threads))
     if size + vectors <= memory:
         ranges = _ranges(links, size, threads)
         return ScanPlan(Way.MEMORY, size + vectors, threads, ranges, threads)
     piece = min((memory - vectors) // (2 * threads), _LARGEST_PIECE)
-    if piece >= _LEAST_SHARE:
+    if piece >= LEAST_SHARE:
         # Half of what is left: the pages of a piece come along with some of their neighbors.
         cuts = cut_blocks(links, piece)
         if _largest(links, cuts) <= 2 * piece:
             need = vectors + 2 * threads * piece
             return ScanPlan(Way.STREAMED, need, threads, cuts, threads, reads=size)
-    count = min(threads, memory // _LEAST_SHARE)
+    count = min(threads, memory // LEAST_SHARE)
     if count == 0:
         raise ResourceError(
-            f"a scan needs {format_size(_LEAST_SHARE)} of memory, however many blocks; "
-            f"{format_size(memory)} may be used. Give more with --memory"
+            f"a scan needs {format_least(LEAST_SHARE)} of memory, however many blocks; "
+            f"{short_of(memory)}"
         )
     share = memory // count
     return _in_blocks(links, row, total, share // 2 // total, share, (count, threads))

@@ -117,7 +117,7 @@ class Builds:
         chosen = {"measure": measure, "direction": direction, **settings, **more}
         if self.cluster is None or SAMPLES.name not in settings:
             means = self.means
-            return build(graph, place, threads=means.threads, memory=means.memory, **chosen)
+            return build(graph, place, threads=means.threads, memory=means.total, **chosen)
         threads, memory = self.asked
         where: dict[str, Any] = {"cluster": self.cluster, "staging_url": self.staging_url}
         return build(graph, place, threads=threads, memory=memory, **where, **chosen)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged, ResourceError
 from cocite.graph.blocks import InBlocks, InLinks, Links, cut_blocks
-from cocite.resources import budget, format_least, format_size
+from cocite.resources import available, format_least, short_of
 from cocite.storage import AROUND, evict
 from cocite.storage.spool import Scratch
 
@@ -43,10 +43,15 @@ def _silent(done: int, total: int) -> None:
     """No-op callback."""
 
 
+def _budget(memory: int | None) -> int:
+    """Return ``memory``, or half of what is available."""
+    return available() // 2 if memory is None else memory
+
+
 def links_of(
     graph: InLinks,
     direction: str,
-    memory: str | int | None = None,
+    memory: int | None = None,
     progress: Progress = _silent,
     *,
     weighted: bool = False,
@@ -80,7 +85,7 @@ def in_links(graph: InLinks, *, weighted: bool = False) -> Links:
 
 def out_links(
     graph: InLinks,
-    memory: str | int | None = None,
+    memory: int | None = None,
     progress: Progress = _silent,
     *,
     weighted: bool = False,
@@ -93,9 +98,8 @@ def out_links(
     graph
         The stored graph.
     memory
-        What may be taken: bytes, or text such as ``"600MB"``; by default half of what is
-        available. With less than the links take they lie in a scratch file, inside the graph's
-        directory if it can be written to.
+        Bytes that the links may take; by default half of what is available. With fewer than they
+        take they lie in a scratch file, inside the graph's directory if it can be written to.
     weighted
         Bring the weights along, if the graph has any.
     progress
@@ -113,7 +117,7 @@ def out_links(
     graph.check()
     try:
         links = in_links(graph, weighted=weighted)
-        return transpose(links, graph.out_degrees, budget(memory), graph.path, progress, keep)
+        return transpose(links, graph.out_degrees, _budget(memory), graph.path, progress, keep)
     except _Miscounted:
         what = "its out-degrees are not those of its links"
         raise Damaged.graph(graph.path, what) from None
@@ -121,7 +125,7 @@ def out_links(
 
 def either_way(
     graph: InLinks,
-    memory: str | int | None = None,
+    memory: int | None = None,
     progress: Progress = _silent,
     *,
     weighted: bool = False,
@@ -134,7 +138,7 @@ def either_way(
     """
     from cocite.kernels.links import merge
 
-    may = budget(memory)
+    may = _budget(memory)
     ins, outs = (
         in_links(graph, weighted=weighted),
         out_links(graph, may, progress, weighted=weighted, keep=keep),
@@ -186,7 +190,7 @@ def transpose(
     if memory < min(whole, resident + _LEAST_BLOCK):
         raise ResourceError(
             f"to turn {links.edges:,} links round takes {format_least(resident + _LEAST_BLOCK)} of "
-            f"memory or more; {format_size(memory)} may be used. Give more with --memory"
+            f"memory or more; {short_of(memory)}"
         )
     kept = memory if keep is None else min(memory, keep)
     scratch = Scratch(None) if kept >= whole else Scratch.near(folder)

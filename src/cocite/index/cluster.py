@@ -39,7 +39,7 @@ from cocite.index.layouts.contract import PartPlan, shard_file
 from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.layouts.reader import sampled_builder, whole_builder
 from cocite.io.remote import Remote, copied
-from cocite.resources import Resources
+from cocite.resources import Resources, budget
 from cocite.storage import MANIFEST, ArrayWriter, Entry, checksum, disk, staged_file
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ class ClusterBuild:
     def pieces(self, work: SampleWork, asked: Iterable[Any]) -> Iterator[Any]:
         """Make pieces of a part without samples; they come by the cluster, in their order."""
         sent, means = PieceWork(ShardWork(work, self._copied(work), None, None)), work.means
-        return self.cluster.in_order(sent, asked, threads=means.threads, memory=means.memory)
+        return self.cluster.in_order(sent, asked, threads=means.threads, memory=means.total)
 
     def _copied(self, work: SampleWork) -> tuple[str, str] | None:
         """The URL of the graph, if it has one, with the digest of its manifest."""
@@ -322,7 +322,7 @@ class ClusterBuild:
         if seen is not None:
             disk.touch(work.folder / seen)
         try:
-            found = self.cluster.in_order(sent, shards, threads=means.threads, memory=means.memory)
+            found = self.cluster.in_order(sent, shards, threads=means.threads, memory=means.total)
             with closing(found):  # type: ignore[type-var]
                 for made, shard in zip(found, shards, strict=False):
                     if remote is not None:
@@ -372,9 +372,9 @@ def of_nodes(
         return means
     cluster = spread.cluster
     each = cluster.threads_each(None if threads is None else means.threads)
-    room = cluster.memory_each(None if memory is None else means.memory, each)
+    room = cluster.memory_each(None if memory is None else means.total, each)
     cluster.slots(each, room)
-    return replace(means, threads=each, memory=room)
+    return replace(means, threads=each, memory=budget(room))
 
 
 @contextmanager

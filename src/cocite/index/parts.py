@@ -16,7 +16,6 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -38,7 +37,7 @@ from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import sampled_builder, sampled_format, whole_builder
 from cocite.measures import SAMPLES
-from cocite.resources import Resources, Watch, own_memory
+from cocite.resources import Resources
 from cocite.storage import Access, ArrayWriter, Entry, advise, checksum, disk, evict, staged_file
 from cocite.storage.staging import copy_array
 
@@ -223,7 +222,6 @@ class ShardedPart:
         Memory is as planned, or what was taken for the pilots, if that is more: kernels that are
         compiled for the first time take some.
         """
-        watch = Watch()
         makers = self._ready_makers()
         count = max(1, min(self.round, len(self.work.numbers)))
         first, end = self.work.numbers.start, self.work.numbers.stop
@@ -237,9 +235,7 @@ class ShardedPart:
         left = sum(map(len, self._missing(self._sampled_shards())))
         seconds = seconds * -(-left // count) + self._carrying()
         assert self.fit is not None
-        memory = max(self.fit.memory, watch.most - own_memory())
-        fit = replace(self.fit, memory=memory)
-        return PartEstimate(int(self.units * (size + 12)), fit, seconds)
+        return PartEstimate(int(self.units * (size + 12)), self.fit, seconds)
 
     def _carrying(self) -> float:
         """Seconds that the samples kept will take, from one of them."""

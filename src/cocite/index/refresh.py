@@ -54,7 +54,7 @@ from cocite.index.stored import StoredIndex
 from cocite.index.verify import part_faults
 from cocite.io.remote import is_url, origin
 from cocite.options.build import RefreshOptions
-from cocite.resources import Resources, format_size
+from cocite.resources import Resources, format_least, short_of
 from cocite.storage import Access, ArrayWriter, Entry, Store
 
 _log = logging.getLogger("cocite")
@@ -92,7 +92,7 @@ def graph_with_links(
         return graph
     _log.info(f"{len(links):,} link{'s' * (len(links) > 1)} are added to {graph.path}")
     graph.check()
-    given: dict[str, Any] = {"memory": means.memory, "threads": means.threads}
+    given: dict[str, Any] = {"memory": means.total, "threads": means.threads}
     graph.with_links(links, graph.path, overwrite=True, **given)
     return Graph.open(graph.path)
 
@@ -367,8 +367,8 @@ class RefreshBuild(IndexBuild):
         if need > allowed:
             raise ResourceError(
                 f"to carry samples over to a graph of {self.graph.nodes:,} nodes takes "
-                f"{format_size(need)} of memory; {format_size(allowed)} may be used. Give "
-                "more with --memory, or draw all of them anew with --fraction 1 (fraction=1)"
+                f"{format_least(need)} of memory; {short_of(allowed)}, or draw all of them anew "
+                "with --fraction 1 (fraction=1)"
             )
         return (allowed - beside) // each
 

@@ -25,7 +25,7 @@ from cocite.measures import DEFAULT, HUBS
 from cocite.measures.cocitation import IDF
 from cocite.measures.snn import MAX_DEGREE
 from cocite.options import DIRECTIONS
-from cocite.resources import format_size, format_time, own_memory
+from cocite.resources import format_size, format_time, format_total
 from cocite.storage import evict
 
 
@@ -46,7 +46,7 @@ class IndexEstimate:
         rooms = " then ".join(dict.fromkeys(self.rooms))
         text = f"{format_size(self.bytes)} on disk, {rooms}, about {format_time(self.seconds)}"
         if self.refining:
-            memory = format_size(self.refining + own_memory())
+            memory = format_total(self.refining)
             text += f", and longer, with {memory}, to make refined answers ready"
         if self.done:
             units = self.units if self.done > 1 else self.units.removesuffix("s")

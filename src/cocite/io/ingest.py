@@ -110,7 +110,7 @@ def ingest(
 
         sending = Sending(output, "graph", options.overwrite)
         here = replace(options, overwrite=True)
-        means = {"memory": resources.memory, "threads": resources.threads}
+        means = {"memory": resources.total, "threads": resources.threads}
         ingest(inputs, sending.path, **means, progress=progress, options=here)
         return Graph.open(sending.send())
     if options.partitions is not None:
@@ -190,7 +190,7 @@ def _ingest_partitions(
         return cut(stored)
     with staged_folder(Path(os.fspath(path) + ".whole")) as folder:
         whole = replace(options, partitions=None, overwrite=False)
-        given = {"memory": resources.memory, "threads": resources.threads, "progress": progress}
+        given = {"memory": resources.total, "threads": resources.threads, "progress": progress}
         return cut(ingest(inputs, folder / path.name, options=whole, **given))
 
 

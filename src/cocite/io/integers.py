@@ -30,7 +30,7 @@ from cocite.io.readers.contract import Progress, Together
 from cocite.io.readers.sources import LOOK
 from cocite.io.readers.text import READER, Cleaner
 from cocite.io.storing import counted, graph_facts, write_links
-from cocite.resources import OWN_MEMORY, Resources
+from cocite.resources import READERS_MEMORY, Resources
 from cocite.storage import ArrayWriter, Entry
 
 _PIECE, _MAX_LINE = 1 << 21, 1 << 21
@@ -108,7 +108,7 @@ def _read_all(
     each text. Raises :class:`_ForTables`.
     """
     workers = [_Worker() for _ in range(resources.threads)]
-    room = resources.memory - OWN_MEMORY - resources.threads * BUFFER
+    room = resources.memory - READERS_MEMORY - resources.threads * BUFFER
     shown, each = Together(progress, sources), 1 + options.undirected
     pieces: list[_Keys] = []
     found: list[Found] = []

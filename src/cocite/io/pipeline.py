@@ -36,7 +36,14 @@ from cocite.io.readers.wiki import WikiFound
 from cocite.io.storing import store_links
 from cocite.io.titling import Titling
 from cocite.options.ingest import IngestOptions
-from cocite.resources import OWN_MEMORY, Resources, database_memory, format_size
+from cocite.resources import (
+    LEAST_INGEST,
+    READERS_MEMORY,
+    Resources,
+    database_memory,
+    format_least,
+    short_of,
+)
 from cocite.storage import Entry, Manifest, Store, disk
 from cocite.storage.spool import Temporary
 from cocite.storage.staging import Staging
@@ -83,19 +90,18 @@ class StoreRequest(NamedTuple):
 
     @classmethod
     def of(cls, links: Any, options: IngestOptions, memory: int) -> StoreRequest:
-        """Check what is named; ``memory`` is that of the whole run."""
-        read, least = ReadOptions.of(options), format_size(2 * OWN_MEMORY)
+        """Check what is named; ``memory`` is for all data of the run."""
+        read = ReadOptions.of(options)
         named, nodes = links, options.nodes
         if isinstance(links, ObjectInput):
             read = _of_object(links, read)
             named, nodes = sources_of(links)
-        if memory < 2 * OWN_MEMORY:
+        if memory < LEAST_INGEST:
             raise ResourceError(
-                f"ingest needs at least {least}; found {format_size(memory)}. Give more with "
-                "--memory"
+                f"ingest needs {format_least(LEAST_INGEST)} of memory; {short_of(memory)}"
             )
         columns = split(options.title_columns)
-        titling = Titling(options.titles, columns, read, memory - OWN_MEMORY)
+        titling = Titling(options.titles, columns, read, memory - READERS_MEMORY)
         out = checked_names(options.exclude_nodes)
         found = cls(_sources(named), _sources(nodes), titling, read, out)
         if sum(source.is_stdin for source in found.sources) > 1:

@@ -41,7 +41,6 @@ from cocite.kernels._signature import (
     flat,
     signatures,
 )
-from cocite.resources import note_own_memory
 
 JIT = os.environ.get("COCITE_JIT", "") not in ("", "0")
 """Whether Numba compiles kernels when they are called."""
@@ -99,7 +98,6 @@ def library() -> ctypes.CDLL:
     """Return the library of all kernels; ``ResourceError`` if it was not built."""
     path = library_path()
     try:
-        note_own_memory()
         found = ctypes.CDLL(str(path))
     except OSError as error:
         from cocite.extras import install_command

@@ -37,24 +37,24 @@ FLOORS = {
     "compact": "28 n + block",
     "features": "(76 + 8 rows) n + 1 MiB + min(24 MiB, 2 L)",
     "links": "8 n + min(16 MiB, L)",
-    "minhash": "(8 + 24 length) n + 4 MiB",
+    "minhash": "min((8 + 24 length) n + 12 MiB, (136 + 88 length) n + L)",
     "nearest": "min(88 n + 6 MiB + min(24 MiB, 2 L), 12 n + 30 MiB)",
     "packed": "(28.8 + b / 4) n + block",
     "paths": "(30 + 12 length) n + block",
     "rows": "72 n + 30 MiB",
-    "sketch": "length bits n / 4 + 4 MiB",
+    "sketch": "length bits n / 4 + min(12 MiB, (128 + 64 length) n + L)",
     "text": "40 n + 200 w + 32 MiB",
     "trees": "min(26.5 n + block, max(4 MiB, (L + 13 n) / 256))",
 }
-"""In bytes, for n nodes, beside what Python takes; names of settings are their values."""
+"""In bytes, for n nodes, beside ``PROCESS_MEMORY``; names of settings are their values."""
 
 FLOOR_WORDS = (
-    "Memory is in bytes, for n nodes and m links, beside some 170 MB for Python: L is 8 n + 4 m, "
-    "or 8 n + 8 m with weights of links, and twice as much for the direction any; block is min(L, "
-    "max(1 MiB, L / 256), 16 MiB); rows is radius, at most 8, or 0 with a threshold of 0; w is how "
-    "many different words the texts have; b is the bits of n - 1. Weights of links, and hubs, take "
-    "4 n to 8 m more; the directions out, both and any take as much as links at least. With more "
-    "memory a build uses all cores and reads links less often."
+    "Memory is in bytes, for n nodes and m links, beside 52 MB for Python and its libraries: L is "
+    "8 n + 4 m, or 8 n + 8 m with weights of links, and twice as much for the direction any; block "
+    "is min(L, max(1 MiB, L / 256), 16 MiB); rows is radius, at most 8, or 0 with a threshold of "
+    "0; w is how many different words the texts have; b is the bits of n - 1. Weights of links, "
+    "and hubs, take 4 n to 8 m more; the directions out, both and any take as much as links at "
+    "least. With more memory a build uses all cores and reads links less often."
 )
 
 

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.engine.plan import ScanPlan, plan_scan
+from cocite.engine.plan import LEAST_SHARE, ScanPlan, plan_scan
 from cocite.engine.scan import Fold, Scan
-from cocite.errors import NotConverged, UsageError
+from cocite.errors import NotConverged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
@@ -36,7 +36,7 @@ from cocite.progress import shows
 from cocite.ranking.numbers import NodeNumbers
 from cocite.ranking.stopping import SweepState, stopping_rule
 from cocite.ranking.vectors import Vector, divide, order_of, pieces, total
-from cocite.resources import Resources
+from cocite.resources import Resources, format_least, short_of
 
 _OF_HITS = ("tolerance", "max_sweeps", "until_top_stable", "weighted", "blocks")
 
@@ -88,7 +88,7 @@ def hits(
     threads
         At most so many; by default all cores.
     memory
-        For the data, beside some 150 MB for Python: bytes, or text such as ``"600MB"``; by default
+        Memory of the whole process, in bytes or as text such as ``"600MB"``; by default
         half of what is available.
     progress
         Called after every sweep with (sweeps, change).
@@ -146,6 +146,12 @@ def plan_hits(graph: Graph, means: Resources) -> ScanPlan:
     if graph.edges == 0:
         raise UsageError(f"{graph.path} has no links: hubs and authorities are made of them")
     links = links_of(graph, "in")
+    vector = 8 * links.nodes + LEAST_SHARE
+    least = vector + min(links.nbytes, vector)
+    if means.memory < least:
+        raise ResourceError(
+            f"hubs and authorities need {format_least(least)} of memory; {short_of(means.memory)}"
+        )
     plan = _plan(links, means)
     return replace(plan, memory=plan.memory + _extra_memory(links, means))
 

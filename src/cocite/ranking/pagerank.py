@@ -264,9 +264,9 @@ def pagerank(
         :class:`Ranks`, a file of ranks, names with values, or float64[nodes] by id. Nodes are
         matched by name; nodes without a value start with their share of the jumps.
     memory
-        Memory for the data, in bytes or as text such as ``"600MB"``, at least 8 MB; Python needs
-        another 170 MB. By default half of the available memory. Data that does not fit is read from
-        disk in blocks; the ranks are bit-identical.
+        Memory of the whole process, in bytes or as text such as ``"600MB"``, at least 61 MB; Python
+        takes 52 MB of it. By default half of the available memory. Data that does not fit is read
+        from disk in blocks; the ranks are bit-identical.
     progress
         Called after every sweep with (sweeps, bound on the L1 residual).
     options, given

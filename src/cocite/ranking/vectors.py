@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.links import links_of
-from cocite.resources import format_size, own_memory
+from cocite.resources import format_least, format_size, format_total, short_of
 from cocite.storage import evict
 
 Vector = NDArray[np.float64]
@@ -155,9 +155,8 @@ class RankRoom:
     taken: int | None = None
 
     def __str__(self) -> str:
-        own = own_memory()
         taken = self.memory if self.taken is None else self.taken
-        text = f"{format_size(taken + own)} of memory, which holds "
+        text = f"{format_total(taken)} of memory, which holds "
         if not self.blocks:
             return text + "the graph and the ranks"
         if self.blocks == 1:
@@ -213,8 +212,8 @@ def plan_ranks(
         return RankRoom(whole, taken=min(whole, there + 2 * links.link_bytes * links.edges))
     if memory < LEAST:
         raise ResourceError(
-            f"ranks need {format_size(min(LEAST, whole))} of memory, however many blocks; "
-            f"{format_size(memory)} may be used. Give more with --memory"
+            f"ranks need {format_least(min(LEAST, whole))} of memory, however many blocks; "
+            f"{short_of(memory)}"
         )
     size = 8 * (nodes + _linking(graph))
     count = min(blocks or -(-size // RankRoom(memory).block), nodes)
@@ -222,8 +221,8 @@ def plan_ranks(
     if RankRoom(memory).block < block:
         blocks_need = f"{count} blocks need" if count > 1 else "1 block needs"
         raise ResourceError(
-            f"{blocks_need} {format_size(_memory_of(block))} of memory; {format_size(memory)} may "
-            "be used. Ask for more --blocks, or give more with --memory"
+            f"{blocks_need} {format_least(_memory_of(block))} of memory; {short_of(memory)}, or "
+            "ask for more --blocks"
         )
     scratch = (_SCRATCH_NODE + weighted * _WEIGHT_SCRATCH_NODE + trust * _TRUST_NODE) * nodes
     scratch += (8 + 8 * weighted) * links.edges

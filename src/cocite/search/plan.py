@@ -50,7 +50,7 @@ from cocite.measures.settings import MAX_SAMPLES
 from cocite.options import accepts
 from cocite.options.build import PlanOptions
 from cocite.progress import shows
-from cocite.resources import Resources, format_size, format_time, own_memory, parse_size
+from cocite.resources import Resources, format_size, format_time, parse_size
 from cocite.results import Document
 
 SCORES = (0.1, 0.3)
@@ -310,7 +310,7 @@ def plan_index(
         built.parts[0].layout,
         filled,
         asked.to_json(),
-        costs.fit.memory + own_memory(),
+        replace(means, memory=costs.fit.memory).total,
         str(costs.fit),
         planned,
         doubled,
@@ -375,13 +375,11 @@ def _estimated(
         few = options if count is None else _with_samples(options, count)
         with IndexBuild(graph, Path(folder) / "index", few, means) as work:
             parts, names = [part.estimate() for part in work.parts], work.name_bytes
-            # As planned: compiling kernels for the first time takes some memory of its own.
-            planned = [part.fit for part in work.parts]
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None  # without the note that a build could go on
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    fits = [fit for part, own in zip(parts, planned, strict=True) if (fit := own or part.fit)]
+    fits = [part.fit for part in parts if part.fit is not None]
     fit = max(fits, key=lambda fit: fit.memory, default=MemoryPlan(0, 1, ()))
     size, seconds = sum(part.bytes for part in parts), sum(part.seconds for part in parts)
     return Costs(names, size / (count or 1), seconds / (count or 1), fit), seconds

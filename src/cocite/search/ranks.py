@@ -58,7 +58,7 @@ class PageRanks:
 
         graph = find_graph(self._stored, self._graph)
         graph.check()
-        return pagerank(graph, memory=self._resources.memory).values
+        return pagerank(graph, memory=self._resources.total).values
 
 
 def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:

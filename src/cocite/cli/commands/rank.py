@@ -23,7 +23,7 @@ from cocite.cli.options import (
     verifying,
 )
 from cocite.cli.output import Reply, Show, names_text, or_of
-from cocite.errors import UsageError
+from cocite.errors import ResourceError, UsageError
 from cocite.io.writers import ARRAYS, TABLES, kinds_of
 from cocite.options.common import OutputOptions, SourceOptions
 from cocite.options.rank import RankOptions
@@ -115,11 +115,13 @@ def _hits(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
     from cocite.resources import Resources
 
     graph, options = Graph.open(path, verify=verifying()), asked.options
-    say(str(plan_hits(graph, Resources.checked(memory=asked.memory, blocks=options.blocks))))
+    means = Resources.checked(memory=asked.memory, blocks=options.blocks)
+    _check_writing(asked, means.memory)
+    say(str(plan_hits(graph, means)))
     with Stages({"scoring": "sweeps"}) as stages:
         found = hits(
             graph,
-            memory=asked.memory,
+            memory=means.total,
             progress=lambda done, change: stages("scoring", done, 0),
             options=replace(options, score="pagerank", k=20),
         )
@@ -147,15 +149,15 @@ def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
     from cocite.io.writers import write_numbers
     from cocite.ranking import pagerank, toward_of
     from cocite.ranking.figures import RankDocument
-    from cocite.resources import budget, format_size
+    from cocite.resources import Resources, format_size
 
-    limit, options = budget(asked.memory), asked.options
-    graph = _opened(path, asked, stack, limit)
+    means, options = Resources.checked(memory=asked.memory), asked.options
+    graph = _opened(path, asked, stack, means.memory)
     with Stages({"ranking": "sweeps"}) as stages:
         found = pagerank(
             graph,
             personalization=toward_of(graph, options.toward, options.personalization),
-            memory=limit,
+            memory=means.total,
             progress=lambda done, residual: stages("ranking", done, 0),
             options=options,
         )
@@ -178,12 +180,25 @@ def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
     _note_unconverged(ended.converged)
 
 
+def _check_writing(asked: _RankRequest, limit: int) -> int:
+    """Return the bytes that writing takes; raise :class:`ResourceError` if the limit is less."""
+    from cocite.resources import format_least, short_of
+
+    writing = asked.target.memory if asked.target else 0
+    if writing > limit:
+        raise ResourceError(
+            f"a table needs {format_least(writing)} of memory to be written; {short_of(limit)}, or "
+            "write an array, .npy"
+        )
+    return writing
+
+
 def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Graph:
     """Open the graph, on a cluster if it is stored in blocks, and say what ranks will take."""
     from cocite.graph import Graph
     from cocite.graph.partitions import is_blocked
     from cocite.ranking import plan_ranks
-    from cocite.resources import format_size, own_memory
+    from cocite.resources import format_total
 
     blocks = asked.options.blocks
     if is_blocked(path):
@@ -200,8 +215,8 @@ def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Gra
     opened = Graph.open(path, verify=verifying())
     weighted = opened.in_weights is not None and asked.options.weighted
     plan = plan_ranks(opened, limit, weighted, blocks, asked.options.trust is not None)
-    writing = asked.target.memory if asked.target else 0
-    later = f"; {format_size(writing + own_memory())} while the table is written"
+    writing = _check_writing(asked, limit)
+    later = f"; {format_total(writing)} while the table is written"
     say(str(plan) + later * (writing > plan.memory))
     return opened
 

@@ -76,7 +76,7 @@ def site(
         else:
             means = Resources.checked(threads, memory)
             with held(HUBS_LOG):  # those hubs are left out
-                of = work.relate(place, options, stages, threads=means.threads, memory=means.memory)
+                of = work.relate(place, options, stages, threads=means.threads, memory=means.total)
             report_inputs(of.graph)
             if options.json_folder is not None:
                 found = work.write_json(of, Path(options.json_folder))

@@ -9,8 +9,7 @@ links a step; where the links do not fit the free memory, all samples, or as man
 free disk. In the external form a block is 21
 bytes a node and 4 a link, buffers are a quarter of the budget, 16 MiB at most; the budget is at
 least 4 MiB and a 256th of all blocks. A step by weights takes 4 bytes a link, mostly in a scratch
-file, and with ``hubs`` 4 a node in memory. The budget is for the data; Python and its libraries
-take some 170 MB beside it.
+file, and with ``hubs`` 4 a node in memory. The budget is for the data.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from cocite.graph.blocks import Links, cut_blocks, cut_evenly
 from cocite.graph.partitions import BlockedLinks
 from cocite.index.layouts.contract import PartPlan
 from cocite.measures.evidence import floor_text
-from cocite.resources import Resources, format_least, format_size, own_memory, short_of
+from cocite.resources import Resources, format_least, format_size, format_total, short_of
 from cocite.storage.spool import Scratch
 
 _LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
@@ -118,7 +117,7 @@ class MemoryPlan:
     @property
     def head(self) -> str:
         """Its memory and threads, in words."""
-        text = f"{format_size(self.memory + own_memory())} of memory on {self.threads} thread"
+        text = f"{format_total(self.memory)} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
         if self.threads < self.wanted:
             text += f" (of {self.wanted}: the memory given holds no more)"
@@ -128,7 +127,7 @@ class MemoryPlan:
         if self.apart:
             return (
                 f"{self.apart} block{'s' * (self.apart > 1)} apart, each with "
-                f"{format_size(self.memory + own_memory())} of memory, for {self.together} "
+                f"{format_total(self.memory)} of memory, for {self.together} "
                 f"sample{'s' * (self.together > 1)} at once"
             )
         text, blocks = self.head, len(self.cuts) + 1

@@ -20,7 +20,7 @@ from cocite.io.readers.contract import FormatReader, Job, Read
 from cocite.io.readers.rows import RowsFound
 from cocite.io.readers.sources import Pieces, Source, rejoined
 from cocite.io.readers.text import Cleaner, TextInput, clean_relation, new_clean_file
-from cocite.resources import format_size
+from cocite.resources import format_least, short_of
 
 _HEAD = 1 << 20
 _MOST = 2**32 - 1
@@ -141,9 +141,8 @@ def _check_rows(job: Job, header: _MatrixHeader) -> None:
     if need > job.memory:
         raise ResourceError(
             f"{job.source.label}:{header.lines}: {header.size:,} rows, and {header.entries:,} "
-            f"entries: the nodes without links alone need {format_size(need)} of memory; "
-            f"{format_size(job.memory)} may be used. Correct the number of rows, or give more with "
-            "--memory"
+            f"entries: the nodes without links alone need {format_least(need)} of memory; "
+            f"{short_of(job.memory)}, or correct the number of rows"
         )
 
 

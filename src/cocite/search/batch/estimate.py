@@ -33,7 +33,7 @@ from cocite.graph.names import text_of
 from cocite.index.layouts.contract import is_shard
 from cocite.index.layouts.part import DamagedShard
 from cocite.options.query import QueryOptions
-from cocite.resources import checked_threads, own_memory
+from cocite.resources import checked_threads
 from cocite.results import Document
 from cocite.search.batch.pages import Output, OutputPages, timed_trial
 from cocite.search.batch.pieces import (
@@ -295,7 +295,7 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
     """Return what a batch takes beside: memory and disk."""
     scratch = work.threads * _SCRATCH * len(work.index.nodes)
     chunk = _ROW * min(hits, work.chunk * work.question.k)
-    memory = own_memory() + _PLACES * work.nodes + max(scratch, output.memory + chunk)
+    memory = _PLACES * work.nodes + max(scratch, output.memory + chunk)
     return BatchPlan(
         work.nodes,
         hits,

@@ -374,7 +374,7 @@ class RangeWork:
                 "its machines share, under the same path"
             )
         stored = StoredIndex.open(self.path, verify=False)  # the driver has compared it
-        index = Searcher(stored, Resources(self.threads, self.memory), self.graph)
+        index = Searcher(stored, Resources.checked(self.threads, self.memory), self.graph)
         if index.stored.digest != self.digest:
             raise ClusterError(
                 f"a node of the cluster has another index at {self.path}: its checksums differ. "

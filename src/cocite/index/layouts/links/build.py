@@ -37,8 +37,8 @@ from cocite.storage import Entry
 
 _PIECE = 8 << 20
 """Bytes that are read and written at a time."""
-_WINDOW = 1 << 20
-"""Nodes whose links the pilot turns round."""
+_PILOT, _WINDOW = 1 << 20, 1 << 18
+"""Bytes of links that the pilot turns round, and to how many nodes: it takes 13 MB at most."""
 
 
 class LinksBuilder(LinksFormat, WholeBuilder):
@@ -110,7 +110,7 @@ def _pilot(links: Links, norms: bool) -> float:
     """Seconds a byte of the result, without waiting for the disk."""
     from cocite.kernels.links import turn
 
-    last = next(iter(cut_blocks(links, _PIECE)), links.nodes)
+    last = next(iter(cut_blocks(links, _PILOT)), links.nodes)
     offsets = links.offsets[: last + 1]
     ids = links.neighbors[: int(offsets[-1])]
     window = ids[ids < _WINDOW]

@@ -41,7 +41,9 @@ from cocite.resources import Resources, format_size
 from cocite.storage import evict
 from cocite.storage.spool import Scratch
 
-_LEAST_SCAN = 4 << 20
+_LEAST_SCAN, _WINDOWS = 4 << 20, 8 << 20
+"""For the scan; and of winners on disk, 16 samples of which are written at a time.
+"""
 _ALL = np.empty(0, np.uint32)
 """No list of nodes: all of them."""
 
@@ -88,16 +90,18 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
     threads, memory, blocks = means.threads, means.memory, means.blocks
     nodes = links.nodes
     winners = 4 * LANES * part.settings[LENGTH] * nodes
+    least = 2 * blob + _WINDOWS
 
     for layers in range(threads, 0, -1) if blocks is None else ():
         # Those at work, one that waits for its turn, and one that is being written.
         need = winners + (layers + 2 * (layers > 1) + (layers == 1)) * blob
-        if need + links.nbytes + 2 * ROW_BYTES * nodes <= memory:
+        whole = need + links.nbytes + 2 * ROW_BYTES * nodes
+        if whole <= memory:
             plan = plan_ring_scan(links, replace(means, memory=memory - need))
             return RingPlan(need + plan.memory, threads, (), threads, layers=layers, plan=plan)
-    least = 2 * blob
     if blocks is None and memory < least + _LEAST_SCAN:
-        raise too_little(part.layout, nodes, least + _LEAST_SCAN, memory, "with one thread")
+        least = min(least + _LEAST_SCAN, whole)
+        raise too_little(part.layout, nodes, least, memory, "with one thread")
     plan = plan_ring_scan(links, replace(means, memory=max(memory - least, _LEAST_SCAN)))
     need = least + plan.memory
     wanted = threads if blocks is None else plan.threads

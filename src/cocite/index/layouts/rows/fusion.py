@@ -281,7 +281,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         nodes, fit = self.links.nodes, self.fit
         entries, seconds = self._nearest.pilot() if self._listed else (0.0, 0.0)
         (pusher,) = self._pushers(1)
-        sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
+        sample = np.linspace(0, nodes - 1, min(_PILOTS, nodes)).astype(np.int64).tolist()
         pusher(range(sample[0], sample[0] + 1))  # which touches its memory
         begin = clock()
         found = [pusher(range(node, node + 1)) for node in sample]

@@ -356,7 +356,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         """Entries of all lists, and seconds that they take, from the lists of some pages."""
         nodes = self.links.nodes
         lister = _Lister(self)
-        sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
+        sample = np.linspace(0, nodes - 1, min(_PILOTS, nodes)).astype(np.int64).tolist()
         lister(range(sample[0], sample[0] + 1))  # compiles
         begin = clock()
         found = [lister(range(page, page + 1)) for page in sample]

@@ -233,10 +233,12 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     def estimate(self) -> PartEstimate:
         """Size, memory and time, from the rows of a sample of sources."""
+        from cocite.kernels.random import scramble
+
         nodes, fit = self.nodes, self.fit
         spreader = _Spreader(self)
-        spread = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64))
-        sample = np.random.default_rng(0).permutation(spread).tolist()
+        spread = np.linspace(0, nodes - 1, min(_PILOTS, nodes)).astype(np.uint64)
+        sample = spread[np.argsort(scramble.__wrapped__(spread))].tolist()
         spreader(range(sample[0], sample[0] + 1))  # compiles
         found: list[Rows] = []
         begin, seconds = clock(), 0.0
