@@ -14,7 +14,6 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from cocite.errors import Damaged, UsageError
 from cocite.graph import Graph
@@ -30,7 +29,7 @@ from cocite.resources import Resources
 
 
 class Drafts:
-    """What all drafts of an open index share: the links of its graph, and what is made of lists."""
+    """What all drafts of an open index share: the links of its graph."""
 
     def __init__(self, stored: StoredIndex, graph: Callable[[], Graph], means: Resources) -> None:
         """``graph`` finds the newest graph of the index, when it is needed."""
@@ -43,7 +42,6 @@ class Drafts:
         self._links = memoized_links(
             lambda way, weighted: links_of(self._graph, way, means.memory, weighted=weighted)
         )
-        self._cached: list[dict[str, Any]] = [{} for _ in stored.parts]
 
     @cached_property
     def _graph(self) -> Graph:
@@ -58,11 +56,11 @@ class Drafts:
     def __call__(self, page: UnseenPage, name: str, replaced: int | None = None) -> UnseenIndex:
         """The index with a page of this name, which may stand in the place of a node."""
         shared, parts = DraftEnds(self._links, page, self._means), []
-        for part, kept in zip(self._stored.parts, self._cached, strict=True):
+        for part in self._stored.parts:
             own = DraftEnds(_own(part), page, self._means) if part.layout == "links" else shared
             facts = {name: getattr(part, name) for name in StoredPart.__dataclass_fields__}
             facts |= {"nodes": part.nodes + 1, "freshness": _of_one(part.freshness)}
-            parts.append(DraftPart(**facts, ends=own, built=part, kept=kept))
+            parts.append(DraftPart(**facts, ends=own, built=part))
         return UnseenIndex(self._stored, page, name, tuple(parts), replaced)
 
 

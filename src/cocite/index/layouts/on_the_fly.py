@@ -59,13 +59,10 @@ class DraftEnds:
 
 @dataclass(frozen=True)
 class DraftPart(StoredPart):
-    """One part of an index as if a draft had been there: ``built`` is the part without it, and
-    ``kept`` what is made of that once for all drafts.
-    """
+    """One part of an index as if a draft had been there: ``built`` is the part without it."""
 
     ends: DraftEnds = field(kw_only=True)
     built: StoredPart = field(kw_only=True)
-    kept: dict[str, Any] = field(kw_only=True)
 
     @property
     def on_the_fly(self) -> bool:

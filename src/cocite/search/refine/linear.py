@@ -247,7 +247,6 @@ class SelectedRefiner(LinearRefiner):
 
     def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
         super().__init__(stored.of_graph(), graph, means)
-        self._outside = stored
         everybody = np.arange(stored.nodes, dtype=np.uint32)
         self._requested = stored.in_graph(everybody)
 
