@@ -325,7 +325,7 @@ def mixed(graph: Graph) -> Index:
 
 def test_another_bound_is_refused(index: Index) -> None:
     for ask in (index.related, lambda a, **o: index.similarity(a, 8, **o)):
-        with pytest.raises(UsageError, match=r"intervals of their own, not by hoeffding: leave"):
+        with pytest.raises(UsageError, match=r"intervals of their own, not by hoeffding: omit"):
             ask(7, refine=True, interval="hoeffding")
 
 
