@@ -3,17 +3,19 @@
     python -m benchmarks.growth [--from 100k] [--largest 10M] [--only SERIES]... [--force]
                                 [--folder DIR] [--write]
 
-Four series, each of which changes one of four numbers and leaves the others:
+Five series. The first changes the nodes for the default measure; each of the others changes one of
+four numbers and leaves the others:
 
-    nodes      from --from to --largest, each about three times the one before, 10 links a page
+    default    from --from to --largest, each about three times the one before, 10 links a page
+    nodes      the same
     links      5, 10, 20 and 40 a page
     samples    5, 10, 20, 40 and 80
     length     5, 7, 10 and 15 steps
 
 with 10 links, 10 samples and 10 steps otherwise, and --middle pages in the last three. Of each
-point a web is generated and ranked, an index of PSimRank is built and asked, and of the default
-measure up to 3.2 million pages of the first series, as it takes a minute for a million; every step
-in a process of its own (``papers_steps.py``). Exponents of powers are fitted to the points, with
+point of the first series a web is generated, and an index is built and asked; of the others it is
+ranked, too, and the index is one of PSimRank. Every step is in a process of its own
+(``papers_steps.py``). Exponents of powers are fitted to the points, with
 intervals of 95 % (``arithmetic.py``): 1 is linear. ``--write`` keeps each point as it ends, and
 puts table and picture into docs/performance.md; the picture takes Matplotlib. A point that was kept
 today is not measured again without ``--force``.
@@ -32,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.block import add_write
-from benchmarks.growth_told import SERIES, figures, picture
+from benchmarks.growth_told import DEFAULT, SERIES, figures, picture
 from benchmarks.kept import Kept, watched
 from benchmarks.papers import number, run
 from benchmarks.performance import write
@@ -43,7 +45,7 @@ KEPT = Kept("growth")
 DEGREE, SAMPLES, LENGTH = 10, 10, 10
 DEGREES, MANY_SAMPLES, LENGTHS = (5, 10, 20, 40), (5, 10, 20, 40, 80), (5, 7, 10, 15)
 STEPS = ("generate", "rank", "psimrank", "related psimrank")
-DEFAULT, MOST_DEFAULT = ("neighborhood", "related neighborhood"), 3_200_000
+DEFAULT_STEPS = "generate", "fusion", "related fusion"
 Point = dict[str, int]
 
 
@@ -58,6 +60,7 @@ def points(series: str, least: int, largest: int, middle: int) -> list[Point]:
     """What is measured of a series."""
     usual = {"nodes": middle, "degree": DEGREE, "samples": SAMPLES, "length": LENGTH}
     key, values = {
+        "default": ("nodes", sizes(least, largest)),
         "nodes": ("nodes", sizes(least, largest)),
         "links": ("degree", DEGREES),
         "samples": ("samples", MANY_SAMPLES),
@@ -88,7 +91,7 @@ def main() -> None:
     parser.add_argument("--largest", type=number, default=10_000_000, metavar="N")
     parser.add_argument("--middle", type=number, default=1_000_000, metavar="N")
     parser.add_argument("--memory", type=parse_size, default="4GB")
-    parser.add_argument("--only", action="append", choices=SERIES, metavar="SERIES")
+    parser.add_argument("--only", action="append", choices=(DEFAULT, *SERIES), metavar="SERIES")
     parser.add_argument("--force", action="store_true", help="measure what is kept, too")
     parser.add_argument("--folder", type=Path, help="where webs are made [a temporary directory]")
     add_write(parser, "keep the results under results/ and put them into docs/performance.md")
@@ -96,18 +99,17 @@ def main() -> None:
     if not given.least < given.largest:
         parser.error("--largest is above --from")
     parts = KEPT.newest()
-    for series in given.only or SERIES:
+    for series in given.only or (DEFAULT, *SERIES):
         for point in points(series, given.least, given.largest, given.middle):
-            value = point["degree" if series == "links" else series]
+            value = point[{"links": "degree", "default": "nodes"}.get(series, series)]
             key = f"{series} {value} of {point['nodes']}"
-            if not given.again and parts.get(key, {}).get("date") == date.today().isoformat():
+            if not given.force and parts.get(key, {}).get("date") == date.today().isoformat():
                 print(f"{key}: measured today", file=sys.stderr)
                 continue
             with tempfile.TemporaryDirectory(prefix="cocite-bench-", dir=given.folder) as place:
                 free = format_size(shutil.disk_usage(place).free)
                 print(f"{key}: {free} of disk free", file=sys.stderr, flush=True)
-                few = series == "nodes" and value <= MOST_DEFAULT
-                steps = STEPS + DEFAULT * few
+                steps = DEFAULT_STEPS if series == "default" else STEPS
                 with watched() as watch:
                     found = measured(point, given.memory, Path(place, "web"), steps)
             parts[key] = {"date": date.today().isoformat(), "machine": "", "others": watch.others}

@@ -58,11 +58,17 @@ QUANTITIES: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
     "`related`, median": (_milliseconds("related psimrank", 0), lambda ms: f"{digits(ms)} ms"),
     "`related`, 99 %": (_milliseconds("related psimrank", 1), lambda ms: f"{digits(ms)} ms"),
 }
-DEFAULT: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
-    "building": (_seconds("neighborhood"), _time),
-    "bytes of the index": (_bytes("neighborhood"), _size),
-    "`related`, median": (_milliseconds("related neighborhood", 0), lambda ms: f"{digits(ms)} ms"),
-    "`related`, 99 %": (_milliseconds("related neighborhood", 1), lambda ms: f"{digits(ms)} ms"),
+DEFAULT = "default"
+DEFAULTS: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
+    "building": (_seconds("fusion"), _time),
+    "building, memory": (_memory("fusion"), format_size),
+    "bytes of the index": (_bytes("fusion"), _size),
+    "bytes a node": (
+        lambda found: _bytes("fusion")(found) / found["point"]["nodes"],
+        lambda size: f"{size:,.0f}",
+    ),
+    "`related`, median": (_milliseconds("related fusion", 0), lambda ms: f"{digits(ms)} ms"),
+    "`related`, 99 %": (_milliseconds("related fusion", 1), lambda ms: f"{digits(ms)} ms"),
 }
 
 
@@ -73,7 +79,7 @@ def _of(parts: Parts, series: str) -> list[Row]:
 
 
 def _x(row: Row, series: str) -> int:
-    return int(row["point"][series])
+    return int(row["point"]["nodes" if series == DEFAULT else series])
 
 
 def fitted(rows: list[Row], series: str, get: Callable[[Row], float]) -> str:
@@ -107,15 +113,14 @@ def figures(parts: Parts) -> str:
             for row in rows
         ]
         pieces += [_table([series, *QUANTITIES], lines)]
-    some = [row for row in there.get("nodes", ()) if "neighborhood" in row]
-    if some:
-        pieces += ["**The default measure** (lists of the nearest pages; 10 links a page):"]
+    if some := _of(parts, DEFAULT):
+        pieces += ["**The default measure** (`fusion`; 10 links a page):"]
         lines = [
-            [f"{_x(row, 'nodes'):,}", *(_cell(row, *each) for each in DEFAULT.values())]
+            [f"{_x(row, 'nodes'):,}", *(_cell(row, *each) for each in DEFAULTS.values())]
             for row in some
         ]
-        lines += [["*exponent*", *(fitted(some, "nodes", get) for get, _ in DEFAULT.values())]]
-        pieces += [_table(["nodes", *DEFAULT], lines)]
+        lines += [["*exponent*", *(fitted(some, "nodes", get) for get, _ in DEFAULTS.values())]]
+        pieces += [_table(["nodes", *DEFAULTS], lines)]
     return "\n\n".join(pieces)
 
 

@@ -35,7 +35,7 @@ SCANNED, BESIDE = 4, 13
 Where they do not fit, fewer steps are made."""
 CARRIED = 66
 """Bytes of memory a node that a refresh takes at least."""
-INDEXES = ("psimrank", "simrank", "xjaccard", "neighborhood")
+INDEXES = ("psimrank", "simrank", "xjaccard", "neighborhood", "fusion")
 Found = dict[str, Any]
 Chosen = dict[str, Any]
 
@@ -227,6 +227,8 @@ STEPS: dict[str, Callable[[Path, Chosen], Found]] = {
     "xjaccard": build("xjaccard"),
     "neighborhood": build("neighborhood"),
     "related neighborhood": ask("neighborhood"),
+    "fusion": build("fusion"),
+    "related fusion": ask("fusion"),
 }
 """In their order; each needs what those before it made."""
 

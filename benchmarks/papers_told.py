@@ -31,8 +31,10 @@ TITLES = {
     "refresh": "`refresh` once they are gone",
     "simrank": "index, SimRank",
     "xjaccard": "index, XJaccard",
-    "neighborhood": "index, the default (`neighborhood`)",
-    "related neighborhood": "`related`, the default",
+    "neighborhood": "index, `neighborhood`",
+    "related neighborhood": "`related`, `neighborhood`",
+    "fusion": "index, the default (`fusion`)",
+    "related fusion": "`related`, the default",
 }
 
 
