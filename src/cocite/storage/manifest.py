@@ -190,6 +190,10 @@ class Store:
         """Say how all arrays are going to be read from now on."""
         advise(access, *self.arrays.values())
 
+    def evict(self) -> None:
+        """Give back the memory of all arrays."""
+        evict(*self.arrays.values())
+
     def array(self, name: str) -> NDArray[Any]:
         """Map the array ``name``."""
         if name not in self.arrays:

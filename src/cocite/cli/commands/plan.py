@@ -97,7 +97,7 @@ def _plan_batch(
         "index": f"{path}, {found.nodes:,} nodes",
         "related-all": f"{format_time(found.seconds)} on {found.threads} thread{s}, up to {k} hits "
         "a node",
-        "memory": f"{format_size(found.memory)}, beside the index's {format_size(found.index)}",
+        "memory": format_size(found.memory),
         "output": f"{found.hits:,} rows, {format_size(found.bytes)} as Parquet",
         "disk": f"{format_size(found.disk)} while it is made",
         "measured": f"on {found.sampled:,} nodes",

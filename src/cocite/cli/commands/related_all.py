@@ -145,7 +145,7 @@ def summary_text(plan: BatchPlan) -> str:
     s = "s" * (plan.threads > 1)
     return (
         f"about {format_time(plan.seconds)} on {plan.threads} thread{s}, "
-        f"{format_size(plan.memory)} of memory beside the index's {format_size(plan.index)}, "
+        f"{format_size(plan.memory)} of memory, "
         f"{format_size(plan.bytes)} of output, {format_size(plan.disk)} of disk while it is made"
     )
 

@@ -28,12 +28,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import Damaged, UsageError
+from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.names import text_of
 from cocite.index.layouts.contract import is_shard
 from cocite.index.layouts.part import DamagedShard
 from cocite.options.query import QueryOptions
-from cocite.resources import checked_threads
+from cocite.resources import checked_threads, format_least, resident, short_of
 from cocite.results import Document
 from cocite.search.batch.pages import Output, OutputPages, timed_trial
 from cocite.search.batch.pieces import (
@@ -47,9 +47,9 @@ from cocite.search.batch.pieces import (
 )
 from cocite.search.batch.question import Ids, Question
 from cocite.search.searcher import Searcher, Searching
-from cocite.storage import Access
+from cocite.storage import Access, evict
 
-_OUT_ROWS = 1 << 17
+_OUT_ROWS = 1 << 16
 _MANY = 0.001
 """The share of the nodes from which on a batch reads most pages of an index."""
 
@@ -107,7 +107,9 @@ class Work:
 
         with closing(answered(todo, work, self.threads)) as found:
             try:
-                yield from found
+                for piece in found:
+                    self.give_back()
+                    yield piece
             finally:
                 self._stopped.set()
                 found.close()
@@ -120,6 +122,14 @@ class Work:
         store = self.index.stored.store
         fits = store.nbytes <= self.index.means.memory
         store.advise(Access.AROUND if self._many and fits else Access.SCATTERED)
+
+    def give_back(self, *mapped: NDArray[Any]) -> None:
+        """Give back the pages of the index, and of what else is ``mapped``, where the process takes
+        more memory than it may.
+        """
+        if resident() > self.index.means.total:
+            self.index.stored.store.evict()
+            evict(*mapped)
 
     def pages(self, rows: PieceRows, places: Ids | slice, first: int = 0) -> OutputPages:
         """Return the pages of some nodes, by their numbers among those asked for from ``first`` on,
@@ -209,7 +219,7 @@ _LONG, _FEW_LEFT = (24, 128), 10
 """Strata and their size where pages are quick, and of how many such samples a batch has more."""
 _FIRST = 6
 """Nodes at most of the run that is not counted."""
-_SCRATCH, _PLACES, _ROW = 44, 24, 160
+_SCRATCH, _PLACES, _ROW = 44, 24, 1100
 """Bytes a node and thread while relating; a node asked; a row that is being written."""
 
 
@@ -217,10 +227,10 @@ _SCRATCH, _PLACES, _ROW = 44, 24, 160
 class BatchPlan(Document):
     """What a batch of so many ``nodes`` will take, all of it.
 
-    ``hits`` in all; ``seconds`` by the clock from now on, on ``threads``; ``memory`` in bytes,
-    Python included, beside the pages of the ``index`` (bytes), which the system may keep in memory;
-    the ``bytes`` of the output, and of the ``disk`` that is taken meanwhile. ``sampled`` is of how
-    many nodes the answers tell it.
+    ``hits`` in all; ``seconds`` by the clock from now on, on ``threads``; ``memory`` in bytes, of
+    the whole process, pages of the ``index`` (bytes) included as far as memory holds them; the
+    ``bytes`` of the output, and of the ``disk`` that is taken meanwhile. ``sampled`` is of how many
+    nodes the answers tell it.
     """
 
     nodes: int
@@ -295,7 +305,16 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
     """Return what a batch takes beside: memory and disk."""
     scratch = work.threads * _SCRATCH * len(work.index.nodes)
     chunk = _ROW * min(hits, work.chunk * work.question.k)
-    memory = _PLACES * work.nodes + max(scratch, output.memory + chunk)
+    means = work.index.means
+    need = _PLACES * work.nodes + max(scratch, output.memory + chunk)
+    if need > means.memory:
+        raise ResourceError(
+            f"relating {work.nodes:,} nodes needs {format_least(need)} of memory; "
+            f"{short_of(means.memory)}, or take fewer --threads, or write .jsonl"
+        )
+    # Pages of the index and of hits are given back where there is no more memory.
+    mapped = work.index.stored.store.nbytes + 4 * (work.words * hits + work.nodes)
+    memory = replace(means, memory=need + min(mapped, means.memory - need)).total
     return BatchPlan(
         work.nodes,
         hits,

@@ -325,6 +325,7 @@ class Batch:
             for low in range(0, self.nodes, self.work.chunk):
                 found = self.work.pages(rows, slice(low, low + self.work.chunk))
                 yield found
+                self.work.give_back(rows.words)
                 done += found.related.size
                 progress("writing", done, total)
 
