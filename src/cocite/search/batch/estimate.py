@@ -219,7 +219,7 @@ _LONG, _FEW_LEFT = (24, 128), 10
 """Strata and their size where pages are quick, and of how many such samples a batch has more."""
 _FIRST = 6
 """Nodes at most of the run that is not counted."""
-_SCRATCH, _PLACES, _ROW = 44, 24, 1100
+_SCRATCH, _PLACES, _ROW = 44, 24, 1400
 """Bytes a node and thread while relating; a node asked; a row that is being written."""
 
 

@@ -321,6 +321,7 @@ class Batch:
 
         def pages() -> Iterator[OutputPages]:
             nonlocal done
+            self.work.index.stored.store.evict()  # of which names and titles alone are read now
             progress("writing", 0, total)
             for low in range(0, self.nodes, self.work.chunk):
                 found = self.work.pages(rows, slice(low, low + self.work.chunk))
