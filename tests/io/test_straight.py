@@ -239,7 +239,7 @@ def test_what_does_not_fit_goes_through_tables(
     content = b"\n".join(b"%d %d" % (a, b) for a, b in rows.tolist())
     path = written(tmp_path, content)
     large = outcome(path, tmp_path / "graph", memory="1GB", threads=1)
-    small = outcome(path, tmp_path / "graph", memory="340MB", threads=1)
+    small = outcome(path, tmp_path / "graph", memory="288MB", threads=1)
     assert ways_taken == [True, False]
     assert small == large
 
