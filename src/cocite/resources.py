@@ -224,7 +224,8 @@ def _addresses() -> list[int]:
 
 def _addresses_available() -> list[int]:
     """How many are left, beside what libraries take that are not loaded yet."""
-    loaded = _MAPPED if "cocite.kernels._kernel" in sys.modules else 0
+    kernels = sys.modules.get("cocite.kernels._kernel")
+    loaded = _MAPPED if kernels and kernels.library.cache_info().currsize else 0
     return [limit - _status("VmSize:") - _MAPPED + loaded for limit in _addresses()]
 
 
