@@ -88,7 +88,7 @@ def _in_notebook() -> bool:
 
 
 def _visible() -> bool:
-    """Whether someone looks at standard error, and nothing else is drawn there."""
+    """Return whether someone looks at standard error, and nothing else is drawn there."""
     return _Shown.on and sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
 
 

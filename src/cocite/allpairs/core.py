@@ -151,7 +151,7 @@ def reduce(
 
 
 def offsets_of(counts: NDArray[np.integer]) -> Ints:
-    """Where lists of these lengths begin, and the end."""
+    """Return where lists of these lengths begin, and the end."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 

@@ -150,7 +150,7 @@ def _factors(rows: WeightedLinks, rank: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _is_large(rank: int, nodes: int) -> bool:
-    """Whether NumPy's decomposition of the whole matrix is no more work."""
+    """Return whether NumPy's decomposition of the whole matrix is no more work."""
     return rank + _OVERSAMPLED >= nodes / 4
 
 

@@ -40,7 +40,7 @@ def identity(products: Products) -> Matrix:
 
 
 def _single(core: Core) -> NDArray[np.uint8]:
-    """Which classes are single nodes: their score on the diagonal stays 1."""
+    """Return which classes are single nodes: their score on the diagonal stays 1."""
     return np.asarray(core.sizes == 1, np.uint8)
 
 

@@ -59,7 +59,7 @@ class Border:
         return Border(self.reads[taken], self.cuts, self.block)
 
     def places(self, sources: Nodes) -> Nodes:
-        """Where each of the ``sources`` is among the nodes that are read."""
+        """Return where each of the ``sources`` is among the nodes that are read."""
         return np.searchsorted(self.reads, sources).astype(np.uint32)
 
     def requests(self) -> list[Nodes]:
@@ -93,7 +93,7 @@ class BorderWorker:
     border: Border
 
     def requests(self) -> tuple[object, ...]:
-        """How many nodes of other blocks it reads; which, of each block, ascending."""
+        """Return how many nodes of other blocks it reads; which, of each block, ascending."""
         found = self.border.requests()
         return sum(nodes.size for nodes in found), *found
 

@@ -286,7 +286,7 @@ def _moved(mover: Mover, sample: int, step: int, at: Nodes) -> Nodes:
 
 
 def _way(mover: Mover, length: int, sample: int, node: int) -> Nodes:
-    """Where the walk of ``node`` is, from step 0 on, as far as it goes."""
+    """Return where the walk of ``node`` is, from step 0 on, as far as it goes."""
     way = [np.uint32(node)]
     for step in range(1, length + 1):
         at = _moved(mover, sample, step, np.array(way[-1:], np.uint32))[0]

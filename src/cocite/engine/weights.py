@@ -54,7 +54,7 @@ def idf_weights(degrees: NDArray[np.uint32], nodes: int) -> NDArray[np.float32]:
 
 
 def telling_weights(links: Links, hubs: str) -> NDArray[np.float32]:
-    """How much a link from each node tells: :func:`idf_weights` (``hubs`` is ``idf``) or
+    """Return how much a link from each node tells: :func:`idf_weights` (``hubs`` is ``idf``) or
     :func:`inverse_degrees` (``rare``) of how often it is a neighbor in ``links``, which is its
     out-degree for in-links, its in-degree for out-links.
 

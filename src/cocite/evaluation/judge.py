@@ -157,7 +157,7 @@ class Content:
         return self._vectors
 
     def has(self, node: int) -> bool:
-        """Whether the node has a text."""
+        """Return whether the node has a text."""
         return bool(self._has[node])
 
     def cosines(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.float64]:
@@ -277,7 +277,7 @@ class Judgment:
         return {title: bootstrap.interval(ratios[:, i]) for i, title in enumerate(self.titles)}
 
     def differences(self, other: Judgment, bootstrap: Bootstrap) -> Figures:
-        """How much every figure is above that of ``other``, on the same queries."""
+        """Return how much every figure is above that of ``other``, on the same queries."""
         ratios = bootstrap.ratios(self.parts, self.wholes)
         ratios = ratios - bootstrap.ratios(other.parts, other.wholes)
         return {title: bootstrap.interval(ratios[:, i]) for i, title in enumerate(self.titles)}

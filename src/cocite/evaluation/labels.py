@@ -210,7 +210,7 @@ class Hierarchy:
         return related
 
     def same_count(self, node: int) -> int:
-        """How many other nodes share a class with the node."""
+        """Return how many other nodes share a class with the node."""
         members = [self._of_class[one] for one in self._own(node).tolist()]
         if len(members) == 1:
             return int(members[0].size) - 1

@@ -315,7 +315,7 @@ def _call(of: Sequence[Any], given: Mapping[str, Any]) -> str:
 
 
 def _path(what: Stored) -> str:
-    """Where it is stored."""
+    """Return where it is stored."""
     if isinstance(what, Index):
         return str(what.stored.store.path)
     return str(what.path) if isinstance(what, Graph) else os.fspath(what)

@@ -84,7 +84,7 @@ def first_points(
 
 
 def is_default(each: Point) -> bool:
-    """Whether nothing is chosen for it, among points without settings of their own."""
+    """Return whether nothing is chosen for it, among points without settings of their own."""
     return (each.measure, each.direction) == (DEFAULT, find_measure(DEFAULT).direction)
 
 

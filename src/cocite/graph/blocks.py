@@ -148,8 +148,8 @@ class InBlocks(Protocol):
 
 
 def count_in_links(offsets: NDArray[np.uint64], ids: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """How many link to some nodes, from uint64[nodes + 1], where in-links begin; 0 for a node that
-    is not among them, such as a draft.
+    """Return how many link to some nodes, from uint64[nodes + 1], where in-links begin; 0 for a
+    node that is not among them, such as a draft.
     """
     found, there = np.zeros(ids.size, np.int64), ids < offsets.size - 1
     places = ids[there].astype(np.int64)

@@ -132,7 +132,7 @@ def _law(tail: float, scale: float = _DEGREE_SCALE) -> NDArray[np.float64]:
 
 
 def _host_starts(nodes: int, key: np.uint64) -> NDArray[np.uint32]:
-    """Where each host begins, and ``nodes``; a host has at least one page."""
+    """Return where each host begins, and ``nodes``; a host has at least one page."""
     from cocite.kernels.generate import heavy_tailed
 
     sizes = np.empty(max(1, nodes // _PAGES_A_HOST), np.float64)

@@ -32,7 +32,7 @@ class PostedLink(NamedTuple):
 
 
 def journal_of(index: str | os.PathLike[str]) -> Path:
-    """Where the links of an index are: beside it."""
+    """Return where the links of an index are: beside it."""
     return Path(os.path.abspath(index) + ".links")
 
 
@@ -51,7 +51,7 @@ def decoded_links(path: Path, record: bytes) -> list[PostedLink]:
 
 
 def has_link(graph: Graph, link: PostedLink) -> bool:
-    """Whether the graph has a link, or is one that leaves it out: of a node to itself."""
+    """Return whether the graph has a link, or is one that leaves it out: of a node to itself."""
     if link.source == link.target and not graph.store.facts["self_loops_kept"]:
         return True
     names = graph.names.stored

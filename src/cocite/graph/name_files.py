@@ -61,7 +61,7 @@ _INTEGER = re.compile("[0-9]{1,20}")
 
 
 def is_integer(name: str) -> bool:
-    """Whether a name is a whole number as it is written: from 0 to below 2**64."""
+    """Return whether a name is a whole number as it is written: from 0 to below 2**64."""
     return bool(_INTEGER.fullmatch(name)) and str(int(name)) == name and int(name) < 2**64
 
 
@@ -119,7 +119,7 @@ class IntegerNames(Names):
         return place if self._values is None else int(self._values[place])
 
     def _place(self, value: int) -> int:
-        """How many names are smaller than ``value``."""
+        """Return how many names are smaller than ``value``."""
         if self._values is None:
             return min(value, self._count)
         if value >= 2**64:
@@ -274,7 +274,7 @@ def _damaged(path: Path | str) -> Damaged:
 
 
 def _alike(first: str, second: str) -> int:
-    """How many characters two names begin with in common."""
+    """Return how many characters two names begin with in common."""
     pairs = zip(first, second, strict=False)
     return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
@@ -353,7 +353,7 @@ class Titles:
         return found if len(found) == ids.size else [next(known) if t else "" for t in there]
 
     def known(self, ids: NDArray[Any]) -> int:
-        """How many of some nodes have a title."""
+        """Return how many of some nodes have a title."""
         pieces = (ids[low : low + _PIECE] for low in range(0, ids.size, _PIECE))
         return sum(sum(map(bool, self.of(piece))) for piece in pieces)
 

@@ -87,7 +87,7 @@ class NodeLabels:
             return text_of(label)
 
     def has(self, value: object) -> bool:
-        """Whether a tuple is one label, and not several."""
+        """Return whether a tuple is one label, and not several."""
         try:
             return value in self._texts
         except TypeError:
@@ -141,7 +141,7 @@ class Names(ABC):
         return plain
 
     def is_one(self, value: object) -> bool:
-        """Whether a tuple names one node, and not several."""
+        """Return whether a tuple names one node, and not several."""
         return self.labels is not None and self.labels.has(value)
 
     def __len__(self) -> int:

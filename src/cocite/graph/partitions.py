@@ -48,7 +48,7 @@ def folder_of(block: int) -> str:
 
 
 def is_blocked(path: str | os.PathLike[str]) -> bool:
-    """Whether a graph in blocks lies there, as it says itself."""
+    """Return whether a graph in blocks lies there, as it says itself."""
     return kind_of(Path(path) / HEAD) == BLOCKED
 
 

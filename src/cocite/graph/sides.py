@@ -97,7 +97,7 @@ class Sides:
         )
 
     def in_words(self) -> str:
-        """How many there are of each."""
+        """Return how many there are of each."""
         (one, other), mark = self.titles, self.mark
         return f"{self.left:,} {one} ({mark}NAME), {self.right:,} {other}"
 

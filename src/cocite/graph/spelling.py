@@ -99,7 +99,7 @@ class NameQuery:
         self._only_plain = plain
 
     def within(self, name: str) -> bool:
-        """Whether ``name`` contains it."""
+        """Return whether ``name`` contains it."""
         if self._plain in name.casefold():
             return True
         return not self._only_plain and self._folded in folded(name)

@@ -52,7 +52,7 @@ but for those that grow with a setting.
 
 
 def _spreads(plan: PartPlan) -> bool:
-    """Whether nodes of a cluster make a part; a local refresh makes too little."""
+    """Return whether nodes of a cluster make a part; a local refresh makes too little."""
     return is_sampled(plan.layout) or (whole_builder(plan.layout).spreads and plan.old is None)
 
 
@@ -138,7 +138,7 @@ class IndexBuild:
         return ShardedPart(work, links, samples, kept, self._spread)
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, CarriedShards | None]:
-        """Which samples a part draws, and which older ones it keeps."""
+        """Return which samples a part draws, and which older ones it keeps."""
         return self.options.numbers, None
 
     def _links(self, plan: PartPlan) -> Links:
@@ -409,8 +409,8 @@ class IndexBuild:
         )
 
     def _graph_place(self) -> str:
-        """Where the graph is, as seen from the index: its URL, if it has one; beside an index that
-        will be elsewhere.
+        """Return where the graph is, as seen from the index: its URL, if it has one; beside an
+        index that will be elsewhere.
         """
         graph = self.graph.path.resolve()
         url = origin(self.graph.path)

@@ -217,7 +217,7 @@ def _asks(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> dict[str
 
 
 def _graph(facts: Facts) -> dict[str, Any]:
-    """Which graph it was built from."""
+    """Return which graph it was built from."""
     return {
         "name": facts.text("name"),
         "digest": facts.digest("digest"),

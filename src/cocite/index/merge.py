@@ -163,7 +163,7 @@ class Merge:
         yield files | write_counts(folder, plan.prefix, *counts)
 
     def _sources(self, number: int) -> list[_Source]:
-        """Where each sample of a part is, in the order of their numbers."""
+        """Return where each sample of a part is, in the order of their numbers."""
         found: dict[int, _Source] = {}
         for index in self._indexes:
             part = index.parts[number]

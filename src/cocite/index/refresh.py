@@ -359,7 +359,7 @@ class RefreshBuild(IndexBuild):
         return self.drawn, CarriedShards(part, numbers, ids, same, self.nodes, shard, threads)
 
     def _room_for(self, each: int) -> int:
-        """How many blobs fit the memory; raises :class:`ResourceError` if not two."""
+        """Return how many blobs fit the memory; raises :class:`ResourceError` if not two."""
         most = max(self._old.nodes, self.graph.nodes)
         beside = 0 if self._same else 4 * self._old.nodes
         need = max(2 * each + beside, 0 if self._same else _MATCH_NODE * most)

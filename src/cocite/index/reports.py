@@ -181,7 +181,7 @@ def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
 
 
 def _lone(graph: Graph, way: str) -> int:
-    """How many pages have no links in a direction."""
+    """Return how many pages have no links in a direction."""
     offsets, outs, count = graph.in_offsets, graph.out_degrees, 0
     for low in range(0, graph.nodes, _PIECE):
         none = np.ones(min(_PIECE, graph.nodes - low), bool)

@@ -108,7 +108,7 @@ def _words_fault(offsets: NDArray[np.uint64], letters: NDArray[np.uint8]) -> str
 
 
 def _all(values: NDArray[np.floating], fine: Callable[..., NDArray[np.bool_]]) -> bool:
-    """Whether all of an array are so; in pieces, which are given back."""
+    """Return whether all of an array are so; in pieces, which are given back."""
     found = all(bool(fine(values[at : at + _PIECE]).all()) for at in range(0, values.size, _PIECE))
     evict(values)
     return found

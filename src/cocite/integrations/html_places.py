@@ -152,7 +152,7 @@ def without_list(content: bytes) -> bytes:
 
 
 def place_in(content: bytes, selector: Selector = ()) -> Place:
-    """Where a list goes on a page without one: before the end of the first element that the
+    """Return where a list goes on a page without one: before the end of the first element that the
     ``selector`` names. Without one at the first ``<!-- cocite -->`` or in the first element with
     ``data-cocite``; else before the end of ``main``, of the only ``article``, of ``body``.
     """
@@ -211,7 +211,7 @@ def _end_of(tokens: Sequence[Token], number: int) -> Token | None:
 
 
 def references(text: str) -> list[str]:
-    """Where the ``a`` elements of a part of a page lead."""
+    """Return where the ``a`` elements of a part of a page lead."""
     found = []
     with suppress(PageRefused):  # what follows is no tag
         for token in _tokens(text.encode("ascii", "xmlcharrefreplace")):

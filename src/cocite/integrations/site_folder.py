@@ -268,7 +268,7 @@ def _difference(old: bytes, new: bytes) -> str:
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with alike."""
+    """Return how many bytes two texts begin with alike."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 

@@ -81,7 +81,7 @@ def _merge(app: Sphinx, env: BuildEnvironment, docnames: Iterable[str], other: A
 
 
 def _shown(app: Sphinx) -> bool:
-    """Whether what is made has a page of HTML a page."""
+    """Return whether what is made has a page of HTML a page."""
     return app.builder.format == "html" and app.builder.name not in ("epub", "singlehtml")
 
 

@@ -344,8 +344,8 @@ def links_of(value: Any, options: IngestOptions) -> ObjectInput:
 
 
 def split_objects(value: Any) -> tuple[bool, Any]:
-    """Whether a value is an object with links, and not names of files; and the value, which is a
-    list if it was an iterator.
+    """Return whether a value is an object with links, and not names of files; and the value, which
+    is a list if it was an iterator.
     """
     if isinstance(value, str | bytes | os.PathLike):
         return False, value
@@ -369,7 +369,7 @@ def objects(values: Iterable[object]) -> NDArray[np.object_]:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value stands for none: None, NaN, pandas' NA and NaT."""
+    """Return whether a value stands for none: None, NaN, pandas' NA and NaT."""
     if value is None or (isinstance(value, float | np.floating) and math.isnan(value)):
         return True
     return type(value).__name__ in ("NAType", "NaTType")

@@ -47,7 +47,7 @@ _PIECE = 1 << 22
 
 
 def is_url(text: object) -> TypeGuard[str]:
-    """Whether it is a URL and no path."""
+    """Return whether it is a URL and no path."""
     return isinstance(text, str) and _URL.fullmatch(text) is not None
 
 
@@ -125,7 +125,7 @@ class Remote:
                 self._fs.pipe_file(self._at(name), data)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether there is such a file."""
         with self._said(name):
             return bool(self._fs.exists(self._at(name)))
 
@@ -184,7 +184,7 @@ _ORIGINS: dict[Path, str] = {}
 
 
 def cache_folder() -> Path:
-    """Where copies lie; raises :class:`StoreError` if there is no safe place."""
+    """Return where copies lie; raises :class:`StoreError` if there is no safe place."""
     chosen = os.environ.get(COPIES)
     if chosen:
         found = Path(chosen).expanduser().absolute()
@@ -297,7 +297,7 @@ def name_of(url: str) -> str:
 
 
 def _place(url: str, stated: bytes, folder: Path) -> Path:
-    """Where the copy of a store with that manifest lies."""
+    """Return where the copy of a store with that manifest lies."""
     return folder / xxhash.xxh3_128_hexdigest(url.encode() + b"\0" + stated) / name_of(url)
 
 

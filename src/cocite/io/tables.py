@@ -267,7 +267,7 @@ class Tables:
         return mark
 
     def marked(self) -> int:
-        """How many of the names have the mark, once they are numbered."""
+        """Return how many of the names have the mark, once they are numbered."""
         return self._count(f"names WHERE starts_with(name, '{self._mark}')")
 
     # -- numbering and sorting ------------------------------------------------------
@@ -316,13 +316,13 @@ class Tables:
         return LeftOut(nodes, int(links[0][0]), unknown, example)
 
     def dense(self, count: int) -> bool:
-        """Whether the names are the integers 0 to count - 1, so that a name is its id."""
+        """Return whether the names are the integers 0 to count - 1, so that a name is its id."""
         return self.integers and (
             count == 0 or int(self._run("SELECT max(name) FROM names")[0][0]) == count - 1
         )
 
     def has_urls(self) -> bool:
-        """Whether the order of ids is not the order of names."""
+        """Return whether the order of ids is not the order of names."""
         if self.integers or self._mark:
             return not self.integers
         return bool(self._run(f"SELECT 1 FROM names WHERE {IS_URL} LIMIT 1"))

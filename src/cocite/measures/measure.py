@@ -196,7 +196,7 @@ class Component:
         return PartSettings.checked(self.measure.ask, found)
 
     def heeds_decay(self, by: str) -> bool:
-        """Whether a decay that is chosen changes its scores, where ``by`` is chosen."""
+        """Return whether a decay that is chosen changes its scores, where ``by`` is chosen."""
         if DECAY not in self.free(self.measure.ask):
             return False
         return MEETING_WEIGHT not in self.measure.ask or heeds_decay(

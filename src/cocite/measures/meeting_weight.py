@@ -128,12 +128,12 @@ def weights_of(asked: PartSettings, built: PartSettings) -> MeetingWeights:
 
 
 def heeds_decay(by: str) -> bool:
-    """Whether a function depends on the decay."""
+    """Return whether a function depends on the decay."""
     return any(isinstance(n, ast.Name) and n.id == "decay" for n in ast.walk(_tree(by)))
 
 
 def numbers_in(by: str) -> int | None:
-    """How many numbers a list of them has; None for an expression."""
+    """Return how many numbers a list of them has; None for an expression."""
     tree = _tree(by)
     return len(tree.elts) if isinstance(tree, ast.Tuple) else None
 

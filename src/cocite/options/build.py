@@ -53,8 +53,8 @@ class MeasureOptions(Options):
     )
     text_fraction: float | None = option(
         None,
-        "The share of texts in a score; links are the rest. Not for a --measure that names texts "
-        "itself.",
+        "The share of texts in a score; links are the rest. Not with a --measure that sets the "
+        "share of texts.",
         metavar="SHARE",
         unset="0.5",
     )

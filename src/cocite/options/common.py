@@ -71,7 +71,7 @@ class QuerySource(SourceOptions, fronts=CLI):
     exclude_nodes: Path | None = option(
         None,
         "Leave out the nodes named in this file, one a line, with all their links, such as hubs. "
-        "For a file of LINKS only.",
+        "Only for LINKS.",
         metavar="FILE",
     )
     side: str | None = option(

@@ -35,8 +35,8 @@ class ServeOptions(Options):
     )
     drain_time: float = option(
         0.0,
-        "Seconds to go on after SIGTERM. Meanwhile /readyz answers 503, so that a load balancer "
-        "sends requests elsewhere.",
+        "Seconds to keep serving after SIGTERM. Meanwhile /readyz answers 503, so that a load "
+        "balancer sends requests elsewhere.",
         low=0,
         high=3600,
         metavar="S",
@@ -141,8 +141,8 @@ class ServeOptions(Options):
     )
     cluster: str | None = option(
         None,
-        "Let several machines answer, all of which see INDEX: HOST:PORT of the head of a Ray "
-        "cluster, auto for the running one, or local:N for N nodes on this machine.",
+        "Spread the work over several machines that can all read INDEX: HOST:PORT of the head of "
+        "a Ray cluster, auto for the running one, or local:N for N nodes on this machine.",
         metavar="ADDRESS",
         section="Cluster",
     )

@@ -99,7 +99,7 @@ class Lumped:
     # -- what was removed --------------------------------------------------------------
 
     def removed(self) -> int:
-        """How many nodes were removed."""
+        """Return how many nodes were removed."""
         parts = self.pieces(self.degrees)
         return sum(int(_is_gone(self.degrees[part]).sum()) for part in parts)
 

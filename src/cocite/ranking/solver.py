@@ -61,7 +61,7 @@ class Extrapolation:
         self._over = False
 
     def wants(self, number: int) -> bool:
-        """Whether it looks at what sweep ``number`` leaves."""
+        """Return whether it looks at what sweep ``number`` leaves."""
         from cocite.kernels.rank import BEFORE
 
         return not self._over and (number - 1) % _EVERY >= _EVERY - 1 - BEFORE

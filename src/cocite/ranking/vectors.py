@@ -193,8 +193,8 @@ def plan_ranks(
     blocks: int | None = None,
     trust: bool = False,
 ) -> RankRoom:
-    """Whether all is in memory, and else in how many blocks; ``blocks`` asks for so many. With
-    ``trust``, there are ranks by trusted nodes as well.
+    """Return whether all is in memory, and else in how many blocks; ``blocks`` asks for so many.
+    With ``trust``, there are ranks by trusted nodes as well.
 
     Raises :class:`UsageError` for a graph without nodes, and :class:`ResourceError` if the memory
     is not enough for any number of blocks, or for as few as are asked for.
@@ -238,7 +238,7 @@ def _memory_of(block: int) -> int:
 
 
 def _linking(graph: Graph) -> int:
-    """How many nodes have out-links."""
+    """Return how many nodes have out-links."""
     count = 0
     for part in pieces(0, graph.nodes, graph.out_degrees):
         count += int(np.count_nonzero(graph.out_degrees[part]))

@@ -79,8 +79,8 @@ class CacheEntry:
 
 
 def is_links(path: str) -> bool:
-    """Whether ``path`` is read as links: a file, a pipe, ``-``, a folder of HTML pages, notes, code
-    or parts, a pattern that files match, or the address of a database.
+    """Return whether ``path`` is read as links: a file, a pipe, ``-``, a folder of HTML pages,
+    notes, code or parts, a pattern that files match, or the address of a database.
     """
     if not os.path.isdir(path):
         named = path == "-" or os.path.exists(path) or bool(_matches(path))
@@ -239,7 +239,7 @@ class _Work:
         }
 
     def is_complete(self, folder: Path) -> bool:
-        """Whether the graph is of the source as it is now, and the index is there."""
+        """Return whether the graph is of the source as it is now, and the index is there."""
         found = _read(folder)
         if not self._is_current(found, folder):
             return False
@@ -479,7 +479,7 @@ def _write(folder: Path, entry: Mapping[str, Any]) -> None:
 
 
 def _opens(store: Path, kind: str) -> bool:
-    """Whether all its files are there, each as long as it is to be."""
+    """Return whether all its files are there, each as long as it is to be."""
     try:
         Store.open(store, kind)
     except StoreError:

@@ -127,7 +127,7 @@ class Hits(list[Hit], NodeTable):
         return self
 
     def _leading(self, places: range) -> int:
-        """How many of the first hits at some places are certain."""
+        """Return how many of the first hits at some places are certain."""
         return sum(place < self.certain_ranks for place in places) if places.step > 0 else 0
 
     def __reduce__(self) -> tuple[Any, ...]:

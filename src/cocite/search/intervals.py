@@ -429,7 +429,7 @@ def counted_ends(
 def leading_certain(
     draws: Draws, confidence: float, bound: str = DEFAULT_INTERVAL, doubt: ArrayLike = 0.0
 ) -> int:
-    """How many of the first hits, best first, are certain to score more than the next.
+    """Return how many of the first hits, best first, are certain to score more than the next.
 
     They are compared over the samples that say something of both. The last hit has no next one
     here. ``doubt`` (of each step, or of all) is
@@ -455,8 +455,8 @@ def leading_certain(
 
 
 def certain_prefix(lows: Floats, highs: Floats) -> int:
-    """How many of the first intervals lie above all that stand behind them; at most all but the
-    last, as what comes behind that one is not known here.
+    """Return how many of the first intervals lie above all that stand behind them; at most all but
+    the last, as what comes behind that one is not known here.
     """
     if lows.size < 2:
         return 0

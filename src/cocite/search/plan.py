@@ -73,7 +73,7 @@ class Promise:
         return math.log(self.factor / failure + self.less)
 
     def samples(self, delta: float, failure: float) -> int:
-        """How many samples keep it, one at least; ``delta`` and ``failure`` in (0, 1)."""
+        """Return how many samples keep it, one at least; ``delta`` and ``failure`` in (0, 1)."""
         return max(1, math.ceil(self._exponent(failure) / (self.rate * delta * delta)))
 
     def delta(self, samples: int, failure: float) -> float:

@@ -374,7 +374,7 @@ def reached(
 
 
 def _surely(index: Index, refined: bool) -> bool:
-    """Whether intervals hold for certain."""
+    """Return whether intervals hold for certain."""
     if refined:
         return index.refiner is None or index.refiner.certain
     return not index.now.sampled

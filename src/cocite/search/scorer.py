@@ -127,7 +127,7 @@ class Filter:
         return replace(self, min_score=0.0)
 
     def passing(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which of some scores a hit may have."""
+        """Return which of some scores a hit may have."""
         found: NDArray[np.bool_] = scores >= max(self.min_score, 1e-12)
         return found
 
@@ -164,7 +164,7 @@ class Filter:
 
 
 def _among(nodes: Ids, ids: Ids) -> NDArray[np.bool_]:
-    """Which of ``nodes`` are in the ascending ``ids``."""
+    """Return which of ``nodes`` are in the ascending ``ids``."""
     if ids.size == 0:
         return np.zeros(nodes.size, bool)
     places = np.minimum(np.searchsorted(ids, nodes), ids.size - 1)

@@ -70,7 +70,7 @@ _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::\d*)?")
 
 @lru_cache(256)
 def is_known(host: str, names: frozenset[str]) -> bool:
-    """Whether a request with this ``Host`` means us; one without means us, too."""
+    """Return whether a request with this ``Host`` means us; one without means us, too."""
     match = _HOST.fullmatch(host.strip())
     if match is None:
         return False

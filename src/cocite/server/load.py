@@ -82,7 +82,7 @@ class LoadedIndex:
             self.fresh.close()
 
     def samples(self, share: float, floor: int) -> int | None:
-        """How many samples make up a share, ``floor`` at least; None if it has none."""
+        """Return how many samples make up a share, ``floor`` at least; None if it has none."""
         have = self.index.samples
         return None if have is None else max(min(floor, have), round(share * have))
 

@@ -39,7 +39,7 @@ _CODED = re.compile(r"\s*(zstd|gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*", re.I)
 
 
 def has_it(request: Request, asking: ServedQuery) -> bool:
-    """Whether the client has an answer of this generation that is no worse."""
+    """Return whether the client has an answer of this generation that is no worse."""
     told = request.headers.get("if-none-match")
     if not told:
         return False

@@ -292,7 +292,7 @@ def _view(array: NDArray[Any]) -> mmap.mmap | None:
 
 
 def is_mapped(array: NDArray[Any]) -> bool:
-    """Whether an array is a view of a mapped file."""
+    """Return whether an array is a view of a mapped file."""
     return _view(array) is not None
 
 
@@ -371,7 +371,7 @@ class DeclaredFiles:
 
 
 def _fits(found: int, size: str, known: dict[str, int]) -> bool:
-    """Whether a size is as declared; one that was not known is from now on."""
+    """Return whether a size is as declared; one that was not known is from now on."""
     match = _SIZE.fullmatch(size)
     assert match is not None
     name, more = match[1], int(match[2] or 0)

@@ -123,7 +123,7 @@ def unlock(descriptor: int) -> None:
 
 
 def is_still(path: Path, descriptor: int) -> bool:
-    """Whether the open file or directory still has the name ``path``."""
+    """Return whether the open file or directory still has the name ``path``."""
     try:
         named, opened = path.stat(), os.fstat(descriptor)
     except OSError:
@@ -221,7 +221,7 @@ def _new_file(place: Path, name: str) -> tuple[Path, BinaryIO]:
 
 
 def _claimed(private: Path, descriptor: int) -> bool:
-    """Whether what was just made is ours: nobody has taken it for left behind."""
+    """Return whether what was just made is ours: nobody has taken it for left behind."""
     try:
         return lock(descriptor) and is_still(private, descriptor)
     except OSError:  # a disk without locks: nobody sweeps there, either

@@ -201,7 +201,7 @@ class Store:
         return self.arrays[name]
 
     def has(self, name: str) -> bool:
-        """Whether the store holds the array ``name``."""
+        """Return whether the store holds the array ``name``."""
         return name in self.manifest.files
 
     def surplus(self) -> list[str]:
@@ -317,7 +317,7 @@ def _whole(text: str) -> int:
 
 
 def _shallow(value: Any, most: int) -> bool:
-    """Whether lists and objects lie within each other no deeper than this."""
+    """Return whether lists and objects lie within each other no deeper than this."""
     if not isinstance(value, dict | list):
         return True
     inner = value.values() if isinstance(value, dict) else value
@@ -484,6 +484,6 @@ def _short(value: object) -> str:
 
 
 def _is_too_long(path: str) -> bool:
-    """Whether no system has a file of that name."""
+    """Return whether no system has a file of that name."""
     longest = max(len(name.encode("utf-8", "surrogatepass")) for name in path.split("/"))
     return longest > _LONGEST_NAME or len(path) > _LONGEST_PATH

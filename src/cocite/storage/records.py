@@ -94,7 +94,7 @@ class RecordLog:
                     return
 
     def _end(self, file: BinaryIO) -> int:
-        """Where the last whole line ends; what is behind it goes."""
+        """Return where the last whole line ends; what is behind it goes."""
         size = at = file.seek(0, os.SEEK_END)
         tail = b""
         while at and tail.count(b"\n") < 2:
@@ -161,7 +161,7 @@ def _line(record: bytes) -> bytes:
 
 
 def _whole(data: bytes) -> int:
-    """How many bytes are whole lines."""
+    """Return how many bytes are whole lines."""
     end = data.rfind(b"\n") + 1
     last = data.rfind(b"\n", 0, max(0, end - 1)) + 1
     return last if b"\0" in data[last:end] else end

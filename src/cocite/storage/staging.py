@@ -108,7 +108,7 @@ class Building:
             self.clear()
 
     def _is_old(self) -> bool:
-        """Whether what is there is no unfinished run's, but what a finished one has left."""
+        """Return whether what is there is no unfinished run's, but what a finished one has left."""
         return False
 
     def clear(self) -> None:
@@ -344,7 +344,7 @@ class Staging(Building):
                     _remove_own(self.path)
 
     def _is_old(self) -> bool:
-        """Whether it is what an earlier run has replaced: nothing to go on with."""
+        """Return whether it is what an earlier run has replaced: nothing to go on with."""
         return _left(self.path)[1]
 
     def clear(self) -> None:

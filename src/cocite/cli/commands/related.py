@@ -218,7 +218,7 @@ def unmet(found: RelatedDocument | SimilarityDocument | PairsDocument, target: f
 
 
 def is_open(found: Hit | Score) -> bool:
-    """Whether its interval is one as it is shown."""
+    """Return whether its interval is one as it is shown."""
     return f"{found.low:.4f}" != f"{found.high:.4f}"
 
 

@@ -161,7 +161,7 @@ def _machines(cluster: str, threads: int | None, memory: int | None) -> Iterator
 
 
 def _intervals(given: str | None) -> dict[str, Any]:
-    """Whether intervals are written, and their confidence."""
+    """Return whether intervals are written, and their confidence."""
     if given is None:
         return {}
     if given.lower() == "no":
@@ -175,5 +175,5 @@ def _intervals(given: str | None) -> dict[str, Any]:
 
 
 def _query_of(k: int, nodes: int) -> str:
-    """How many hits are asked for, of how many nodes."""
+    """Return how many hits are asked for, of how many nodes."""
     return f"up to {counted(k, 'hit')} for each of {counted(nodes, 'node')}"

@@ -250,8 +250,8 @@ def _path(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Path, int]
 
 
 def _arrows(asked: _Request) -> Callable[[str, str], str]:
-    """Which way the links of two pages go: the sign from one to the other; a line where the graph
-    of the index is not there, or not the page, or not the link.
+    """Return which way the links of two pages go: the sign from one to the other; a line where the
+    graph of the index is not there, or not the page, or not the link.
     """
     from cocite.search.explainer import links_between
 

@@ -176,7 +176,7 @@ class Actor:
         return [Answer(each) for each in ([found] if parts == 1 else found)]
 
     def alive(self, seconds: float = 1.0) -> bool:
-        """Whether it answers within so many seconds; one made anew, or at work, does not."""
+        """Return whether it answers within so many seconds; one made anew, or at work, does not."""
         ray = library()
         try:
             ray.get(self.handle.__ray_ready__.remote(), timeout=seconds)
@@ -227,7 +227,7 @@ def reached(address: str) -> str:
 
 
 def answers(address: str) -> bool:
-    """Whether connections are taken at HOST:PORT."""
+    """Return whether connections are taken at HOST:PORT."""
     host, _, port = address.rpartition(":")
     try:
         with closing(socket.create_connection((host.strip("[]"), int(port)), _SECONDS)):
@@ -357,12 +357,12 @@ class Cluster:
         return [node for node in self.nodes() if node.alive and node.cpus]
 
     def threads_each(self, asked: int | None) -> int:
-        """How many threads a piece of work gets: as asked, or what every node has."""
+        """Return how many threads a piece of work gets: as asked, or what every node has."""
         return asked or min((node.cpus for node in self._workers()), default=1)
 
     def memory_each(self, asked: int | None, threads: int) -> int:
-        """How many bytes a piece of work gets that takes so many threads: as asked, or half of its
-        share of the memory of the smallest node.
+        """Return how many bytes a piece of work gets that takes so many threads: as asked, or half
+        of its share of the memory of the smallest node.
         """
         shares = [
             node.memory // max(1, node.cpus // threads)
@@ -372,8 +372,8 @@ class Cluster:
         return asked or min(shares, default=0) // 2
 
     def slots(self, threads: float, memory: int) -> int:
-        """How many pieces of work of that size run at a time. Raises :class:`UsageError` if no node
-        can do one.
+        """Return how many pieces of work of that size run at a time. Raises :class:`UsageError` if
+        no node can do one.
         """
         nodes = self._workers()
         each = [min(int(n.cpus / threads), n.memory // max(1, memory)) for n in nodes]

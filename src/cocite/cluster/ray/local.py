@@ -175,7 +175,7 @@ class RunningCluster:
 
 
 def address_file() -> Path:
-    """Where it is told; raises :class:`ClusterError` if there is no place for it."""
+    """Return where it is told; raises :class:`ClusterError` if there is no place for it."""
     written = place().folder
     if written is None:
         raise ClusterError(
@@ -231,7 +231,7 @@ def to_json(found: RunningCluster) -> str:
 
 
 def _is_held(path: Path) -> bool:
-    """Whether a process holds the file of a cluster."""
+    """Return whether a process holds the file of a cluster."""
     try:
         with open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

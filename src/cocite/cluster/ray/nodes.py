@@ -80,7 +80,7 @@ def _started(count: int, folder: str) -> _Nodes:
 
 
 def _short() -> str | None:
-    """Where Ray's sockets may lie: their paths have 107 characters at most."""
+    """Return where Ray's sockets may lie: their paths have 107 characters at most."""
     return None if len(tempfile.gettempdir()) < 30 else "/tmp"
 
 

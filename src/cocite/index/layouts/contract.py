@@ -213,7 +213,7 @@ class SampledFormat(PartFormat):
     """Bytes a node that it takes to carry a sample over, beside what it becomes."""
 
     def carries(self, settings: PartSettings) -> bool:
-        """Whether samples can be carried over to another graph (``index/refresh.py``)."""
+        """Return whether samples can be carried over to another graph (``index/refresh.py``)."""
         return False
 
     @abstractmethod
@@ -254,7 +254,7 @@ class WholeFormat(PartFormat):
 
 
 def is_shard(name: str) -> bool:
-    """Whether a file of an index holds samples."""
+    """Return whether a file of an index holds samples."""
     return SHARD in name
 
 

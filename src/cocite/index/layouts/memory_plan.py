@@ -298,8 +298,8 @@ def _external_together(nodes: int, blocks: int, rows: int, memory: int, most: in
 
 
 def samples_together(samples: int, nodes: int, disk: int) -> int:
-    """How many samples share a scan of the links: all whose scratch takes half of the ``disk`` that
-    is free, and no fewer than ``TOGETHER`` of them, or more than may have files open.
+    """Return how many samples share a scan of the links: all whose scratch takes half of the
+    ``disk`` that is free, and no fewer than ``TOGETHER`` of them, or more than may have files open.
     """
     room = disk // 2 // (_WALK_NODE * max(1, nodes))
     return max(TOGETHER, min(samples, room, _MOST_TOGETHER))

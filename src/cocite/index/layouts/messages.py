@@ -256,7 +256,7 @@ class RemoteMinhash(_DecodedRows, MinhashReader):
         return found
 
     def common(self, first: int, second: int) -> NDArray[np.uint32]:
-        """Which node made two different nodes match, in every sample and ring."""
+        """Return which node made two different nodes match, in every sample and ring."""
         return self.response.common((first, second), self.length)
 
 

@@ -354,7 +354,7 @@ class SampledReader(Reader):
     """A part whose scores are means over samples."""
 
     def known(self, first: int, second: int) -> int:
-        """How many samples, the newest ones, know both nodes."""
+        """Return how many samples, the newest ones, know both nodes."""
         return int(self.part.freshness.knowing(first, np.array([second]))[0])
 
     @abstractmethod
@@ -508,7 +508,7 @@ def format_of(layout: str) -> PartFormat:
 
 
 def is_sampled(layout: str) -> bool:
-    """Whether the layout is one of samples."""
+    """Return whether the layout is one of samples."""
     return layout in LAYOUTS and isinstance(format_of(layout), SampledFormat)
 
 

@@ -154,7 +154,7 @@ class Freshness:
         return self.there[0] if self.there else np.arange(self.numbers.start, self.numbers.stop)
 
     def knowing(self, node: int | NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
-        """How many samples, the newest ones, know ``node``, or one for each, and each of
+        """Return how many samples, the newest ones, know ``node``, or one for each, and each of
         ``others``: int64[h].
 
         Raises :class:`Damaged` if it is none.

@@ -125,11 +125,11 @@ class BackendGraph:
     # -- what NetworkX and its users ask of a graph ------------------------------------------
 
     def is_directed(self) -> bool:
-        """Whether links have a direction."""
+        """Return whether links have a direction."""
         return self._directed
 
     def is_multigraph(self) -> bool:
-        """Whether there may be parallel links."""
+        """Return whether there may be parallel links."""
         return self._multigraph
 
     def __len__(self) -> int:
@@ -145,11 +145,11 @@ class BackendGraph:
             return False
 
     def number_of_nodes(self) -> int:
-        """How many nodes."""
+        """Return how many nodes."""
         return len(self.nodes)
 
     def number_of_edges(self) -> int:
-        """How many links; undirected, each once."""
+        """Return how many links; undirected, each once."""
         links = self.outs.neighbors.size
         return links if self._directed else (links + int(self.loops.sum())) // 2
 
@@ -160,7 +160,7 @@ class BackendGraph:
         return (self.nodes[i] for i in dict.fromkeys(self.outs.neighbors[begin:end].tolist()))
 
     def has_edge(self, u: Any, v: Any) -> bool:
-        """Whether u links to v."""
+        """Return whether u links to v."""
         return u in self and v in self and any(v == other for other in self.neighbors(u))
 
     def __repr__(self) -> str:

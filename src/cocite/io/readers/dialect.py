@@ -385,8 +385,8 @@ def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, st
 
 
 def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None) -> bool:
-    """Whether the first of ``rows`` holds titles, where links are in the columns ``taken`` and
-    their weights, if any, in ``weight``.
+    """Return whether the first of ``rows`` holds titles, where links are in the columns ``taken``
+    and their weights, if any, in ``weight``.
     """
     if not rows or len(rows[0]) <= max(taken):
         return False
@@ -421,13 +421,13 @@ def _known(title: str) -> bool:
 
 
 def _worded(cell: str) -> bool:
-    """Whether it could be a title, and is no number gone wrong."""
+    """Return whether it could be a title, and is no number gone wrong."""
     return bool(re.match(r"[^\W\d]", cell.lstrip("_"))) and cell.lower() not in _NO_TITLES
 
 
 def _of_another_shape(titles: list[str], columns: list[list[str]]) -> bool:
-    """Whether every title is letters alone, and every name below it has something that it has not:
-    a digit, a sign of addresses and files, or a capital.
+    """Return whether every title is letters alone, and every name below it has something that it
+    has not: a digit, a sign of addresses and files, or a capital.
     """
     digit, address = re.compile(r"\d"), re.compile(r"[:/.?=&#@_]")
     for title, cells in zip(titles, columns, strict=True):

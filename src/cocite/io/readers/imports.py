@@ -43,8 +43,8 @@ _NEEDS = ("dependencies", "devDependencies", "peerDependencies", "optionalDepend
 
 
 def is_code(folder: Path) -> bool:
-    """Whether a folder holds a project in Python, workspaces of npm, or more Python than pages and
-    notes.
+    """Return whether a folder holds a project in Python, workspaces of npm, or more Python than
+    pages and notes.
     """
     if any((folder / name).is_file() for name in ("index.html", "index.htm")):
         return False

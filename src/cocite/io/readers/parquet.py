@@ -303,7 +303,7 @@ def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, li
 
 
 def _path(source: Source) -> Path:
-    """Where a file is, as DuckDB calls it, too."""
+    """Return where a file is, as DuckDB calls it, too."""
     assert source.path is not None
     return source.path.absolute()
 

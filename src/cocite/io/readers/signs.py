@@ -34,8 +34,8 @@ _CLOSED = re.compile(r"</[a-z]|/>|\?>|<!doctype", re.I)
 
 
 def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
-    """Whether one of these stands at the byte ``at``; of ``words``, which a text may begin with,
-    only where no text follows.
+    """Return whether one of these stands at the byte ``at``; of ``words``, which a text may begin
+    with, only where no text follows.
     """
 
     def found(beginning: Beginning) -> bool:
@@ -54,7 +54,7 @@ def hive(beginning: Beginning) -> bool:
 
 
 def zip_with(*names: bytes) -> Sign:
-    """Whether it is a zip archive with such a name near its front."""
+    """Return whether it is a zip archive with such a name near its front."""
 
     def found(beginning: Beginning) -> bool:
         content = beginning.content
@@ -169,8 +169,8 @@ def begins_text(*words: str) -> Sign:
 
 
 def has_line(pattern: str, heads: str, first: int = 100) -> Sign:
-    """Whether one of the ``first`` lines, 100 at most, is like this, all of it, in any case; such a
-    line begins with one of the letters ``heads``.
+    """Return whether one of the ``first`` lines, 100 at most, is like this, all of it, in any case;
+    such a line begins with one of the letters ``heads``.
     """
     whole = re.compile(pattern, re.I)
 
@@ -183,8 +183,8 @@ def has_line(pattern: str, heads: str, first: int = 100) -> Sign:
 
 
 def begun(pattern: str, *, table: bool = False) -> Sign:
-    """Whether the lines, trimmed and without blank ones, begin like this, in any case; or those
-    that are no comments do. A table with a tab in every row does not, unless ``table``.
+    """Return whether the lines, trimmed and without blank ones, begin like this, in any case; or
+    those that are no comments do. A table with a tab in every row does not, unless ``table``.
     """
     wanted = re.compile(pattern, re.I)
 
@@ -196,7 +196,7 @@ def begun(pattern: str, *, table: bool = False) -> Sign:
 
 
 def each(pattern: str, share: float = 1.0) -> Sign:
-    """Whether so many of the first rows are like this, all of each."""
+    """Return whether so many of the first rows are like this, all of each."""
     wanted = re.compile(pattern)
 
     def found(beginning: Beginning) -> bool:
@@ -209,7 +209,7 @@ def each(pattern: str, share: float = 1.0) -> Sign:
 
 
 def _is_table(beginning: Beginning) -> bool:
-    """Whether there are rows, and every one of them has a tab."""
+    """Return whether there are rows, and every one of them has a tab."""
     rows = beginning.rows[:_FEW]
     return bool(rows) and all("\t" in row for row in rows)
 
@@ -288,7 +288,7 @@ def html(beginning: Beginning) -> bool:
 
 
 def tagged(*roots: str) -> Sign:
-    """Whether it is XML; with ``roots``, with one of these elements near its front."""
+    """Return whether it is XML; with ``roots``, with one of these elements near its front."""
     wanted = re.compile(rf"<(?:\w+:)?(?:{'|'.join(roots)})\b", re.I) if roots else None
 
     def found(beginning: Beginning) -> bool:
@@ -301,7 +301,7 @@ def tagged(*roots: str) -> Sign:
 
 
 def rooted(*roots: str) -> Sign:
-    """Whether the first element of XML is one of these."""
+    """Return whether the first element of XML is one of these."""
     begin = r"\s*(?:<\?[^>]*\?>\s*|<!--.*?-->\s*|<!doctype\b[^>]*>\s*)*"
     wanted = re.compile(rf"{begin}<(?:[\w.]+:)?(?:{'|'.join(roots)})\b", re.I | re.S)
     return lambda beginning: bool(wanted.match(beginning.text[:_LOOKED]))
@@ -324,7 +324,7 @@ def _json(beginning: Beginning) -> tuple[bool, bool]:
 
 
 def json_value(beginning: Beginning) -> bool:
-    """Whether it is JSON."""
+    """Return whether it is JSON."""
     return _json(beginning)[0]
 
 
@@ -447,8 +447,8 @@ def common_crawl(beginning: Beginning) -> bool:
 
 
 def _is_adjacency(beginning: Beginning, separator: str) -> bool:
-    """Whether it is a node a row, then its neighbors: rows of different lengths, whose first names
-    differ.
+    """Return whether it is a node a row, then its neighbors: rows of different lengths, whose first
+    names differ.
 
     Where the names that follow are not found in front of any row, only lists of integers that have
     three different lengths are taken for one.

@@ -83,12 +83,12 @@ def _reads_as(content: bytes, codec: str) -> bool:
 
 
 def has_control(content: bytes) -> bool:
-    """Whether :data:`CONTROL` is found in it, five times as fast."""
+    """Return whether :data:`CONTROL` is found in it, five times as fast."""
     return len(content.translate(None, _CONTROLS)) < len(content)
 
 
 def bad_lines(content: bytes, whole: bool, bad: re.Pattern[bytes] | None) -> bool:
-    """Whether most lines hold such a byte; or, without a pattern, are not UTF-8."""
+    """Return whether most lines hold such a byte; or, without a pattern, are not UTF-8."""
     if not has_control(content) if bad is CONTROL else bad is None and is_utf8(content):
         return False  # most inputs: without a look at each line
     lines = [line for line in re.split(b"\r\n|\n|\r", content) if line.strip()]
@@ -99,7 +99,7 @@ def bad_lines(content: bytes, whole: bool, bad: re.Pattern[bytes] | None) -> boo
 
 
 def is_utf8(line: bytes) -> bool:
-    """Whether it is well-formed."""
+    """Return whether it is well-formed."""
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:

@@ -92,7 +92,7 @@ class _Sheet:
         return data
 
     def tell(self) -> int:
-        """How much was given."""
+        """Return how much was given."""
         return self._given
 
     def _failure(self, code: int) -> InputError:

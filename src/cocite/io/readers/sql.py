@@ -124,7 +124,7 @@ READER = FormatReader("a database", "a query or a table of SQLite, DuckDB or Pos
 
 
 def _result(job: Job) -> Path:
-    """Where what DuckDB finds goes; whole, as older ones know what they may open."""
+    """Return where what DuckDB finds goes; whole, as older ones know what they may open."""
     return job.scratch.resolve() / "query.parquet"
 
 
@@ -239,7 +239,7 @@ def _escaped(text: str) -> str:
 
 
 def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
-    """Which columns are taken, of the ends and of the weight, from 0 on."""
+    """Return which columns are taken, of the ends and of the weight, from 0 on."""
     named, weight, sides = job.options.columns, job.options.weight, job.options.sides
     found = choose_columns(source.label, names, job.wanted, named, weight, sides, folded=True)
     return [*found.ends, *([] if found.weight is None else [found.weight])]

@@ -124,7 +124,7 @@ VALUES = TableForm("rows", "name and value")
 def places_of(
     form: TableForm, label: str, first: Sequence[str], columns: Sequence[str] = ()
 ) -> tuple[tuple[int, int], bool]:
-    """Where name and value are, from 0 on, in a table whose first row is ``first``: where
+    """Return where name and value are, from 0 on, in a table whose first row is ``first``: where
     ``columns`` say, as titles or numbers from 1, or, of a form that is, their titles do; else the
     first two. And whether they are known by titles.
 

@@ -153,7 +153,7 @@ class Dialect(ABC):
             connection.execute(statement)
 
     def find(self, table: str) -> TablePlace:
-        """Where a table is, or would be, by what its address says."""
+        """Return where a table is, or would be, by what its address says."""
         parts = [part.replace('""', '"') for part in _PART.findall(quoted(table))]
         if len(parts) > 2:
             raise UsageError(f"{table} has more than a schema and a table: write schema.table")

@@ -159,7 +159,7 @@ def staged(path: Path, pieces: Iterable[Columns], types: Types, *files: Path) ->
 
 
 def _is_empty(column: NDArray[Any]) -> bool:
-    """Whether it is of objects of which none is there: DuckDB before 2.0 fails at them."""
+    """Return whether it is of objects of which none is there: DuckDB before 2.0 fails at them."""
     return column.dtype == object and not any(value is not None for value in column)
 
 

@@ -50,7 +50,7 @@ def levels_of(nodes: int) -> int:
 
 
 def file_name(node: object, levels: int = 0) -> str:
-    """Where in a folder the file of a node is, ``/`` between folders."""
+    """Return where in a folder the file of a node is, ``/`` between folders."""
     raw = str(node).encode("utf-8", "surrogateescape")
     digits = hashlib.sha256(raw).hexdigest()
     name = quote(raw, safe="").replace("%", "=")
@@ -150,7 +150,7 @@ def _write(folder: Path, name: str, text: str, made: set[str]) -> None:
 
 
 def _counted(folder: Path) -> tuple[int, int]:
-    """How many files of nodes there are, and the bytes of all files."""
+    """Return how many files of nodes there are, and the bytes of all files."""
     count = size = 0
     for place, _, names in os.walk(folder):
         count += len(names) * (place != str(folder))

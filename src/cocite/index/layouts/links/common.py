@@ -42,12 +42,12 @@ DEGREES, NORMS = "degrees", "norms"
 
 
 def has_norms(plan: PartPlan) -> bool:
-    """Whether a part has the norms that ``idf`` needs."""
+    """Return whether a part has the norms that ``idf`` needs."""
     return any(setting.name == "idf" for setting in plan.measure.ask)
 
 
 def has_degrees(plan: PartPlan) -> bool:
-    """Whether a part has what its measure divides by: ``ppr-symmetric``."""
+    """Return whether a part has what its measure divides by: ``ppr-symmetric``."""
     return plan.measure.name == "ppr-symmetric"
 
 
@@ -237,7 +237,7 @@ class CompanionReader(Reader):
         return nodes[ends - begins <= max_degree]
 
     def _ends(self, links: Links, nodes: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the rows of some nodes begin and end."""
+        """Return where the rows of some nodes begin and end."""
         begins = links.offsets[nodes].astype(np.int64)
         ends = links.offsets[nodes.astype(np.int64) + 1].astype(np.int64)
         if (begins > ends).any() or (ends > links.edges).any() or (begins < 0).any():

@@ -61,8 +61,8 @@ class MinhashFormat(SampledFormat):
         return plane_words(nodes, length, bits) if bits else minhash_words(nodes, length, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Where cells and groups begin, p, and the length; of planes where they begin, the length,
-        and the bits.
+        """Return where cells and groups begin, p, and the length; of planes where they begin, the
+        length, and the bits.
         """
         length, bits = settings[LENGTH], settings[BITS]
         return (base, length, bits) if bits else (base, base + nodes * length, members, length)

@@ -57,8 +57,8 @@ class OnTheFlyMinhashReader(MinhashReader):
         return found
 
     def common(self, first: int, second: int) -> NDArray[np.uint32]:
-        """Which node made two different nodes match: uint32[samples, length], 2**32 - 1 where they
-        do not.
+        """Return which node made two different nodes match: uint32[samples, length], 2**32 - 1
+        where they do not.
         """
         masks, own = self.matched(first)
         match = masks[:, second, None] >> np.arange(self.length) & 1

@@ -122,7 +122,7 @@ class MinhashReader(MatchReader, SummingReader):
         return bool(minhash.masks(shard.words, shard.blobs, np.uint64(node), others, out))
 
     def common(self, first: int, second: int) -> NDArray[np.uint32]:
-        """Which node made two different nodes match.
+        """Return which node made two different nodes match.
 
         Returns
         -------

@@ -171,7 +171,7 @@ class Expander:
 
 
 def _best(size: int) -> tuple[NDArray[Any], ...]:
-    """Where a kernel finds the best of many."""
+    """Return where a kernel finds the best of many."""
     return np.empty(size), np.empty(size, np.uint32), np.empty(size, np.uint64)
 
 

@@ -53,7 +53,7 @@ class RowsFormat(WholeFormat):
 
     @classmethod
     def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
-        """How many families, rows and columns there are."""
+        """Return how many families, rows and columns there are."""
         families = 1 + (MAX_DEGREE in plan.settings)
         return {"f": families, "r": families * nodes, "c": families * graph_nodes}
 

@@ -283,7 +283,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return kept
 
     def _entries(self, counted: WordCounts, kept: NDArray[np.bool_]) -> int:
-        """How many words all pages have together."""
+        """Return how many words all pages have together."""
         most = self.plan.settings[WORDS]
         each = (
             np.bincount(_rows_of(counted, batch)[kept[places]])

@@ -68,7 +68,7 @@ EIGHT = 8
 
 
 def range_cuts(nodes: int, width: int) -> NDArray[np.uint32]:
-    """Where ranges of ``width`` positions begin, and the end of the last one."""
+    """Return where ranges of ``width`` positions begin, and the end of the last one."""
     return np.array([*range(0, nodes, width), nodes], np.uint32)
 
 
@@ -85,8 +85,8 @@ class BlockTrees:
     def positions(
         self, block: int, cursor: int, records: RowSpool, told: RowSpool, tell: RowSpool
     ) -> tuple[int, NDArray[np.uint32]]:
-        """Where the nodes of a block stand, uint32[its nodes], in the rooms; the next tree begins
-        at ``cursor``, and, which is returned, behind the block. ``told`` has its messages.
+        """Return where the nodes of a block stand, uint32[its nodes], in the rooms; the next tree
+        begins at ``cursor``, and, which is returned, behind the block. ``told`` has its messages.
         """
         from cocite.kernels import walk_blocks
 

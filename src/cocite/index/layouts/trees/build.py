@@ -181,7 +181,7 @@ class PackedBuilder(PackedFormat, TreesBuilder):
 
 
 def _is_packed(part: PartPlan) -> bool:
-    """Whether the trees of a part are written as runs."""
+    """Return whether the trees of a part are written as runs."""
     return part.layout == "packed"
 
 

@@ -44,7 +44,7 @@ class TreesFormat(SampledFormat):
         return tree_words(nodes, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Where position, member and label begin, and p."""
+        """Return where position, member and label begin, and p."""
         return base, base + nodes, base + nodes + members, members
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
@@ -91,7 +91,7 @@ class PackedFormat(SampledFormat):
         return packed_words(nodes, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Where directory, order and runs begin; r, w and o."""
+        """Return where directory, order and runs begin; r, w and o."""
         directory, order, _ = parts_of(nodes, members)
         begins = base, base + directory, base + directory + order
         return *begins, members, bits_of(nodes), bits_of(members)
@@ -118,8 +118,8 @@ class PathsFormat(SampledFormat):
         return path_words(nodes, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Where position, member and label begin; nodes; where steps, begin and point begin; and p.
-        The first four are those of the layout trees.
+        """Return where position, member and label begin; nodes; where steps, begin and point begin;
+        and p. The first four are those of the layout trees.
         """
         eighths, label = _eighths(nodes), base + 2 * nodes
         begins = label + eighths, label + 2 * eighths, label + 3 * eighths
@@ -143,7 +143,7 @@ class CompactFormat(SampledFormat):
         return compact_words(nodes, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Where forward, begin and child begin, m, and the length of walks."""
+        """Return where forward, begin and child begin, m, and the length of walks."""
         return base, base + nodes, base + 2 * nodes + 1, members, settings[LENGTH]
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:

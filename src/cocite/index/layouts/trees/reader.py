@@ -272,7 +272,7 @@ class TreeReader(MeetingReader):
         return _lists(ids, rows, counts[:done])
 
     def _in_one_pass(self, k: int) -> bool:
-        """Whether a kernel answers by itself."""
+        """Return whether a kernel answers by itself."""
         return self.part.weight == 1 and len(self.part.freshness.snapshots) == 1 and k <= _MOST_HITS
 
     def _arguments(

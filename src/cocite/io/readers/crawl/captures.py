@@ -114,7 +114,7 @@ class CrawlRules:
 
 
 def is_web(url: str | None) -> bool:
-    """Whether a URL is one of http or https."""
+    """Return whether a URL is one of http or https."""
     return url is not None and url.startswith(("http:", "https:"))
 
 
@@ -235,7 +235,7 @@ class Captures:
         self.capture(OTHER, url, at)
 
     def is_no_page(self, status: int, header: dict[str, str], url: str, at: str) -> bool:
-        """Whether it is a redirect or an error by its status, which is added then."""
+        """Return whether it is a redirect or an error by its status, which is added then."""
         if 200 <= status < 300:
             return False
         leads = joined(header.get("location", ""), url) if header.get("location") else None
@@ -441,12 +441,12 @@ def message_of(block: bytes) -> HttpMessage | None:
 
 
 def page_type(content_type: str) -> bool:
-    """Whether what is called so is an HTML page."""
+    """Return whether what is called so is an HTML page."""
     return content_type.partition(";")[0].strip().lower() in _PAGES
 
 
 def is_page(content_type: str, body: bytes) -> bool:
-    """Whether it is an HTML page: by what it is called, else by what it begins with."""
+    """Return whether it is an HTML page: by what it is called, else by what it begins with."""
     if content_type.strip():
         return page_type(content_type)
     return signs.html(Beginning(body[: 1 << 14]))

@@ -279,7 +279,7 @@ async def _body(answer: Any, most: int) -> bytes:
 
 
 def _leads(fetched: Fetched) -> str | None:
-    """Where a redirect leads; None of what is none."""
+    """Return where a redirect leads; None of what is none."""
     message = fetched.message
     if message is None or message.status not in REDIRECTS or not message.header.get("location"):
         return None

@@ -39,7 +39,7 @@ class Listed:
 
 
 def is_list(beginning: Beginning) -> bool:
-    """Whether every line is a URL of http or https and nothing else."""
+    """Return whether every line is a URL of http or https and nothing else."""
     return bool(beginning.rows) and all(
         row.lower().startswith(("http://", "https://")) and not set(row) & set("\t ,;|")
         for row in beginning.rows

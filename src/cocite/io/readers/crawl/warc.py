@@ -173,8 +173,8 @@ class WarcRecords:
                 start = end
 
     def _next(self, last: int, length: int) -> int | None:
-        """Where the next record begins behind the one at ``last``, of ``length`` bytes; None if
-        there is none, or that cannot be told.
+        """Return where the next record begins behind the one at ``last``, of ``length`` bytes; None
+        if there is none, or that cannot be told.
         """
         if not self._seeks:
             return None
@@ -196,7 +196,7 @@ class WarcRecords:
 
 
 def _end_of_member(file: BinaryIO) -> int | None:
-    """Where what is packed by gzip from here on ends; None if it is cut or damaged."""
+    """Return where what is packed by gzip from here on ends; None if it is cut or damaged."""
     unpacker = zlib.decompressobj(31)
     while piece := file.read(1 << 14):
         try:
@@ -209,7 +209,7 @@ def _end_of_member(file: BinaryIO) -> int | None:
 
 
 def _unpacks(packed: bytes) -> bool:
-    """Whether a record begins in what is packed."""
+    """Return whether a record begins in what is packed."""
     try:
         head = zlib.decompressobj(31).decompress(packed, 16)
     except zlib.error:

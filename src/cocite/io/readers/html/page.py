@@ -193,7 +193,7 @@ def _in(elements: Iterable[Any]) -> set[int]:
 
 
 def _of_a_part(node: Any) -> bool:
-    """Whether it is the header or footer of a part, and not of the whole page."""
+    """Return whether it is the header or footer of a part, and not of the whole page."""
     if node.tag not in ("header", "footer"):
         return False
     above = node.parent
@@ -203,7 +203,7 @@ def _of_a_part(node: Any) -> bool:
 
 
 def _refresh_of(content: str, base: str) -> str | None:
-    """Where ``<meta http-equiv=refresh>`` sends a browser; None if nowhere."""
+    """Return where ``<meta http-equiv=refresh>`` sends a browser; None if nowhere."""
     match = _REFRESH.match(content)
     return joined(next(filter(None, match.groups()), ""), base) if match else None
 

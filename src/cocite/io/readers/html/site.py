@@ -44,17 +44,17 @@ _LONGEST_PATH = 4096
 
 
 def is_page_name(name: str) -> bool:
-    """Whether a file of this name is a page, whatever is in it."""
+    """Return whether a file of this name is a page, whatever is in it."""
     return name.lower().rpartition("/")[2].partition("?")[0].endswith(_ENDINGS)
 
 
 def may_be_page(name: str) -> bool:
-    """Whether a file of this name is a page, if it begins as HTML does."""
+    """Return whether a file of this name is a page, if it begins as HTML does."""
     return is_page_name(name) or os.path.splitext(name)[1].lower() in _PROGRAMS
 
 
 def is_note_name(name: str) -> bool:
-    """Whether a file of this name is a Markdown note."""
+    """Return whether a file of this name is a Markdown note."""
     return name.lower().endswith(NOTE_ENDINGS)
 
 
@@ -64,7 +64,7 @@ def is_site(folder: Path) -> bool:
 
 
 def is_vault(folder: Path) -> bool:
-    """Whether a folder belongs to a program of notes."""
+    """Return whether a folder belongs to a program of notes."""
     return any((folder / name).exists() for name in _OF_NOTES)
 
 
@@ -222,7 +222,7 @@ class Site:
         return self.root + quote(path)
 
     def is_inside(self, url: str) -> bool:
-        """Whether a URL is one of this site."""
+        """Return whether a URL is one of this site."""
         return _plain(url).startswith(_plain(self.root))
 
     def page_at(self, url: str) -> str | None:

@@ -67,7 +67,7 @@ class Vault:
             known.append(name)
 
     def find(self, kind: int, written: str, at: str) -> Destination:
-        """Where a link of a kind (``note.KINDS``) in the note ``at`` leads."""
+        """Return where a link of a kind (``note.KINDS``) in the note ``at`` leads."""
         if kind != WIKI and (found := _SCHEME.match(written)):
             web = found[0].lower() in ("http:", "https:")
             return Destination(EXTERNAL, written) if web else Destination(NO_PAGE)
