@@ -100,7 +100,7 @@ def test_what_is_given_beside_a_file_goes_before_it(
     assert main(["info", str(tmp_path / "index")]) == 0
     assert "decay 0.5, unless a question says otherwise" in capsys.readouterr().out
     assert main([*arguments, "-o", str(tmp_path / "x"), "--measure", "simrank"]) == 2
-    said = "the settings are those of psimrank, and the measure given is simrank. Leave one"
+    said = "the settings are those of psimrank, and the measure given is simrank. Omit one"
     assert said in capsys.readouterr().err
     assert main([*arguments, "-o", str(tmp_path / "y"), "--measure", "psimrank"]) == 0
 

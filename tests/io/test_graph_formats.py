@@ -211,7 +211,7 @@ BAD = [
         "node-link",
         '{"nodes": [{"id": "a"},\n{"id": [1]}],\n"links": []}',
         2,
-        "a node whose id is no",
+        "a node whose id is not",
     ),
     (
         "node-link",

@@ -96,7 +96,7 @@ def test_removed_nodes_have_neither_trust_nor_mass(make_graph: MakeGraph) -> Non
     [
         ({"trust": ["nobody"]}, UnknownNode, "no node is named 'nobody'"),
         ({"trust": []}, UsageError, "trust is a non-negative, finite weight"),
-        ({"trust": "a"}, UsageError, "trust is one text"),
+        ({"trust": "a"}, UsageError, "trust is a single text"),
         ({"trust": ["end"], "dangling": "remove"}, UsageError, "not 0 for all that are ranked"),
         ({"trust": ["a"], "personalization": ["b"]}, UsageError, "leave personalization out"),
         ({"trust": ["a"], "good_fraction": 1.5}, UsageError, "good_fraction"),

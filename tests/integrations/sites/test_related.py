@@ -78,7 +78,8 @@ def test_answers_are_kept_until_something_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("k", "measure", "said"), [(0, None, "it is 1 or more"), (5, "simrang", "no measure is called")]
+    ("k", "measure", "said"),
+    [(0, None, "it must be 1 or more"), (5, "simrang", "no measure is called")],
 )
 def test_what_cannot_be_asked_is_told(k: int, measure: str | None, said: str) -> None:
     with pytest.raises(UsageError, match=said):
