@@ -44,7 +44,7 @@ def test_address_has_kind_place_table(text: str, kind: str, place: str, table: s
 @pytest.mark.parametrize("text", ["links.tsv", "C:\\links.tsv", "http://x/y", "duckdb", "-"])
 def test_what_is_no_address(text: str) -> None:
     assert not is_address(text)
-    with pytest.raises(UsageError, match="no address of a database; such are sqlite:///FILE, "):
+    with pytest.raises(UsageError, match="not an address of a database; such are sqlite:///FILE, "):
         address_of(text)
 
 

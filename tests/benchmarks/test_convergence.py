@@ -209,7 +209,7 @@ def test_words_are_whole_decoded_and_in_any_case(make_graph: MakeGraph, tmp_path
     with pytest.raises(UsageError, match="names no nodes"):
         query_of_nodes(graph, file)
     file.write_bytes(b"\xff")
-    with pytest.raises(InputError, match="not text in UTF-8"):
+    with pytest.raises(InputError, match="no text in UTF-8"):
         query_of_nodes(graph, file)
 
 

@@ -21,9 +21,9 @@ from cocite.graph.generate import generate_web
 from cocite.storage.arrays import AROUND
 from tests.storage.enemy import change_file, rewrite
 
-_MORE, _LESS = 1.05, 0.85
-"""How much more or less than what was told may be taken: without data, commands take 45 to 52 MB
-(``resources.PROCESS_MEMORY``).
+_MORE, _LESS, _IDLE = 1.05, 0.85, 12_000_000
+"""How much more or less than what was told may be taken: without data, commands take 40 to 52 MB,
+which is told for all (``resources.PROCESS_MEMORY``).
 """
 
 
@@ -38,7 +38,7 @@ def assert_takes_what_it_told(command: list[str], budget: str | None) -> None:
         assert found is not None
         assert found.peak <= _MORE * found.told + AROUND, found
         assert found.told <= 1.01 * found.allowed, found
-        if found.peak >= _LESS * found.told:
+        if found.peak >= min(_LESS * found.told, found.told - _IDLE):
             return
     pytest.fail(str(found))
 

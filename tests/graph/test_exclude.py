@@ -66,7 +66,8 @@ def test_the_same_comes_of_links_without_them_of_the_option_and_of_a_stored_grap
             cocite.ingest(tmp_path / "all", tmp_path / "a", exclude_nodes=left_out, **options),
             cocite.ingest(whole.path, tmp_path / "b", exclude_nodes=left_out, overwrite=True),
         ]
-    if bare:  # kinds of names are those of all that was read
+    gone = {page for pair in pairs for page in pair} & out
+    if bare and not (kind == "{0}7" and 0 in gone):  # "07" makes texts of all names that are read
         plain = cocite.ingest(
             tmp_path / "bare", tmp_path / "c", nodes=tmp_path / "nodes", **options
         )
@@ -75,7 +76,6 @@ def test_the_same_comes_of_links_without_them_of_the_option_and_of_a_stored_grap
     assert content_of(found[0]) == content_of(found[1])
     assert found[0].digest == found[1].digest
     told = [graph.store.facts["excluded"] for graph in found]
-    gone = {page for pair in pairs for page in pair} & out
     assert [each["nodes"] for each in told] == [len(gone)] * 2
     assert [each["unknown"] for each in told] == [len(out) - len(gone)] * 2
     assert told[0]["links"] == len(rows) - len(bare)

@@ -383,7 +383,7 @@ def test_the_command_line_reads_shows_and_verifies_weights(
 
 
 @pytest.mark.parametrize("ending", ["gml", "json", "graphml", "jsonl"])
-@pytest.mark.parametrize(("weight", "found"), [("strong", "is 'strong', no number"), ("", "is")])
+@pytest.mark.parametrize(("weight", "found"), [("strong", "is 'strong', not a number"), ("", "is")])
 def test_wrong_weight_has_a_link(tmp_path: Path, ending: str, weight: str, found: str) -> None:
     """Which file, where, which link, which weight; and nothing of columns and delimiters."""
     file, links = tmp_path / f"w.{ending}", [("a", "b", "2"), ("b", "c", "1"), ("c", "a", weight)]

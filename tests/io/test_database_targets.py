@@ -363,7 +363,7 @@ REFUSED = {
     "rank G -o sqlite:///x.db#t": "a database is not a file: name it by --to",
     "rank G --to sqlite:///x.db#t --output-format csv": "a table of a database has no kind",
     "all-pairs G": "name an output with --output or --to",
-    "related-all G": "name an output with --output",
+    "related-all G": "name an output, by --output or --to",
     "related-all G -o sqlite:///x.db#t": "a database is not a file: name it by --to",
     "related-all G -o x.csv --to sqlite:///x.db#t": "to a file or to a database",
     "related-all G -o - --to sqlite:///x.db#t": "standard output is neither a file nor",

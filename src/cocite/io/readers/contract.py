@@ -205,8 +205,11 @@ class ReadOptions:
         return (*self.columns, self.weight) if self.weight else self.columns
 
     def for_nodes(self) -> ReadOptions:
-        """The same for a file of nodes, whose first column is the name."""
-        return ReadOptions(self.delimiter, "auto", (), self.comment, self.bad_rows)
+        """Return the same for a file of nodes, whose first column is the name. It may have no row
+        of titles where links have one.
+        """
+        header = "no" if self.header == "no" else "auto"
+        return ReadOptions(self.delimiter, header, (), self.comment, self.bad_rows)
 
 
 def split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
