@@ -23,6 +23,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from itertools import islice
 from typing import Any, Generic, Self, TypeVar
@@ -79,6 +80,22 @@ def attempt(work: Callable[..., R], *arguments: Any) -> R | Failed:
         return work(*arguments)
     except CociteError as error:
         return Failed.of(error)
+
+
+def attempt_unless(stopped: bytes, work: Callable[..., R], *arguments: Any) -> R | Failed | None:
+    """:func:`attempt`, but nothing once the cluster has a note named ``stopped``.
+
+    Ray's own ``cancel`` of tasks that may be about to start can abort the process that asks for it
+    (Ray 2.60: "Tried to complete task that was not pending").
+    """
+    if _notes()._internal_kv_get(stopped) is not None:
+        return None
+    return attempt(work, *arguments)
+
+
+def _notes() -> Any:
+    """The notes that all processes of a cluster see, by name."""
+    return import_module("ray.experimental.internal_kv")
 
 
 def value_of(found: Any) -> Any:
@@ -437,27 +454,26 @@ class Cluster:
         A piece of work has ``threads`` and ``memory`` of its node to itself; ``ahead`` are begun
         before the first of them is yielded, twice as many as run at a time unless told. An item
         whose worker is lost is done again elsewhere. An error of the work comes out as itself;
-        whoever stops asking (Ctrl-C, too) ends what has begun.
+        whoever stops asking ends what waits for a thread, and what runs when the process ends.
         """
         most = ahead or 2 * self.slots(threads, memory)
-        task = self._ray.remote(attempt).options(
+        task = self._ray.remote(attempt_unless).options(
             num_cpus=threads,
             memory=memory,
             max_retries=_AGAIN,
             scheduling_strategy="SPREAD",
         )
-        sent, left = self._ray.put(work), iter(items)
-        waiting: deque[Any] = deque(task.remote(sent, item) for item in islice(left, most))
+        sent, left, stopped = self._ray.put(work), iter(items), os.urandom(16)
+        waiting: deque[Any] = deque(task.remote(stopped, sent, item) for item in islice(left, most))
         try:
             while waiting:
                 found: R = self.get(Answer(waiting[0]))
                 waiting.popleft()
-                waiting.extend(task.remote(sent, item) for item in islice(left, 1))
+                waiting.extend(task.remote(stopped, sent, item) for item in islice(left, 1))
                 yield found
         finally:
-            if self._open:
-                for each in waiting:
-                    self._ray.cancel(each, force=True)
+            if self._open and waiting and answers(self._head):
+                _notes()._internal_kv_put(stopped, b"stopped")
 
     def actors(
         self,
