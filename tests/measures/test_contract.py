@@ -300,7 +300,9 @@ def check_together(
         assert 0 <= hit.low <= hit.score <= hit.high
         assert hit.stderr >= 0
         assert index.samples is not None or hit.stderr == 0
-    assert index.related(nodes, 3, aggregate=aggregate) == hits[:3]
+    counted = index.related(nodes, 3, aggregate=aggregate, total=True)
+    assert counted == hits[:3]
+    assert counted.total == len(hits)
     assert index.related([*nodes, nodes[0]], 3, offset=2, aggregate=aggregate) == hits[2:5]
     wide = index.related(nodes, 3, aggregate=aggregate, confidence=0.999)
     for one, two in zip(hits[:3], wide, strict=True):

@@ -48,6 +48,7 @@ def test_prefixes(index: Index, prefix: str) -> None:
     hits = whole(index)
     only = [hit for hit in hits if hit.node.startswith(prefix)]
     assert index.related(PAGE, 10**6, prefix=prefix) == only
+    assert index.related(PAGE, 1, prefix=prefix, total=True).total == len(only)
     assert index.related(PAGE, 3, prefix=prefix) == only[:3]
     rest = [hit for hit in hits if not hit.node.startswith(prefix)]
     assert index.related(PAGE, 10**6, exclude_prefix=prefix) == rest

@@ -49,6 +49,8 @@ def test_candidates_are_put_in_another_order(graph: Graph, index: Index, by: str
             assert index.related(asked, 60, order=by) == whole
             assert index.related(asked, 4, order=by) == whole[:4]  # all 100 best are candidates
             assert index.related(asked, 4, offset=2, order=by) == whole[2:6]
+            counted = index.related(asked, 4, offset=2, order=by, candidates=3, total=True)
+            assert (len(counted), counted.total) == (1, 3)
             few = expected(index, ranks, by, everyone[:9])
             assert index.related(asked, 5, order=by, candidates=9) == few[:5]
             assert index.related(asked, 60, order=by, candidates=9) == few

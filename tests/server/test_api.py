@@ -192,9 +192,10 @@ def test_a_large_answer_is_whole(server: Server) -> None:
 def test_link_leads_through_all_hits(server: Server) -> None:
     whole = server.ask("related", node="red", k=1000)
     assert "link" not in whole.headers
-    pages, path = list[Any](), "/v1/related?node=red&k=4"
+    pages, path = list[Any](), "/v1/related?node=red&k=4&total=true"
     while path:
         found = server.get(path)
+        assert found.json["total"] == len(whole.json["hits"])
         pages += found.json["hits"]
         link = found.headers.get("link", "")
         assert link == "" or link.endswith('>; rel="next"')

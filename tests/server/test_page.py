@@ -245,6 +245,7 @@ def test_two_answers_stand_side_by_side(server: Server) -> None:
 
 def test_a_list_goes_on(server: Server) -> None:
     tree = parsed(server.get(address(node="red", index="near", k=4)))
+    assert one(tree, ".under").text().split()[:4] == ["1", "to", "4", "of"]
     further = parsed(server.get(href(one(tree, 'a[rel="next"]'))))
     assert further.css("tr[data-rank]")[0].attributes["data-rank"] == "5"
     back = parsed(server.get(href(one(further, 'a[rel="prev"]'))))

@@ -167,6 +167,7 @@ class ListOptions(Options):
         choices=AGGREGATES,
     )
     offset: int = option(0, "How many hits to skip first.", low=0, limit="offset")
+    total: bool = option(False, "Also count all hits, listed or not.")
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,8 @@ class Hits(list[Hit], NodeTable):
     """Hits in their order: a list, and a table of rank, node, score, stderr, low, high.
 
     It is ``complete`` if the index knows no further hit: no other node has a score above 0, or
-    passes the filters. Then it may be shorter than ``k``, as lists are not filled up.
+    passes the filters. Then it may be shorter than ``k``, as lists are not filled up. ``total`` is
+    how many hits there are, listed or not, if this was asked for.
     """
 
     _named = ("node",)
@@ -99,10 +100,12 @@ class Hits(list[Hit], NodeTable):
         certain: int | Callable[[], int] = 0,
         release: Callable[[], None] | None = None,
         complete: bool = False,
+        total: int | None = None,
     ) -> None:
         """``certain`` is :attr:`certain_ranks`, or finds it by samples that ``release`` lets go."""
         super().__init__(hits)
         self._certain, self._release, self.complete = certain, release, complete
+        self.total = total
 
     @property
     def certain_ranks(self) -> int:
@@ -132,7 +135,7 @@ class Hits(list[Hit], NodeTable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The index stays behind."""
-        return Hits, (list(self), self.certain_ranks, None, self.complete)
+        return Hits, (list(self), self.certain_ranks, None, self.complete, self.total)
 
     @overload
     def __getitem__(self, place: SupportsIndex) -> Hit: ...

@@ -26,7 +26,7 @@ from cocite.search.hits import Hit
 from cocite.storage import check_file, staged_file
 
 _LINK = {"rank": "int", "low": "double", "high": "double", "stderr": "double"}
-_ALONE = ("aggregate", "offset")
+_ALONE = ("aggregate", "offset", "total")
 """Options of a question that are not of those of its hits."""
 
 

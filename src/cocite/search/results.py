@@ -44,8 +44,8 @@ INSIDE = ("offset", "surely", "loss", "titles")
 class RelatedDocument(Document):
     """The nodes related to ``nodes``, to one or to several asked ``together`` (None of one), and
     how many of the first are certain (:attr:`Hits.certain_ranks`); ``complete`` says that there are
-    no others (:class:`~cocite.search.hits.Hits`). Where the ``order`` goes by
-    PageRank, ``pageranks`` are those of the hits; None where it goes by scores.
+    no others, ``total`` how many there are (:class:`~cocite.search.hits.Hits`). Where the ``order``
+    goes by PageRank, ``pageranks`` are those of the hits; None where it goes by scores.
 
     ``titles`` are those of the nodes, "" for none; None if the graph has none at all.
 
@@ -63,6 +63,7 @@ class RelatedDocument(Document):
     refined: bool
     certain_ranks: int
     complete: bool
+    total: int | None
     hits: Sequence[Hit]
     order: str
     pageranks: Sequence[float] | None
@@ -97,6 +98,7 @@ class RelatedDocument(Document):
             options.refined,
             hits.certain_ranks,
             hits.complete,
+            hits.total,
             hits,
             options.order,
             index.pageranks([hit.node for hit in hits], options.ranks) if ranked else None,
@@ -111,7 +113,7 @@ class RelatedDocument(Document):
         an order by PageRank this beside the scores.
         """
         inside = *INSIDE, "nodes", "aggregate", "order", "pageranks"
-        facts = without(super().facts(), inside)
+        facts = without(super().facts(), inside if self.total is not None else (*inside, "total"))
         ranked = enumerate(self.hits, self.offset + 1)
         hits = [{"rank": rank, **hit._asdict()} for rank, hit in ranked]
         if self.titles is not None:

@@ -288,14 +288,23 @@ class Scorer:
 
     def top(self, node: int, query: ScoreQuery) -> tuple[Ids, NDArray[np.float64]]:
         """Return the ids of the best k, and float64[h, 2]: scores in grains, and variances."""
-        k, chosen, settings = query
-        with borrowed(self.stored.nodes) as scratch:
-            self._gather(node, settings, scratch)
-            ids, best = chosen.best(scratch, k)
-        for reader in self.reading(settings):
-            own = reader.part.ask_settings(settings)
+        ids, best = self._best(node, query)
+        for reader in self.reading(query.settings):
+            own = reader.part.ask_settings(query.settings)
             best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, own)
         return ids, best
+
+    def _best(self, node: int, query: ScoreQuery) -> tuple[Ids, NDArray[np.float64]]:
+        """The same without variances."""
+        with borrowed(self.stored.nodes) as scratch:
+            self._gather(node, query.settings, scratch)
+            return query.chosen.best(scratch, query.k)
+
+    def count(self, nodes: Nodes, aggregate: str, query: ScoreQuery) -> int:
+        """Return how many nodes score with ``nodes``, ``query.k`` at most."""
+        if len(nodes) > 1:
+            return self.top_together(nodes, aggregate, query)[0].size
+        return self._best(nodes[0], query)[0].size
 
     def top_together(
         self, nodes: Nodes, aggregate: str, query: ScoreQuery

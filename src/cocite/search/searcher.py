@@ -83,6 +83,11 @@ class Query:
         k = checked_option("k", k)
         if not options.min_score < float("inf"):
             raise UsageError(f"min_score is {options.min_score!r}; it must be a number, 0 or more")
+        if options.total and (options.refined or options.min_confidence is not None):
+            raise UsageError(
+                "total counts hits by their stored scores; omit it, or omit refine, target_error "
+                "and min_confidence"
+            )
         end = options.offset + k
         if options.order == DEFAULT_ORDER:
             for name in ("candidates", "ranks"):
@@ -311,16 +316,23 @@ class Searcher:
             hits = [hit.titled(title) for hit, title in zip(hits, titles, strict=True)]
         release = None if found.draws is None else found.draws.release
         complete = found.ids.size < query.further
+        total = self._total(nodes, query, chosen, settings) if query.options.total else None
 
         def certain() -> int:
             return self._certain_ranks(found, query, chosen.floor)
 
         if len(found.ends) == 1:
-            return Hits(hits, lambda: min(certain(), len(hits)), release, complete)
+            return Hits(hits, lambda: min(certain(), len(hits)), release, complete, total)
         least, _ = found.ends[1]
         clear = [place for place in range(len(hits)) if least[place] > chosen.min_score]
         certainly = lambda: sum(i < certain() for i in clear)  # noqa: E731
         return Hits((hits[i] for i in clear), certainly, release, complete)
+
+    def _total(self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings) -> int:
+        """Return how many hits there are, whatever k is; the best candidates, if by PageRank."""
+        every, options = self.stored.nodes, query.options
+        count = self.scorer.count(nodes, options.aggregate, ScoreQuery(every, chosen, settings))
+        return count if options.order == DEFAULT_ORDER else min(count, query.candidates)
 
     def _certain_ranks(self, found: RankedList, query: Query, floor: float) -> int:
         options, ids, (lows, highs) = query.options, found.ids, found.ends[0]

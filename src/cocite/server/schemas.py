@@ -44,7 +44,7 @@ _NUMBER_KEYS = (
 )
 _COUNT_KEYS = (
     "answered bytes edges excluded ignored new_nodes of opened others position refresh replica "
-    "rank restarts shard waiting"
+    "rank restarts shard total waiting"
 )
 
 
@@ -103,7 +103,7 @@ _ANSWERS: dict[str, tuple[str, str]] = {
     "Hit": ("rank node score stderr low high", "title pagerank"),
     "RelatedResult": (
         _LEVEL + "certain_ranks complete hits",
-        "node title nodes titles aggregate order" + _LOSS,
+        "node title nodes titles aggregate order total" + _LOSS,
     ),
     "DraftResult": (
         _LEVEL + "certain_ranks complete hits node unknown",

@@ -189,6 +189,8 @@ def _hits_text(found: RelatedDocument, closer: str, complete: str) -> str:
     text = names_text(titles, rows, named, _GIVE_WAY)
     if closer and found.surely and any(map(is_open, hits)):
         text += f"\nscores have no error of samples; {closer} brings low and high closer together"
+    if found.total is not None:
+        text += f"\n{found.total:,} hits in all"
     text += complete
     if len(hits) == 1:
         return text

@@ -54,7 +54,7 @@ _ROWS = [ending for ending in TABLES if ending != ".jsonl"]
 @takes(
     BatchOptions,
     "query",
-    without=("offset", "aggregate", "confidence"),
+    without=("offset", "total", "aggregate", "confidence"),
     k={"text": "How many hits to write for each node."},
 )
 @asks

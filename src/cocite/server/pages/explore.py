@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 # -- explore -----------------------------------------------------------------------------
 
 
+_UNCOUNTED = ("refine", "target_error", "min_confidence", "total")
+"""Options with which a list has no total, or has it anyway."""
 _WHY = ("aggregate", "side", *SETTINGS)
 _EXAMPLES = 12
 """Pages to begin with."""
@@ -103,6 +105,7 @@ async def _page(service: Service, request: Request) -> Response:
         left = foreign(asking.index, state)
         state = state.without(*left)
         values = service.operations["related"].from_query(state.question)
+        values |= {"total": True} if values.keys().isdisjoint(_UNCOUNTED) else {}
         try:
             document = await service.ask("related", values, asking, lambda document: document)
         except UnknownNode as error:
@@ -162,6 +165,7 @@ def _render(
     ]
     k, first = values.get("k", DEFAULT_K), document.offset
     following = first + k <= limits.offset and len(document.hits) == k
+    following &= document.total is None or document.total > first + k
     fields = fields_of(index, service.operations["related"].takes, state)
     about = reasons["other"]["name"] if reasons and "other" in reasons else document.nodes[0]
     inside = {field["name"] for field in fields} | {"index", "offset", "side"}
@@ -182,6 +186,8 @@ def _render(
             "calls": calls_of(index_name, document, state),
             "certain": document.certain_ranks,
             "complete": document.complete and len(document.hits) < k,
+            "places": (first + 1, first + len(document.hits)),
+            "total": document.total,
             "surely": document.surely,
             "sharpen": sharpen_of(index, document, state),
             "confidence": f"{100 * document.confidence:g} %",
