@@ -212,7 +212,6 @@ GEMFILE_LOCK = (
     "GEM\n  remote: https://rubygems.org/\n  specs:\n    rails (7.0)\n      rack (~> 2.2)\n"
 )
 GO_SUM = "a.org/x v1.0.0 h1:AbC=\na.org/x v1.0.0/go.mod h1:DeF=\n"
-CHECKSUMS = "".join(f"{digit * 64}  file{digit}.bin\n" for digit in "0ab")
 SUBTITLES = (
     "1\n00:00:01,000 --> 00:00:04,000\nHello, you\n\n2\n00:00:05,000 --> 00:00:06,000\nYes\n"
 )
@@ -226,50 +225,26 @@ PNG = base64.b64decode(
 
 REFUSED: dict[str, list[str | bytes]] = {
     "BibTeX": [BIBTEX],
-    "RIS": [RIS],
-    "EndNote": [ENDNOTE],
-    "EndNote (XML)": [ENDNOTE_XML],
-    "MEDLINE (PubMed)": [MEDLINE],
-    "an export of Web of Science": [WEB_OF_SCIENCE],
+    "a list of works (RIS, EndNote, MEDLINE, Web of Science)": [
+        *(RIS, ENDNOTE, MEDLINE, WEB_OF_SCIENCE)
+    ],
     "Graphviz (DOT)": [DOT],
     "Pajek": [PAJEK],
-    "UCINET (DL)": [UCINET],
-    "TGF": [TGF],
+    "a graph of DIMACS, GDF, graph6 or UCINET": [UCINET],
     "a diagram (Mermaid, PlantUML)": [MERMAID, PLANTUML],
-    "GeoJSON": [GEOJSON, GEOJSON_LINES],
-    "a notebook of Jupyter": [NOTEBOOK],
-    "JSON": [PACKAGE_JSON],
-    "JSON with comments": [TSCONFIG],
-    "a log of a web server": [ACCESS_LOG],
-    "a log": [SYSLOG, APP_LOG],
-    "a program in source code": [PYTHON, C, JAVA, JAVASCRIPT, RUST, GO, HASKELL, R_CODE],
+    "JSON": [GEOJSON, NOTEBOOK, PACKAGE_JSON],
+    "XML": [ENDNOTE_XML, SVG, RSS, ATOM, OPML, PLIST],
     "a script": [SHELL],
-    "a Makefile": [MAKEFILE],
-    "a Dockerfile": [DOCKERFILE],
-    "a style sheet (CSS)": [CSS],
-    "YAML": [YAML, CONDA],
-    "a file of settings (TOML, INI, properties)": [TOML, INI, PROPERTIES, DOTENV],
-    "a file of settings (plist)": [PLIST],
-    "e-mail": [MBOX, EML],
     "a file of contacts or events (vCard, iCalendar)": [VCARD, ICALENDAR],
-    "an image (SVG)": [SVG],
-    "a feed (RSS, Atom)": [RSS, ATOM],
-    "a list of feeds (OPML)": [OPML],
-    "a file of places (KML, GPX)": [KML],
     "LaTeX": [LATEX, BBL],
-    "a text with markup (Markdown, reStructuredText, AsciiDoc)": [MARKDOWN, FRONT_MATTER, RST],
-    "a text in sentences": [PROSE],
     "a diff": [DIFF],
     "a log of Git": [GIT_LOG],
     "SQL": [SQL],
-    "a query (SQL)": [QUERY],
-    "a lock file of yarn": [YARN_LOCK],
-    "a lock file of pnpm": [PNPM_LOCK],
+    "a log": [SYSLOG, APP_LOG],
+    "a lock file of yarn or pnpm": [YARN_LOCK, PNPM_LOCK],
     "a lock file of Bundler": [GEMFILE_LOCK],
     "a list of modules (go.sum)": [GO_SUM],
-    "a list of checksums": [CHECKSUMS],
     "a file of subtitles": [SUBTITLES],
-    "a file of sequences (FASTA, FASTQ)": [FASTA],
     "a file of variants (VCF, GFF)": [VCF],
     "a certificate or key (PEM)": [PEM],
     "a PDF": [PDF],
@@ -281,3 +256,9 @@ ASKED = {
     "has texts and what they are, text,label, and no links. If they are: --columns": JSON_LABELS,
 }
 """What is not clear."""
+NO_TABLES = [
+    *(TGF, GEOJSON_LINES, TSCONFIG, ACCESS_LOG, PYTHON, C, JAVA, JAVASCRIPT),
+    *(RUST, GO, HASKELL, R_CODE, MAKEFILE, DOCKERFILE, CSS, YAML, CONDA, TOML, INI, PROPERTIES),
+    *(DOTENV, MBOX, EML, KML, MARKDOWN, FRONT_MATTER, RST, PROSE, QUERY, FASTA),
+]
+"""What has no sign of its own, and is refused as rows that are none."""

@@ -4,23 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from cocite.errors import UnrecognizedInput
+from cocite.errors import InputError, UnrecognizedInput
 from cocite.io.readers import ReadOptions, Source
-from cocite.io.readers.formats import FORMATS, reader_at, reader_of, readers
-from tests.io.known_formats import ASKED, REFUSED
-from tests.io.plain import links, nothing_left, read
-from tests.io.test_every_reader import SAMPLES
+from cocite.io.readers.formats import reader_at, reader_of, readers
+from tests.io.known_formats import ASKED, NO_TABLES, REFUSED
+from tests.io.plain import nothing_left, read
 
 CASES = [
     pytest.param(name, content, id=f"{name} {number}")
     for name, contents in REFUSED.items()
     for number, content in enumerate(contents)
 ]
-
-
-def test_formats_are_sixty_and_more() -> None:
-    assert len(CASES) + len(ASKED) + len(SAMPLES) > 80
-    assert {line.name for line in FORMATS} >= set(REFUSED)
 
 
 @pytest.mark.parametrize(("name", "content"), CASES)
@@ -73,6 +67,8 @@ def test_links_with_names_like_these_are_links(tmp_path: Path, content: str) -> 
     assert reader in {reader_at(readers()[called]) for called in ("text", "adjacency")}
 
 
-def test_delimiter_overrides_what_a_text_looks_like(tmp_path: Path) -> None:
-    (rows,) = REFUSED["a list of checksums"]
-    assert len(links(read(tmp_path, rows, delimiter="space"))) == 3
+@pytest.mark.parametrize("content", NO_TABLES)
+def test_text_that_is_no_table_is_refused(tmp_path: Path, content: str) -> None:
+    with pytest.raises(InputError):
+        read(tmp_path, content)
+    assert nothing_left(tmp_path)

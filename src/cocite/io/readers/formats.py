@@ -63,18 +63,12 @@ _PAJEK = (
     "delimiter='\\t', data=False)"
 )
 _NAMED = "Name it as one: cocite ingest --database {file} --table links -o DIR"
-_TABLE = "Write it as Parquet or CSV"
-_UNPACK = "Unpack it, and name the files in it that hold links"
 _RECODE = "cocite reads UTF-8. Convert it first, for example with: "
 _NO_LINKS = "It holds no list of links"
 _WORKS = (
     "It lists works, and not what each of them cites. OpenAlex, Crossref and Semantic Scholar say "
     "that, by DOI: cocite reads what they give (docs/how-to/citations.md)"
 )
-_FEED = "It names pages, and not what these link to. " + _ROWS
-_MAYBE = ". If its rows are links all the same, say what stands between the names: --delimiter"
-_QUERY = "A query is for a database: cocite ingest --database ADDRESS --sql QUERY -o DIR"
-_NPM_LOCK = "cocite reads package-lock.json, which npm install --package-lock-only writes"
 
 
 def _read(called: str, name: str, sign: Sign, reader: str, sure: bool = True) -> Format:
@@ -98,63 +92,47 @@ FORMATS: tuple[Format, ...] = (
     CODE,
     # -- by name
     _read("bvgraph", "a BVGraph", signs.webgraph, "bvgraph"),
-    Format(
-        "what belongs to a BVGraph",
-        signs.of_webgraph,
-        "Name the graph: the file in .graph beside it, which needs it not",
-    ),
     _read("common-crawl", "a web graph of Common Crawl", signs.common_crawl, "adjacency"),
     _read("warc", "a web archive", signs.warc, "crawl.warc"),
     _read("mediawiki", "a dump of MediaWiki", signs.wiki, "wiki"),
     # -- bytes
     Format("packed twice", signs.packed_twice, "Unpack it once: {content} > unpacked"),
-    _read(
-        "spreadsheet",
-        "a spreadsheet (xlsx)",
-        signs.zip_with(b"xl/", b"[Content_Types].xml"),
-        "spreadsheet",
-    ),
-    _read(
-        "spreadsheet",
-        "a spreadsheet (ods)",
-        signs.zip_with(b"mimetypeapplication/vnd.oasis.opendoc"),
-        "spreadsheet",
-    ),
-    Format("arrays of NumPy (npz)", signs.zip_with(b".npy"), _ROWS),
+    _read("spreadsheet", "a spreadsheet", signs.spreadsheet, "spreadsheet"),
     _read("archive", "a zip archive", signs.zip_archive, "html.reader:ARCHIVE_READER"),
     _read("archive", "a tar archive", signs.tar, "html.reader:ARCHIVE_READER"),
-    Format("a 7z archive", begins(b"7z\xbc\xaf\x27\x1c"), _UNPACK),
-    Format("a rar archive", begins(b"Rar!\x1a\x07"), _UNPACK),
-    Format("packed by lz4", begins(b"\x04\x22\x4d\x18"), "Unpack it: lz4 -d {file}"),
-    Format("packed by compress", begins(b"\x1f\x9d"), "Unpack it: uncompress {file}"),
-    Format("packed by lzip", begins(b"LZIP", words=True), "Unpack it: lzip -d {file}"),
-    _read(
-        "spreadsheet",
-        "a spreadsheet (xls)",
-        begins(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
-        "spreadsheet",
+    Format(
+        "packed by 7z, rar, lz4, compress or lzip",
+        begins(
+            *(b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\x04\x22\x4d\x18", b"\x1f\x9d", b"LZIP"),
+            words=True,
+        ),
+        "Unpack it, and name the files in it that hold links",
     ),
     Format("a database of SQLite", begins(b"SQLite format 3\0"), _NAMED),
     Format("a database of DuckDB", begins(b"DUCK", at=8, words=True), _NAMED),
-    Format("Arrow or Feather", begins(b"ARROW1", b"FEA1", words=True), _TABLE),
-    Format("ORC", begins(b"ORC", words=True), _TABLE),
-    Format("Avro", begins(b"Obj\x01"), _TABLE),
-    Format("HDF5", begins(b"\x89HDF\r\n\x1a\n"), "Write its links as Parquet or CSV"),
-    Format("a MATLAB file", begins(b"MATLAB 5.0 MAT-file", words=True), _ROWS),
-    Format("arrays of NumPy (npy)", begins(b"\x93NUMPY"), _ROWS),
-    Format("a pickle of Python", begins(*(b"\x80%c" % n for n in range(2, 6))), _ROWS),
-    Format("a PDF", begins_text("%pdf-"), _NO_LINKS),
-    Format("PostScript", begins(b"%!PS"), _NO_LINKS),
+    Format(
+        "a table of Arrow, ORC, Avro or HDF5",
+        begins(b"ARROW1", b"FEA1", b"ORC", b"Obj\x01", b"\x89HDF\r\n\x1a\n", words=True),
+        "Write it as Parquet or CSV",
+    ),
+    Format(
+        "data of Python or MATLAB",
+        begins(
+            *(b"\x80%c" % n for n in range(2, 6)),
+            *(b"\x93NUMPY", b"MATLAB 5.0 MAT-file"),
+            words=True,
+        ),
+        _ROWS,
+    ),
+    Format("a PDF", begins_text("%pdf-", "%!ps"), _NO_LINKS),
     Format(
         "an image",
         begins(
             *(b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"RIFF"),
-            *(b"\0\0\1\0", b"8BPS"),
             words=True,
         ),
         _NO_LINKS,
     ),
-    Format("a program", begins(b"\x7fELF", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe"), _NO_LINKS),
     Format(
         "text with columns between characters of code 1",
         signs.hive,
@@ -181,26 +159,10 @@ FORMATS: tuple[Format, ...] = (
     ),
     _read("sitemap", "a sitemap", tagged("urlset", "sitemapindex"), "crawl.fetch"),
     _read("rdf", "RDF (XML)", rooted("RDF"), "graphs.rdf"),
-    Format("EndNote (XML)", tagged("rec-number"), _WORKS),
-    Format("an image (SVG)", rooted("svg"), _NO_LINKS),
-    Format("a feed (RSS, Atom)", rooted("rss", "feed"), _FEED),
-    Format("a list of feeds (OPML)", rooted("opml"), _FEED),
-    Format("a file of places (KML, GPX)", rooted("kml", "gpx"), _NO_LINKS),
-    Format("a file of settings (plist)", rooted("plist"), _NO_LINKS),
     Format("XML", tagged(), _ROWS),
     _read("packages", "a lock file of packages", signs.lock, "packages"),
-    Format("GeoJSON", begun(r'\{\s*"type"\s*:\s*"(?:Feature|Geometry)', table=True), _NO_LINKS),
-    Format("a notebook of Jupyter", signs.notebook, _NO_LINKS),
-    Format(
-        "JSON with comments",
-        begun(r"[\[{]\s*(?://|/\*)|(?://[^\n]*\n|/\*.*?\*/\s*)+[\[{]", table=True),
-        _NO_LINKS,
-    ),
     _read(
-        "node-link",
-        "JSON of nodes and links",
-        signs.node_link,
-        "graphs.json_text:NODE_LINK_READER",
+        "node-link", "JSON of nodes and links", signs.node_link, "graphs.json_text:NODE_LINK_READER"
     ),
     _read("json-lines", "JSON lines", signs.json_rows, "graphs.json_text:LINES_READER"),
     Format("JSON", json_value, _ROWS + ", for example with jq and its @tsv"),
@@ -233,16 +195,20 @@ FORMATS: tuple[Format, ...] = (
         ),
         _ROWS + """, for example with gvpr 'E { printf("%s\\t%s\\n", tail.name, head.name) }'""",
     ),
-    Format("DIMACS", has_line(r"p\s+(?:sp|edge|col|max|min)\s+\d+\s+\d+", "p"), _ROWS),
-    Format("GDF", begins_text("nodedef>"), _ROWS),
-    Format("graph6", begins_text(">>graph6<<", ">>sparse6<<", ">>digraph6<<"), _ROWS),
+    Format(
+        "a graph of DIMACS, GDF, graph6 or UCINET",
+        begun(
+            r"(?:c\b[^\n]*\n)*p\s+(?:sp|edge|col|max|min)\s+\d+\s+\d+|nodedef>"
+            r"|>>(?:di)?(?:graph|sparse)6<<|dl\s+n\w?\s*=\s*\d+"
+        ),
+        _ROWS,
+    ),
     _read("rdf", "RDF", signs.rdf, "graphs.rdf"),
     Format(
         "SQL",
         has_line(r"(?:create table|insert into) [^\t]*\(.*|drop table if exists [^\t]*;", "cid"),
         "Load it into a database, and print its table of links as rows",
     ),
-    Format("rich text (RTF)", begins_text("{\\rtf"), _NO_LINKS),
     # -- works
     Format(
         "BibTeX",
@@ -253,121 +219,50 @@ FORMATS: tuple[Format, ...] = (
         ),
         _WORKS,
     ),
-    Format("RIS", has_line(r"TY  ?- ?[A-Z]{2,6}", "t", first=5), _WORKS),
-    Format("EndNote", begun(r"%0 [A-Z][\w ]+\n%\w "), _WORKS),
-    Format("MEDLINE (PubMed)", begun(r"PMID ?- ?\d+\n"), _WORKS),
-    Format("an export of Web of Science", begun(r"FN (?:Clarivate|ISI|Thomson)"), _WORKS),
-    # -- graphs and drawings
-    Format("UCINET (DL)", begun(r"dl\s+n\w?\s*=\s*\d+"), _ROWS),
-    Format("TGF", begun(r"(?:\d+ [^\d\n][^\n\t]*\n)+#\n"), _ROWS, sure=False),
     Format(
-        "a diagram (Mermaid, PlantUML)",
+        "a list of works (RIS, EndNote, MEDLINE, Web of Science)",
         begun(
-            r"(?:graph|flowchart) (?:TD|TB|LR|RL|BT)\b|(?:sequence|class|state|er)Diagram\b"
-            r"|@start\w+\n"
+            r"TY  ?- ?[A-Z]{2,6}\n|%0 [A-Z][\w ]+\n%\w |PMID ?- ?\d+\n"
+            r"|FN (?:Clarivate|ISI|Thomson)"
         ),
-        _ROWS,
+        _WORKS,
     ),
     # -- what is no table
     Format(
-        "a lock file of yarn",
-        begun(r"(?:#[^\n]*\n)*# yarn lockfile|__metadata:\nversion:"),
-        _NPM_LOCK,
+        "a diagram (Mermaid, PlantUML)",
+        begun(r"(?:graph|flowchart) (?:TD|TB|LR|RL|BT)\b|\w+Diagram\b|@start\w+\n"),
+        _ROWS,
     ),
-    Format("a lock file of pnpm", begun(r"lockfileVersion: "), _NPM_LOCK),
+    Format(
+        "a lock file of yarn or pnpm",
+        begun(r"(?:#[^\n]*\n)*# yarn lockfile|__metadata:\nversion:|lockfileVersion: "),
+        "cocite reads package-lock.json, which npm install --package-lock-only writes",
+    ),
     Format("a lock file of Bundler", begun(r"(?:GEM|GIT|PATH)\nremote: "), _ROWS),
     Format(
         "a list of modules (go.sum)",
         each(r"\S+ v\S+ h1:\S+="),
         "Which needs which, Go says: go mod graph | {ingest}",
     ),
-    Format(
-        "a list of checksums",
-        each(r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128}) [ *][^\s].*"),
-        _NO_LINKS + _MAYBE,
-        sure=False,
-    ),
-    Format("a certificate or key (PEM)", begun(r"-----BEGIN [A-Z0-9 ]+-----\n"), _NO_LINKS),
-    Format("a file of contacts or events (vCard, iCalendar)", begun(r"BEGIN:V[A-Z]+\n"), _NO_LINKS),
-    Format(
-        "e-mail",
-        begun(
-            r"From \S+ +\w{3} \w{3} +\d|(?:Received|Return-Path|Delivered-To|From|To|Subject|Date"
-            r"|Message-ID|MIME-Version|X-[\w-]+): [^\n]*\n(?:[^\n:]*\n)*[A-Z][\w-]+: "
-        ),
-        "Who wrote to whom is in its lines From and To. " + _ROWS,
-        sure=False,
-    ),
-    Format(
-        "a diff",
-        has_line(r"diff --git \S.*|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*", "d@"),
-        _NO_LINKS,
-    ),
-    Format("a log of Git", begun(r"commit [0-9a-f]{40}\b"), _NO_LINKS),
-    Format("a file of subtitles", begun(r"WEBVTT\b|\d+\n\d\d:\d\d:\d\d[,.]\d+ -->"), _NO_LINKS),
-    Format(
-        "a file of sequences (FASTA, FASTQ)",
-        begun(r"[>@]\S[^\t\n]*\n[a-z*-]+\n"),
-        _NO_LINKS,
-        sure=False,
-    ),
-    Format(
-        "a file of variants (VCF, GFF)",
-        begun(r"##(?:fileformat|gff-version)\b", table=True),
-        _NO_LINKS,
-    ),
-    Format(
-        "a log of a web server",
-        each(r'\S+ \S+ \S+ \[\d+/\w+/\d{4}:[^\]]*\] ".*', 0.75),
-        "It may name the page that led to each request. " + _ROWS + _MAYBE,
-        sure=False,
+    *(
+        Format(name, sign, _NO_LINKS)
+        for name, sign in (
+            ("a certificate or key (PEM)", begun(r"-----BEGIN [A-Z0-9 ]+-----\n")),
+            ("a file of contacts or events (vCard, iCalendar)", begun(r"BEGIN:V[A-Z]+\n")),
+            ("a diff", has_line(r"diff --git \S.*|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*", "d@")),
+            ("a log of Git", begun(r"commit [0-9a-f]{40}\b")),
+            ("a file of subtitles", begun(r"WEBVTT\b|\d+\n\d\d:\d\d:\d\d[,.]\d+ -->")),
+            ("a file of variants (VCF, GFF)", begun(r"##(?:fileformat|gff-version)\b", table=True)),
+            ("a script", begun(r"#! ?/\S*bin/", table=True)),
+            ("LaTeX", begun(r"\\(?:document(?:class|style)|usepackage|begin|section|chapter)\b")),
+        )
     ),
     Format(
         "a log",
-        each(
-            r"(?:<\d+>)?(?:\w{3} +\d+ |\[?\d{4}[-/]\d\d[-/]\d\d[T ])\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?"
-            r"(?:Z|[+-]\d\d:?\d\d)?\]?:? +\S+ .*",
-            0.75,
-        ),
-        _NO_LINKS + _MAYBE,
+        each(r"(?:\w{3} +\d+ |\[?\d{4}[-/]\d\d[-/]\d\d[T ])\d\d:\d\d:\d\d(?:[.,]\d+)?.*? \S+ .*"),
+        _NO_LINKS + ". If its rows are links all the same, say what is between names: --delimiter",
         sure=False,
     ),
-    Format("a script", begun(r"#! ?/\S*bin/", table=True), _NO_LINKS),
-    Format("a Dockerfile", begun(r"FROM \S+(?: AS \S+)?\n[A-Z]+ "), _NO_LINKS, sure=False),
-    Format("a Makefile", signs.makefile, _NO_LINKS, sure=False),
-    Format(
-        "LaTeX",
-        begun(r"\\(?:document(?:class|style)|usepackage|begin|section|chapter|input)\b"),
-        _NO_LINKS,
-    ),
-    Format(
-        "a file of settings (TOML, INI, properties)",
-        begun(
-            r"(?:[;#][^\n]*\n|[\w.-]+ *=[^\n]*\n)*\[\[?[^\]\t\n]+\]\]?\n(?:[;#][^\n]*\n)*"
-            r"[\w.\"'-]+ *=|(?:[#!][^\n]*\n)*(?:(?:export )?[A-Za-z_][\w.-]* *=[^\n\t]*\n"
-            r"(?:[#!][^\n]*\n)*){2,}\Z"
-        ),
-        _NO_LINKS + _MAYBE,
-        sure=False,
-    ),
-    Format(
-        "a style sheet (CSS)",
-        begun(
-            r"(?:/\*(?:[^*]|\*(?!/))*\*/\s*)*(?:@(?:charset|import|media|font-face|layer)\b"
-            r"|[\w.#:*\[][^{};\t]*\{\s*[\w-]+ *:[^;}]*[;}])"
-        ),
-        _NO_LINKS,
-        sure=False,
-    ),
-    Format(
-        "a text with markup (Markdown, reStructuredText, AsciiDoc)",
-        signs.marked_up,
-        "To read the links between notes name the folder that they are in" + _MAYBE,
-        sure=False,
-    ),
-    Format("YAML", signs.yaml, _NO_LINKS + _MAYBE, sure=False),
-    Format("a query (SQL)", begun(r"(?:select|with)\s[^\t]*\bfrom\b"), _QUERY, sure=False),
-    Format("a program in source code", signs.code, _NO_LINKS + _MAYBE, sure=False),
     _read("sitemap", "a list of URLs", is_list, "crawl.fetch", sure=False),
     _read(
         "adjacency",
@@ -376,7 +271,6 @@ FORMATS: tuple[Format, ...] = (
         "adjacency:ADJACENCY_READER",
         sure=False,
     ),
-    Format("a text in sentences", signs.prose, _NO_LINKS + _MAYBE, sure=False),
 )
 
 

@@ -53,14 +53,12 @@ def hive(beginning: Beginning) -> bool:
     )
 
 
-def zip_with(*names: bytes) -> Sign:
-    """Return whether it is a zip archive with such a name near its front."""
-
-    def found(beginning: Beginning) -> bool:
-        content = beginning.content
-        return content.startswith(b"PK\x03\x04") and any(name in content for name in names)
-
-    return found
+def spreadsheet(beginning: Beginning) -> bool:
+    """A workbook of Excel or OpenDocument."""
+    content = beginning.content
+    names = (b"xl/", b"[Content_Types].xml", b"mimetypeapplication/vnd.oasis.opendoc")
+    packed = content.startswith(b"PK\x03\x04") and any(name in content for name in names)
+    return packed or content.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
 
 
 _PROPERTIES = re.compile(rb"(?m)^graphclass\s*[=:]\s*(?:class )?it\.unimi\.dsi\.")
@@ -72,13 +70,6 @@ def webgraph(beginning: Beginning) -> bool:
     graph = path is not None and path.suffix == ".graph" and _has_properties(path)
     content = beginning.content
     return graph or (b"graphclass" in content and bool(_PROPERTIES.search(content)))
-
-
-def of_webgraph(beginning: Beginning) -> bool:
-    """What lies beside a graph of WebGraph, to find its lists, or statistics."""
-    path = beginning.path
-    endings = (".offsets", ".obl", ".ef", ".dcf", ".stats", ".indegree", ".outdegree")
-    return path is not None and path.suffix in endings and _has_properties(path)
 
 
 def _has_properties(path: Path) -> bool:
@@ -195,15 +186,13 @@ def begun(pattern: str, *, table: bool = False) -> Sign:
     return found
 
 
-def each(pattern: str, share: float = 1.0) -> Sign:
-    """Return whether so many of the first rows are like this, all of each."""
+def each(pattern: str) -> Sign:
+    """Return whether all of the first rows are like this, all of each."""
     wanted = re.compile(pattern)
 
     def found(beginning: Beginning) -> bool:
         rows = beginning.rows[:_FEW]
-        if not rows or not (wanted.fullmatch(rows[0]) or share < 1) or _is_table(beginning):
-            return False
-        return sum(bool(wanted.fullmatch(row)) for row in rows) >= share * len(rows)
+        return bool(rows) and all(map(wanted.fullmatch, rows)) and not _is_table(beginning)
 
     return found
 
@@ -212,74 +201,6 @@ def _is_table(beginning: Beginning) -> bool:
     """Return whether there are rows, and every one of them has a tab."""
     rows = beginning.rows[:_FEW]
     return bool(rows) and all("\t" in row for row in rows)
-
-
-_INDENTED = re.compile(r"(?m)^(?: +(?:- |[\w.\"'/-]+:)|- )")
-_KEYED = re.compile(r"[\w./\"'$@ -]+:(?:\s.*)?|[-\[\]{}>|].*")
-_RULE = re.compile(r"(?m)^[\w./%$(){}-]+ *:(?:[^=\t\n]*)\r?\n\t\S")
-_MARKED = re.compile(r"(?m)\]\(|\[\[|^[-*] \S|^```|^\d+\. ")
-_DIRECTIVE = re.compile(r"(?m)^\.\. [\w-]+::|^[=~^-]{3,}$|:\w+:`")
-
-
-def yaml(beginning: Beginning) -> bool:
-    """Keys with values behind them, some of which are on indented lines, as in no list of links."""
-    if not re.match(r"(?:---|%YAML|[\w\"'-]+:)(?:\s|$)", beginning.opening):
-        return False
-    keyed = sum(bool(_KEYED.fullmatch(row)) for row in beginning.rows[:_FEW])
-    marked = beginning.opening.startswith("---") or _INDENTED.search(beginning.text[:_LOOKED])
-    return bool(marked) and keyed * 4 >= 3 * len(beginning.rows[:_FEW])
-
-
-def makefile(beginning: Beginning) -> bool:
-    """A target with what it needs, and a command below it, behind a tab."""
-    return bool(_RULE.search(beginning.text[:_LOOKED])) and not _is_table(beginning)
-
-
-def marked_up(beginning: Beginning) -> bool:
-    """Markdown: front matter, or a heading and lists, links or code; reStructuredText, AsciiDoc."""
-    text = beginning.opening
-    front = re.match(r"(?:---\n(?:[^\n]*\n)*?---|\+\+\+\n(?:[^\n]*\n)*?\+\+\+)\n", text)
-    if front or re.match(r"= \S|[^\t\n]+\n([=~^\"#*-])\1{2,}\n", text):
-        return True
-    headed = re.match(r"#{1,6} \S", text) and _MARKED.search(text)
-    return bool(headed or _DIRECTIVE.search(text)) and not _is_table(beginning)
-
-
-_OPENS = re.compile(
-    r"import [\w.*{\"'].*|from [\w.]+ import .+|(?:async )?def \w+[(<].*"
-    r"|(?:abstract )?class \w+.*[:{]"
-    r"|package [\w.]+;?|(?:pub )?(?:use|mod) [\w:]+.*;|using [\w.]+;|module [\w.]+.*where"
-    r"|library\(\w+\)|require[ (]['\"].*|(?:const|let|var) [\w{\[].*=.*|export .*[{;]"
-    r"|(?:pub )?(?:fn|func|function) \w*.*[({].*|(?:static |int |void |char |double )+\w+\(.*"
-    r"|<\?php\b.*|(?:public|private) .*\{?|\w+ <- (?:function|c)\(.*"
-)
-_CODE = re.compile(
-    r".*[;{}(,]|[})\]].*|.*\)|(?:def|class|if|for|while|with|else|elif|try|except|end)\b.*:?"
-    r"|return\b.*|(?://|/\*|\*|--).*|\w+ ::? .*|[\w.]+ (?:=|<-|:=|\+=) .*"
-    r"|import .*|from .* import .*"
-)
-
-
-def code(beginning: Beginning) -> bool:
-    """A program: a line that opens one, and lines most of which only programs have."""
-    rows = beginning.rows[:_FEW]
-    if _is_table(beginning) or not any(map(_OPENS.fullmatch, rows[:30])):
-        return False
-    return (
-        sum(bool(_OPENS.fullmatch(row) or _CODE.fullmatch(row)) for row in rows) * 3 > len(rows) * 2
-    )
-
-
-def prose(beginning: Beginning) -> bool:
-    """Sentences: five words a line and more, many with a mark behind a word, and no columns."""
-    rows = beginning.rows[:_FEW]
-    if len(rows) < 2 or any("\t" in row for row in rows):
-        return False
-    if any(len({row.count(by) for row in rows} - {0}) == 1 for by in ",;|" if by in rows[0]):
-        return False  # columns
-    words = sum(len(row.split()) for row in rows)
-    ends = sum(bool(re.search(r"[a-z]{2}[,.;:!?](?:\s|$)", row)) for row in rows)
-    return words >= 5 * len(rows) and ends * 3 >= len(rows)
 
 
 def html(beginning: Beginning) -> bool:
@@ -326,11 +247,6 @@ def _json(beginning: Beginning) -> tuple[bool, bool]:
 def json_value(beginning: Beginning) -> bool:
     """Return whether it is JSON."""
     return _json(beginning)[0]
-
-
-def notebook(beginning: Beginning) -> bool:
-    """One of Jupyter."""
-    return _json(beginning)[0] and bool(re.search(r'"cell_type"\s*:', beginning.text))
 
 
 def node_link(beginning: Beginning) -> bool:
