@@ -117,7 +117,7 @@ def test_local_refresh_makes_changed_nodes_and_their_neighbors_anew(
     old = cocite.open(tmp_path / "x")
     scales = old.stored.parts[0].array("scales").tolist()
     with monkeypatch.context() as patch:
-        patch.setattr(RowsBuilder, "_scale", lambda self, number, family: scales[number])
+        patch.setattr(RowsBuilder, "_scales", scales)
         whole = cocite.build(after, tmp_path / "scaled", **{"measure": "fusion", **change.build})
     local = cocite.refresh(tmp_path / "x", after, local=True, **change.refresh)
     anew = made_anew(change)
@@ -186,8 +186,8 @@ def check_staleness(found: LocalRefresh, local: cocite.Index, whole: cocite.Inde
 
 
 def test_local_refresh_of_all_volume_equals_a_build(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """To the bit, scales and all: a link goes elsewhere, and the largest value stays."""
-    pair, names = ("q1", "q2"), [*NAMES, "q1", "q2"]  # which has the largest value
+    """To the bit, scales and all: a link goes elsewhere; volume and least degree stay."""
+    pair, names = ("q1", "q2"), [*NAMES, "q1", "q2"]  # which have the least degree
     change = Change(([*LINKS, pair], names), ([*LINKS[1:], ("p010", "p100"), pair], names))
     _, after = built(make_graph, change, tmp_path)
     local = cocite.refresh(tmp_path / "x", after, local=True)

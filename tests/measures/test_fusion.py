@@ -33,12 +33,13 @@ def adjacency(graph: Graph) -> Matrix:
 def expected(graph: Graph, measure: str, sizes: tuple[int, int]) -> Matrix:
     """The scores of all pairs, by the definition."""
     links, (listed, walked) = adjacency(graph), sizes
-    pushed = oracle.pushed(links + links.T, max(100, walked))
+    either = links + links.T
+    pushed, scale = oracle.pushed(either, max(100, walked)), oracle.scale(either)
     if measure == "ppr-pmi":
-        return oracle.jaccard(oracle.expanded(pushed, None, walked, 0))
+        return oracle.jaccard(oracle.expanded(pushed, None, walked, 0, scale))
     lists = nearest.lists([links.T, links], max(50, listed), 1000, 0.25)
-    both = (lists, listed), (pushed, walked)
-    found = [oracle.jaccard(oracle.expanded(rows, lists, keep, 6)) for rows, keep in both]
+    both = (lists, listed, 1.0), (pushed, walked, scale)
+    found = [oracle.jaccard(oracle.expanded(rows, lists, keep, 6, top)) for rows, keep, top in both]
     mean: Matrix = np.mean(found, axis=0)
     return mean
 

@@ -50,7 +50,14 @@ def pushed(either: Matrix, keep: int) -> Matrix:
     return found
 
 
-def expanded(rows: Matrix, lists: Matrix | None, keep: int, others: int) -> Matrix:
+def scale(either: Matrix) -> float:
+    """The value of the code 255 of pushed rows."""
+    degrees = either.sum(axis=1)
+    linked = degrees[degrees > 0]
+    return float(np.log(linked.sum() / linked.min())) if linked.size else 1.0
+
+
+def expanded(rows: Matrix, lists: Matrix | None, keep: int, others: int, scale: float) -> Matrix:
     """The codes of rows, each with the mean of those of the ``others`` nearest to it."""
     made = rows.copy()
     if lists is not None:
@@ -63,7 +70,7 @@ def expanded(rows: Matrix, lists: Matrix | None, keep: int, others: int) -> Matr
     found = np.zeros_like(made)
     for node, row in enumerate(made):
         best = sorted(np.flatnonzero(row > 0).tolist(), key=lambda v: (-row[v], order(v)))[:keep]
-        found[node, best] = np.rint(255 * np.sqrt(row[best] / rows.max()))
+        found[node, best] = np.rint(255 * np.sqrt(row[best] / scale))
     return found
 
 

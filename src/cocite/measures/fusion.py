@@ -21,11 +21,13 @@ Rows stay sparse and are not compressed. Expansion adds what the nearest nodes k
 counted whole among its neighbors, those it is linked with would be near whatever else they share:
 wrong where links join unlike nodes; if it did not count, few nodes of sparse graphs would be near.
 
-Convention: values are rounded to codes of 8 bits, code = round(255 sqrt(value / largest)), and
-scores are exact functions of these. Of equal values those of the smaller hash of the node count as
-larger. The push stops where an error of p(v, x) / d(x) is below 3e-5 (1e-5 of graphs whose volume
-is below 1e5), or sooner where all values that are kept are above what an error may be. ``size``
-keeps 30 and 50 (small), 50 and 100, or 100 and 200 (large) values a row. A node and itself score 1.
+Convention: values are rounded to codes of 8 bits, code = round(255 sqrt(value / scale)), and scores
+are exact functions of these; scale is 1 of N', log(volume / least degree) of P', which no value
+exceeds, so that a row depends on no other. Of equal values those of the smaller hash of the node
+count as larger. The push stops where an error of p(v, x) / d(x) is below 3e-5 (1e-5 of graphs whose
+volume is below 1e5), or sooner where all values that are kept are above what an error may be.
+``size`` keeps 30 and 50 (small), 50 and 100, or 100 and 200 (large) values a row. A node and itself
+score 1.
 
 Weights: if links have weights, walks follow them; N leaves them aside.
 

@@ -93,12 +93,13 @@ _SHARES = (0.3, 0.5, 0.1, 0.1)
 @dataclass(frozen=True)
 class Family:
     """Rows to be written: those of ``rows``, expanded by ``lists`` if there are any, ``keep``
-    entries each, ``weight`` of a score.
+    entries each, ``scale`` the value of the code 255, ``weight`` of a score.
     """
 
     rows: Links
     lists: Links | None
     keep: int
+    scale: float
     weight: float
 
 
@@ -142,11 +143,9 @@ class Pusher:
 class Expander:
     """Makes rows of codes; owns scratch memory, so one for each thread."""
 
-    def __init__(
-        self, family: Family, most: int, scale: float, after: Callable[[], None] = lambda: None
-    ) -> None:
-        """As :class:`Pusher`; ``scale`` is the value of the code 255."""
-        self._family, self._scale, self._after = family, scale, after
+    def __init__(self, family: Family, most: int, after: Callable[[], None] = lambda: None) -> None:
+        """As :class:`Pusher`."""
+        self._family, self._after = family, after
         others = 0 if family.lists is None else OTHERS
         self._lists = _arrays(family.lists or family.rows)
         self._room = (
@@ -165,7 +164,7 @@ class Expander:
         counts, norms = np.zeros(pages.size, np.uint64), np.zeros(pages.size, np.uint32)
         ids, codes = self._out
         out, made = (counts, ids, codes, norms), _arrays(self._family.rows)
-        used = rows.expand(self._lists, made, self._scale, pages, self._room, out)
+        used = rows.expand(self._lists, made, self._family.scale, pages, self._room, out)
         self._after()
         return counts, ids[:used].copy(), codes[:used].copy(), norms
 
@@ -175,14 +174,10 @@ def _best(size: int) -> tuple[NDArray[Any], ...]:
     return np.empty(size), np.empty(size, np.uint32), np.empty(size, np.uint64)
 
 
-def _largest(rows: Links) -> float:
-    """The largest value of all rows."""
-    _, _, values = _arrays(rows)
-    found = []
-    for low in range(0, values.size, _READ):
-        found.append(float(values[low : low + _READ].max()))
-        evict(values[low : low + _READ])
-    return max(found, default=1.0)
+def _scale(degrees: NDArray[np.float64]) -> float:
+    """What no value of a pushed row exceeds, as p(u, v) <= 1: log(volume / least degree)."""
+    linked = degrees[degrees > 0]
+    return float(np.log(linked.sum() / linked.min())) if linked.size > 1 else 1.0
 
 
 def degrees_of(links: Links) -> NDArray[np.float64]:
@@ -333,9 +328,13 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             lists = nearest.lists(directory, next(stages), only, away)
         pushed = self._pushed(directory, next(stages), only)
         listed, reached = self._sizes
+        scales = self._scales
         if lists is None:
-            return [Family(pushed, None, reached, 1.0)]
-        return [Family(lists, lists, listed, 0.5), Family(pushed, lists, reached, 0.5)]
+            return [Family(pushed, None, reached, scales[0], 1.0)]
+        return [
+            Family(lists, lists, listed, scales[0], 0.5),
+            Family(pushed, lists, reached, scales[1], 0.5),
+        ]
 
     @property
     def logged(self) -> float:  # type: ignore[override]
@@ -398,24 +397,24 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         wanted = self.plan.wanted
         return np.arange(self.links.nodes, dtype=np.uint32) if wanted is None else wanted.ids()
 
-    def _scale(self, number: int, family: Family) -> float:
-        """The value of the code 255: the largest; of rows among which some stay, theirs."""
+    @cached_property
+    def _scales(self) -> list[float]:
+        """The value of the code 255 of each family; of rows among which some stay, theirs."""
         if self._old is not None:
-            return self._old.scales[number]
-        return _largest(family.rows)
+            return self._old.scales
+        return [1.0] * self._listed + [_scale(self._walked[1])]
 
     def _write_rows(self, files: ArrayFiles, families: list[Family], progress: Progress) -> None:
         """Rows as they come, family by family."""
         pages = self._pages
-        offsets, norms, scales = [np.zeros(1, np.uint64)], list[Ids](), list[float]()
+        offsets, norms = [np.zeros(1, np.uint64)], list[Ids]()
         with ExitStack() as stack:
             to_ids = stack.enter_context(files.writer("rows.ids", np.uint32))
             to_codes = stack.enter_context(files.writer("rows.codes", np.uint8))
             for number, family in enumerate(families):
-                scales.append(self._scale(number, family))
                 after = partial(self.give_back, family.rows, family.lists or family.rows)
                 makers: list[Callable[[Ids], Codes]] = [
-                    Expander(family, self.step, scales[-1], after) for _ in range(self.fit.threads)
+                    Expander(family, self.step, after) for _ in range(self.fit.threads)
                 ]
                 if self._old is not None:
                     old = self._old, number, self.streaming
@@ -435,7 +434,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
                     rows.close()  # type: ignore[attr-defined]
         files.write("rows.offsets", np.uint64, np.cumsum(np.concatenate(offsets), dtype=np.uint64))
         files.write("norms", np.uint32, np.concatenate(norms))
-        files.write("scales", np.float64, np.array(scales))
+        files.write("scales", np.float64, np.array([each.scale for each in families]))
 
     def _write_columns(self, files: ArrayFiles, families: int, progress: Progress) -> None:
         """The transpose of the rows of each family."""
@@ -483,7 +482,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             counts, norms = np.zeros(size, np.uint64), np.zeros(size, np.uint32)
             ids, codes = [np.empty(0, np.uint32)], [np.empty(0, np.uint8)]
             for number, family in enumerate(families):
-                expander = Expander(family, self.step, old.scales[number])
+                expander = Expander(family, self.step)
                 for at in range(0, places.size, self.step):
                     some = places[at : at + self.step]
                     rows = some + number * pages.size

@@ -138,12 +138,13 @@ class UnseenRowsReader(Reader):
             lists_for = np.union1d(pages, first_others(near))
             lists = self._lists(lists_for, neighbors)
         pushed = self._pushed(lists_for, max(KEEP, walked))
-        families = [Family(pushed, lists, walked, 0.0)]
+        scales = part.built.array("scales").tolist()
+        families = [Family(pushed, lists, walked, scales[-1], 0.0)]
         if lists is not None:
-            families.insert(0, Family(lists, lists, listed, 0.0))
+            families.insert(0, Family(lists, lists, listed, scales[0], 0.0))
         found = []
-        for family, scale in zip(families, part.built.array("scales").tolist(), strict=True):
-            counts, ids, codes, _ = Expander(family, pages.size, scale)(pages)
+        for family in families:
+            counts, ids, codes, _ = Expander(family, pages.size)(pages)
             ends = np.cumsum(counts).astype(np.int64)[:-1]
             rows = zip(np.split(ids, ends), np.split(codes.astype(np.float64), ends), strict=True)
             found.append(dict(zip(pages.tolist(), rows, strict=True)))
