@@ -95,7 +95,7 @@ test-targets: $(VENV)/.dev
 
 # One test at a time: each has several Ray nodes, which are processes of their own.
 test-cluster: $(VENV)/.dev
-	@echo "several Ray nodes on this machine, killed in the middle, too: five minutes on two cores"
+	@echo "several Ray nodes on this machine, killed in the middle, too: three to four minutes on two cores"
 	@$(bytecode); $(BIN)/python -m tests.cluster
 
 torture: $(VENV)/.dev
