@@ -1,19 +1,18 @@
 """docs/performance.md is made of the results, and what makes it computes right."""
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.arithmetic import Ratio, digits, exponent, mean, ratio, slower
-from benchmarks.kept import Kept, busy_of_others, said
+from benchmarks.arithmetic import Ratio, exponent, mean, ratio, slower
+from benchmarks.kept import Kept, said
 from benchmarks.peers import document
 from benchmarks.peers.tasks import PACKAGES, TASKS, missing
 from benchmarks.performance import DOCUMENT, STUDIES, block, marks, newest, whole
 
-from benchmarks import growth, growth_told, limits, limits_told, papers, papers_steps, papers_told
+from benchmarks import growth_told, limits, limits_told, papers_told
 
 
 def test_the_document_is_that_of_the_newest_results() -> None:
@@ -36,11 +35,6 @@ def test_a_ratio_is_that_of_medians_beside_those_of_turns() -> None:
         ratio([1], [1, 2])
 
 
-def test_two_digits_count() -> None:
-    told = {0.0: "0", 0.0123: "0.012", 0.123: "0.12", 1.23: "1.2", 12.3: "12", 1234.0: "1234"}
-    assert {value: digits(value) for value in told} == told
-
-
 def test_slower_is_what_is_beyond_the_spread_too() -> None:
     kept = Ratio(0.5, 0.4, 0.6)
     assert slower(Ratio(0.8, 0.7, 0.9), kept)
@@ -50,14 +44,6 @@ def test_slower_is_what_is_beyond_the_spread_too() -> None:
     now = {"solve": Ratio(0.8, 0.7, 0.9), "wall": Ratio(1, 1, 1)}
     (line,) = document.warnings(now, {"solve": kept, "gone": kept}, 1.25)
     assert line == "solve: 0.80 (0.70–0.90) of its time, and 0.50 (0.40–0.60) when last kept"
-
-
-def test_an_exponent_without_noise_is_exact() -> None:
-    x = [1.0, 10.0, 100.0, 1000.0]
-    found = exponent(x, [3 * a**1.5 for a in x])
-    assert found == pytest.approx((1.5, 1.5, 1.5))
-    with pytest.raises(ValueError, match="2 points"):
-        exponent([1, 2], [1, 2])
 
 
 def test_intervals_of_exponents_are_those_of_scipy() -> None:
@@ -70,18 +56,6 @@ def test_intervals_of_exponents_are_those_of_scipy() -> None:
     apart = t.ppf(0.975, x.size - 2) * theirs.stderr
     expected = theirs.slope, theirs.slope - apart, theirs.slope + apart
     assert exponent(x.tolist(), y.tolist()) == pytest.approx(expected)
-
-
-def test_intervals_of_exponents_hold_the_truth() -> None:
-    """Of 400 series with normal noise 95 % +- 4.4 % (four standard errors)."""
-    rng = np.random.default_rng(6)
-    x = [1.0, 3, 10, 30, 100]
-    held = 0
-    for _ in range(400):
-        y = [a**1.1 * math.exp(rng.normal(0, 0.2)) for a in x]
-        found = exponent(x, y)
-        held += found.low <= 1.1 <= found.high
-    assert abs(held / 400 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 400)
 
 
 def test_a_mean_has_the_interval_of_scipy() -> None:
@@ -110,11 +84,6 @@ def test_results_are_kept_part_by_part(tmp_path: Path) -> None:
     assert said(found).startswith("2001-02-03 to 20")
     assert said(found).endswith("other programs kept 0.5 to 1.5 cores busy.")
     assert Kept("study", tmp_path / "none").newest() == {}
-
-
-def test_what_others_did_is_what_is_left() -> None:
-    assert busy_of_others(15.0, 5.0, 10.0) == 1.0
-    assert busy_of_others(4.9, 5.0, 10.0) == 0.0
 
 
 def run(load: float, first: float, *again: float) -> dict[str, Any]:
@@ -162,13 +131,6 @@ def test_a_missing_library_is_named_with_its_command(monkeypatch: pytest.MonkeyP
     assert all(set(task.solvers) <= set(PACKAGES) for task in TASKS.values())
 
 
-def test_sizes_grow_by_the_root_of_ten() -> None:
-    assert growth.sizes(100_000, 1_000_000) == [100_000, 320_000, 1_000_000]
-    assert growth.sizes(100_000, 500_000) == [100_000, 500_000]
-    assert [p["degree"] for p in growth.points("links", 1, 2, 9)] == [5, 10, 20, 40]
-    assert {p["nodes"] for p in growth.points("samples", 1, 2, 9)} == {9}
-
-
 def growing(nodes: int) -> dict[str, Any]:
     """A point of which all grows with its size, but for what Python takes."""
     spent = {"spent": [nodes / 1e4, nodes / 1e4], "base": 10**8, "peak": 10**8 + 50 * nodes}
@@ -199,17 +161,6 @@ def test_growth_is_told_by_exponents(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "growth.svg").read_text()
 
 
-def test_a_simulated_cache_misses_what_it_must(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "cache_bytes", lambda: 1 << 16)
-    lines = (1 << 16) // 64
-    once = np.arange(8 * lines, dtype=np.uint32)  # words of 8 bytes, in order
-    assert limits.missed(once, 8) == lines
-    assert limits.missed(np.tile(once, 3), 8) == lines  # it holds them all
-    twice = np.arange(16 * lines, dtype=np.uint32)
-    assert limits.missed(np.tile(twice, 3), 8) == 3 * 2 * lines  # the oldest leaves first
-    assert limits.missed(np.zeros(100, np.uint32), 8) == 1
-
-
 def test_a_kernel_far_from_its_limit_has_a_reason() -> None:
     assert set(limits_told.KERNELS) == set(limits_told.WHY)
     assert set(limits_told.KERNELS) == {*limits.WORK, "text"}
@@ -232,14 +183,6 @@ def test_a_kernel_far_from_its_limit_has_a_reason() -> None:
     assert limits_told.WHY["sweep"] in text
     text = limits_told.figures({"sweep g": {**part, "found": {**row, "limit": 0.6}}})
     assert limits_told.WHY["sweep"] not in text
-
-
-def test_samples_are_as_many_as_the_disk_holds() -> None:
-    assert papers_steps.free_samples(10**6, 10**12) == 100
-    assert papers_steps.free_samples(78_636_371, 50 * 10**9) == 26
-    assert papers_steps.free_samples(78_636_371, 10**9) == 10
-    assert papers.number("78.6M") == 78_600_000
-    assert set(papers_told.TITLES) == set(papers_steps.STEPS)
 
 
 def test_fewer_samples_are_extrapolated_and_said_to_be() -> None:

@@ -5,21 +5,16 @@ import json
 import re
 import runpy
 import sys
-from collections import OrderedDict
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
 import pytest
 from benchmarks.block import ROOT
-from benchmarks.reproduction import ranks
 from benchmarks.reproduction.__main__ import MEASUREMENTS, chosen, main, rows_of
 from benchmarks.reproduction.document import DOCUMENT, PAPERS, RESULTS_FILE, document
 from benchmarks.reproduction.gamma import SEEDS
 from benchmarks.reproduction.rows import apart, between, decided, over_seeds
-
-from tests.conftest import MakeGraph
 
 PRINTED = {
     "000": {"figure": 1, "table": 0},
@@ -213,60 +208,3 @@ def test_a_claim_is_decided_by_the_interval_of_its_difference() -> None:
     )
     assert decided({"b": below, "c": neither}).startswith("**no**")
     assert decided({"c": neither}) == "**undecided**: undecided on c"
-
-
-def test_every_method_on_dblp_was_run_or_is_said_not_to_be() -> None:
-    results = json.loads(RESULTS_FILE.read_text("utf-8"))
-    rows = results["exact space"]["found"]
-    (told,) = [row for row in ROWS if row.key == "003.figure7b"]
-    ours, _ = told.tell({"exact space": rows})
-    lines = {line.partition(": ")[0]: line.partition(": ")[2] for line in ours.split("<br>")}
-    assert list(lines) == ["98-99", "98-01", "98-03", "98-05", "98-07"]
-    for line in lines.values():
-        for part in line.split("; "):
-            assert "not run" in part or "error" in part or "scores" in part
-    for row in rows:
-        if row["method"].startswith("SOR-SR") and row["graph"].startswith("authors"):
-            assert row["converged"]
-            assert row["bound"] <= 0.05
-
-
-def test_power_iteration_leaves_the_residual_of_its_definition(make_graph: MakeGraph) -> None:
-    rng = np.random.default_rng(3)
-    pairs = sorted(
-        {(int(a), int(b)) for a, b in rng.integers(0, 40, (160, 2)) if a < 35 and a != b}
-    )
-    web = make_graph(pairs, range(40))
-    matrix = np.zeros((40, 40))
-    for a, b in pairs:
-        matrix[web.names.id(str(b)), web.names.id(str(a))] = 1
-    degrees = matrix.sum(axis=0)
-    assert (degrees == 0).any()
-    matrix = np.where(degrees > 0, matrix / np.maximum(degrees, 1), 1 / 40)
-    x = np.full(40, 1 / 40)
-    for _ in range(10):
-        x = 0.85 * matrix @ x + 0.15 / 40
-    right = np.abs(0.85 * matrix @ x + 0.15 / 40 - x).sum()
-    assert ranks.power_residual(web, 0.85, np.float64, 10) == pytest.approx(right, rel=1e-9)
-    assert ranks.power_residual(web, 0.85, np.float32, 10) == pytest.approx(right, abs=1e-6)
-
-
-@pytest.mark.parametrize("blocks", [1, 2, 4])
-def test_moved_pages_equal_plain_replay(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranks, "_RANKS", 8)
-    targets = np.random.default_rng(blocks).integers(0, 384, 3000)
-    held: OrderedDict[int, None] = OrderedDict()
-    loads = 0
-    for block in range(blocks):
-        size = 384 // blocks
-        for target in targets[targets // size == block]:
-            page = int(target) // 8
-            if page not in held:
-                loads += 1
-                if len(held) == 20:
-                    held.popitem(last=False)
-            held[page] = None
-            held.move_to_end(page)
-    moved = loads - np.unique(targets // 8).size
-    assert ranks.moved_pages(targets, 384, blocks, 20 / 48) == moved
-    assert (moved > 0) == (blocks < 4)

@@ -5,15 +5,13 @@ The runs are those that are kept in ``benchmarks/results/cluster.json``; how the
 stands in ``python -m benchmarks.simulator --help``.
 """
 
-import argparse
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.simulator import constants, sizes
+from benchmarks.simulator import sizes
 from benchmarks.simulator.__main__ import DOCUMENT, MARKS, within
 from benchmarks.simulator.building import (
     Coarse,
@@ -28,7 +26,7 @@ from benchmarks.simulator.building import (
 from benchmarks.simulator.constants import read
 from benchmarks.simulator.events import Machine, World
 from benchmarks.simulator.reproduce import ALLOWED, figures
-from benchmarks.simulator.serving import NORMAL_99, Serving, serve
+from benchmarks.simulator.serving import Serving, serve
 
 import cocite
 from cocite.cluster.threads import Alone
@@ -65,16 +63,6 @@ def test_jobs_share_the_processors_of_a_machine() -> None:
     assert machine.busy * machine.speed == close(7)
 
 
-def test_a_job_that_is_dropped_leaves_its_share_to_others() -> None:
-    world, ended = World(), list[float]()
-    machine = Machine(world, 1)
-    machine.do(4.0, lambda: ended.append(world.now))
-    gone = machine.do(9.0, lambda: ended.append(-1.0))
-    world.after(2.0, lambda: machine.drop(gone))
-    world.run()
-    assert ended == [close(5)]
-
-
 # -- builds ------------------------------------------------------------------------------------
 
 
@@ -88,23 +76,6 @@ def test_shards_on_machines_that_neither_fail_nor_lag() -> None:
     assert rest.seconds == close(2 + 4 * 7 + 1.5)
 
 
-def test_nodes_of_one_machine_share_it() -> None:
-    plan = Coarse(
-        hosts=1, processors=2, nodes=4, shards=8, work=5.0, begin=1.0, beside=0.0, ray=0.1
-    )
-    found = coarse(plan)
-    assert found.seconds == close((8 * 5 + 4 * 1) / 2)
-    assert found.processor == close(8 * 5 + 4 * 1 + 0.1 * 4 * found.seconds)
-
-
-def test_a_node_that_is_lost_costs_what_it_was_at() -> None:
-    plan = Coarse(hosts=2, processors=1, nodes=2, shards=4, work=10.0, begin=0.0, beside=0.0)
-    lost = coarse(plan, Weather(repair=math.inf, failures=((5.0, 1),)))
-    assert (lost.seconds, lost.processor, lost.again) == (close(40), close(45), 1)
-    back = coarse(plan, Weather(repair=5.0, failures=((5.0, 1),)))
-    assert (back.seconds, back.again) == (close(30), 1)
-
-
 def test_blocks_that_neither_fail_nor_lag() -> None:
     found = fine(WALK)
     walk, laid = 32 * 1e6 * 1.75 * 1e-7, 32 * 1e6 * 3e-8
@@ -112,23 +83,6 @@ def test_blocks_that_neither_fail_nor_lag() -> None:
     assert found.processor == close(walk + laid)
     sent = fine(replace(WALK, token_bytes=12, crossing=0.5, record_bytes=6, laid=8.0))
     assert sent.wire == close(32 * 1e6 * (12 * 0.5 * 1.75 + 6 + 8))
-
-
-def test_samples_that_are_not_laid_out_begin_again_when_a_machine_is_lost() -> None:
-    walk, tree = 16 * 1e6 * 1.75 * 1e-7 / 8, 1e6 * 3e-8 / 3
-    assert fine(WALK).seconds == close(2 * (walk + 16 * tree))
-    lost = fine(WALK, Weather(repair=60.0, failures=((walk / 2, 2),)))
-    assert lost.again == 16
-    assert lost.seconds == close(fine(WALK).seconds + walk / 2 + 60)
-    later = fine(WALK, Weather(repair=60.0, failures=((walk + 12.5 * tree, 2),)))
-    assert later.again == 4  # twelve are finished, four walk again
-    # The twenty that are left walk in groups of sixteen and of four.
-    assert later.seconds == close(walk + 12.5 * tree + 60 + 20 / 16 * walk + 20 * tree)
-
-
-def test_a_build_that_loses_machines_faster_than_it_makes_samples_has_no_end() -> None:
-    hasty = Weather(lifetime=0.01, repair=0.0)
-    assert fine(WALK, hasty).seconds == math.inf
 
 
 def test_sweeps_by_blocks() -> None:
@@ -187,35 +141,6 @@ def test_questions_to_machines_that_neither_fail_nor_lag() -> None:
     assert serve(replace(ASKED, ended=3), 5, None).samples == [10] * 5
 
 
-def test_a_lost_machine_costs_samples_and_two_deadlines() -> None:
-    found = serve(ASKED, 300, None, Weather(repair=1.0, failures=((0.0165, 2),)))
-    late = [i for i, took in enumerate(found.took) if took == close(0.1)]
-    assert len(late) == 2
-    assert [found.samples[i] for i in late] == [30, 30]
-    assert found.samples[0] == found.samples[-1] == 40
-    others = [each for i, each in enumerate(found.samples) if i not in late]
-    assert set(others) == {30, 40}
-    assert max(took for i, took in enumerate(found.took) if i not in late) < 0.01
-
-
-def test_the_spread_of_answers_is_that_of_a_lognormal() -> None:
-    spread = 0.4
-    plan = replace(ASKED, hosts=1, nodes=1, shards=1, spread=spread, front=0.0, merge=0.0, trip=0.0)
-    found = serve(replace(plan, deadline=9.0), 4000, None)
-    # The error of a quantile p of n is sqrt(p (1 - p) / n) / density, here of the logarithm.
-    median = 0.003 * math.exp(-(spread**2) / 2)
-    assert math.log(found.percentile(0.5) / median) == pytest.approx(0, abs=5 * spread * 0.02)
-    tail = math.log(found.percentile(0.99) / median)
-    assert tail == pytest.approx(NORMAL_99 * spread, abs=5 * spread * 0.06)
-
-
-def test_a_slow_question_is_slow_for_all_shards() -> None:
-    plan = replace(ASKED, spread=0.8, front=0.0, merge=0.0, trip=0.0, deadline=9.0)
-    one = serve(replace(plan, nodes=1, shards=1), 50, None)
-    many = serve(plan, 50, None)
-    assert many.took == pytest.approx(one.took)
-
-
 # -- chance ------------------------------------------------------------------------------------
 
 
@@ -225,12 +150,6 @@ def test_a_seed_says_all(run: Callable[[Weather], Any]) -> None:
     found = {run(replace(STORM, seed=seed)).seconds for seed in range(20)}
     assert len(found) > 2
     assert min(found) >= run(Weather()).seconds  # nothing is faster for it
-
-
-def test_a_seed_says_when_questions_come() -> None:
-    plan = replace(ASKED, spread=0.3)
-    assert serve(plan, 50, 200.0) == serve(plan, 50, 200.0)
-    assert serve(plan, 50, 200.0).took != serve(plan, 50, 200.0, Weather(seed=2)).took
 
 
 # -- what was measured -------------------------------------------------------------------------
@@ -270,24 +189,6 @@ def test_answers_made_here_are_those_of_one_machine_and_hold() -> None:
     run = kept_run("serving")
     assert run["same"] == 1
     assert run["coverage"]["hold"] >= 0.95 * run["coverage"]["intervals"]
-
-
-def test_figures_of_a_busy_machine_are_kept_on_demand_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(constants, "FILE", tmp_path / "kept.json")
-    options = argparse.ArgumentParser()
-    constants.add_keep(options)
-    for arguments in ([], ["--keep"]):
-        constants.keep_quiet("runs", "build", {"others": 0.05}, options.parse_args(arguments))
-    assert not constants.FILE.exists()
-    write, busy = options.parse_args(["--write"]), options.parse_args(["--write", "--keep"])
-    constants.keep_quiet("runs", "build", {"others": 0.05}, write)
-    constants.keep_quiet("runs", "blocks", {"others": 0.5}, write)
-    assert constants.kept() == {"runs": {"build": {"others": 0.05}}}
-    assert "others took 50 % of the processors: not kept" in capsys.readouterr().err
-    constants.keep_quiet("runs", "blocks", {"others": 0.5}, busy)
-    assert set(constants.kept()["runs"]) == {"build", "blocks"}
 
 
 @pytest.mark.parametrize("name", MARKS)

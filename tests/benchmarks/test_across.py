@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.studies.across import Across, across_tables, folders_of, run_across
-from benchmarks.studies.answers import JudgedQueries
 from benchmarks.studies.plans import StudySuite
 from benchmarks.studies.rankers import RowRanker
 from benchmarks.studies.suite import load_across, load_suite
@@ -98,43 +97,6 @@ def test_every_suite_has_every_method(across: Across) -> None:
     assert not any(row.figures for row in plain)
     assert across.chosen == {"made": (15, 25)}
     assert all(row.build_seconds > 0 and row.bytes > 0 for row in across.rows)
-
-
-def test_differences_are_from_the_default_on_the_same_queries(across: Across) -> None:
-    default, *others = (row for row in across.rows if row.suite == "made")
-    assert not default.differences
-    assert others
-    for row in others:
-        for title, found in row.differences.items():
-            apart = row.figures[title].value - default.figures[title].value
-            assert found.value == pytest.approx(apart, abs=1e-12, nan_ok=True)
-
-
-def test_lists_are_full_where_they_have_all_that_is_connected(make_graph: MakeGraph) -> None:
-    """A ring of five, a pair, a page that only links to itself, one that nobody knows."""
-    edges = [*((i, (i + 1) % 5) for i in range(5)), (5, 6), (7, 7)]
-    graph = make_graph(edges, nodes=[8])
-    named = {**dict.fromkeys("01234", 4), "5": 1, "6": 1, "7": 0}
-    lengths = {graph.names.id(name): length for name, length in named.items()}
-    asked = JudgedQueries(graph, 100, 3)
-    assert {graph.names.id(name) for name in "0123456"} <= set(asked.nodes) <= set(lengths)
-    possible = dict(zip(asked.nodes, asked.possible.tolist(), strict=True))
-    assert possible == {node: min(3, lengths[node]) for node in asked.nodes}
-    whole = asked.by(lambda node: range(min(3, lengths[node])))
-    count = len(asked.nodes)
-    assert whole.answered == whole.full == 7 / count
-    short = asked.by(lambda node: range(min(2, lengths[node])))
-    assert (short.answered, short.full) == (7 / count, 2 / count)
-    assert asked.by(lambda node: ()).answered == 0
-    assert 0 <= whole.median_ms <= whole.slowest_ms
-
-
-def test_the_default_answers_every_page_that_has_a_link(across: Across) -> None:
-    for row in across.rows:
-        if row.method.startswith("fusion") and row.suite == "made":
-            assert row.answers.answered == row.answers.full == 1
-    by_method = {row.method: row.answers for row in across.rows if row.suite == "plain"}
-    assert by_method["fusion both"].full > by_method["cocitation in"].full
 
 
 def test_a_short_list_judges_as_a_whole_one(make_graph: MakeGraph, tmp_path: Path) -> None:

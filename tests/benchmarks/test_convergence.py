@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.convergence import (
     Iteration,
-    Query,
     queries_of_words,
-    query_of_nodes,
     query_of_words,
     study,
 )
@@ -21,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite import Graph
-from cocite.errors import InputError, OutputExists, ResourceError, UnknownNode, UsageError
+from cocite.errors import InputError, OutputExists, UsageError
 from cocite.ranking import pagerank
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
@@ -76,55 +74,10 @@ def test_histogram_counts_all_nodes(case: tuple[list[int], list[int], int], buck
     assert dict(zip(found.middle.tolist(), found.nodes.tolist(), strict=True)) == truth
 
 
-def test_positions_and_similarity_by_hand() -> None:
-    """Order 0 1 2 3 against 1 0 3 2, the top two: each is one place away."""
-    places, others = np.array([0, 1, 2, 3], np.uint32), np.array([1, 0, 3, 2], np.uint32)
-    found = position_histogram(places, others, 2, 1)
-    assert (found.middle.tolist(), found.nodes.tolist()) == ([-1, 1], [1, 1])
-    similarity = top_similarity(np.array([0, 1, 2], np.uint32), np.array([1, 0, 3], np.uint32), 4)
-    assert similarity.tolist() == [0, 1, 0.5]
-
-
 @pytest.fixture
 def web(make_graph: MakeGraph) -> Graph:
     rng = np.random.default_rng(5)
     return make_graph([(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400])
-
-
-def brute(graph: Graph, nodes: list[int], sweeps: int, top: int) -> tuple[list[float], list[int]]:
-    """Similarities, and differences in position, of our sweeps against 100 of them.
-
-    What the latter rank alike, to 1e-11, is put in the order of the former.
-    """
-    early, late = (pagerank(graph, tolerance=1e-300, max_sweeps=s).values for s in (sweeps, 100))
-    a = sorted(nodes, key=lambda v: (-early[v], v))
-    b = sorted(nodes, key=lambda v: (-late[v], v))
-    start = 0
-    for end in range(1, len(b) + 1):
-        if end == len(b) or late[b[end - 1]] - late[b[end]] > 1e-11 * late[b[end]]:
-            b[start:end] = sorted(b[start:end], key=a.index)
-            start = end
-    similarity = []
-    for n in range(1, top + 1):
-        one, other = set(a[:n]), set(b[:n])
-        similarity.append(len(one & other) / len(one | other))
-    among = set(a[:top]) | set(b[:top])
-    return similarity, sorted(a.index(v) - b.index(v) for v in among)
-
-
-def test_orders_of_all_nodes_and_of_a_query_are_those_compared_one_by_one(web: Graph) -> None:
-    chosen = np.arange(3, web.nodes, 7, dtype=np.uint32)
-    found = study(web, queries=[Query("some", chosen)], sweeps=[2, 5], top=60)
-    sets: dict[str | None, list[int]] = {None: list(range(web.nodes)), "some": chosen.tolist()}
-    ours = [a for a in found.agreements if a.iteration is Iteration.GAUSS_SEIDEL]
-    assert [a.query for a in ours] == [None, "some"]
-    for agreement in ours:
-        nodes = sets[agreement.query]
-        for sweeps in (2, 5):
-            similarity, differences = brute(web, nodes, sweeps, min(60, len(nodes)))
-            histogram = agreement.positions[sweeps]
-            assert agreement.similarity[sweeps].tolist() == similarity
-            assert np.repeat(histogram.middle, histogram.nodes).tolist() == differences
 
 
 def test_settled_is_the_sweep_from_which_on_it_holds(web: Graph) -> None:
@@ -183,55 +136,6 @@ def test_words_are_found_in_texts(make_graph: MakeGraph, tmp_path: Path, kind: s
         InputError, match="does not exist; texts must be a folder, a tar archive or a"
     ):
         query_of_words(graph, "music", tmp_path / "nothing")
-
-
-def test_words_are_whole_decoded_and_in_any_case(make_graph: MakeGraph, tmp_path: Path) -> None:
-    names = ["War_and_Peace", "http://a.org/peace-war", "Warsaw_Peace", "Caf%C3%A9_war", "peace"]
-    graph = make_graph([(name, "hub") for name in names])
-
-    def found(words: str) -> set[str]:
-        return set(graph.names.names(query_of_words(graph, words).nodes))
-
-    assert found("WAR peace") == {"War_and_Peace", "http://a.org/peace-war"}
-    assert found("café") == {"Caf%C3%A9_war"}
-    with pytest.raises(UsageError, match="no name of 6 has all of the words 'saw war'"):
-        query_of_words(graph, "war saw")
-    with pytest.raises(UsageError, match="no words to look for"):
-        query_of_words(graph, " _ ")
-    file = tmp_path / "nodes.txt"
-    file.write_text("peace\r\n\nhub\npeace\n")
-    query = query_of_nodes(graph, file)
-    assert (query.label, sorted(graph.names.names(query.nodes))) == ("nodes.txt", ["hub", "peace"])
-    file.write_text("piece\n")
-    with pytest.raises(UnknownNode, match="'piece'; the nearest name"):
-        query_of_nodes(graph, file)
-    file.write_text("\n")
-    with pytest.raises(UsageError, match="names no nodes"):
-        query_of_nodes(graph, file)
-    file.write_bytes(b"\xff")
-    with pytest.raises(InputError, match="no text in UTF-8"):
-        query_of_nodes(graph, file)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"sweeps": [100]}, UsageError, "sweeps 100 are compared with 100"),
-        ({"sweeps": [0, 5]}, UsageError, "from 1 on"),
-        ({"top": 0}, UsageError, "top is 0"),
-        (
-            {"dangling": "uniform", "personalization": ["n1"]},
-            UsageError,
-            "uniform dangling nodes",
-        ),
-        ({"memory": 1000}, ResourceError, "besides PageRank's; 1 kB may be used"),
-    ],
-)
-def test_wrong_use_is_refused(
-    web: Graph, options: dict[str, object], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        study(web, **options)  # type: ignore[arg-type]
 
 
 def test_study_command_writes_tables_and_pictures(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.studies import __main__ as command
-from benchmarks.studies.checks import embed, graph_of
+from benchmarks.studies.checks import graph_of
 from benchmarks.studies.figures import write_pictures
 from benchmarks.studies.plans import SuiteData, SuiteJudge
 from benchmarks.studies.run import run_suite
@@ -19,7 +19,6 @@ from benchmarks.studies.suite import built_in_suites, load_suite
 import cocite
 from cocite.errors import InputError, UsageError
 from cocite.evaluation.truth import read_truth
-from cocite.extras import install_command
 
 SUITE = """
 about = "A tiny <web>"
@@ -155,44 +154,6 @@ def test_every_table_is_there(study: SuiteStudy) -> None:
     assert [size.length for size in study.trees[0].sizes] == [1, 2, 3, 4]
 
 
-def test_figures_are_in_their_range_and_in_their_intervals(study: SuiteStudy) -> None:
-    for result in study.methods:
-        for title, found in result.figures.items():
-            assert found.low <= found.high
-            if title != "hits":
-                assert found.low >= -1
-                assert found.high <= 1
-        assert result.pairs > 0
-    by_name = {result.name: result for result in study.methods}
-    assert by_name["psimrank in"].bytes is not None
-    # Planted topics are found far better than by chance: the largest class has under 40 % of pages.
-    assert by_name["psimrank in"].figures["precision@10"].low > 0.5
-
-
-def test_what_does_not_depend_on_the_decay(study: SuiteStudy) -> None:
-    """000: the decay changes the order, the number of pairs hardly; more samples, more pairs."""
-    (decay,) = study.sweeps["decay"]
-    hits = {result.figures["hits"].value for result in decay.results.values()}
-    assert len(hits) == 1
-    (samples,) = study.sweeps["samples"]
-    pairs = [result.pairs for result in samples.results.values()]
-    assert pairs == sorted(pairs)
-    assert pairs[0] < pairs[-1]
-
-
-def test_a_point_is_the_same_by_itself_and_in_a_sweep(study: SuiteStudy) -> None:
-    """Ten samples are the first ten of thirty, and length 10 is the default."""
-    (length,), (samples,) = study.sweeps["length"], study.sweeps["samples"]
-    assert length.results[10] is samples.results[10]
-
-
-def test_more_samples_are_nearer_to_the_truth(study: SuiteStudy) -> None:
-    for measure in ("simrank", "xjaccard"):
-        few, many = (each.found for each in study.accuracy if each.measure == measure)
-        assert many.mean_error < few.mean_error
-        assert many.precision[10] >= few.precision[10]
-
-
 def test_some_queries_choose_the_best_setting_and_others_judge_it(study: SuiteStudy) -> None:
     best = study.best
     assert best is not None
@@ -220,34 +181,6 @@ def test_some_queries_choose_the_best_setting_and_others_judge_it(study: SuiteSt
             if setting != "seed":
                 values = {v: r.figures["precision@10"].value for v, r in series.results.items()}
                 assert values[winner.settings[setting]] == max(values.values())
-
-
-def test_the_best_is_the_best_of_its_candidates(suite_file: Path, tmp_path: Path) -> None:
-    """With the same queries for all, nothing that was looked at is above it."""
-    pytest.importorskip("sklearn")
-    text = SUITE.replace("sweep_queries = 20", "").replace("[accuracy]", "[accuracy]\nks = [10]")
-    (tmp_path / "s.toml").write_text(text)
-    found = run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path / "w", threads=2)
-    assert found.best is not None
-    assert (found.best.chosen_by, found.best.judged_by) == (40, 0)
-    seen: dict[str, list[float]] = {}
-    swept = [
-        result
-        for setting, series in found.sweeps.items()
-        if setting != "seed"
-        for each in series
-        for result in each.results.values()
-    ]
-    for result in [*found.methods, *swept]:
-        if result.point:
-            value = result.figures["precision@10"].value
-            seen.setdefault(result.point.measure, []).append(value)
-    for result in found.best.results:
-        if result.point:
-            best = result.figures["precision@10"].value
-            assert best >= max(seen[result.point.measure]) - 1e-12
-    remark = "chosen and judged by the same queries"
-    assert any(remark in table.remark for table in tables_of(found))
 
 
 def test_a_graph_without_labels_is_measured_without_them(tmp_path: Path) -> None:
@@ -287,14 +220,6 @@ samples = [10]
         assert all(path.with_suffix(".png").read_bytes()[:4] == b"\x89PNG" for path in drawn)
     with pytest.raises(UsageError, match="an evaluation needs labels or texts"):
         read_truth(cocite.Graph.open(work / "links.graph").names, SuiteData(), SuiteJudge())
-
-
-def test_what_decides_has_to_be_there(tmp_path: Path) -> None:
-    (tmp_path / "s.toml").write_text(
-        "[data]\nweb = {nodes = 100, links = 300}\n[best]\nby = 'content@10'\n[[method]]\n"
-    )
-    with pytest.raises(UsageError, match=r"\[best\] goes by 'content@10'; there are hits"):
-        run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path)
 
 
 # -- suites ---------------------------------------------------------------------------------------
@@ -380,35 +305,6 @@ def test_what_is_wrong_with_a_suite_is_said(tmp_path: Path, text: str, message: 
         load_suite(str(tmp_path / "tiny.toml"))
 
 
-def test_failed_embedding_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gensim", None)
-    monkeypatch.setitem(sys.modules, "gensim.models", None)
-    text = """
-[data]
-web = {nodes = 100, links = 500}
-[[method]]
-measures = ["cocitation"]
-[[embedding]]
-name = "walks"
-kind = "walks"
-[[blend]]
-name = "mixed"
-of = ["cocitation in", "walks"]
-"""
-    (tmp_path / "s.toml").write_text(text)
-    found = run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path)
-    assert [result.name for result in found.methods] == ["cocitation in"]
-    assert found.notes == [
-        "walks is left out: the embedding of walks needs gensim, which is not installed: "
-        + install_command("embed"),
-        "mixed is left out, as walks is",
-    ]
-    (tmp_path / "s.toml").write_text('baseline = "walks"\n' + text)
-    (tmp_path / "again").mkdir()
-    with pytest.raises(UsageError, match=r": pip install .*\[embed\]'$"):
-        run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path / "again")
-
-
 def test_unknown_suites_and_missing_data(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no suite is called 'x'; there are cit-hepph, cora"):
         load_suite("x")
@@ -441,10 +337,3 @@ def test_command_prints_the_tables(
     printed = capsys.readouterr().out
     assert printed.startswith("# Two measures\n")
     assert "| psimrank in" in printed
-
-
-def test_missing_embedding_library_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = cocite.generate_web(tmp_path / "g", nodes=50, links=200, seed=1)
-    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
-    with pytest.raises(UsageError, match=r"needs scipy.*: pip install .*\[evaluate\]'"):
-        embed(graph)

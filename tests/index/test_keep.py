@@ -19,15 +19,9 @@ from cocite import Graph, Index, UnknownNode
 from cocite.cli.main import main
 from cocite.errors import Damaged, UsageError
 from cocite.graph.exclude import write_some_names
-from cocite.index.build import IndexBuild
-from cocite.index.cluster import read_note
 from cocite.index.layouts.reader import LAYOUTS, is_sampled, sampled_format
-from cocite.index.parts import ShardedPart
-from cocite.index.plan import BuildOptions
 from cocite.index.verify import VerifyDocument
-from cocite.kernels import trees
 from cocite.measures import MEASURES
-from cocite.resources import Resources
 from cocite.storage import Manifest, Store
 from tests.conftest import MakeGraph, by_walks
 from tests.oracles.fusion import order
@@ -213,42 +207,6 @@ def test_same_bytes(graph: Graph, built: Built, tmp_path: Path, kind: str, way: 
     assert again.stored.digest == kept.stored.digest
 
 
-@settings(max_examples=60)
-@given(data=st.data())
-def test_a_sample_is_cut_down_alike_in_one_stretch_and_in_many(data: st.DataObject) -> None:
-    """And as a plain loop over trees does it."""
-    sizes = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=6))
-    labels = [
-        label
-        for size in sizes
-        for label in [0, *(data.draw(st.integers(1, 15)) for _ in range(size - 1))]
-    ]
-    n = len(labels)
-    keep = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
-    expected: list[tuple[int, int]] = []
-    tree: list[tuple[int, int]] = []
-    for place, label in enumerate(labels):
-        if label == 0:
-            expected += tree if len(tree) > 1 else []
-            tree, last = [], place
-        if keep[place]:
-            tree.append((place, max(labels[last + 1 : place + 1]) if tree else 0))
-            last = place
-    expected += tree if len(tree) > 1 else []
-    marked = np.array(labels, np.uint8) | np.where(keep, trees.MARK, 0).astype(np.uint8)
-    cuts = sorted(data.draw(st.sets(st.integers(1, n), max_size=4)))
-    state, found = np.zeros(4, np.int64), list[tuple[int, int]]()
-    for low, high in itertools.pairwise([0, *cuts, n]):
-        member, out = np.arange(low, high, dtype=np.uint32), np.empty(high - low + 1, np.uint32)
-        joined = np.empty(high - low + 1, np.uint8)
-        size = int(trees.select(member, marked[low:high], state, out, joined))
-        found += zip(out[:size].tolist(), joined[:size].tolist(), strict=True)
-    assert found == expected
-    member = np.arange(n, dtype=np.uint32)
-    size = int(trees.select(member, marked, np.zeros(4, np.int64), member, marked))
-    assert list(zip(member[:size].tolist(), marked[:size].tolist(), strict=True)) == expected
-
-
 def test_the_size_falls_in_proportion(graph: Graph, built: Built, tmp_path: Path) -> None:
     whole, _ = built("trees")
     kept = cocite.build(
@@ -261,30 +219,6 @@ def test_the_size_falls_in_proportion(graph: Graph, built: Built, tmp_path: Path
     ]
     assert 0.1 < share < 0.2
     assert sizes[1] < 1.1 * share * sizes[0]
-
-
-def test_other_processes_make_the_same_shards(graph: Graph, built: Built, tmp_path: Path) -> None:
-    """From the file of the pages that the work names, which is compared with its checksum."""
-    _, kept = built("trees")
-    options = BuildOptions.checked("psimrank", settings={"samples": SAMPLES}, only_nodes=kept.nodes)
-    with IndexBuild(graph, tmp_path / "x", options, Resources.checked(1, shard=8)) as build:
-        (part,) = build.parts
-        assert isinstance(part, ShardedPart)
-        work = part.work.of(range(8, 16))
-        work.write()
-        note = read_note(work.shard, 8)
-        assert note is not None
-        assert note["digests"] == kept.stored.parts[0].array("digests").tolist()[8:16]
-        assert build.run().units == SAMPLES - 8 or part.done == SAMPLES
-        wanted = work.plan.wanted
-        assert wanted is not None
-    wanted = type(wanted)(tmp_path / "x" / "wanted", wanted.entry)
-    wanted.check()
-    content = bytearray(wanted.path.read_bytes())
-    content[0] ^= 1
-    wanted.path.write_bytes(content)
-    with pytest.raises(Damaged):
-        wanted.check()
 
 
 @pytest.mark.parametrize("names", ["text", "urls", "integers", "dense"])

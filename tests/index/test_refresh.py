@@ -2,7 +2,6 @@
 
 import datetime
 import itertools
-import json
 import os
 import random
 import signal
@@ -519,21 +518,3 @@ def test_equal_name_hashes_differ(make_graph: MakeGraph, monkeypatch: pytest.Mon
     names = list(other)
     for name, found in zip(one, match_names(one, other).tolist(), strict=True):
         assert found == (names.index(name) if name in names else NOWHERE)
-
-
-def test_the_plan_of_a_refresh_is_json(graphs: list[Graph], tmp_path: Path) -> None:
-    build(graphs[0], tmp_path / "x")
-    with RefreshBuild(
-        tmp_path / "x", graphs[1], Resources.checked(), RefreshOptions(fraction=0.5, date=DAY)
-    ) as work:
-        plan = json.loads((tmp_path / "x.building" / "plan.json").read_bytes())
-        assert plan["index"] == work._old.store.manifest.digest()
-        assert (plan["drawn"], plan["date"]) == (6, DAY)
-        text = str(work.estimate())
-    assert "on disk" in text
-    assert "earlier run" not in text
-    chosen: dict[str, Any] = {"restart": True, "force": True}
-    with RefreshBuild(
-        tmp_path / "x", graphs[0], Resources.checked(), RefreshOptions(fraction=0.5, **chosen)
-    ) as work:
-        assert "earlier run" not in str(work.estimate())

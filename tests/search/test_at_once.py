@@ -2,7 +2,6 @@
 
 import csv
 import itertools
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 import cocite
 from cocite.index.layouts import part
-from cocite.index.layouts import reader as scratch
 from cocite.index.layouts.reader import Ids, ListedHits
 from cocite.index.layouts.trees import reader
 from cocite.index.layouts.trees.reader import TreeReader
@@ -131,43 +129,6 @@ def exact(hits: ListedHits | None) -> tuple[list[int], bytes]:
     return hits.ids.tolist(), hits.rows[:, :2].tobytes()
 
 
-def test_sums_go_on_where_neighbors_share_them(make_graph: MakeGraph, tmp_path: Path) -> None:
-    shared: list[int] = []
-    for number, edges in enumerate((SITES, EDGES)):
-        index = cocite.build(make_graph(edges), tmp_path / f"{number}", **BUILT["many"])
-        (alone,), nodes = index.scorer.readers, np.arange(len(index.nodes), dtype=np.uint32)
-        assert isinstance(alone, TreeReader)
-        own = alone.part.ask_settings(index.stored.ask_settings({}))
-        found = alone.many_at_once(nodes, 5, 1.0, NO_BETS, own)
-        assert found is not None
-        shared.append(len(found))
-    assert shared == [reader._TOGETHER, min(reader._ALONE, nodes.size)]
-
-
-def test_neighbors_that_share_little_are_looked_at_less_and_less(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = cocite.build(make_graph(EDGES), tmp_path / "x", threads=1, **BUILT["many"])
-    (alone,), nodes = index.scorer.readers, np.arange(len(index.nodes), dtype=np.uint32)
-    assert isinstance(alone, TreeReader)
-    own, real = alone.part.ask_settings(index.stored.ask_settings({})), TreeReader._carry
-    looks: list[int] = []
-
-    def carry(self: TreeReader, nodes: Ids, *args: Any) -> list[ListedHits]:
-        looks[-1] += 1
-        return real(self, nodes, *args)
-
-    monkeypatch.setattr(TreeReader, "_carry", carry)
-    found = []
-    for _ in range(60):
-        looks.append(0)
-        found.append(list(map(exact, alone.many_at_once(nodes[:40], 5, 1.0, NO_BETS, own) or [])))
-    assert all(each == found[0] for each in found)
-    looked = [batch for batch, count in enumerate(looks) if count]
-    assert looked[:8] == [0, 1, 2, 3, 4, 6, 9, 13]
-    assert len(looked) < 15
-
-
 def test_several_parts_answer_step_by_step(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Of several parts, of several graphs, of a list that is longer than is made at once."""
     graph = make_graph(EDGES)
@@ -193,24 +154,3 @@ def test_several_parts_answer_step_by_step(make_graph: MakeGraph, tmp_path: Path
     rows = (tmp_path / "all.csv").read_text().splitlines()[1:]
     asked = [(node, hit.node, hit.score) for node in newer.nodes for hit in newer.related(node, 5)]
     assert [(row[0], row[2], float(row[3])) for row in csv.reader(rows)] == asked
-
-
-def test_scratch_is_kept_until_its_pages_are_too_many(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = cocite.build(make_graph(EDGES), tmp_path / "x", threads=1, **BUILT["one file"])
-    monkeypatch.setattr(scratch, "_MOST_SHARE", 1 << 60)
-
-    def lent(most: int) -> tuple[list[float], bool]:
-        """The scores of two questions, and whether one scratch served both."""
-        monkeypatch.setattr(scratch, "_MOST_MEMORY", most)
-        monkeypatch.setattr(scratch, "_local", threading.local())
-        scores = [hit.score for hit in index.related(index.nodes.name(3))]
-        first = scratch._local.scratch
-        scores += [hit.score for hit in index.related(index.nodes.name(9))]
-        return scores, scratch._local.scratch is first
-
-    scores, one = lent(1 << 20)
-    assert one
-    assert lent(0) == (scores, False)
-    assert lent(5000) == (scores, True)  # all sums are in one page

@@ -3,7 +3,6 @@
 import csv
 import errno
 import itertools
-import math
 import os
 import signal
 import subprocess
@@ -153,16 +152,6 @@ def test_no_nodes_are_no_rows(index: Index, tmp_path: Path) -> None:
     assert index.related_all(tmp_path / "none.parquet", nodes=[]).rows == 0
     assert read(tmp_path / "none.parquet") == []
     assert os.listdir(tmp_path) == ["none.parquet"]
-
-
-def test_a_single_sample_has_no_error(make_graph: MakeGraph, tmp_path: Path) -> None:
-    index = cocite.build(
-        make_graph([(0, 1), (0, 2)]), tmp_path / "i", samples=1, measure="psimrank"
-    )
-    related_all(index, tmp_path / "all.parquet")
-    rows = read(tmp_path / "all.parquet")
-    assert rows == [("1", 1, "2", 0.6, None), ("2", 1, "1", 0.6, None)]
-    assert math.isnan(index.related("1")[0].stderr)
 
 
 # -- threads, pieces, interruptions -------------------------------------------------------
@@ -361,14 +350,6 @@ def test_a_wrong_option_is_told_before_any_work(
     with pytest.raises(UsageError, match=message):
         related_all(index, tmp_path / "x.parquet", **options)
     assert os.listdir(tmp_path) == []
-
-
-def test_what_cannot_be_refined_is_told_before_any_work(index: Index, tmp_path: Path) -> None:
-    graph = index.stored.store.path.with_name("g")
-    found = cocite.build(graph, tmp_path / "i", measure="blend:simrank+xjaccard", samples=2)
-    with pytest.raises(UsageError, match="has no refined answers"):
-        related_all(found, tmp_path / "x.parquet", refine=True)
-    assert os.listdir(tmp_path) == ["i"]
 
 
 def test_an_output_that_exists_stays_unless_told_otherwise(index: Index, tmp_path: Path) -> None:

@@ -113,30 +113,6 @@ def test_time_is_told_within_half_as_much_again(
     assert plan.threads == threads
 
 
-def test_time_is_told_of_long_runs_where_answers_are_quick(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ThreadClock
-) -> None:
-    """The first node of a run takes fifty times as long as the others."""
-    monkeypatch.setattr(estimate, "_STRATA", 20)
-    monkeypatch.setattr(estimate, "_SECONDS", 60.0)
-    monkeypatch.setattr(estimate, "_LONG", (3, 64))
-    real = Question.each
-
-    def shared(self: Question, nodes: Ids) -> Iterator[BatchHits]:
-        clock.sleep(0.1)
-        for hits in real(self, nodes):
-            clock.sleep(0.002)
-            yield hits
-
-    monkeypatch.setattr(Question, "each", shared)
-    with Batch(index, tmp_path / "x.csv", threads=1) as batch:
-        plan = batch.estimate()
-        left = batch.nodes - batch.done
-    assert plan is not None
-    expected = left * (0.002 + 0.1 / 64)
-    assert expected / 1.5 < plan.seconds < expected * 1.5
-
-
 def test_nothing_is_told_of_what_is_done(index: Index, tmp_path: Path) -> None:
     names = list(index.nodes)[:30]
     with Batch(index, tmp_path / "x.csv", nodes=names) as batch:

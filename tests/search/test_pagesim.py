@@ -1,7 +1,5 @@
 """PageSim: against all simple paths listed one by one, its bounds, its building and asking."""
 
-import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, transpose
 from cocite.index.build import IndexBuild
-from cocite.index.layouts.rows.pagesim import FeaturesBuilder
 from cocite.index.layouts.rows.reader import FeatureReader
 from cocite.index.plan import BuildOptions
 from cocite.kernels import features as kernels
@@ -316,48 +313,7 @@ def test_bound_is_useful_by_default(make_graph: MakeGraph, tmp_path: Path) -> No
     assert np.median(relative) < 0.1
 
 
-def test_a_hub_that_is_cut_costs_nothing() -> None:
-    """100 pages link to one that links to 100,000: a thousandth of what it costs to follow it."""
-    pages, leaves = 100, 100_000
-    n = pages + 1 + leaves
-    offsets = np.full(n + 1, pages + leaves, np.uint64)
-    offsets[: pages + 1] = np.arange(pages + 1)
-    neighbors = np.concatenate([np.full(pages, pages), np.arange(pages + 1, n)]).astype(np.uint32)
-    scores = np.ones(n)
-
-    def seconds(threshold: float, sources: int, size: int) -> tuple[float, int]:
-        rates = np.array([0.5, threshold, 2.0**40, 0.0, 1.0, np.inf])
-        fit = room_for(3)
-        sums, cut = (np.zeros(n), np.zeros(n + 1, np.uint32)), np.zeros((3, n), np.uint64)
-        best = np.inf
-        for _ in range(3):
-            counts = np.zeros(sources, np.uint64)
-            out = counts, np.zeros(size, np.uint32), np.zeros(size, np.float32)
-            begin = time.thread_time()  # whatever else the machine does
-            done, used = kernels.spread(
-                (offsets, neighbors), np.uint64(0), scores, rates, fit, sums, cut, out
-            )
-            best = min(best, time.thread_time() - begin)
-            assert done == sources
-        return best / sources, used
-
-    followed, many = seconds(0.0, 10, 10 * (leaves + 2))
-    cut, few = seconds(1e-4, pages, 3 * pages)
-    assert (many, few) == (10 * (leaves + 2), 2 * pages)
-    assert cut < followed / 50
-
-
 # -- scores to hand on -----------------------------------------------------------------------
-
-
-@settings(max_examples=60)
-@given(graphs(), st.sampled_from([0.3, 0.85, 0.95]))
-def test_scores_to_hand_on_are_pagerank(graph: tuple[int, Edges], damping: float) -> None:
-    n, edges = graph
-    there = rows_of(n, [(b, a) for a, b in edges])
-    degrees = np.diff(rows_of(n, edges).offsets).astype(np.uint32)
-    found = power_scores(scan_of(there), degrees, damping)
-    assert np.abs(found - mean_one(n, edges, damping)).mean() <= 2e-12
 
 
 def test_scores_to_hand_on_are_those_of_pagerank(make_graph: MakeGraph) -> None:
@@ -395,42 +351,6 @@ def test_a_node_without_links_holds_its_own_score_only(graph: Graph, tmp_path: P
     assert index.similarity("alone", "alone").score == pytest.approx(own, rel=4 * SINGLE)
 
 
-def test_out_is_in_on_reversed_links(make_graph: MakeGraph, tmp_path: Path) -> None:
-    edges = np.random.default_rng(6).integers(0, 80, (300, 2)).tolist()
-    forth = build(make_graph(edges), tmp_path / "f", direction="out")
-    back = build(make_graph([(b, a) for a, b in edges]), tmp_path / "b")
-    for name, array in back.stored.store.arrays.items():
-        turned = forth.stored.store.arrays[name.replace("in.", "out.", 1)]
-        np.testing.assert_array_equal(turned, array)
-    assert features_of(back).max() > 1
-
-
-def test_larger_decay_raises_features(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """What f hands u straight is little; what v has of it is more, and came three hops."""
-    edges = [("f", "u")]
-    for i in range(9):
-        edges += [("f", f"w{i}"), (f"w{i}", f"x{i}"), (f"x{i}", "v")]
-    graph, decays = make_graph(edges), (0.5, 0.7, 0.9)
-    found = [build(graph, tmp_path / f"{d}", decay=d, threshold=0) for d in decays]
-    for less, more in pairwise(features_of(index) for index in found):
-        assert (more >= less).all()
-    # u holds d / 10 of f and v holds 9 d**3 / 10, which is more: they score f / (90 d).
-    own = found[0].similarity("f", "f").score
-    for d, index in zip(decays, found, strict=True):
-        assert index.similarity("u", "v").score == pytest.approx(own / (90 * d), rel=1e-6)
-    near = [
-        build(graph, tmp_path / f"r{d}", decay=d, radius=1).similarity("u", "w0").score
-        for d in decays
-    ]
-    assert near[0] < near[1] < near[2]
-
-
-def test_values_too_small_for_float32_score_nothing() -> None:
-    nodes, values = np.arange(3, dtype=np.uint32), np.array([0, 0.5, 0], np.float32)
-    other = np.array([0, 0.25, 1], np.float32)
-    assert kernels.pair(nodes, values, nodes, other) == 0.125
-
-
 # -- building ------------------------------------------------------------------------------------
 
 
@@ -466,38 +386,6 @@ def test_threads_and_memory_never_change_a_byte(
     build(graph, tmp_path / "c", threads=3, memory="180kB", **options)
     assert content(tmp_path / "c") == expected
     assert ways == [(True, True)]
-
-
-def test_with_little_memory_links_are_streamed(make_graph: MakeGraph) -> None:
-    """The room that the sizes of a graph of 10 million links leave, reckoned by hand."""
-    graph = make_graph([("a", "b")])
-    nodes, edges = 10**6, 10**7
-    links = Links(np.zeros(nodes + 1, np.uint64), np.zeros(edges, np.uint32))
-    plan = BuildOptions.checked("pagesim").parts[0]
-
-    class Large(FeaturesBuilder):
-        def __init__(self, memory: int) -> None:
-            super().__init__(graph, links, plan, Resources(4, memory))
-            self.nodes = nodes
-
-    both = 2 * links.nbytes + 40 * nodes
-    for spreaders in (1, 2, 4):
-        layout = Large(both + spreaders * (60 * nodes + (1 << 20)))
-        assert (layout.fit.threads, layout.streaming) == (spreaders, False)
-    layout = Large(both + 60 * nodes)
-    assert (layout.fit.threads, layout.streaming) == (1, True)
-    assert "of 4: the memory given holds no more" in str(layout.fit)
-    Large(100 * nodes + (25 << 20)).fit  # noqa: B018
-    with pytest.raises(ResourceError, match="with one thread; 126 MB may be used"):
-        Large(100 * nodes + (25 << 20) - 1).fit  # noqa: B018
-
-
-def test_progress_counts_nodes_up_to_all(graph: Graph, tmp_path: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    build(graph, tmp_path / "i", direction="both", progress=lambda *at: seen.append(at))
-    assert seen == sorted(seen)
-    assert seen[-1] == (graph.nodes, graph.nodes)
-    assert sum(done == total for done, total in seen) == 1
 
 
 def test_the_size_is_known_beforehand(make_graph: MakeGraph, tmp_path: Path) -> None:

@@ -1,9 +1,6 @@
 """Planning: the theorems' numbers, figures against what a build then shows, refusals."""
 
 import math
-import threading
-from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +8,8 @@ import numpy as np
 import pytest
 
 import cocite
-from cocite import Graph, cluster
+from cocite import Graph
 from cocite.errors import ResourceError, UsageError
-from cocite.index import parts
 from cocite.index.build import IndexBuild
 from cocite.index.parts import ShardedPart
 from cocite.index.plan import BuildOptions
@@ -28,9 +24,7 @@ from cocite.search.plan import (
     standard_error,
     standard_errors,
 )
-from tests.clock import Clock
 from tests.conftest import MakeGraph, by_walks
-from tests.stored import store
 
 
 @pytest.fixture
@@ -56,26 +50,6 @@ def test_samples_follow_theorems(delta: float, failure: float, needs: dict[str, 
     for name, samples in needs.items():
         assert kept[name].delta(samples, failure) <= delta
         assert kept[name].delta(samples - 1, failure) > delta
-
-
-def test_precision_holds_where_all_others_are_just_below() -> None:
-    """Of n nodes some score 1/2 + delta and all others 1/2 - delta, in values that are 0 or 1: what
-    a list above 1/2 holds is known exactly, and the wrong share of it is below the bound.
-    """
-    for samples, delta, right, wrong in ((40, 0.2, 3, 500), (200, 0.1, 10, 100_000)):
-
-        def listed(p: float, n: int = samples) -> float:
-            counts = range(n // 2 + 1, n + 1)
-            return sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in counts)
-
-        good, bad = right * listed(0.5 + delta), wrong * listed(0.5 - delta)
-        promise = promises(1 + right + wrong, right)["precision"]
-        bound = wrong / right / (math.exp(6 / 7 * samples * delta**2) - 1)
-        assert 0 < bad / (good + bad) < bound
-        if bound < 1:
-            assert promise.delta(samples, bound) == pytest.approx(delta)
-            assert promise.samples(delta, bound) in (samples, samples + 1)
-    assert promises(5, 4)["precision"].samples(0.1, 0.01) == 1  # nobody is there to be wrong
 
 
 def test_the_error_is_the_width_of_a_query_s_interval() -> None:
@@ -202,11 +176,6 @@ def test_time_and_disk_are_kept_by_what_samples_cost() -> None:
         costs.within_bytes(1010)
 
 
-def test_fewer_samples_than_threads_take_as_many_threads(graph: Graph) -> None:
-    plan = cocite.plan_index(graph, samples=2, threads=5, measure="psimrank")
-    assert " on 2 threads" in plan.room
-
-
 def test_settings_of_questions_are_heeded(graph: Graph) -> None:
     plan = cocite.plan_index(graph, samples=25, decay=0.8, measure="psimrank")
     assert plan.planned.stderr[0.1] == pytest.approx(standard_error(0.1, 0.8, 25))
@@ -220,12 +189,6 @@ def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) 
     plan = cocite.plan_index(graph, measure=measure, samples=25)
     assert (plan.planned.samples, plan.asked) == (25, {"form": "cosine", "idf": False})
     assert plan.planned.stderr[0.1] == pytest.approx(standard_error(0.1, 0.8, 25))
-
-
-def test_a_plan_is_plain_data(graph: Graph) -> None:
-    facts = asdict(cocite.plan_index(graph, samples=2, measure="psimrank"))
-    assert facts["planned"]["samples"] == 2
-    assert facts["failure"] == 0.01
 
 
 @pytest.mark.parametrize(
@@ -287,36 +250,3 @@ def test_plan_is_traceless(graph: Graph, tmp_path: Path, monkeypatch: pytest.Mon
     assert not list(folder.iterdir())
     with pytest.raises(ResourceError, match=r"no samples can be made.*--scratch"):
         cocite.plan_index(graph, samples=4, scratch=tmp_path / "nowhere", measure="psimrank")
-
-
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    links = np.random.default_rng(5).integers(0, 40_000, (250_000, 2)).tolist()
-    return store(tmp_path_factory.mktemp("large") / "g", [(str(a), str(b)) for a, b in links], [])
-
-
-@pytest.mark.parametrize("measure", ["psimrank", "xjaccard"])
-def test_time_is_that_of_the_build(
-    large: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: str
-) -> None:
-    """A quarter to four times of what it then is, by a clock that only samples let go on, a
-    hundredth of a second each.
-    """
-    clock, lock = Clock(), threading.Lock()
-    monkeypatch.setattr("cocite.deadline._now", clock)
-
-    def in_order(makers: Any, numbers: Any, *more: Any) -> Any:
-        def timed(make: Any, number: int) -> Any:
-            with lock:
-                clock.sleep(0.01)
-            return make(number)
-
-        return cluster.in_order([partial(timed, make) for make in makers], numbers, *more)
-
-    monkeypatch.setattr(parts, "in_order", in_order)
-    options = BuildOptions.checked(measure, settings={"samples": 200})
-    plan = cocite.plan_index(large, measure=measure, samples=200, threads=2)
-    with IndexBuild(large, tmp_path / "x", options, Resources.checked(2)) as work:
-        work.estimate()
-        taken = work.run().seconds
-    assert taken / 4 < plan.planned.seconds < 4 * taken

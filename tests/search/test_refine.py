@@ -120,13 +120,6 @@ def test_the_error_aimed_at_is_reached(index: Index, target: float) -> None:
             assert hit.high - hit.low <= 2 * target + 0.03 * hit.score
 
 
-def test_a_smaller_target_narrows_the_intervals(index: Index) -> None:
-    wide, narrow = (
-        sum(h.high - h.low for h in index.related("45", 20, target_error=t)) for t in (0.03, 1e-4)
-    )
-    assert narrow < 0.7 * wide
-
-
 @pytest.mark.parametrize("decay", [0.95, 0.99])
 def test_unreachable_target_ends(make_graph: MakeGraph, tmp_path: Path, decay: float) -> None:
     """Walks on a cycle never spread: more of them is left behind level 128 than is asked for."""
@@ -472,22 +465,6 @@ def test_an_interrupted_build_goes_on_with_what_was_ready(
     assert {file.name for file in (tmp_path / "i").iterdir()} == {
         file.name for file in index.stored.store.path.iterdir()
     }
-
-
-def test_threads_share_what_is_made_ready(graph: Graph, tmp_path: Path) -> None:
-    """A diagonal takes seconds on large graphs: one is made, whoever asks first."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    index = cocite.build(graph, tmp_path / "i", measure="simrank", samples=2)
-    made: list[int] = []
-    with ThreadPoolExecutor(8) as pool:
-        refiners = list(pool.map(lambda _: index.refiner, range(32)))
-        assert len({id(refiner) for refiner in refiners}) == 1
-        assert refiners[0] is not None
-        refiners[0].report = lambda sweep, done, total: made.append(sweep)
-        answers = list(pool.map(lambda _: index.related("45", refine=True), range(16)))
-    assert all(answer == answers[0] for answer in answers)
-    assert sum(sweep == 0 for sweep in made) == 1  # the first pass has one piece here
 
 
 def test_reached_error(graph: Graph, index: Index, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from cocite.errors import UsageError
 from cocite.index.layouts.reader import Span
 from cocite.options.query import INTERVALS
 from cocite.search import source
-from cocite.search.intervals import Draws, around, leading_certain
+from cocite.search.intervals import Draws, around
 from tests.batches import all_rows
 from tests.conftest import MakeGraph, by_walks
 from tests.oracles import betting
@@ -288,23 +288,6 @@ def test_order_is_certain_over_shared_samples(made: Any, measure: str, direction
             for k in (1, 8, ALL):
                 hits = case.index.related(node, k, confidence=confidence, decay=DECAY)
                 assert hits.certain_ranks == min(expected, k)
-
-
-def test_hits_are_compared_over_the_samples_that_they_share() -> None:
-    rng = np.random.default_rng(1)
-    values = np.vstack((rng.normal(0.5, 0.01, 300), rng.normal(0.3, 0.01, 300), np.zeros(300)))
-    values[1, :200] = 0.59  # means nothing: the second hit is known to the last 100 alone
-
-    def certain(known: list[int], alike: int | None, bound: str) -> int:
-        span = Span(0.0, 0.0, 0.6)
-        draws = Draws(values.T, values.T, span, np.array(known, np.int64), alike)
-        return leading_certain(draws, 0.95, bound)
-
-    for alike, bound in ((None, "betting"), (0, "betting"), (None, "bernstein")):
-        assert certain([300, 100, 300], alike, bound) == 2
-        assert certain([300, 1, 300], alike, bound) == 0
-    assert certain([300, 300, 300], 0, "betting") == 0
-    assert certain([300, 300, 300], None, "bernstein") == 0
 
 
 # -- why -------------------------------------------------------------------------------
