@@ -8,10 +8,10 @@ PEERS := .venv-peers
 # What a change breaks first, most of it; no test here takes long, so those stay out that measure
 # memory.
 QUICK := tests/test_*.py tests/cli tests/storage tests/runner \
-	tests/allpairs/test_parts.py tests/engine/test_rings.py tests/engine/test_walk.py \
+	tests/engine/test_rings.py tests/engine/test_walk.py \
 	tests/graph/test_links.py tests/io/test_readers.py tests/io/test_writers.py \
 	tests/index/test_facts.py tests/index/test_files.py \
-	tests/kernels/test_external.py tests/kernels/test_text.py \
+	tests/kernels/test_text.py \
 	tests/measures/test_meeting_weight.py tests/measures/test_settings.py tests/search/test_common.py tests/search/test_filters.py \
 	--ignore=tests/cli/test_memory.py
 

@@ -1,6 +1,5 @@
 """Means: made once, by one reading of the machine, and heeded wherever work is done."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 
 import cocite
 from cocite import Graph, resources
-from cocite.cli.main import main
 from cocite.engine import diagonal as diagonals
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import links
@@ -17,32 +15,12 @@ from cocite.resources import Resources
 from cocite.storage.spool import Scratch
 from tests.conftest import MakeGraph
 
-Readings = list[str]
-
 
 @pytest.fixture
 def graph(make_graph: MakeGraph) -> Graph:
     rng = np.random.default_rng(4)
     near = rng.integers(0, 300, (1500, 1)) // 10 * 10
     return make_graph((near + rng.integers(0, 12, (1500, 2))).tolist(), range(312))
-
-
-@pytest.fixture
-def readings(monkeypatch: pytest.MonkeyPatch) -> Readings:
-    """What was read of the machine, in its order."""
-    found: Readings = []
-
-    def read(what: str, real: Callable[[], int]) -> int:
-        found.append(what)
-        return real()
-
-    for what in ("available", "cores"):
-        real = getattr(resources, what)
-        monkeypatch.setattr(resources, what, lambda what=what, real=real: read(what, real))
-    return found
-
-
-ONCE = ["cores", "available"]
 
 
 @pytest.fixture(autouse=True)
@@ -88,103 +66,6 @@ def test_threads_have_a_ceiling_and_no_floor() -> None:
 
 
 # -- one reading ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"measure": "psimrank", "direction": "both"},
-        {"measure": "simrank", "direction": "both", "refine": True},
-        {"measure": "xjaccard", "direction": "out"},
-        {"measure": "xjaccard", "bits": 4, "blocks": 2},
-        {"measure": "pagesim"},
-        {"measure": "snn", "direction": "both"},
-        {"measure": "cocitation", "direction": "out"},
-        {"measure": "blend:psimrank+cocitation", "external": True},
-    ],
-    ids=lambda options: "-".join(map(str, options.values())),
-)
-def test_the_machine_is_read_once_for_a_build_and_all_its_answers(
-    graph: Graph, tmp_path: Path, readings: Readings, options: dict[str, Any]
-) -> None:
-    sampled = options["measure"] not in ("pagesim", "snn", "cocitation")
-    chosen = options | ({"samples": 8} if sampled else {})
-    index = cocite.build(graph, tmp_path / "x", **chosen)
-    assert readings == ONCE
-    first, second = index.nodes.names(np.array([11, 12], np.uint32))
-    index.related(first, refine=True)
-    index.similarity(first, second, refine=True)
-    if "bits" not in options:
-        index.why(first, second)
-    if sampled:
-        index.with_samples(4).related(first, refine=True)
-    index.related_all(tmp_path / "all.csv", 3)
-    assert readings == ONCE
-
-
-@pytest.mark.parametrize("measure", ["psimrank", "simrank", "xjaccard", "cocitation"])
-def test_one_machine_read(graph: Graph, tmp_path: Path, readings: Readings, measure: str) -> None:
-    more: dict[str, Any] = {"refine": True} if measure == "simrank" else {}
-    cocite.build(graph, tmp_path / "x", measure=measure, direction="both", **more)
-    readings.clear()
-    cocite.refresh(tmp_path / "x", graph, fraction=0.1, force=True).related("11", refine=True)
-    assert readings == ONCE
-
-
-@pytest.mark.parametrize("measure", ["psimrank", "simrank", "cocitation"])
-@pytest.mark.parametrize("direction", ["in", "out"])
-def test_the_machine_is_read_once_for_refined_answers(
-    graph: Graph, tmp_path: Path, readings: Readings, measure: str, direction: str
-) -> None:
-    options = {"measure": measure, "direction": direction}
-    cocite.build(graph, tmp_path / "x", **options)
-    readings.clear()
-    index = cocite.open(tmp_path / "x")
-    assert readings == ONCE
-    index.related("11", refine=True)
-    index.similarity("11", "12", refine=True)
-    index.why("11", "12")
-    assert readings == ONCE
-
-
-def test_the_machine_is_read_once_for_a_plan(graph: Graph, readings: Readings) -> None:
-    cocite.plan_index(graph, samples=4, measure="psimrank")
-    assert readings == ONCE
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["index", "g", "-o", "y", "--measure", "simrank", "--samples", "4"],
-        ["index", "g", "-o", "y", "--measure", "simrank", "--samples", "4", "--refine"],
-        ["refresh", "x", "g"],
-        ["related", "x", "11", "--refine"],
-        ["related", "g", "11", "--refine", "--measure", "simrank"],
-        ["similarity", "x", "11", "12", "--refine"],
-        ["why", "x", "11", "12"],
-        ["related-all", "x", "-o", "all.csv", "--refine"],
-        ["evaluate", "x", "x", "--labels", "labels.tsv"],
-    ],
-    ids=" ".join,
-)
-def test_verbs_read_the_machine_once_and_not_at_all_if_told(
-    graph: Graph,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    readings: Readings,
-    command: list[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "g").symlink_to(graph.path)
-    (tmp_path / "labels.tsv").write_text("11\ta.b\n12\ta.b\n13\ta.c\n")
-    cocite.build(graph, tmp_path / "x", measure="simrank", samples=4, direction="out")
-    readings.clear()
-    assert main(command) == 0
-    assert readings == ONCE
-    readings.clear()
-    again = ["--overwrite"] if command[0] in ("index", "related-all") else []
-    assert main([*command, *again, "--memory", "100MB"]) == 0
-    assert readings == ["cores"]
 
 
 # -- they are heeded -----------------------------------------------------------------------

@@ -1,8 +1,6 @@
 """All-pairs scores against the plain oracle, by every method, and the bounds they promise."""
 
-import contextlib
 import math
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,23 +122,6 @@ def test_coupled_walks_are_the_oracle_too(make_graph: MakeGraph, graph: tuple[in
     found = exact_simrank(stored(make_graph, graph), measure="psimrank", epsilon=1e-7)
     error = np.abs(found.array() - exact.psimrank_by_definition(inlinks, 0.6, 40)).max()
     assert error <= found.convergence.error_bound + 0.6**41
-
-
-@settings(max_examples=25)
-@given(looped_graphs(), st.data())
-def test_numbering_the_nodes_otherwise_permutes_the_scores(
-    make_graph: MakeGraph, graph: tuple[int, Edges], data: st.DataObject
-) -> None:
-    n, edges = graph
-    order = data.draw(st.permutations(range(n)))
-    one = exact_simrank(stored(make_graph, graph), epsilon=1e-10)
-    other = exact_simrank(
-        stored(make_graph, (n, [(order[a], order[b]) for a, b in edges])), epsilon=1e-10
-    )
-    for node in range(n):
-        for twin in range(n):
-            pair = str(order[node]), str(order[twin])
-            assert abs(one.similarity(str(node), str(twin)) - other.similarity(*pair)) < 3e-10
 
 
 def teleporting(n: int, edges: Edges, share: float) -> np.ndarray:
@@ -285,39 +266,6 @@ def test_panels_on_disk_do_not_change_a_byte(web: Graph, method: str) -> None:
     assert sorted(path.name for path in web.path.iterdir()) == before
 
 
-@pytest.mark.parametrize("width", [1, 2, 7, 64, 300])
-def test_width_changes_no_byte(web: Graph, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    usual = exact_simrank(web, method="plain").array()
-    monkeypatch.setattr(runs, "block_width", lambda size, dense: width)
-    assert exact_simrank(web, method="plain").array().tobytes() == usual.tobytes()
-
-
-def test_blocks_of_one_column_are_the_iteration_as_the_paper_has_it(make_graph: MakeGraph) -> None:
-    """Columns in order, each from the newest of all; compared with a plain loop over pairs."""
-    rng = np.random.default_rng(8)
-    edges = sorted({(int(a), int(b)) for a, b in rng.integers(0, 30, (150, 2))})
-    edges += [(a, 30) for a in range(29)]  # no two rows are equal
-    web = make_graph(edges, range(31), keep_self_loops=True)
-    q = exact.dense(31, edges)
-    active = np.flatnonzero(q.any(axis=1))
-    q /= np.maximum(q.sum(axis=1, keepdims=True), 1)
-    scores = np.eye(31)
-    for _ in range(3):
-        for k in active:
-            fresh = 0.8 * q @ scores @ q[k]
-            for l in active[active < k]:
-                scores[l, k] = scores[k, l] = -0.3 * scores[l, k] + 1.3 * fresh[l]
-    options: dict[str, Any] = {
-        "decay": 0.8,
-        "method": "sor",
-        "max_sweeps": 3,
-        "precision": "double",
-    }
-    found = exact_simrank(web, epsilon=1e-9, **options)
-    assert len(active) < 64  # blocks of one column are for small matrices
-    assert np.allclose(found.array(), scores, rtol=0, atol=1e-13)
-
-
 def two_cycles() -> Edges:
     """Two long cycles that a node links to: omega 1.9 is far beyond 2 / (1 + decay)."""
     cycles = [(c + i, c + (i + 1) % 9) for c in (0, 9) for i in range(9)]
@@ -375,45 +323,11 @@ def test_single_precision_is_taken_where_it_is_accurate_enough(web: Graph) -> No
         exact_simrank(web, epsilon=1e-15)
 
 
-def test_many_links_make_the_products_dense(make_graph: MakeGraph) -> None:
-    rng = np.random.default_rng(0)
-    many = np.argwhere(rng.random((40, 40)) < 0.4)
-    assert exact_simrank(make_graph(many.tolist(), range(40))).products == "dense"
-    few = np.argwhere(rng.random((40, 40)) < 0.1)
-    assert exact_simrank(make_graph(few.tolist(), range(40))).products == "sparse"
-
-
 def test_what_does_not_fit_is_refused_before_it_starts(web: Graph) -> None:
     with pytest.raises(ResourceError, match=r"rows needs .* of memory; 50 kB may be used"):
         exact_simrank(web, memory="50kB")
     with pytest.raises(ResourceError, match="or prune more with --prune"):
         exact_simrank(web, memory="250kB", prune=1e-9, epsilon=1e-9)
-
-
-@pytest.mark.parametrize(
-    "way",
-    [
-        {},
-        {"method": "plain"},
-        {"method": "sor"},
-        {"method": "svd", "rank": 30},
-        {"method": "svd", "rank": 250},
-        {"products": "dense", "method": "plain"},
-        {"measure": "psimrank"},
-    ],
-)
-def test_no_more_memory_is_taken_than_is_said(make_graph: MakeGraph, way: dict[str, Any]) -> None:
-    rng = np.random.default_rng(6)
-    big = make_graph({(int(a), int(b)) for a, b in rng.integers(0, 250, (2000, 2))}, range(250))
-    plan = runs.AllPairs(big, AllPairsOptions(**way), threads=2)
-    plan.run()  # compiles
-    tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    with contextlib.suppress(NotConverged):
-        plan.run()
-    most = tracemalloc.get_traced_memory()[1] - before
-    tracemalloc.stop()
-    assert most <= plan.bytes + 300_000
 
 
 @pytest.mark.parametrize(
@@ -472,10 +386,3 @@ def test_rows_pairs_and_tops_are_views_of_one_matrix(web: Graph) -> None:
         found.row(300)
     with pytest.raises(UsageError, match="k is 0"):
         found.top(name, 0)
-
-
-def test_progress_tells_every_sweep_and_what_is_left(web: Graph) -> None:
-    told: list[tuple[int, float]] = []
-    found = exact_simrank(web, progress=lambda sweeps, error: told.append((sweeps, error)))
-    assert [sweeps for sweeps, _ in told] == list(range(1, found.convergence.sweeps + 1))
-    assert told[-1][1] == found.convergence.iteration_error

@@ -145,21 +145,6 @@ def test_a_rank_that_says_nothing_of_the_scores_is_refused(make_graph: MakeGraph
         exact_simrank(web, method="svd", decay=0.99, rank=1)
 
 
-def test_steps_for_the_diagonal_end_by_count() -> None:
-    """A map that turns every vector into another direction: no step is the last."""
-    called = []
-
-    def shifted(values: Matrix) -> Matrix:
-        called.append(1)
-        return np.roll(values, 1)
-
-    right = np.zeros(300)
-    right[0] = 1.0
-    with within(30):
-        svd._gmres(shifted, right, 1e-12)
-    assert len(called) == svd._STEPS + 1
-
-
 def test_what_the_low_rank_takes_is_said_beforehand() -> None:
     any_: dict[str, Any] = {"decay": 0.6}
     assert svd.low_rank_bytes(1000, 1000, **any_) > 72 * 1000**2

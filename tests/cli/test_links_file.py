@@ -193,17 +193,6 @@ def test_an_index_keeps_its_graph_or_is_not_made(here: Path, shell: Shell) -> No
     assert not (here / "my.index").exists()
 
 
-def test_settings_make_an_index_of_their_own(here: Path, shell: Shell) -> None:
-    question = ["similarity", "links.tsv", "x", "y", "--format", "json"]
-    found = json.loads(shell([*question, "--measure", "simrank", "--samples", "64"]).out)
-    assert (found["measure"], found["settings"]["samples"]) == ("simrank", 64)
-    assert not (entry() / "index").exists()
-    reply = shell([*question, "--measure", "cocitation"])
-    assert reply.err.endswith("are cached until it changes; cocitation answers\n")
-    assert main(question) == 0
-    assert (entry() / "index").exists()
-
-
 def test_settings_do_not_change_the_measure(here: Path, shell: Shell) -> None:
     """An index with them is kept beside the first; what the default does not have is refused."""
     question = ["related", "links.tsv", "x", "--format", "json"]
@@ -586,15 +575,6 @@ def test_wrong_use_of_it_is_said(here: Path, shell: Shell) -> None:
     assert "away/links.tsv does not exist. Neither does away" in reply.err
     said = shell(["related", "linkstsv", "x"], 1).err
     assert "Did you mean links.tsv? To make a stored index: cocite index GRAPH -o" in said
-
-
-def test_cocite_alone_leads_on(shell: Shell) -> None:
-    out, err = shell([])
-    lines = out.splitlines()
-    assert (len(lines), err) == (3, "")
-    assert lines[0].startswith("cocite related links.tsv PAGE ")
-    assert lines[-1].startswith("cocite --help ")
-    assert max(map(len, lines)) <= 100
 
 
 def test_exclusion_has_a_cache_entry_of_its_own(here: Path, shell: Shell) -> None:

@@ -88,14 +88,6 @@ def test_blocks_are_used_where_they_are_asked_for(graph: Graph) -> None:
     assert plan_ring_scan(links, Resources.checked(blocks=3)).way is Way.BLOCKS
 
 
-def test_places_of_a_sample_never_grow_from_ring_to_ring(graph: Graph) -> None:
-    """One order for all rings, and each contains the one before."""
-    before = None
-    for ring in rings_of(graph, 6, 1)([3]):
-        assert before is None or (ring.places <= before).all()
-        before = ring.places.copy()
-
-
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory, edges: Edges) -> NDArray[np.uint32]:
     """Many samples."""
@@ -129,20 +121,6 @@ def test_meetings_have_jaccard_probability(drawn: NDArray[np.uint32], edges: Edg
         truth = exact.jaccard(sets[k])
         assert ((truth > 0.05) & (truth < 0.95)).sum() > 50
         assert (np.abs(met - truth) <= bernstein(truth, SAMPLES, 1.0, LENGTH * N * N)).all()
-
-
-@pytest.mark.statistical
-def test_the_weighted_meetings_estimate_xjaccard(drawn: NDArray[np.uint32], edges: Edges) -> None:
-    """A value lies between 0 and decay - decay^(length + 1), and z <= decay as the bound needs."""
-    decay = 0.6
-    truth = exact.xjaccard(in_neighbors(N, edges), decay, LENGTH)
-    weights = [decay**k * (1 - decay) for k in range(1, LENGTH + 1)]
-    estimate = sum(
-        weight * np.mean([row[:, None] == row[None, :] for row in ring], axis=0)
-        for weight, ring in zip(weights, drawn, strict=True)
-    )
-    assert np.allclose(truth.diagonal(), decay - decay ** (LENGTH + 1))
-    assert (np.abs(estimate - truth) <= bernstein(truth, SAMPLES, decay, N * N)).all()
 
 
 def test_a_batch_is_16_samples_at_most(graph: Graph) -> None:

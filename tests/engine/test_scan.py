@@ -1,10 +1,6 @@
 """Scans against their definition, and every way of scanning against every other, to the bit."""
 
-import json
-import subprocess
-import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +18,7 @@ from cocite.engine.scan import Fold, Scan
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links
-from cocite.resources import Resources, format_size
+from cocite.resources import Resources
 from tests.conftest import MakeGraph
 from tests.index.test_in_blocks import Posted
 from tests.oracles import scan as exact
@@ -190,56 +186,6 @@ def test_blocks_threads_and_budgets_do_not_change_a_bit(
         assert ways == set(Way)
 
 
-def test_strips_and_windows_are_several(web: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guards it: or the merging of strips would not be tested."""
-    monkeypatch.setattr(scan_plan, "LEAST_SHARE", 2000)
-    plan = scan_of(in_links(web), lanes=16, dtype=np.uint32, threads=2, memory=25_000).plan
-    assert (plan.way, plan.threads) == (Way.BLOCKS, 2)
-    assert plan.blocks > 30
-    assert plan.strip * plan.blocks < web.edges / 2
-    assert plan.window < web.nodes / 10
-
-
-def test_more_memory_means_fewer_blocks(web: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_plan, "LEAST_SHARE", 2000)
-    plans = {
-        memory: scan_of(in_links(web), lanes=16, dtype=np.uint32, threads=2, memory=memory).plan
-        for memory in (3000, 25_000, 60_000, 450_000, 700_000)
-    }
-    assert plans[3000].threads == 1
-    assert plans[3000].blocks > plans[25_000].blocks > plans[60_000].blocks > 1
-    assert [plans[m].way for m in (60_000, 450_000, 700_000)] == [
-        Way.BLOCKS,
-        Way.STREAMED,
-        Way.MEMORY,
-    ]
-    scratch = format_size(8 * web.edges + 128 * NODES)
-    taken = {memory: format_size(plan.memory) for memory, plan in plans.items()}
-    assert str(plans[3000]).startswith(
-        f"{taken[3000]} of memory on 1 thread (of 2: the memory given holds no more), "
-        f"{plans[3000].blocks} blocks of destinations from disk: a scan reads "
-    )
-    assert str(plans[3000]).endswith(f" and {scratch} of scratch are taken")
-    links = format_size(8 * (NODES + 1) + 4 * web.edges)
-    assert str(plans[450_000]) == (
-        f"{taken[450_000]} of memory on 2 threads, which holds x and y; "
-        f"the links, {links}, from disk"
-    )
-    assert str(plans[700_000]) == (
-        f"{taken[700_000]} of memory on 2 threads, which holds the links, x and y"
-    )
-
-
-def test_what_a_scan_reads_is_what_it_says(web: Graph) -> None:
-    scan = scan_of(in_links(web), lanes=16, dtype=np.uint32, blocks=5, threads=1)
-    heads = sum(
-        np.unique(web.in_sources[int(a) : int(b)]).size
-        for a, b in zip(web.in_offsets[:-1:600], web.in_offsets[600::600], strict=True)
-    )
-    assert scan.plan.blocks == 5
-    assert scan.plan.reads == 5 * 64 * web.nodes + 4 * (web.edges + heads)
-
-
 @pytest.mark.parametrize("blocks", [None, 3])
 def test_out_may_be_start_and_is_returned(web: Graph, blocks: int | None) -> None:
     scan = scan_of(in_links(web), lanes=16, dtype=np.uint32, blocks=blocks)
@@ -271,16 +217,6 @@ def test_identities(dtype: str, identities: tuple[float, ...]) -> None:
     found = [fold.identity(dtype) for fold in Fold]
     assert tuple(found) == identities
     assert {value.dtype.name for value in found} == {dtype}
-
-
-def test_rows_in_memory_are_cache_lines_and_those_on_disk_have_no_name(web: Graph) -> None:
-    assert scan_of(in_links(web), lanes=8, dtype=np.float64).vector().ctypes.data % 64 == 0
-    files = sorted(web.path.iterdir())
-    scan = scan_of(in_links(web), lanes=8, dtype=np.float64, blocks=2)
-    vector = scan.vector()
-    assert vector.flags.writeable
-    assert not vector.any()
-    assert sorted(web.path.iterdir()) == files
 
 
 @pytest.mark.parametrize(
@@ -322,66 +258,3 @@ def test_wrong_arrays_are_refused(web: Graph) -> None:
 def test_too_little_memory_is_an_error_that_says_how_much(web: Graph) -> None:
     with pytest.raises(ResourceError, match=r"needs 4\.2 MB of memory, however .* 200 kB may"):
         scan_of(in_links(web), memory="200kB", lanes=8)
-
-
-CHILD = """
-import json, re, sys
-from pathlib import Path
-import numpy as np
-from cocite import Graph
-from cocite.engine.scan import Fold, Scan
-from cocite.engine.plan import plan_scan
-from cocite.graph.links import in_links
-from cocite.resources import Resources
-from cocite.storage import evict
-
-def now(what):
-    return 1024 * int(re.search(what + r":\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
-
-small, graph, memory = Graph.open(sys.argv[1]), Graph.open(sys.argv[2]), int(sys.argv[3])
-links = in_links(small)
-scan = Scan(links, plan_scan(links, Resources(2, memory, 2), lanes=16, dtype=np.uint32))
-x = scan.vector()
-scan(x, Fold.MIN, start=x, out=scan.vector())  # loads the kernels
-links = in_links(graph)
-Path("/proc/self/clear_refs").write_text("5")
-before = now("VmRSS")
-scan = Scan(links, plan_scan(links, Resources(2, memory), lanes=16, dtype=np.uint32))
-x, y = scan.vector(), scan.vector()
-lanes = np.arange(16, dtype=np.uint32)
-for low in range(0, graph.nodes, 1 << 16):
-    ids = np.arange(low, min(low + (1 << 16), graph.nodes), dtype=np.uint32)
-    x[low : low + ids.size] = ids[:, None] * np.uint32(2654435761) + lanes
-    evict(x)
-for _ in range(2):
-    scan(x, Fold.MIN, start=x, out=y)
-    x, y = y, x
-# Not ru_maxrss: that begins with the peak of the process that started this one.
-peak = now("VmHWM") - before
-print(json.dumps({"peak": peak, "way": scan.plan.way.name, "blocks": scan.plan.blocks,
-                  "row": x[12345].tolist()}))
-"""
-
-
-@pytest.mark.process
-def test_memory_stays_within_its_budget(tmp_path: Path) -> None:
-    """400,000 nodes, 4 million links, 16 lanes: x, y and the links take 70 MB."""
-    if not Path("/proc/self/clear_refs").exists():
-        pytest.skip("needs /proc")
-    budget = 20 << 20
-    small = cocite.generate_web(tmp_path / "small", nodes=2000, links=9000, seed=1)
-    graph = cocite.generate_web(
-        tmp_path / "big", nodes=400_000, links=4_000_000, seed=1, names="integers"
-    )
-    command = [sys.executable, "-c", CHILD, str(small.path), str(graph.path), str(budget)]
-    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    assert found["way"] == "BLOCKS"
-    assert found["blocks"] > 1
-    assert found["peak"] < budget + (16 << 20), found  # and two threads' own
-    reached, front = {12345}, {12345}
-    for _ in range(2):
-        front = {int(u) for v in front for u in graph.in_neighbors(v)} - reached
-        reached |= front
-    ids = np.array(sorted(reached), np.uint32)
-    hashed = ids[:, None] * np.uint32(2654435761) + np.arange(16, dtype=np.uint32)
-    assert found["row"] == hashed.min(axis=0).tolist()

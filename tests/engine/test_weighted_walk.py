@@ -1,7 +1,6 @@
 """Walks by weight: brute force, blocks, and the probabilities with which they choose and meet."""
 
 import math
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -239,14 +238,6 @@ def test_out_links_walk_by_their_weights_too(make_graph: MakeGraph) -> None:
             assert_sample(found, walks.paths(neighbors, step.value, 0, sample, 3, weights=weights))
 
 
-def test_shares_are_running_and_the_lightest_link_of_many_is_kept() -> None:
-    links = compressed([[1, 2, 3], [], [0, 1], [2]], [[1.0, 1.0, 2.0], [], [1e-9, 1e9], [5.0]])
-    shares = step_weights(links, Step.WEIGHTED).values.tolist()
-    assert shares[:3] == [2**30, 2**31, 2**32 - 1]
-    assert shares[3] == 0  # 1e-18 of all: less than a share can be
-    assert all(a <= b for a, b in pairwise(shares[:3]))
-
-
 @pytest.mark.parametrize(
     ("node_weights", "message"),
     [
@@ -262,16 +253,6 @@ def test_weights_that_cannot_be_are_refused(node_weights: np.ndarray | None, mes
     links = compressed([[1], [0]], None)
     with pytest.raises(UsageError, match=message):
         step_weights(links, Step.CLOCK, node_weights=node_weights)
-
-
-@pytest.mark.parametrize("step", [Step.UNIFORM, Step.CLOCK])
-def test_weights_made_for_one_step_are_not_taken_for_another(step: Step) -> None:
-    links = compressed([[1], [0]], [[2.0], [1.0]])
-    prepared = step_weights(links, Step.WEIGHTED)
-    with pytest.raises(
-        UsageError, match=f"for the weighted step, but the walk uses the {step.value}"
-    ):
-        Walker(links, step, 5, 0, weights=prepared)
 
 
 def test_products_that_float32_does_not_hold_are_refused() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.studies.checks import embed, live_tokens, tree_sizes
+from benchmarks.studies.checks import embed, live_tokens
 from benchmarks.studies.rankers import BlendedRanking, RowRanker, Scale, VectorRanker
 
 import cocite
@@ -17,7 +17,6 @@ from cocite.measures import MEASURES
 from tests.oracles.fusion import order
 
 SAMPLED = [name for name, m in MEASURES.items() if "samples" in {s.name for s in m.build}]
-TREES = [name for name, m in MEASURES.items() if "trees" in m.layouts]
 
 
 @pytest.fixture(scope="module")
@@ -148,26 +147,6 @@ def test_embeddings_find_communities(kind: str, make_graph: Callable[..., Graph]
         right = [found.count(clique[i]) / max(1, len(found)) for i, found in near.items()]
         assert np.mean(right) > 0.75
     assert ranker.related(graph.names.id("alone"), 5).ids.size == 0
-
-
-@pytest.mark.parametrize("measure", TREES)
-def test_shorter_trees_equal_shorter_indexes(graph: Graph, tmp_path: Path, measure: str) -> None:
-    whole = cocite.build(graph, tmp_path / "i", measure=measure, layout="trees", samples=6)
-    found = tree_sizes(whole)
-    for length in (1, 2, 5, 10):
-        settings = {"measure": measure, "layout": "trees", "samples": 6, "length": length}
-        short = cocite.build(graph, tmp_path / f"{length}", **settings)
-        assert tree_sizes(short)[-1] == found[length - 1]
-
-
-def test_tree_sizes_by_hand(make_graph: Callable[..., Graph], tmp_path: Path) -> None:
-    """a and b have one in-link each, from c: they meet after one step, whatever is drawn."""
-    graph = make_graph([("c", "a"), ("c", "b")], nodes=["d"])
-    index = cocite.build(graph, tmp_path / "i", measure="simrank", samples=3, length=2)
-    for size in tree_sizes(index):
-        # trees: {a, b}, {c}, {d}
-        assert (size.mean, size.largest, size.alone) == (1.5, 2, 0.5)
-    assert live_tokens(graph, index).tolist() == [1, 0.25]
 
 
 @pytest.mark.parametrize("direction", ["in", "out", "both"])

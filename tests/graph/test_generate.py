@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cocite
 from cocite import Graph
 from cocite.errors import NotAStore, OutputExists, UsageError
 from cocite.graph import generate
@@ -78,11 +77,6 @@ def test_any_size_is_met_exactly(tmp_path: Path, nodes: int, share: float, seed:
     )
 
 
-def test_the_links_that_are_missing_are_made_up_by_few() -> None:
-    plan = web.plan_web(NODES, LINKS, 3).plan
-    assert 0 <= plan[4] * NODES + plan[5] <= 0.01 * LINKS
-
-
 def test_equal_arguments_give_equal_bytes(made: Path, graph: Graph, tmp_path: Path) -> None:
     again = generate_web(
         tmp_path / "again", nodes=NODES, links=LINKS, seed=3, labels=tmp_path / "topics.tsv"
@@ -129,16 +123,6 @@ def test_names_ascend_and_are_found_both_ways(graph: Graph) -> None:
     assert graph.names.with_prefix(names[100]).tolist() == [100]
     assert len(set(map(host, names))) == 60
     assert not graph.store.has("names.by_name")
-
-
-def test_names_are_those_that_ingest_would_order_so(graph: Graph, tmp_path: Path) -> None:
-    names = list(graph.names)[:500]
-    (tmp_path / "links.tsv").write_text(f"{names[0]}\t{names[1]}\n")
-    (tmp_path / "nodes.tsv").write_text("\n".join(reversed(names)) + "\n")
-    read = cocite.ingest(
-        tmp_path / "links.tsv", tmp_path / "read", nodes=tmp_path / "nodes.tsv", header="no"
-    )
-    assert list(read.names) == names
 
 
 def test_names_can_be_integers(graph: Graph, tmp_path: Path) -> None:
@@ -199,12 +183,6 @@ def test_it_is_web_like(tmp_path: Path) -> None:
     nodes = np.repeat(np.searchsorted(starts, np.arange(graph.nodes), side="right"), degrees)
     assert 0.75 < (sources == nodes).mean() < 0.95
     assert np.diff(starts).max() > 50 * np.median(np.diff(starts))
-
-
-def test_sparse_graphs_have_pages_without_in_links(tmp_path: Path) -> None:
-    graph = generate_web(tmp_path / "sparse", nodes=5000, links=2500, names="integers")
-    assert_valid(graph, 5000, 2500)
-    assert 2200 < graph.info().without_in_links < 3500
 
 
 @pytest.mark.parametrize(
@@ -275,11 +253,3 @@ def test_progress_counts_links_and_pages(tmp_path: Path) -> None:
         "linking pages": (700, 700),
         "naming pages": (200, 200),
     }
-
-
-def test_it_can_be_indexed(tmp_path: Path) -> None:
-    graph = cocite.generate_web(tmp_path / "g", nodes=2000, links=12_000, seed=5)
-    index = cocite.build(graph, tmp_path / "i", measure="psimrank", samples=20)
-    hits = index.related(graph.names.name(1000), k=5)
-    assert hits
-    assert all(0 < hit.score <= 1 for hit in hits)

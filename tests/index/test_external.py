@@ -4,7 +4,6 @@ import errno
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,10 @@ import cocite
 from cocite import Graph
 from cocite.constants import Step
 from cocite.engine.walk import Walker
-from cocite.engine.walk_batch import STATE_NODE, WalkerGroup
-from cocite.engine.walk_blocks import BLOCK_NODE, ROW_ROOM, ExternalWalker, tables
+from cocite.engine.walk_batch import WalkerGroup
+from cocite.engine.walk_blocks import ExternalWalker
 from cocite.errors import ResourceError, UsageError
-from cocite.graph.blocks import Links, cut_evenly
+from cocite.graph.blocks import Links
 from cocite.graph.links import in_links
 from cocite.index.build import IndexBuild
 from cocite.index.layouts import memory_plan as fit
@@ -174,110 +173,6 @@ def test_forced_blocks_use_memory_where_they_fit(make_graph: MakeGraph, tmp_path
     assert ample.memory < 20 * 10**6  # what it takes, not what it might have
 
 
-def test_there_are_no_more_blocks_than_nodes(make_graph: MakeGraph) -> None:
-    graph = tangled(make_graph)
-    cuts = cut_evenly(in_links(graph), 10**12)
-    assert cuts == cut_evenly(in_links(graph), graph.nodes)
-    assert len(cuts) < graph.nodes
-
-
-def test_memory_is_what_it_says(make_graph: MakeGraph) -> None:
-    graph = tangled(make_graph)
-    cuts = cut_evenly(in_links(graph), 7)
-    rows = 100
-    walker = ExternalWalker(in_links(graph), Step.ARGMIN, 5, 0, cuts, graph.path, rows)
-    owned = vars(walker.rooms).values()
-    largest = int(np.diff([0, *cuts, graph.nodes]).max())
-    assert sum(array.nbytes for array in owned) == BLOCK_NODE * largest + ROW_ROOM * rows
-
-
-def test_blocks_fit_beside_buffers(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
-    graph = make_graph([(i % 97, (i * i) % 1000) for i in range(5000)], range(1000))
-    for memory in (3000, 10_000, 50_000):
-        found = planned(graph, memory, external=True)
-        bounds = [0, *found.cuts, graph.nodes]
-        room_for_blocks = (memory - ROW_ROOM * found.rows) / 2
-        for first, last in pairwise(bounds):
-            links = int(graph.in_offsets[last] - graph.in_offsets[first])
-            taken = (8 + BLOCK_NODE) * (last - first) + 4 * links
-            assert taken <= room_for_blocks or last == first + 1
-
-
-def test_threads_fit_beside_blocks(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit, "_LEAST_BLOCK", 4096)
-    rng = np.random.default_rng(4)
-    graph = make_graph(rng.integers(0, 1000, (50_000, 2)).tolist(), range(1000))
-    links = in_links(graph)
-    one, each = maker_bytes(1000, False), maker_bytes(1000, True)
-    demand = fit.Demand("trees", maker_bytes, has_external=True, together=16)
-    for memory, threads in (
-        (one + 4096, 1),
-        (2 * each + 4095, 1),
-        (2 * each + 4096, 2),
-        (3 * each + 4096, 3),
-    ):
-        assert memory < links.nbytes + one  # not all of it fits
-        found = fit.plan_fit(links, Resources(3, memory), demand)
-        assert (found.threads, found.together, found.memory) == (threads, 16, memory)
-        assert found.cuts
-        assert f"16 samples at once, which take at most {STATE_NODE * 16} kB" in str(found)
-
-
-def test_batch_fits_its_tables(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
-    graph = make_graph([(i % 997, (i * i) % 1000) for i in range(5000)], range(1000))
-    demand = fit.Demand("trees", maker_bytes, has_external=True, together=16)
-    found = []
-    for memory in (10_000, 100_000, 400_000, 1_000_000, 10**8):
-        made = fit.plan_fit(in_links(graph), Resources(1, memory, external=True), demand)
-        taken = tables(1000, len(made.cuts) + 1, made.rows, made.together)
-        assert made.together == 1 or taken <= memory / 6
-        assert made.memory <= memory
-        found.append(made.together)
-    assert found[0] == 1
-    assert sorted(found) == found
-    assert found[-1] == 16
-    assert 1 < found[2] < 16
-
-
-def test_scratch_is_within_what_is_told(make_graph: MakeGraph) -> None:
-    """Where all walks go on for a step, and then most of them meet."""
-    nodes = 3000
-    edges = [(i, (i + 1) % nodes) for i in range(nodes)]
-    rng = np.random.default_rng(2)
-    for graph in (edges, rng.integers(0, nodes, (4 * nodes, 2)).tolist()):
-        stored = make_graph(graph, range(nodes))
-        group = WalkerGroup(
-            in_links(stored),
-            Step.UNIFORM,
-            15,
-            0,
-            (1000, 2000),
-            together=3,
-            threads=1,
-            folder=stored.path,
-        )
-        group(range(3))
-        sizes = [os.fstat(state.file._file).st_size for state in group._spare]
-        assert max(sizes) <= STATE_NODE * nodes
-
-
-def test_memory_of_a_walker_is_that_of_one_that_walks_alone(make_graph: MakeGraph) -> None:
-    graph: Graph = tangled(make_graph)
-    links = in_links(graph)
-    group = WalkerGroup(
-        links, Step.ARGMIN, 5, 0, (100, 700), together=2, threads=1, folder=graph.path
-    )
-    alone = Walker(links, Step.ARGMIN, 5, 0)
-
-    def owned(walker: object) -> int:
-        arrays = [value for value in vars(walker).values() if isinstance(value, np.ndarray)]
-        return sum(array.nbytes for array in arrays if array.size >= graph.nodes)
-
-    assert owned(group.walkers[0]) - group.walkers[0]._home.nbytes == owned(alone)
-
-
 # -- what can come between ----------------------------------------------------------------
 
 
@@ -350,14 +245,6 @@ def test_a_full_disk_is_an_error_that_leaves_nothing(
     assert not [*tmp_path.glob("x*")]
 
 
-@pytest.mark.parametrize(
-    ("samples", "disk", "together"),
-    [(100, 10**9, 100), (100, 0, 16), (100, 2 * 36 * 1000 * 40, 40), (5, 10**9, 16)],
-)
-def test_samples_in_half_of_the_disk_walk_together(samples: int, disk: int, together: int) -> None:
-    assert fit.samples_together(samples, 1000, disk) == together
-
-
 def shard_bytes(index: Path) -> dict[str, bytes]:
     """What an index holds, but for its manifest, which has the time."""
     return {p.name: p.read_bytes() for p in index.iterdir() if p.suffix != ".json"}
@@ -385,42 +272,6 @@ def test_samples_are_the_same_bytes_whatever_the_disk_lets_walk_together(
     cocite.build(graph, tmp_path / "y", blocks=3, external=external, **made)
     assert seen[-1].together == {0: 16, 10**12: 40}.get(disk, 20)
     assert shard_bytes(tmp_path / "y") == shard_bytes(tmp_path / "x")
-
-
-@pytest.mark.parametrize("external", [False, True])
-@pytest.mark.parametrize(("free", "groups"), [(0, 1), (1 << 40, 3)])
-def test_a_step_of_all_samples_together_reads_the_links_once(
-    make_graph: MakeGraph,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    external: bool,
-    free: int,
-    groups: int,
-) -> None:
-    """Alone each sample gives every block back at every step; where memory holds the links, 16 are
-    together.
-    """
-    monkeypatch.setattr("cocite.index.layouts.trees.build.available", lambda: free)
-    graph = tangled(make_graph)
-    real, given_back = Links.evict, 0
-
-    def counted(links: Links) -> None:
-        nonlocal given_back
-        given_back += 1
-        real(links)
-
-    monkeypatch.setattr(Links, "evict", counted)
-    cocite.build(
-        graph,
-        tmp_path / "x",
-        blocks=5,
-        external=external,
-        samples=40,
-        length=10,
-        measure="psimrank",
-    )
-    steps, blocks = 10 + external, 5  # tokens in files are counted once more
-    assert given_back <= groups * steps * blocks
 
 
 def test_what_is_estimated_is_not_made_again(

@@ -10,9 +10,7 @@ import pytest
 import cocite
 from cocite import Graph
 from cocite.errors import ResourceError
-from cocite.graph.links import out_links
 from cocite.index.build import IndexBuild
-from cocite.index.layouts.memory_plan import least_block
 from cocite.index.layouts.reader import LAYOUTS
 from cocite.index.plan import BuildOptions
 from cocite.measures import find_measure
@@ -90,18 +88,3 @@ def test_least_memory_suffices_and_less_fails(graph: Graph, tmp_path: Path, layo
     words = "links round takes" if layout == "links" else re.escape(FLOORS[layout])
     with pytest.raises(ResourceError, match=words):
         build("z", 0.98 * least)
-
-
-def test_blocks_are_as_large_as_it_says() -> None:
-    formula = re.search(r"block is (.*?); rows", FLOOR_WORDS)
-    assert formula is not None
-    for links in (1000, 3 * MIB, 600 * MIB, 10_000 * MIB):
-        known = {"L": links, "MiB": MIB, "min": min, "max": max}
-        assert least_block(links) == eval(product(formula[1]), known)
-
-
-def test_out_links_are_turned_round_in_what_is_told(graph: Graph) -> None:
-    least = told(FLOORS["links"], graph, {})
-    assert out_links(graph, int(1.02 * least)).edges == graph.edges
-    with pytest.raises(ResourceError, match="links round takes"):
-        out_links(graph, int(0.98 * least))

@@ -16,15 +16,12 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.cluster.threads import Alone
-from cocite.engine.carriers import TOKEN_BYTES
 from cocite.engine.partitions import VALUE_BYTES
 from cocite.errors import Damaged, NotAStore, OutputExists, ResourceError, UsageError, WorkerLost
 from cocite.graph.partitions import BlockedGraph, GraphBlock, is_blocked
 from cocite.index.build import IndexBuild
 from cocite.index.layouts.contract import PartPlan
-from cocite.index.layouts.minhash.partitions import fit_ring_blocks
-from cocite.index.layouts.trees.assemble import BlocksMaker, fit_blocks
-from cocite.index.layouts.trees.build import TreesBuilder
+from cocite.index.layouts.trees.assemble import fit_blocks
 from cocite.index.plan import BuildOptions
 from cocite.io.partitions import split
 from cocite.options.ingest import IngestOptions
@@ -212,28 +209,6 @@ def test_lost_workers_end_the_build(make_graph: MakeGraph, tmp_path: Path, measu
         built(blocked, tmp_path / "x.index", measure)
 
 
-def test_messages_are_bounded_a_step(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph = tangled(make_graph)
-    blocked = in_blocks(graph, tmp_path / "split", 4)
-    part = part_of("simrank")
-    links = blocked.links("in", False)
-    fit = TreesBuilder().fitted(links, part, Resources.checked(1, "1GB"))
-    maker = TreesBuilder().makers(links, part, fit, tmp_path, range(4))[0]
-    assert isinstance(maker, BlocksMaker)
-    steps = sum(len(maker(sample).live) for sample in range(4))
-    traffic = maker.traffic
-    assert traffic.steps == steps
-    assert 0 < traffic.tokens <= TOKEN_BYTES * graph.nodes * steps
-    table = 32 * 3 * 4 * 12 * (10 + 2)  # of parcels: a row a sample and kind, block pair and step
-    assert 0 < traffic.records <= 12 * graph.nodes * 4 + table
-    assert traffic.each == (traffic.tokens + traffic.records) / (graph.nodes * steps)
-    alone = in_blocks(graph, tmp_path / "one", 1)
-    one = TreesBuilder().makers(alone.links("in", False), part, fit, tmp_path, range(4))[0]
-    assert isinstance(one, BlocksMaker)
-    one(0)
-    assert (one.traffic.tokens, one.traffic.records, one.traffic.trees) == (0, 0, 0)
-
-
 @pytest.mark.parametrize("bits", [0, 8])
 def test_blocks_that_begin_among_512_nodes_share_their_planes(tmp_path: Path, bits: int) -> None:
     graph = cocite.generate_web(tmp_path / "web.graph", nodes=2600, links=9000, seed=3)
@@ -260,23 +235,6 @@ def test_what_min_hashes_send_is_told_and_bounded(make_graph: MakeGraph, tmp_pat
     rings = sent.steps
     assert 0 < sent.groups <= 12 * graph.nodes * rings
     assert set(sent.facts()) == {"bytes_of_values", "bytes_of_groups", "bytes_per_node_and_step"}
-
-
-def test_samples_at_a_time_are_those_that_fit(make_graph: MakeGraph, tmp_path: Path) -> None:
-    blocked = in_blocks(tangled(make_graph), tmp_path / "split", 2)
-    links = blocked.links("in", False)
-    part = BuildOptions.checked("xjaccard").parts[0]
-    most = fit_ring_blocks(links, part, Resources(1, 1 << 30))
-    assert most.together == 16
-    fewer = fit_ring_blocks(links, part, Resources(1, most.memory - 1))
-    assert 0 < fewer.together < 16
-    whole = content(tangled(make_graph), tmp_path / "whole.index", "xjaccard")
-    found = content(blocked, tmp_path / "x.index", "xjaccard", memory=fewer.memory)
-    assert found == whole
-    with pytest.raises(ResourceError, match="in 2 blocks"):
-        fit_ring_blocks(links, part, Resources(1, 1000))
-    with pytest.raises(UsageError, match="--only-nodes needs the whole graph"):
-        cocite.build(blocked, tmp_path / "k.index", measure="xjaccard", only_nodes=["p1"])
 
 
 # -- the store ---------------------------------------------------------------------------

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from cocite import Graph
-from cocite.errors import ResourceError
 from cocite.graph import links
 from cocite.index.build import IndexBuild
 from cocite.index.layouts.rows import neighbors as nearest
 from cocite.index.plan import BuildOptions
-from cocite.measures.evidence import FLOORS
 from cocite.resources import Resources
 from tests.conftest import MakeGraph
 
@@ -61,17 +59,3 @@ def test_strips_and_scratch_files_do_not_change_a_byte(
     lean = built(graph, tmp_path / "lean", 12 * NODES + 4096, direction=direction, neighbors=7)
     assert lean == whole
     assert max(widths) <= NODES // 2
-
-
-def test_what_is_told_as_the_least_is_the_lesser_of_two_ways(graph: Graph, tmp_path: Path) -> None:
-    """Few nodes take less with all in memory: the fixed room of the other way is more."""
-    size = 8 * graph.nodes + 4 * graph.edges
-    known = {"n": graph.nodes, "L": size, "MiB": 1 << 20, "min": min}
-    formula = (
-        FLOORS["nearest"].replace(" n", " * n").replace(" MiB", " * MiB").replace(" L", " * L")
-    )
-    least = eval(formula, known)
-    assert least < 30 << 20
-    built(graph, tmp_path / "x", int(1.02 * least))
-    with pytest.raises(ResourceError, match="need 6"):
-        built(graph, tmp_path / "y", int(0.98 * least))

@@ -1,7 +1,5 @@
 """Layouts of min-hashes in the making: memory, pilots, what goes with what."""
 
-import re
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +9,10 @@ import pytest
 import cocite
 from cocite import Graph
 from cocite.engine.plan import Way
-from cocite.errors import ResourceError, UsageError
+from cocite.errors import UsageError
 from cocite.graph.links import in_links
 from cocite.index import StoredIndex
-from cocite.index.build import IndexBuild
-from cocite.index.layouts.minhash.build import RingMaker, RingPlan
+from cocite.index.layouts.minhash.build import RingPlan
 from cocite.index.layouts.reader import sampled_builder
 from cocite.index.plan import BuildOptions
 from cocite.measures.xjaccard import BITS
@@ -74,57 +71,6 @@ def test_memory_does_not_change_a_byte(graph: Graph, tmp_path: Path, layout: str
         assert found.memory <= memory
         made.append(build(graph, tmp_path / str(memory), layout, memory=memory, threads=2))
     assert made[0] == made[1] == made[2]
-
-
-@layouts
-def test_the_room_says_what_is_taken(graph: Graph, layout: str) -> None:
-    assert str(room_of(graph, layout, 1 << 30)).endswith("on 2 threads, 16 samples at once")
-    blocks = str(room_of(graph, layout, 1 << 30, 3))
-    assert re.search(r"16 samples at once, \S+ MB of scratch on disk, the links read from", blocks)
-    assert blocks.endswith("there in 3 blocks")
-    assert "holds no more" not in blocks
-    with pytest.raises(ResourceError, match=r"needs .* of memory to index, in blocks and with one"):
-        room_of(graph, layout, 4 << 20)
-
-
-@layouts
-def test_a_maker_takes_the_memory_that_is_planned(graph: Graph, layout: str) -> None:
-    """In memory, with one thread: the peak is within what was said, and near it."""
-    part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
-    found = room_of(graph, layout, 1 << 30, threads=1)
-    links = in_links(graph)
-    sampled_builder(layout).makers(links, part, found, graph.path, range(2))[0](0)  # compiles
-    tracemalloc.start()
-    maker = sampled_builder(layout).makers(links, part, found, graph.path, range(2))[0]
-    blob = maker(0)
-    blob = maker(1)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert blob.nbytes > 0
-    planned = found.memory - links.nbytes
-    assert 0.6 * planned < peak < 1.02 * planned
-
-
-@layouts
-def test_a_pilot_makes_as_many_samples_as_come_at_once(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str
-) -> None:
-    """Two passes: one to warm up, one that is timed, and kept for the build."""
-    passes = []
-    real = RingMaker._find_winners
-
-    def counted(self: RingMaker, samples: range) -> None:
-        passes.append((samples.start, samples.stop))
-        real(self, samples)
-
-    monkeypatch.setattr(RingMaker, "_find_winners", counted)
-    options = BuildOptions.checked("xjaccard", "in", layout, {"samples": 40})
-    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
-        estimate = work.estimate()
-        assert passes == [(40, 41), (0, 16)]
-        report = work.run()
-    assert passes == [(40, 41), (0, 16), (16, 32), (32, 40)]
-    assert abs(estimate.bytes / report.bytes - 1) < 0.05
 
 
 def test_samples_asked_for_in_any_order_are_the_same(graph: Graph) -> None:

@@ -443,15 +443,6 @@ def test_a_made_vault_has_the_links_that_were_written(vault: MakeVault) -> None:
     assert max(sources.values()) == 5
 
 
-@pytest.mark.long
-def test_ten_thousand_notes_are_read_within_bounds(vault: MakeVault) -> None:
-    """All links of a vault of 10,000 notes."""
-    notes, wanted, lost = made_vault(10_000)
-    found, source = read(vault(notes), threads=1)
-    assert found == set(wanted)
-    assert source["others"] == {"broken": lost}
-
-
 # -- anything at all ------------------------------------------------------------------------
 
 

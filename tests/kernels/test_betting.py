@@ -54,29 +54,6 @@ def test_ends_are_the_twin_or_further_out(way: str, values: Values, level: float
     assert exact - step * (1 + 1e-6) <= found <= exact * (1 + 1e-6)
 
 
-@both
-@given(st.lists(st.lists(st.floats(0, 1), min_size=7, max_size=7), min_size=1, max_size=9), levels)
-def test_end_is_independent_of_neighbors(way: str, columns: list[Values], level: float) -> None:
-    kernel, _ = WAYS[way]
-    alone = [kernel([column], level)[0] for column in columns]
-    assert kernel(columns, level).tolist() == alone
-
-
-@both
-@given(values, levels, levels)
-def test_higher_level_goes_outwards(way: str, values: Values, one: float, other: float) -> None:
-    kernel, _ = WAYS[way]
-    low, high = sorted((one, other))
-    assert 0 <= kernel([values], high)[0] <= kernel([values], low)[0] <= np.mean(values) + 1e-12
-
-
-@given(values, st.randoms(use_true_random=False), levels)
-def test_order_of_equal_bets_does_not_matter(values: Values, shuffle: Any, level: float) -> None:
-    before = mixed([values], level)
-    shuffle.shuffle(values)
-    assert mixed([values], level).tolist() == before.tolist()
-
-
 def chances(size: int) -> st.SearchStrategy[NDArray[np.float64]]:
     """Probabilities of so many values."""
     return (

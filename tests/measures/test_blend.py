@@ -12,17 +12,10 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import UsageError
-from cocite.index.build import IndexBuild
-from cocite.index.layouts.reader import Span
 from cocite.index.layouts.trees.reader import TreeReader
 from cocite.index.plan import BuildOptions
 from cocite.measures import PartSettings, find_measure
-from cocite.resources import Resources
-from cocite.search.intervals import Draws, leading_certain
 from tests.conftest import MakeGraph, by_walks
-from tests.oracles import neighbors as exact
-from tests.oracles import simrank as recursions
-from tests.oracles.bounds import bernstein
 from tests.search.exact import scores
 
 GRAIN = 1e-12
@@ -47,32 +40,6 @@ def test_a_score_is_the_weighted_mean_of_the_exact_scores(graph: Graph, tmp_path
         alone = cocite.build(graph, tmp_path / name, measure=name)
         wanted += weight * scores(alone, **asked)
     assert np.abs(scores(index) - wanted).max() <= GRAIN
-
-
-@pytest.mark.statistical
-def test_mixed_components_converge_to_exact_twins(graph: Graph, tmp_path: Path) -> None:
-    samples, decay = 10_000, 0.7
-    index = cocite.build(
-        graph,
-        tmp_path / "b",
-        measure="blend:0.5*psimrank+0.3*simrank+0.2*cocitation",
-        samples=samples,
-        length=5,
-        shard=2000,
-        threads=1,
-    )
-    order = [int(name) for name in index.nodes]
-    links = np.zeros((25, 25))
-    for v in range(25):
-        links[order[v], [order[u] for u in graph.in_neighbors(v)]] = 1
-    p, s = (solve(links, decay, 5) for solve in (recursions.psimrank, recursions.simrank))
-    truth = 0.5 * p + 0.3 * s + 0.2 * exact.common(links, "cosine", False)
-    allowed = 0.5 * bernstein(p, samples, decay, 2 * p.size)
-    allowed += 0.3 * bernstein(s, samples, decay, 2 * s.size)
-    np.fill_diagonal(allowed, 1e-9)
-    found = scores(index, decay=decay, interval="bernstein")
-    assert (np.abs(found - truth[np.ix_(order, order)]) <= allowed[np.ix_(order, order)]).all()
-    assert allowed.max() < 0.03
 
 
 def test_first_component_has_its_samples_alone(make_graph: MakeGraph, tmp_path: Path) -> None:
@@ -118,16 +85,6 @@ def test_settings_reach_components_that_have_them_unfixed(graph: Graph, tmp_path
         index.related("3", idf=False)
     with pytest.raises(UsageError, match="takes length when building its index, not here"):
         index.related("3", length=3)
-
-
-@pytest.mark.parametrize("other", ["cocitation", "psimrank"])
-def test_hit_errors_follow_fixed_settings(graph: Graph, tmp_path: Path, other: str) -> None:
-    """Of a sketch the variances are computed for the hits alone, after the scores."""
-    measure = f"blend:xjaccard(bits=8,decay=0.3)+{other}"
-    index = cocite.build(graph, tmp_path / "b", measure=measure, samples=12)
-    for node in index.nodes:
-        for hit in index.related(node, 25):
-            assert hit[1:] == index.similarity(node, hit.node)
 
 
 def test_samples_fixed_by_all_components_are_the_index(graph: Graph, tmp_path: Path) -> None:
@@ -239,26 +196,6 @@ def test_the_order_is_certain_only_as_far_as_exact_parts_are(graph: Graph, tmp_p
     fine, rough = ({"tolerance": t} for t in (1e-9, 1.0))
     assert pushed.related(node, 8, **fine).certain_ranks > 0
     assert pushed.related(node, 8, **rough).certain_ranks == 0
-
-
-def test_doubt_is_taken_off_every_step() -> None:
-    values = np.array([[0.5, 0.3, 0.25, 0.0]] * 2000)
-    for bound in ("betting", "bernstein"):
-        draws = Draws(values, values, Span(0.0, 0.0, 0.6))
-        assert leading_certain(draws, 0.95, bound) == 3
-        assert leading_certain(draws, 0.95, bound, doubt=0.1) == 1
-        assert leading_certain(draws, 0.95, bound, doubt=[0.1, 0.01, 0.3]) == 2
-
-
-def test_progress_counts_parts_of_both_kinds_alike(graph: Graph, tmp_path: Path) -> None:
-    options = BuildOptions.checked("blend:psimrank+cocitation", settings={"samples": 8})
-    calls: list[tuple[int, int]] = []
-    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
-        assert (work.unit, work.units) == ("steps", 16)
-        work.run(lambda done, total: calls.append((done, total)))
-    assert calls[0] == (0, 16)
-    assert calls[-1] == (16, 16)
-    assert calls == sorted(calls)
 
 
 def test_a_blend_of_exact_measures_takes_no_shard(graph: Graph, tmp_path: Path) -> None:

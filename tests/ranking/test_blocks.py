@@ -1,15 +1,12 @@
 """Ranks from disk, block by block, in the memory that is stated."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import cocite
 from cocite.cli.main import main
@@ -17,7 +14,6 @@ from cocite.errors import Damaged, NotConverged, ResourceError, UsageError
 from cocite.io.writers import check_output
 from cocite.ranking import pagerank, plan_ranks
 from cocite.resources import format_size
-from cocite.storage.spool import Scratch, Stream
 from tests.conftest import MakeGraph
 
 
@@ -25,14 +21,6 @@ from tests.conftest import MakeGraph
 def graph(make_graph: MakeGraph) -> cocite.Graph:
     rng = np.random.default_rng(5)
     return make_graph([(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400])
-
-
-def test_there_are_no_more_blocks_than_nodes(make_graph: MakeGraph) -> None:
-    few = make_graph([(i % 45, i * i % 45) for i in range(99)], range(45))
-    assert plan_ranks(few, 10**9, blocks=10**12).blocks == 45
-    found = pagerank(few, blocks=99_999_999)
-    assert found.blocks <= 45
-    assert found.values.tobytes() == pagerank(few).values.tobytes()
 
 
 def test_memory_decides_the_blocks(graph: cocite.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,39 +106,6 @@ def test_an_empty_graph_is_refused_in_words(
         assert "has no nodes: there is nothing to rank" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_scratch_takes_no_more_than_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weighted: bool
-) -> None:
-    graph = cocite.generate_web(tmp_path / "g", nodes=30_000, links=200_000, seed=1)
-    if weighted:
-        rows = tmp_path / "w.csv"
-        targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets).astype(np.int64))
-        table = np.column_stack([graph.in_sources, targets, 1 + graph.in_sources % 7])
-        np.savetxt(rows, table, "%d", ",")
-        graph = cocite.ingest(rows, tmp_path / "w", weight_column=3)
-    taken = [0]
-    zeros, append = Scratch.zeros, Stream.append
-
-    def counted_zeros(self: Scratch, shape: Any, dtype: Any) -> NDArray[Any]:
-        found = zeros(self, shape, dtype)
-        taken[0] += found.nbytes
-        return found
-
-    def counted_append(self: Stream, piece: NDArray[Any]) -> None:
-        taken[0] += piece.nbytes
-        append(self, piece)
-
-    monkeypatch.setattr(Scratch, "zeros", counted_zeros)
-    monkeypatch.setattr(Stream, "append", counted_append)
-    toward, dangling = [graph.names.name(5)], "uniform"
-    pagerank(
-        graph, blocks=9, personalization=toward, dangling=dangling, tolerance=1e-300, max_sweeps=2
-    )
-    said = plan_ranks(graph, 1 << 30, weighted, 9).scratch
-    assert said / 3 < taken[0] <= said
-
-
 @pytest.mark.parametrize("options", [{}, {"blocks": 2}])
 def test_wrong_degrees_are_found(graph: cocite.Graph, options: dict[str, Any]) -> None:
     """A kernel would read the number of a node that has none, and far behind the end of z."""
@@ -194,32 +149,6 @@ peak = now("VmHWM") - before
 print(json.dumps({"peak": peak, "blocks": found.blocks, "sum": float(found.values.sum()),
                   "top": found.top(3)}))
 """
-
-
-@pytest.fixture(scope="module")
-def sizes(tmp_path_factory: pytest.TempPathFactory) -> tuple[cocite.Graph, cocite.Graph]:
-    """A small graph, and one of half a million nodes: it takes 27 MB, and each of its vectors 4."""
-    folder = tmp_path_factory.mktemp("sizes")
-    small = cocite.generate_web(folder / "small", nodes=2000, links=9000, seed=1)
-    large = cocite.generate_web(
-        folder / "large", nodes=500_000, links=4_000_000, seed=1, names="integers"
-    )
-    return small, large
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("memory", [9_000_000, 12_000_000])
-def test_memory_stays_in_bounds(sizes: tuple[cocite.Graph, cocite.Graph], memory: int) -> None:
-    if not Path("/proc/self/clear_refs").exists():
-        pytest.skip("needs /proc")
-    small, large = sizes
-    command = [sys.executable, "-c", CHILD, str(small.path), str(large.path), str(memory)]
-    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    assert found["blocks"] == plan_ranks(large, memory).blocks > 1
-    assert found["peak"] < 1.03 * memory
-    assert found["top"] == [
-        list(hit) for hit in pagerank(large, tolerance=1e-300, max_sweeps=5).top(3)
-    ]
 
 
 def test_a_web_of_300_000_pages_is_ranked_in_20_mb(

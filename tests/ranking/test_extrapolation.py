@@ -7,7 +7,7 @@ from cocite import Graph
 from cocite.options.rank import RankOptions
 from cocite.ranking import pagerank, plan_ranks
 from cocite.ranking.core import Lumped
-from cocite.ranking.solver import Extrapolation, _least
+from cocite.ranking.solver import Extrapolation
 from tests.conftest import MakeGraph
 
 TIGHT = RankOptions(tolerance=1e-11)
@@ -32,18 +32,6 @@ def test_extrapolation_halves_sweeps(web: Graph, monkeypatch: pytest.MonkeyPatch
     bounds = found.convergence.error_bound + plain.convergence.error_bound
     assert np.abs(found.values - plain.values).sum() <= bounds
     assert (toward.values >= 0).all()
-
-
-def test_the_combination_of_steps_is_the_least() -> None:
-    rng = np.random.default_rng(3)
-    steps = rng.normal(size=(5, 40)) * 0.7 ** np.arange(5)[:, None]
-    shares = _least(steps @ steps.T)
-    assert shares is not None
-    rest = steps[:4] - steps[4]  # the last one has what is left to 1
-    best = np.linalg.lstsq(rest.T, -steps[4], rcond=None)[0]
-    assert np.allclose(shares, [*best, 1 - best.sum()], rtol=1e-6)
-    assert _least(np.zeros((5, 5))) is None
-    assert _least(np.full((5, 5), np.nan)) is None
 
 
 def test_without_gain_it_is_over(web: Graph) -> None:

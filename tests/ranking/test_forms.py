@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 
 from cocite import Graph
 from cocite.errors import UsageError, WorkerLost
-from cocite.options.rank import RankOptions
 from cocite.ranking import RankRoom, Ranks, pagerank, vectors
-from cocite.ranking.figures import RankDocument
-from cocite.ranking.pagerank import set_up
-from cocite.ranking.partitions import PartitionedLinks
 from tests.conftest import MakeGraph
 from tests.index.test_external import tangled
-from tests.index.test_in_blocks import Lossy, Posted, in_blocks
+from tests.index.test_in_blocks import Lossy, in_blocks
 from tests.oracles.graphs import WEIGHTS, Edges, weighted_graphs
 
 Form = Callable[[Graph, Path], tuple[Graph, dict[str, Any]]]
@@ -163,29 +159,6 @@ def test_workers_always_lost_end_it(make_graph: MakeGraph, tmp_path: Path, first
     blocked = in_blocks(tangled(make_graph), tmp_path / "split", 3, hire)
     with pytest.raises(WorkerLost, match="somebody was lost"):
         pagerank(blocked, dangling="remove")
-
-
-def test_value_is_sent_once_to_a_reading_block(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph = tangled(make_graph)
-    blocked = in_blocks(graph, tmp_path / "split", 4, Posted)
-    system, where, _ = set_up(
-        blocked, RankOptions(damping=0.85, dangling="spread", removals=0), None, 1 << 30
-    )
-    assert isinstance(system.links, PartitionedLinks)
-    pairs = set()
-    for number, block in enumerate(blocked.each_block()):
-        for source in block.sources.tolist():
-            if not block.first <= source < block.last:
-                pairs.add((number, source))
-    assert system.links.values == len(pairs)
-    sweeps = system.sweeps(where, None)
-    for _ in range(3):
-        next(sweeps)
-    assert system.links.sent == 3 * 8 * len(pairs)
-    found = pagerank(blocked)
-    assert found.sent == found.convergence.sweeps * 8 * len(pairs)
-    assert RankDocument.of(blocked, found).facts()["bytes_of_values"] == found.sent
-    assert "bytes_of_values" not in RankDocument.of(graph, pagerank(graph)).facts()
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -13,7 +13,6 @@ import cocite
 from cocite import Graph, Index
 from cocite.cli.main import main
 from cocite.errors import UnknownNode, UsageError
-from cocite.options.query import INTERVALS
 from tests.conftest import MakeGraph, listed
 from tests.oracles import simrank as exact
 from tests.search.test_estimates import inlinks_of
@@ -36,42 +35,6 @@ def joined(rows: np.ndarray, aggregate: str) -> np.ndarray:
     """By the definition."""
     found: np.ndarray = rows.mean(axis=0) if aggregate == "mean" else rows.min(axis=0)
     return found
-
-
-@pytest.mark.parametrize("aggregate", WAYS)
-@pytest.mark.parametrize("bound", INTERVALS)
-def test_intervals_cover_truth(graph: Graph, tmp_path: Path, aggregate: str, bound: str) -> None:
-    """30 independent indexes x 6 sets of nodes x 5 hits at a level of 80 %; hits are chosen
-    beforehand. The mean of 30 shares that lie in [0, 1] and are 0.8 or more on average is below
-    0.8 - sqrt(ln(1e9) / 60), 0.21, once in 1e9 times (Hoeffding); it is above 0.8 in fact.
-    """
-    truth = exact.psimrank(inlinks_of(graph), 0.6, 10)
-    rng, held = np.random.default_rng(3), []
-    sets = [rng.choice(30, 8, replace=False).tolist() for _ in range(6)]
-    for seed in range(30):
-        index = cocite.build(graph, tmp_path / f"{seed}", samples=25, seed=seed, measure="psimrank")
-        inside = []
-        for nodes, others in ((each[:3], each[3:]) for each in sets):
-            asked = {"aggregate": aggregate, "confidence": 0.8, "interval": bound}
-            hits = {hit.node: hit for hit in index.related([str(v) for v in nodes], 30, **asked)}
-            for other in others:
-                if str(other) in hits:
-                    hit, true = hits[str(other)], joined(truth[nodes, other], aggregate)
-                    inside.append(hit.low - 1e-12 <= true <= hit.high + 1e-12)
-        held.append(np.mean(inside))
-    assert np.mean(held) >= 0.8
-
-
-def test_samples_say_more_of_a_mean_than_of_each_score(index: Index) -> None:
-    nodes = [str(v) for v in range(3, 9)]
-    hits = index.related(nodes, 5)
-    alone = [np.mean([index.similarity(a, h.node).stderr for a in nodes]) for h in hits]
-    assert all(hit.stderr < each for hit, each in zip(hits, alone, strict=True))
-    wide = [
-        np.mean([s.high - s.low for s in (index.similarity(a, h.node) for a in nodes)])
-        for h in hits
-    ]
-    assert all(hit.high - hit.low < each for hit, each in zip(hits, wide, strict=True))
 
 
 @pytest.mark.parametrize("aggregate", WAYS)

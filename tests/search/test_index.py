@@ -181,15 +181,6 @@ def test_queries_from_many_threads_are_those_of_one(index: Index) -> None:
     assert wrong == []
 
 
-def test_scratch_serves_all_sizes(index: Index, make_graph: MakeGraph, tmp_path: Path) -> None:
-    before = index.related("n77")
-    small = cocite.build(
-        make_graph([("a", "b"), ("a", "c")]), tmp_path / "i", samples=5, measure="psimrank"
-    )
-    assert [h.node for h in small.related("b")] == ["c"]
-    assert index.related("n77") == before
-
-
 @pytest.mark.parametrize("decay", [0, 1, -0.1, 1.5, math.nan, "x"])
 def test_a_decay_outside_0_to_1_is_refused(index: Index, decay: float) -> None:
     with pytest.raises(UsageError, match="decay is"):

@@ -108,32 +108,6 @@ def test_slices_do_not_change_a_bit(
         assert [index.related(node, 400) for node in asked] == whole
 
 
-def test_an_interrupted_push_leaves_nothing_behind(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cocite.kernels import push as kernels
-
-    rng = np.random.default_rng(6)
-    index = cocite.build(
-        make_graph(rng.integers(0, 90, (400, 2)).tolist()), tmp_path / "i", measure="ppr"
-    )
-    expected, calls, real = index.related("1"), 0, kernels.push
-
-    def interrupted(*arguments: object) -> int:
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            raise KeyboardInterrupt
-        return int(real(*arguments))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(push, "_SLICE", 40)
-        patch.setattr(kernels, "push", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            index.related("2")
-    assert index.related("1") == expected
-
-
 @pytest.mark.parametrize(
     ("asked", "message"),
     [

@@ -429,28 +429,6 @@ def test_a_blend_adds_what_is_exact_on_the_newest_graph(made: Any, tmp_path: Pat
 # -- what errors and intervals are worth -----------------------------------------------
 
 
-@pytest.mark.statistical
-def test_unchanged_refresh_keeps_coverage(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """Three samples of each ten drawn anew, again and again: the mean of many is the truth."""
-    from tests.oracles.bounds import bernstein
-
-    graph = make_graph(sorted(links(1, OLD, 110)), OLD)
-    chosen: dict[str, Any] = {"measure": "psimrank", "threads": 1}
-    truth = cocite.build(graph, tmp_path / "truth", samples=8_000, seed=99, **chosen)
-    cocite.build(graph, tmp_path / "x", samples=10, seed=1, **chosen)
-    pairs = [(a, b) for a, b in itertools.combinations(OLD, 2)]
-    turns, sums = 30, np.zeros(len(pairs))
-    for _ in range(turns):
-        index = cocite.refresh(tmp_path / "x", graph, fraction=1, force=True)
-        index = cocite.refresh(tmp_path / "x", graph, fraction=0.3, force=True)
-        sums += [index.similarity(*pair, interval="bernstein").score for pair in pairs]
-    scores = np.array([truth.similarity(*pair, interval="bernstein").score for pair in pairs])
-    # Seven samples of ten are of this turn alone, three of this one: all are independent.
-    allowed = bernstein(scores, 10 * turns, 0.6, 2 * len(pairs))
-    allowed += bernstein(scores, 8_000, 0.6, 2 * len(pairs))
-    assert (np.abs(sums / turns - scores) <= allowed).all()
-
-
 def test_intervals_hold_the_mean_of_means_that_differ() -> None:
     """Values whose mean changes on the way, as between graphs: at least the nominal share."""
     rng = np.random.default_rng(2)

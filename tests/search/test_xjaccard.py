@@ -196,26 +196,6 @@ def test_bits_are_unbiased(make_graph: MakeGraph, edges: Edges, bits: int, sampl
     assert (np.abs(biased - truth) > 2 * allowed).any()
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("bits", [1, 2, 8])
-def test_bits_cost_theoretical_variance(make_graph: MakeGraph, edges: Edges, bits: int) -> None:
-    """With one ring a match is a coin of p = J + (1 - J) q, and the variance of a value
-    w**2 p (1 - p) / (1 - q)**2. The share of matches is within Bernstein's bound d of p, and
-    p (1 - p) changes by d at most.
-    """
-    index = make(make_graph(edges, range(N)), samples=SAMPLES, length=1, bits=bits, shard=2000)
-    jaccard = exact.jaccard(exact.rings(in_neighbors(N, edges), 1)[1])
-    chance, weight = 2.0**-bits, 0.6 * 0.4
-    p = jaccard + (1 - jaccard) * chance
-    _, errors = scores_of(index)
-    theory = weight**2 * p * (1 - p) / (1 - chance) ** 2
-    slack = bernstein(p, SAMPLES, 1.0, N * N) * weight**2 / (1 - chance) ** 2
-    assert (np.abs(errors**2 * (SAMPLES - 1) - theory) <= slack + 1e-9).all()
-    whole_hashes = weight**2 * jaccard * (1 - jaccard)
-    if bits <= 2:
-        assert (theory - whole_hashes > 2 * slack).any()  # fewer bits do cost
-
-
 def test_bits_of_any_kind_are_answered(make_graph: MakeGraph) -> None:
     """Every content of a sketch is a sketch: nothing in it is a place."""
     graph = make_graph(np.random.default_rng(1).integers(0, 60, (400, 2)).tolist(), range(60))

@@ -3,7 +3,6 @@ with more to do than it can: fewer samples, then refusals, then all samples agai
 """
 
 import asyncio
-import gc
 import heapq
 import random
 import re
@@ -11,10 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
-import weakref
-from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import pairwise
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +23,7 @@ import cocite
 from cocite.options.serve import ServeOptions
 from cocite.server import load, service
 from cocite.server.app import make_app
-from cocite.server.load import Adaptation, Full, Holder, Pool, set_aside, swept
+from cocite.server.load import Adaptation, Full, Holder, Pool
 from cocite.server.results import Config, Served
 from cocite.server.service import Service
 from tests.clock import Clock
@@ -116,36 +112,6 @@ def test_the_unit_is_one(tmp_path: Path) -> None:
 # -- the queue -------------------------------------------------------------------------
 
 
-def test_wait_follows_work_done_not_thread_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Threads take next to nothing, but all stands still between one that is done and the next, as
-    processors, the lock or the loop have other things to do: who comes then waits for that, too.
-    """
-    clock, apart = Clock(), 0.02
-    monkeypatch.setattr(load, "time", clock)
-
-    async def ask(pool: Pool) -> None:
-        done: list[int] = []
-        settle = pool._settle
-
-        def late(*job: Any) -> None:
-            clock.sleep(apart)
-            settle(*job)
-            done.append(pool.waiting)
-
-        monkeypatch.setattr(pool, "_settle", late)
-        await asyncio.gather(*(pool.run(lambda: None) for _ in range(60)))
-        assert done == list(range(59, -1, -1))
-        clock.sleep(1000.0)  # nobody asks
-        await pool.run(lambda: None)
-
-    pool = Pool(1, 64, 10.0)
-    asyncio.run(ask(pool))
-    pool.close()
-    assert pool.mean == pytest.approx(apart)
-
-
 def test_hopeless_waits_are_refused_but_not_idle_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -179,25 +145,6 @@ def test_hopeless_waits_are_refused_but_not_idle_ones(
     pool.close()
 
 
-def test_questions_are_begun_in_the_order_that_they_came() -> None:
-    """None waits for those that come after it, however long they take."""
-    begun: list[int] = []
-
-    async def ask(pool: Pool) -> None:
-        gate = threading.Event()
-        long = asyncio.ensure_future(pool.run(gate.wait))
-        rest = [asyncio.ensure_future(pool.run(partial(begun.append, i))) for i in range(20)]
-        await asyncio.sleep(0)
-        assert pool.waiting == 21
-        gate.set()
-        await asyncio.gather(long, *rest)
-
-    pool = Pool(1, 64, 10.0)
-    asyncio.run(ask(pool))
-    pool.close()
-    assert begun == list(range(20))
-
-
 # -- what takes the place of an index --------------------------------------------------
 
 
@@ -229,53 +176,6 @@ def test_copied_index_is_served_when_it_is_whole(folder: Path, tmp_path: Path) -
 
 
 # -- what is set aside -----------------------------------------------------------------
-
-
-class Ring:
-    """An object in a cycle with itself."""
-
-    def __init__(self) -> None:
-        self.me = self
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """What is set is of the whole process."""
-    before = gc.get_threshold()
-    yield
-    gc.unfreeze()
-    gc.set_threshold(*before)
-
-
-def test_what_is_there_is_set_aside_and_what_comes_is_looked_at() -> None:
-    before = gc.get_threshold()[0]
-    loaded = Ring()
-    assert any(each is loaded for each in gc.get_objects())
-    set_aside()
-    assert not any(each is loaded for each in gc.get_objects())
-    assert gc.get_threshold()[0] > before
-    later = Ring()
-    gone = weakref.ref(later)
-    del later
-    gc.collect()
-    assert gone() is None
-
-
-def test_what_was_set_aside_goes_when_all_is_swept_and_the_rest_stays_aside() -> None:
-    loaded, kept = Ring(), Ring()
-    set_aside()
-    gone = weakref.ref(loaded)
-    del loaded
-    gc.collect()
-    assert gone() is not None  # an index that was replaced would stay open
-    swept()
-    assert gone() is None
-    assert not any(each is kept for each in gc.get_objects())
-
-
-def test_nothing_is_set_aside_by_sweeping_alone() -> None:
-    swept()
-    assert gc.get_freeze_count() == 0
 
 
 # -- adaptation, by a simulated clock --------------------------------------------------
@@ -348,32 +248,3 @@ def test_past_the_floor_what_is_answered_is_in_time_and_the_rest_is_refused() ->
     assert max(took for now, took, _ in found.answers if now >= 8) <= TARGET + BASE + EACH
     answered = len(found.shares(8, 15)) / 7
     assert answered == pytest.approx(THREADS / (BASE + EACH * LOWEST), rel=0.05)
-
-
-def test_it_does_not_swing() -> None:
-    """At an even load beyond what all samples allow, a step up that fails is tried ever less."""
-    found = Simulated(lambda now: 1100, 120)
-    busy = found.shares(60, 120)
-    ups = sum(b > a for a, b in pairwise(busy))
-    assert ups <= 30
-    assert found.late(60, 120) < 0.15
-
-
-def test_one_slow_answer_is_no_load() -> None:
-    adaptation = Adaptation(TARGET, LOWEST, 0.0)
-    adaptation.answered(5.0, 5.0)
-    assert adaptation.share_now(7.0) == 1.0
-    for now in (10.1, 10.2, 10.3):
-        adaptation.answered(1.0, now)
-    assert adaptation.share_now(11.15) == 0.75
-    assert adaptation.share_now(60.0) == 1.0
-
-
-def test_idle_time_gives_samples_back_at_once_when_somebody_asks() -> None:
-    adaptation = Adaptation(TARGET, LOWEST, 0.0)
-    for tenth in range(1, 400):
-        for _ in range(6):
-            adaptation.answered(1.0, tenth / 10)
-    assert adaptation.at_floor
-    assert adaptation.share_now(40.0) < 0.15
-    assert adaptation.share_now(400.0) == 1.0
