@@ -13,6 +13,8 @@ import cocite
 from cocite import Graph
 from cocite.cluster import in_order
 from cocite.index.layouts.rows import neighbors
+from cocite.index.layouts.rows.fusion_reader import RowsReader
+from cocite.kernels import rows as kernels
 from tests.conftest import MakeGraph
 from tests.oracles import fusion as oracle
 from tests.oracles import nearest
@@ -113,6 +115,31 @@ def test_fusion_bytes_are_thread_independent(make_graph: MakeGraph, measure: str
         for number, how in enumerate(ways)
     ]
     assert len({index.stored.digest for index in made}) == 1
+
+
+@pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
+def test_index_of_some_nodes_makes_few_rows(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, measure: str
+) -> None:
+    """They are those of an index of all, and only the rows that they are expanded by are made."""
+    rng, pushed, push = np.random.default_rng(8), list[int](), kernels.push
+    graph = make_graph([(int(a), int(b)) for a, b in rng.integers(0, 2000, (6000, 2))], range(2000))
+    whole = cocite.build(graph, graph.path.with_suffix(".whole"), measure=measure)
+
+    def counted(*args: Any) -> int:
+        pushed.append(args[-1][0].size)
+        return int(push(*args))
+
+    monkeypatch.setattr(kernels, "push", counted)
+    ids = [*range(700, 790), 5, 1999]
+    names = list(map(str, ids))
+    some = cocite.build(graph, graph.path.with_suffix(".s"), measure=measure, only_nodes=names)
+    assert sum(pushed) <= len(ids) * (7 if measure == "fusion" else 1)
+    readers = [RowsReader(index.stored.parts[0]) for index in (whole, some)]
+    for family in range(len(readers[0].weights)):
+        for place, node in enumerate(sorted(ids)):
+            mine, theirs = readers[1].row(family, place), readers[0].row(family, node)
+            assert np.array_equal(mine, theirs)
 
 
 def test_fusion_keeps_some_nodes_alone(make_graph: MakeGraph) -> None:

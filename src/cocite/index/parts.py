@@ -367,6 +367,11 @@ class WholePart:
         if self._built is None:
             kind = whole_builder(self.plan.layout)
             self._built = kind(self._graph, self._links(), self.plan, self._means)
+            if self._spread is not None and self._built.spreads:
+                graph, means = self._graph, self._means
+                named = graph.path.absolute(), graph.digest, self.plan, range(0), means
+                work = SampleWork(*named, self._directory, verify=graph.store.verifying)
+                self._built.elsewhere = partial(self._spread.pieces, work)
         return self._built
 
     def resume(self) -> None:
@@ -398,11 +403,6 @@ class WholePart:
         if self._files:
             return
         layout = self._layout()
-        if self._spread is not None and layout.spreads:
-            graph, means = self._graph, self._means
-            named = graph.path.absolute(), graph.digest, self.plan, range(0), means
-            work = SampleWork(*named, self._directory, verify=graph.store.verifying)
-            layout.elsewhere = partial(self._spread.pieces, work)
         most = int(layout.logged * self.units)
 
         def report(done: int, total: int) -> None:

@@ -231,9 +231,18 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         links = self.links
         if entries is None:
             entries = (max(KEPT, self._sizes[0]) + 1) * self._listed + self.pushed_entries
-        each = 8 * entries + _NODE + threads * _THREAD + _OLD * (self.plan.old is not None)
-        held = 2 * links.nbytes * (1 + self.plan.weighted) + int(each * links.nodes)
-        return held + _BUFFERS
+        each = _NODE + threads * _THREAD + _OLD * (self.plan.old is not None)
+        held = 2 * links.nbytes * (1 + self.plan.weighted) + each * links.nodes
+        return int(held + 8 * entries * self._made) + _BUFFERS
+
+    @property
+    def _made(self) -> int:
+        """Of how many nodes lists and pushed rows are made, at most: of the nodes that are stored,
+        and of those by which their rows are expanded.
+        """
+        if self.plan.wanted is None or self.elsewhere is not None:
+            return self.links.nodes
+        return min(self.links.nodes, (1 + OTHERS * self._listed) * self.plan.wanted.count)
 
     @cached_property
     def fit(self) -> MemoryPlan:
@@ -285,6 +294,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         families = (pushed, self._sizes[0]) if self._listed else (pushed,)
         stored = self.plan.stored_nodes(nodes)
         size = sum(int(10 * each * stored) + 12 * stored + 8 * nodes for each in families)
+        seconds *= self._made / nodes
         if not self.streaming:
             fit = replace(fit, memory=self._need(fit.threads, entries / nodes + pushed))
         return PartEstimate(size, fit, seconds * (1 + sum(_SHARES[2:])))
@@ -294,7 +304,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Lists, pushes, rows, columns."""
         stages, old = self._stages(progress), self._old
-        families = self._families(directory, stages, None if old is None else old.made)
+        families = self._families(directory, stages, self._chosen if old is None else old.made)
         if old is None:
             self.__dict__.pop("_walked", None)
         files = ArrayFiles(directory, self.plan.prefix)
@@ -318,14 +328,16 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     ) -> list[Family]:
         """Lists and pushed rows; ``only`` what the rows of some nodes are made of."""
         lists = None
+        logs = (None, None) if self._old is not None else ("first", "lists")
         if self._listed:
-            nearest = self._nearest
+            nearest, stage, first = self._nearest, next(stages), None
             if only is not None:
-                first = nearest.lists(directory, _silent, only)
+                first = nearest.lists(directory, partial(_half, stage, 0), only, log=logs[0])
+                stage = partial(_half, stage, 1)
                 only = only.copy()
                 only[first_others(first)] = True
             away = self._away("lists", nearest.pages) if only is None else None
-            lists = nearest.lists(directory, next(stages), only, away)
+            lists = nearest.lists(directory, stage, only, away, first, logs[1])
         pushed = self._pushed(directory, next(stages), only)
         listed, reached = self._sizes
         scales = self._scales
@@ -360,7 +372,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         offsets = np.zeros(self.links.nodes + 1, np.uint64)
         away = self._away("pushed", self.step) if only is None else None
         make, step = away or (making(self._pushers(self.fit.threads), only), self.step)
-        log = directory / f"{self.plan.prefix}pushed.log" if only is None else None
+        log = directory / f"{self.plan.prefix}pushed.log" if self._old is None else None
         return collected(make, step, self.pushed_entries, offsets, scratch, progress, log)
 
     def _away(self, kind: str, step: int) -> tuple[Making, int] | None:
@@ -390,6 +402,15 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         after = partial(self.give_back, links)
         keep = self.pushed_entries
         return [Pusher(links, degrees, keep, self.step, after) for _ in range(count)]
+
+    @property
+    def _chosen(self) -> NDArray[np.bool_] | None:
+        """bool[nodes]: whose rows are stored, if not all are; a cluster makes those of all."""
+        if self.plan.wanted is None or self.elsewhere is not None:
+            return None
+        found = np.zeros(self.links.nodes, bool)
+        found[self.plan.wanted.ids()] = True
+        return found
 
     @property
     def _pages(self) -> Ids:
@@ -505,6 +526,11 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
 def _silent(done: int, total: int) -> None:
     """No progress is told."""
+
+
+def _half(stage: Progress, number: int, done: int, total: int) -> None:
+    """Report the first or the second half of a stage."""
+    stage((number * total + done) // 2, total)
 
 
 def first_others(lists: Links) -> Ids:

@@ -155,12 +155,18 @@ Making = Callable[[Sequence[range]], Iterator[Rows]]
 """Makes counts, ids and values of ranges of nodes, in their order."""
 
 
-def making(makers: Sequence[Callable[[range], Rows]], only: Bools | None = None) -> Making:
+def making(
+    makers: Sequence[Callable[[range], Rows]], only: Bools | None = None, known: Links | None = None
+) -> Making:
     """What makes rows by ``makers``, one a thread; with ``only`` (bool[nodes]) those of other nodes
-    stay empty.
+    stay empty. Rows that are ``known`` are not made again.
     """
     if only is not None:
-        makers = [partial(_rows_of_some, make, only) for make in makers]
+        kinds, more = only.astype(np.uint8), list[Callable[[range], Rows]]()
+        if known is not None:
+            kinds += only & (np.diff(known.offsets) > 0)
+            more = [partial(_known, known)]
+        makers = [partial(_rows_of_some, (make, *more), kinds) for make in makers]
     return partial(in_order, makers)
 
 
@@ -228,15 +234,27 @@ def _read_log(log: Path) -> Iterator[Rows]:
             yield counts, ids[:size], ids[size:].view(np.float32)
 
 
-def _rows_of_some(make: Callable[[range], Rows], only: Bools, nodes: range) -> Rows:
-    """Counts, ids and values of a range of nodes, made run by run of those that are asked for."""
+def _rows_of_some(
+    makers: Sequence[Callable[[range], Rows]], kinds: NDArray[np.uint8], nodes: range
+) -> Rows:
+    """Counts, ids and values of a range of nodes, made run by run by the maker of their kind; those
+    of kind 0 have none.
+    """
     counts, ids, values = np.zeros(len(nodes), np.uint64), [_NO_IDS], [_NO_VALUES]
-    ends = np.flatnonzero(np.diff(only[nodes.start : nodes.stop], prepend=False, append=False))
-    for low, high in ends.reshape(-1, 2).tolist():
-        counts[low:high], found, near = make(nodes[low:high])
-        ids.append(found)
-        values.append(near)
+    ends = np.flatnonzero(np.diff(kinds[nodes.start : nodes.stop])) + 1
+    for low, high in pairwise((0, *ends.tolist(), len(nodes))):
+        if kind := kinds[nodes.start + low]:
+            counts[low:high], found, near = makers[kind - 1](nodes[low:high])
+            ids.append(found)
+            values.append(near)
     return counts, np.concatenate(ids), np.concatenate(values)
+
+
+def _known(rows: Links, nodes: range) -> Rows:
+    """Counts, ids and values of a range of nodes that are made already."""
+    offsets = rows.offsets[nodes.start : nodes.stop + 1]
+    piece = slice(int(offsets[0]), int(offsets[-1]))
+    return np.diff(offsets), rows.neighbors[piece], np.asarray(rows.weights)[piece]
 
 
 class NearestBuilder(NearestFormat, WholeBuilder):
@@ -453,13 +471,16 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         progress: Progress,
         only: Bools | None = None,
         elsewhere: tuple[Making, int] | None = None,
+        known: Links | None = None,
+        log: str | None = "lists",
     ) -> Links:
-        """Every page's list, in memory or in scratch files, or ``only`` those of some pages; made
-        ``elsewhere``, if that is given, for so many pages at a time.
+        """Every page's list, in memory or in scratch files, or ``only`` those of some pages, of
+        which some are ``known``; made ``elsewhere``, if that is given, for so many pages at a time.
+        A file called as the ``log`` keeps what is made for a run that goes on.
         """
         nodes, most = self.links.nodes, self.k + 1
         scratch = Scratch(None) if self.fits else Scratch.near(directory)
         offsets = self._scratch(self.lean).zeros(nodes + 1, np.uint64)
-        make, step = elsewhere or (making(self.listers(), only), self.pages)
-        log = directory / f"{self.plan.prefix}lists.log" if only is None else None
-        return collected(make, step, most, offsets, scratch, progress, log)
+        make, step = elsewhere or (making(self.listers(), only, known), self.pages)
+        place = None if log is None else directory / f"{self.plan.prefix}{log}.log"
+        return collected(make, step, most, offsets, scratch, progress, place)
