@@ -158,7 +158,7 @@ def budget(memory: str | int | None) -> int:
         left = available() // 2
         if left == 0:
             by = "the limit of addresses (ulimit -v)" if _addresses() else "the system"
-            raise ResourceError(f"no memory is left: {by} gives this process no more. Raise it")
+            raise ResourceError(f"no memory is left: {by} limits this process. Raise it")
         return max(0, left - PROCESS_MEMORY)
     given = parse_size(memory)
     for left in _addresses_available():

@@ -671,6 +671,4 @@ def test_a_database_is_named_as_links(here: Path, shell: Shell, name: str) -> No
 
 def test_a_server_of_links_is_to_be_stored_first(here: Path, shell: Shell) -> None:
     reply = shell(["related", "postgres://me@127.0.0.1/shop#orders", "x"], 2)
-    assert "is a server, and nothing says when its tables change: store the links first" in (
-        reply.err
-    )
+    assert "cannot be detected: store the links with cocite ingest" in reply.err

@@ -68,7 +68,7 @@ def test_pairs_are_printed_and_written(
         (["one", "two", "--overwrite"], "--overwrite needs --pairs FILE"),
         (["--pairs", "none.tsv"], "none.tsv"),
         (["--pairs", "pairs.tsv", "-o", "x.png"], "it ends in one of"),
-        (["--pairs", "pairs.tsv", "--append"], "--append is for a table"),
+        (["--pairs", "pairs.tsv", "--append"], "--append needs a database table"),
         (["--pairs", "wide.csv", "--pair-columns", "1"], "pair columns are two"),
         (["--pairs", "wide.csv", "--pair-columns", "a,to"], "has no column 'a'"),
         (["--pairs", "bad.tsv"], "3 of the names are not nodes: 'x'"),

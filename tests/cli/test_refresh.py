@@ -103,7 +103,7 @@ def test_what_is_refused_says_what_to_do(folder: Path, ask: Ask) -> None:
     cocite.build(folder / "g", folder / "p", samples=20, layout="paths", measure="psimrank")
     code, out, err = ask("refresh", folder / "p", folder / "h")
     assert (code, out) == (2, "")
-    assert "Draw all of them anew with --fraction 1, or" in err
+    assert "Redraw all of them with --fraction 1, or" in err
     code, _, _ = ask("refresh", folder / "p", folder / "h", "--fraction", "1")
     assert code == 0
     code, _, err = ask("refresh", folder / "i", folder / "h", "--fraction", "2")

@@ -195,7 +195,7 @@ def test_texts(tmp_path: Path, graph: Graph, kind: str) -> None:
 def test_texts_of_nobody_are_refused(tmp_path: Path, graph: Graph) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "x.txt").write_text("x")
-    with pytest.raises(InputError, match="has no text that is called as a node"):
+    with pytest.raises(InputError, match="has no text with the name of a node"):
         read_texts(tmp_path / "folder", graph.names)
     with pytest.raises(InputError, match="does not exist"):
         read_texts(tmp_path / "nothing", graph.names)

@@ -360,7 +360,7 @@ def test_replaced_index_is_not_refreshed(graphs: list[Graph], tmp_path: Path) ->
         tmp_path / "x", graphs[1], Resources.checked(), RefreshOptions(fraction=0.5, force=True)
     )
     cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
-    with pytest.raises(Busy, match="replaced meanwhile"), late:
+    with pytest.raises(Busy, match="replaced during the refresh"), late:
         pass
     with Staging(tmp_path / "x", "index", overwrite=True), pytest.raises(Busy, match="is building"):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
@@ -402,7 +402,7 @@ def test_the_smallest_share_is_a_sample(graphs: list[Graph], tmp_path: Path) -> 
 )
 def test_uncarried_samples(graphs: list[Graph], tmp_path: Path, measure: str, layout: str) -> None:
     build(graphs[0], tmp_path / "x", measure=measure, layout=layout)
-    with pytest.raises(UsageError, match=rf"layout {layout}, whose samples cannot be carried over"):
+    with pytest.raises(UsageError, match=rf"layout {layout}, whose samples cannot move"):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
 
 

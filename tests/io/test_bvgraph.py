@@ -194,7 +194,7 @@ def test_what_lies_beside_a_graph_leads_to_it(tmp_path: Path) -> None:
     with pytest.raises(UnrecognizedInput, match=r"is what belongs to a BVGraph, .* Name the graph"):
         stored(tmp_path / "web.offsets")
     (tmp_path / "web.graph").unlink()
-    with pytest.raises(InputError, match=r"web\.graph is not there: a BVGraph is two files"):
+    with pytest.raises(InputError, match=r"web\.graph does not exist: a BVGraph has two files"):
         stored(tmp_path / "web.properties")
     Writer().write(tmp_path / "web", LISTS)
     with pytest.raises(InputError, match="BVGraph, whose links have no weights"):

@@ -159,7 +159,7 @@ def test_rows_are_added_by_the_titles_of_columns(address: str) -> None:
 def test_a_view_is_never_written(address: str) -> None:
     execute(address, "CREATE TABLE t (node TEXT)", "CREATE VIEW related AS SELECT * FROM t")
     for how in ({}, {"overwrite": True}, {"append": True, "types": {"node": "VARCHAR"}}):
-        with pytest.raises(OutputExists, match="is not a table that could be written"):
+        with pytest.raises(OutputExists, match="is not a writable table"):
             database_target(f"{address}#related", **how)
 
 
@@ -269,7 +269,7 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"cannot be made: .*file cannot be written"):
         database_target(f"sqlite:///{tmp_path}/file/x.db#t")
     database_target(f"sqlite:///{tmp_path}/new/x.db#t").write_table([piece()], TYPES)
-    with pytest.raises(UsageError, match="more than a schema and a table"):
+    with pytest.raises(UsageError, match="more parts than a schema and a table"):
         database_target(f"sqlite:///{tmp_path}/new/x.db#a.b.c")
     with sqlite3.connect(tmp_path / "new" / "x.db") as other:
         other.execute("PRAGMA user_version = 1")
@@ -359,15 +359,15 @@ def test_every_verb_writes_to_a_database(
 
 REFUSED = {
     "rank G --to sqlite:///x.db#t -o x.csv": "choose --output or --to",
-    "rank G -o x.csv --append": "--append is for a table of a database",
+    "rank G -o x.csv --append": "--append needs a database table",
     "rank G -o sqlite:///x.db#t": "a database is not a file: name it by --to",
-    "rank G --to sqlite:///x.db#t --output-format csv": "a table of a database has no kind",
+    "rank G --to sqlite:///x.db#t --output-format csv": "a database table has no format",
     "all-pairs G": "name an output with --output or --to",
     "related-all G": "name an output, by --output or --to",
     "related-all G -o sqlite:///x.db#t": "a database is not a file: name it by --to",
     "related-all G -o x.csv --to sqlite:///x.db#t": "to a file or to a database",
     "related-all G -o - --to sqlite:///x.db#t": "standard output is neither a file nor",
-    "related-all G -o x.csv --append": "--append is for a table of a database",
+    "related-all G -o x.csv --append": "--append needs a database table",
     "related-all G --to nothing#t": "no address of a database",
 }
 

@@ -218,7 +218,7 @@ def test_inputs_that_cannot_be(tmp_path: Path) -> None:
         cocite.ingest(tmp_path / ("x" * 300), out)
     with pytest.raises(
         InputError,
-        match=r"is a directory without HTML pages or notes; name its files of links, as in '.*/\*'",
+        match=r"is a directory without HTML pages or notes; name its edge lists, such as '.*/\*'",
     ):
         cocite.ingest(tmp_path, out)
     with pytest.raises(UsageError, match="no input: name files of links"):

@@ -123,9 +123,9 @@ def test_bad_entries_can_be_left_out(tmp_path: Path) -> None:
     ("kind", "column", "message"),
     [
         ("real general", "4", "has no column '4'; the value of an entry is column 3"),
-        ("pattern general", "3", "pattern and general: it has no values that could be weights"),
-        ("real skew-symmetric", "3", "has no values that could be weights"),
-        ("complex hermitian", "value", "has no values that could be weights"),
+        ("pattern general", "3", "pattern general matrix, which has no values to use as weights"),
+        ("real skew-symmetric", "3", "has no values to use as weights"),
+        ("complex hermitian", "value", "has no values to use as weights"),
     ],
 )
 def test_wrong_weights_are_refused(tmp_path: Path, kind: str, column: str, message: str) -> None:

@@ -113,9 +113,9 @@ def test_what_cannot_be_asked_is_refused(index: Index) -> None:
         index.related([])
     with pytest.raises(UnknownNode):
         index.related(["3", "nobody"])
-    with pytest.raises(UsageError, match="refined answers are of one node"):
+    with pytest.raises(UsageError, match="a refined answer is for one node"):
         index.related(["3", "7"], refine=True)
-    with pytest.raises(UsageError, match="'7' is asked itself"):
+    with pytest.raises(UsageError, match="'7' is one of the nodes in the question"):
         index.why_together(["3", "7"], "7")
     assert index.related(("3", "3"), 5) == index.related("3", 5)
 

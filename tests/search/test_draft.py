@@ -397,7 +397,7 @@ def test_what_is_refused(graph_of: Callable[[str | None], Graph], tmp_path: Path
     for links in ([], ["n777"]):
         with pytest.raises(UsageError, match="the draft has no link"):
             index.related_to(links, skip_unknown=True)
-    with pytest.raises(UsageError, match="the index goes by none: omit the weights"):
+    with pytest.raises(UsageError, match="the index ignores weights: omit them"):
         index.related_to({"n3": 2.0})
     with pytest.raises(UsageError, match="out is a single text"):
         index.related_to("n3")

@@ -112,5 +112,5 @@ def test_wrong_filters_are_refused(index: Index, make_graph: MakeGraph, tmp_path
     plain = cocite.build(
         make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3, measure="psimrank"
     )
-    with pytest.raises(UsageError, match="'a' is not a URL: it has no site"):
+    with pytest.raises(UsageError, match="'a' is not a URL, so it has no site"):
         plain.related("a", exclude_same_site=True)

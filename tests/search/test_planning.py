@@ -194,7 +194,7 @@ def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"delta": 0.1, "disk": "1GB"}, "delta and disk are given; give one of them"),
+        ({"delta": 0.1, "disk": "1GB"}, "delta and disk exclude each other; give one of them"),
         ({"samples": 5, "time": 3}, "samples and time are given"),
         ({"delta": 0}, "delta is 0; it must be a number between 0 and 1"),
         ({"delta": 0.1, "failure": 1}, "failure is 1; it must be a number between 0 and 1"),
@@ -203,8 +203,8 @@ def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) 
             "guarantee is 'luck'; it must be error or order or recall or prec",
         ),
         ({"listed": 0}, "listed is 0; it must be a whole number, 1 or more"),
-        ({"listed": 400}, "listed is 400; it is below the 400 nodes that there are"),
-        ({"guarantee": "order"}, "a guarantee is about a delta"),
+        ({"listed": 400}, "listed is 400; it must be below 400, the number of nodes"),
+        ({"guarantee": "order"}, "a guarantee needs delta"),
         ({"delta": 0.001}, r"takes 15,350,568 samples, and an index has 65,535.*enough for 0.0154"),
         ({"disk": "1kB"}, "no sample fits on 1 kB of disk"),
         ({"time": "soon"}, "'soon' is not a time; write it like 90s, 10min or 2h"),

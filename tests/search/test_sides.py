@@ -95,7 +95,7 @@ def test_nodes_of_two_sides_are_not_compared(graph: Graph, tmp_path: Path) -> No
     ):
         with pytest.raises(UsageError, match="only nodes of one side are compared"):
             ask()
-    with pytest.raises(UsageError, match="drafts are of graphs"):
+    with pytest.raises(UsageError, match="drafts need a graph"):
         index.with_draft(["1"])
     assert index.similarity("user:1", "user:1").score == 1
     assert {hit.node for hit in index.related([1, 2])} <= set(range(ITEMS)) - {1, 2}

@@ -267,7 +267,7 @@ def test_texts_that_are_missing_or_twice_there_are_refused(graph: Graph, tmp_pat
         InputError, match="does not exist; texts must be a folder, a tar archive or"
     ):
         cocite.build(graph, tmp_path / "i", texts=tmp_path / "none")
-    with pytest.raises(InputError, match="has no text that is called as a node"):
+    with pytest.raises(InputError, match="has no text with the name of a node"):
         build(graph, tmp_path / "i", {"nobody": "elk"})
     twice = tmp_path / "t.tsv"
     twice.write_text("p0\telk\np1\tdeer\np0\tdeer\n")
@@ -456,7 +456,7 @@ def test_texts_of_strangers_name_no_file(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "t.tar", "w") as archive:
         archive.add(folder, "texts")
     assert list(texts_of(tmp_path / "t.tar", names)) == [(0, "mine")]
-    with pytest.raises(InputError, match=r"b\.txt is a link out of the folder"):
+    with pytest.raises(InputError, match=r"b\.txt is a symbolic link out of the folder"):
         list(texts_of(folder, names))
     (folder / "b.txt").unlink()
     assert list(texts_of(folder, names)) == [(0, "mine"), (2, "mine")]

@@ -335,7 +335,7 @@ def test_what_came_to_be_during_the_build_is_left_alone(tmp_path: Path) -> None:
     with Staging(tmp_path / "s", "graph", resumable=True) as draft:
         (tmp_path / "s").mkdir()
         (tmp_path / "s" / "thesis").touch()
-        with pytest.raises(OutputExists, match="came to exist meanwhile"):
+        with pytest.raises(OutputExists, match="was created in the meantime"):
             draft.publish(Manifest("graph", {}))
     assert names(tmp_path / "s") == ["thesis"]
 

@@ -126,9 +126,8 @@ class RefreshBuild(IndexBuild):
         graph.check()
         if is_url(index):
             raise UsageError(
-                f"{index} is a URL, and an index is refreshed where it lies: refresh one in a "
-                "directory, and copy it there, manifest.json last; or build it anew, with "
-                "--overwrite"
+                f"{index} is a URL, but only an index in a directory can be refreshed: refresh it "
+                "there and copy it, manifest.json last; or rebuild it with --overwrite"
             )
         self._old = old = StoredIndex.open(index, verify=verify)
         old.store.require(*_read_anyway(old, options.local))
@@ -138,8 +137,8 @@ class RefreshBuild(IndexBuild):
         self.drawn = range(numbers.stop, numbers.stop + _refreshed_count(fraction, len(numbers)))
         if self.drawn.stop > MOST_NUMBERS:
             raise UsageError(
-                f"{index} was refreshed so often that its samples have no numbers left; build a "
-                "new index with another --seed"
+                f"{index} was refreshed so often that its sample numbers are used up; build a new "
+                "index with another --seed"
             )
         self.already = "" if force else self._already(graph)
         if self.already:
@@ -191,23 +190,23 @@ class RefreshBuild(IndexBuild):
         before, now = old.names.sides, graph.sides
         if (before and (before.titles, before.mark)) != (now and (now.titles, now.mark)):
             raise UsageError(
-                f"{graph.path} is {_bipartite(now)}, the graph that {path} was built from is "
-                f"{_bipartite(before)}: their nodes are not called alike. Ingest the graph as that "
-                "one was, or build a new index"
+                f"{graph.path} is {_bipartite(now)}, but the graph of {path} is "
+                f"{_bipartite(before)}, so node names differ. Ingest the graph like that one, or "
+                "build a new index"
             )
         if old.graph["weighted"] != (graph.in_weights is not None):
             weighted = bool(old.graph["weighted"])
             here, there = ("had some", "no weights") if weighted else ("had none", "weights")
             raise UsageError(
-                f"the links of {graph.path} have {there}, those that {path} was built from {here}: "
-                "their scores do not mix. Ingest the graph as that one was, or build a new index"
+                f"the links of {graph.path} have {there}, those of {path} have {here}, so scores "
+                "cannot be combined. Ingest the graph like that one, or build a new index"
             )
         for part in old.parts if self.retained else ():
             if is_sampled(part.layout) and not sampled_format(part.layout).carries(part.settings):
                 raise UsageError(
-                    f"{path} has the layout {part.layout}, whose samples cannot be carried over to "
-                    "another graph. Draw all of them anew with --fraction 1 (fraction=1), or build "
-                    "the index in another layout"
+                    f"{path} has the layout {part.layout}, whose samples cannot move to another "
+                    "graph. Redraw all of them with --fraction 1 (fraction=1), or build the "
+                    "index in another layout"
                 )
 
     def _graph_before(self, verify: bool) -> Graph:
@@ -215,8 +214,8 @@ class RefreshBuild(IndexBuild):
         old = self._old
         if all(part.layout != ROWS for part in old.parts):
             raise UsageError(
-                f"{old.store.path} is of {old.measure.name}: only indexes of fusion and ppr-pmi "
-                "are refreshed locally. Omit --local (local=True)"
+                f"{old.store.path} uses {old.measure.name}: only fusion and ppr-pmi support local "
+                "refreshes. Omit --local (local=True)"
             )
         place = Path(os.path.normpath(Path(old.store.path).resolve() / old.graph["path"]))
         try:
@@ -225,9 +224,7 @@ class RefreshBuild(IndexBuild):
         except StoreError as error:
             raise UsageError(f"{error}. {_FULLY}") from error
         if found.digest != old.graph["digest"]:
-            raise UsageError(
-                f"{place} is not the graph any more that {old.store.path} is of. {_FULLY}"
-            )
+            raise UsageError(f"{place} is no longer the graph of {old.store.path}. {_FULLY}")
         return found
 
     def _check_names(self, graph: Graph) -> None:
@@ -251,7 +248,9 @@ class RefreshBuild(IndexBuild):
         super().__enter__()
         try:
             if StoredIndex.open(self._old.store.path).store.manifest != self._old.store.manifest:
-                raise Busy(f"{self._old.store.path} was replaced meanwhile; refresh it again")
+                raise Busy(
+                    f"{self._old.store.path} was replaced during the refresh; refresh it again"
+                )
             for part in self.parts:
                 if isinstance(part, ShardedPart):
                     part.link_finished()

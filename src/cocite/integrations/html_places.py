@@ -86,7 +86,7 @@ def tokens_of(content: bytes) -> list[Token]:
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content[:1024]:
         raise PageRefused("in UTF-16, or binary")
     if _ENCODING.search(content[:1024]):
-        raise PageRefused("in an encoding that is not built on ASCII")
+        raise PageRefused("in an encoding that is not based on ASCII")
     return list(_tokens(content))
 
 
@@ -145,7 +145,7 @@ def without_list(content: bytes) -> bytes:
             raise PageRefused("has a list of another program, such as a plug-in")
         end = _end_of(tokens, number)
         if end is None:
-            raise PageRefused("its list has no end; repair or restore the page")
+            raise PageRefused("its list has no end tag; repair or restore the page")
         kept.append(content[at : token.start])
         at = end.end
     return b"".join(kept) + content[at:]

@@ -161,8 +161,8 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         most = self.n_samples_fit_ - (X is None or itself)
         if others > most:
             raise UsageError(
-                f"n_neighbors is {count}; of {self.n_samples_fit_} pages there are "
-                f"{most + itself} at most"
+                f"n_neighbors is {count}; with {self.n_samples_fit_} pages it must be at most "
+                f"{most + itself}"
             )
         ids = np.empty((self._rows(rows), count), np.int64)
         distances = np.zeros(ids.shape)

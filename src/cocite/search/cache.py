@@ -376,8 +376,8 @@ def _files_of(source: str) -> list[str]:
     if address := _database(source):
         if not address.is_file:
             raise UsageError(
-                f"{address.label} is a server, and nothing says when its tables change: store the "
-                "links first, cocite ingest --database ADDRESS -o DIR, and ask DIR"
+                f"changes on the server {address.label} cannot be detected: store the links with "
+                "cocite ingest --database ADDRESS -o DIR, and ask DIR"
             )
         return _with_wal(address.place)
     if source == "-":
@@ -430,7 +430,7 @@ def _titles(named: Sequence[str]) -> list[list[str]]:
         whole, file = file_of_titles(name)
         if file is None:
             raise UsageError(
-                f"{whole} is a server, and nothing says when its titles change: store them with a "
+                f"changes on the server {whole} cannot be detected: store the titles with a "
                 "graph, cocite ingest LINKS --titles ADDRESS -o DIR, and ask that"
             )
         found.append([whole, _fingerprint(_with_wal(os.fspath(file)))])

@@ -468,7 +468,10 @@ class Index:
         checked, ids = searcher.stored.ask_settings(settings), searcher.ids_of(list(nodes))
         other = self.nodes.id(b)
         if other in ids:
-            raise UsageError(f"{b!r} is asked itself, so it is not a hit; name another node last")
+            raise UsageError(
+                f"{b!r} is one of the nodes in the question, so it cannot be a "
+                "hit; name another node last"
+            )
         if self.nodes.sides is not None:
             self.nodes.sides.check_alike((*ids, other), (*nodes, b))
         searcher = self.for_why(nodes, b)._searcher

@@ -85,7 +85,7 @@ def columns_of_pairs(a: Any, b: Any = None) -> tuple[Column, Column]:
     one, other = _column(a, "a"), _column(b, "b")
     if len(one) != len(other):
         raise UsageError(
-            f"a has {len(one):,} names and b has {len(other):,}: each of a goes with one of b"
+            f"a has {len(one):,} names and b has {len(other):,}; they must be equally long"
         )
     return one, other
 

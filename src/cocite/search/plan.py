@@ -281,7 +281,7 @@ def plan_index(
     listed = min(LISTED, max(1, graph.nodes - 1)) if chosen.listed is None else chosen.listed
     if chosen.listed is not None and listed >= graph.nodes:
         raise UsageError(
-            f"listed is {listed}; it is below the {graph.nodes:,} nodes that there are"
+            f"listed is {listed}; it must be below {graph.nodes:,}, the number of nodes"
         )
     kept_promises = promises(graph.nodes, listed)
     choose, needs = _chosen_way(built, ways, chosen.guarantee, kept_promises, failure)
@@ -335,9 +335,9 @@ def _chosen_way(
             "Omit it"
         )
     if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} are given; give one of them")
+        raise UsageError(f"{' and '.join(given)} exclude each other; give one of them")
     if promise is not None and "delta" not in given:
-        raise UsageError("a guarantee is about a delta; give that, too")
+        raise UsageError("a guarantee needs delta; give that, too")
     if "delta" in given:
         delta = ways["delta"]
         needs = {name: each.samples(delta, failure) for name, each in kept.items()}

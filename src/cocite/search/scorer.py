@@ -176,7 +176,7 @@ def site_of(name: str) -> tuple[str, str]:
     """The scheme of an URL, with ``://``, and its host; raises :class:`UsageError`."""
     match = _URL.match(name)
     if match is None:
-        raise UsageError(f"{name!r} is not a URL: it has no site that could be left out")
+        raise UsageError(f"{name!r} is not a URL, so it has no site to exclude")
     return name[: match.start(1)], match[1]
 
 

@@ -409,7 +409,7 @@ class Searcher:
     ) -> RankedList:
         if len(nodes) > 1:
             raise UsageError(
-                "refined answers are of one node; ask for each of several, or omit refine"
+                "a refined answer is for one node; ask about each node separately, or omit refine"
             )
         assert query.level is not None
         found = refiner.top(nodes[0], best, query.level)

@@ -115,7 +115,7 @@ class UnseenNode(NamedTuple):
         given = [value for _, value in self.out + self.into if value is not None]
         if given and not weighted:
             raise UsageError(
-                "the draft's links have weights, and the index goes by none: omit the weights"
+                "the draft's links have weights, but the index ignores weights: omit them"
             )
         unknown = list(dict.fromkeys(name for name, _ in self.out + self.into if name not in names))
         if unknown and not skip_unknown:
@@ -217,11 +217,11 @@ class UnseenNodes:
         """
         stored = self._stored
         if stored.drafted:
-            raise UsageError("the index has a draft already: ask the index without it")
+            raise UsageError("the index has a draft already: use the index without it")
         if names.sides is not None:
             raise UsageError(
-                f"{stored.store.path} is bipartite, and drafts are of graphs with nodes of one "
-                "kind: add the node to the table, and ask that"
+                f"{stored.store.path} is bipartite, and drafts need a graph with one kind of "
+                "nodes: add the node to the table, and ingest that"
             )
         drafts = self._drafts  # refuses an index that keeps some pages only
         page = draft.page(names, weighted=stored.weighted, skip_unknown=skip_unknown)

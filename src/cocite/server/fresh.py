@@ -84,7 +84,9 @@ def links_in(body: bytes, lines: bool, limits: Limits) -> tuple[str | None, list
     except msgspec.ValidationError as error:
         raise UsageError(f"links are wrong: {error}") from None
     if len(rows) > limits.links:
-        raise TooMany(f"there are {len(rows):,} links; this server takes {limits.links:,} at once")
+        raise TooMany(
+            f"the request has {len(rows):,} links; this server accepts {limits.links:,} at once"
+        )
     if not rows:
         raise UsageError("there are no links: give one or more")
     return index, [_checked(place, row) for place, row in enumerate(rows)]
@@ -116,7 +118,7 @@ class FreshLinks:
         """
         if index.stored.measure.texts:
             raise UsageError(
-                f"{path} compares texts, and links come without: serve an index by links alone, "
+                f"{path} compares texts, and new links have none: serve an index without texts, "
                 "or omit --accept-links"
             )
         self._index, self._graph = index, find_graph(index.stored, index.given)
@@ -172,7 +174,7 @@ class FreshLinks:
         and :class:`UsageError` for weights where none count.
         """
         if not self._index.stored.weighted and any(link.weight != 1 for link in links):
-            raise UsageError("the links have weights, and the index goes by none: omit them")
+            raise UsageError("the links have weights, but the index ignores weights: omit them")
         links = [PostedLink(self._called(a), self._called(b), weight) for a, b, weight in links]
         with self._taking:
             self.look()
@@ -182,7 +184,7 @@ class FreshLinks:
                 return TakenLinks(0, len(links), 0, self._reader.position)
             if self.links + len(new) > limits.pending:
                 raise TooMany(
-                    f"{self.links:,} links wait for a refresh, and this server keeps "
+                    f"{self.links:,} links wait for a refresh, and this server stores at most "
                     f"{limits.pending:,}: refresh the index (cocite refresh --add-links)"
                 )
             ends = dict.fromkeys(name for link in new for name in link[:2])

@@ -57,7 +57,8 @@ class Keys:
                 writers.add(match[1])
         if not found:
             raise InputError(
-                f"{self.path} has no keys: nobody could ask. Make one: cocite serve --new-key NAME"
+                f"{self.path} has no keys, so no request could succeed. Create one: cocite "
+                "serve --new-key NAME"
             )
         self._hashes, self.writers = found, frozenset(writers)
 

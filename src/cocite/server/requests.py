@@ -93,7 +93,7 @@ class Parameter:
             raise UsageError(f"{self.name} is {shown(value)}; it must be a list of texts")
         if len(value) > self.most:
             raise TooMany(
-                f"{self.name} has {len(value):,} values; this server takes {self.most:,} at once"
+                f"{self.name} has {len(value):,} values; this server accepts {self.most:,} at once"
             )
         if not value:
             raise UsageError(f"{self.name} has no values; give one or more")
@@ -103,7 +103,7 @@ class Parameter:
         if not (self.nested and isinstance(value, list)):
             return self._value(value)
         if not value:
-            raise UsageError(f"{self.name} has an empty list; several nodes are asked together")
+            raise UsageError(f"{self.name} has an empty list; name at least one node")
         return [self._value(each) for each in value]
 
     def _value(self, value: Any) -> Any:

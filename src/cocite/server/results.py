@@ -264,8 +264,8 @@ def served_indexes(given: Iterable[str]) -> tuple[Served, ...]:
         name, path = _named(text)
         if name in found:
             raise UsageError(
-                f"{found[name].path} and {path} would both be served as {name!r}: give one another "
-                f"name, such as {name}2={path}"
+                f"{found[name].path} and {path} would both be served as {name!r}: rename one, "
+                f"such as {name}2={path}"
             )
         found[name] = Served(name, path)
     return tuple(found.values())

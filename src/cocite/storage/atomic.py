@@ -172,8 +172,8 @@ def check_file(path: Path, overwrite: bool) -> Path:
         raise OutputExists(f"{path} is a directory. Name a file in it, or choose another output")
     if stat.S_ISLNK(mode):
         raise OutputExists(
-            f"{path} is a symbolic link, to {os.readlink(path)}. Name that file itself, or choose "
-            "another output"
+            f"{path} is a symbolic link to {os.readlink(path)}. Name that file, or choose another "
+            "output"
         )
     if not stat.S_ISREG(mode):
         raise OutputExists(f"{path} is not a plain file. Choose another output")

@@ -98,7 +98,7 @@ class Manifest:
         if version != FORMAT_VERSION:
             raise WrongFormat(_other_format(directory, found, version))
         if stated != checked:
-            raise Damaged(f"{path} does not match its own checksum: it was changed or cut")
+            raise Damaged(f"{path} does not match its own checksum: it was changed or truncated")
         if found != kind:
             raise NotAStore(_wrong_kind(directory, found, kind))
         if not (isinstance(facts, dict) and isinstance(files, dict)):
@@ -174,7 +174,7 @@ class Store:
             if _identity(directory) == before:
                 advise(access, *arrays.values())
                 return cls(directory, manifest, arrays, lost, verifying=verify)
-        raise Busy(f"{directory} is replaced again and again; try later")
+        raise Busy(f"{directory} is being replaced repeatedly; try later")
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class ScratchFile:
         while rest:
             found = os.preadv(self._file, [rest], offset)
             if found == 0:
-                raise ValueError(f"a scratch file ends at {offset}, where more was written")
+                raise ValueError(f"a scratch file ends at {offset}, but more was written")
             rest, offset = rest[found:], offset + found
 
     def mapped(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
@@ -243,8 +243,8 @@ class Temporary:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise ResourceError(
-                f"no temporary directory can be made in {place}: {error.strerror}. Name an output, "
-                "or another place for temporary files with the variable TMPDIR"
+                f"no temporary directory can be created in {place}: {error.strerror}. Name an "
+                "output, or set TMPDIR to another directory"
             ) from error
         lock(descriptor)
         disk.touch(self.path / _MARK)

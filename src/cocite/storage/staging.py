@@ -56,8 +56,8 @@ class Building:
         self.output = Path(output)
         if _URL.match(str(output)):
             raise UsageError(
-                f"{output} is a URL, where this cannot be made: choose a directory. cocite index, "
-                "ingest and merge, and tables, can be made at a URL"
+                f"{output} is a URL, which is not supported here: choose a directory. cocite "
+                "index, ingest and merge, and tables, accept URLs"
             )
         if not self.output.name:
             raise UsageError(f"{str(output)!r} names no directory that could be made")
@@ -141,9 +141,8 @@ class Building:
                 return True
             raise UsageError(
                 f"{self.path} holds an unfinished {what} with other settings: "
-                f"{'; '.join(_differences(found, plan)) or 'its plan is damaged'}. Repeat that "
-                f"{what}'s settings to go on with it, or pass --no-resume (restart=True) to begin "
-                "anew"
+                f"{'; '.join(_differences(found, plan)) or 'its plan is damaged'}. Repeat those "
+                "settings to resume it, or pass --no-resume (restart=True) to start over"
             )
         self.clear()
         with staged_file(self.path / _PLAN) as file:
@@ -304,7 +303,7 @@ class Staging(Building):
                 disk.rename_new(self.path, self.output)
             except FileExistsError as error:
                 raise OutputExists(
-                    f"{self.output} came to exist meanwhile; what was built is in {self.path}"
+                    f"{self.output} was created in the meantime; the new build is in {self.path}"
                 ) from error
             self._published = True
             disk.sync_directory(self.output.parent)

@@ -87,7 +87,7 @@ def test_selector_of_refuses_what_is_not_one_element(selector: str) -> None:
         (b"<plaintext></main>", "plaintext"),
         (b"<frameset><frame src=a.html></frameset>", "frames"),
         ("\ufeff<main></main>".encode("utf-16-le"), "UTF-16"),
-        (b"<meta charset=iso-2022-jp><main></main>", "not built on ASCII"),
+        (b"<meta charset=iso-2022-jp><main></main>", "not based on ASCII"),
     ],
 )
 def test_place_in_refuses_pages_that_it_cannot_tell(page: bytes, why: str) -> None:

@@ -143,7 +143,7 @@ def test_remove_cuts_lists_out_of_pages_that_were_edited(folder: Path, run: Run)
     found = run("--remove")
     assert found["edited"] == [path_of("garden/page2")]
     assert found["left_alone"] == {
-        path_of("garden/page3"): "its list has no end; repair or restore the page"
+        path_of("garden/page3"): "its list has no end tag; repair or restore the page"
     }
     assert found["restored"] == 10
     assert edited.read_bytes().endswith(b"\xe9</footer><!-- new -->")

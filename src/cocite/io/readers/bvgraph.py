@@ -116,7 +116,7 @@ class _Properties:
         for file in (self.file, f"{base}.graph"):
             if not Path(file).is_file():
                 raise InputError(
-                    f"{file} is not there: a BVGraph is two files, {base.name}.graph and "
+                    f"{file} does not exist: a BVGraph has two files, {base.name}.graph and "
                     f"{base.name}.properties"
                 )
         text = Path(self.file).read_bytes()[: 1 << 20].decode("latin-1")
@@ -184,8 +184,8 @@ def _links(
             if status == decoder.k.DAMAGED:
                 node, bit = decoder.place()
                 raise InputError(
-                    f"{source.label} is damaged, or not of this graph: the successors of node "
-                    f"{node:,}, at byte {bit // 8:,}, are none that a BVGraph can have"
+                    f"{source.label} is damaged, or belongs to another graph: the successors of "
+                    f"node {node:,}, at byte {bit // 8:,}, are invalid"
                 )
             if status == decoder.k.MORE_BITS:
                 decoder.feed(stream.read(_PIECE))

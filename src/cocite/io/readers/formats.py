@@ -396,6 +396,6 @@ def _of_directory(source: Source, options: ReadOptions) -> FormatReader:
     if found is not None:
         return reader_at(found.reader)
     raise UnrecognizedInput(
-        f"{path} is a directory without HTML pages or notes; name its files of links, as in "
+        f"{path} is a directory without HTML pages or notes; name its edge lists, such as "
         f"'{path}/*'"
     )

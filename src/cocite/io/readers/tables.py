@@ -490,7 +490,7 @@ def texts_of(
         yield node, text
         progress(found, 0)
     if not found:
-        raise InputError(f"{path} has no text that is called as a node of the graph is")
+        raise InputError(f"{path} has no text with the name of a node")
 
 
 def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
@@ -500,8 +500,8 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
             if file.is_file():
                 if not file.resolve().is_relative_to(top):
                     raise InputError(
-                        f"{file} is a link out of the folder {path}, and such links are not "
-                        "followed. Copy the file there, or omit it"
+                        f"{file} is a symbolic link out of the folder {path}, and such links are "
+                        "not followed. Copy the file there, or omit it"
                     )
                 with file.open("rb") as opened:
                     yield file.name, _cell_text(opened.read, str(file))
@@ -527,6 +527,6 @@ def _cell_text(read: Callable[[int], bytes], label: str) -> str:
     content = read(LONGEST + 1)
     if len(content) > LONGEST:
         raise InputError(
-            f"{label} has more than {LONGEST:,} bytes, the most that a text has. Cut it, or omit it"
+            f"{label} has more than {LONGEST:,} bytes, the limit for a text. Shorten it, or omit it"
         )
     return content.decode("utf-8", errors="replace")

@@ -72,14 +72,14 @@ def target_of(
     """
     if to is None:
         if append:
-            raise UsageError("--append is for a table of a database: name it by --to")
+            raise UsageError("--append needs a database table: name it with --to")
         if output is None and kind is not None:
             raise UsageError("--output-format says what --output is: name that, too")
         return None if output is None else check_output(output, overwrite, endings, kind, safe=safe)
     if output is not None:
         raise UsageError("an answer goes to a file or to a database: choose --output or --to")
     if kind is not None:
-        raise UsageError("a table of a database has no kind: omit --output-format")
+        raise UsageError("a database table has no format: omit --output-format")
     return database_target(to, overwrite=overwrite, append=append, types=types)
 
 

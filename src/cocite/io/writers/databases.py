@@ -156,7 +156,9 @@ class Dialect(ABC):
         """Return where a table is, or would be, by what its address says."""
         parts = [part.replace('""', '"') for part in _PART.findall(quoted(table))]
         if len(parts) > 2:
-            raise UsageError(f"{table} has more than a schema and a table: write schema.table")
+            raise UsageError(
+                f"{table} has more parts than a schema and a table: write schema.table"
+            )
         return self._found("" if len(parts) == 1 else parts[0], parts[-1])
 
     @abstractmethod
@@ -378,7 +380,7 @@ class DatabaseTarget:
         """Make the table, within a transaction; returns its bytes, if they are known."""
         place, execute = database.find(self.address.table), database.connection.execute
         if place.kind == "view":
-            raise OutputExists(f"{self.label} is not a table that could be written: choose another")
+            raise OutputExists(f"{self.label} is not a writable table: choose another")
         if place.kind and not (self.overwrite or self.append):
             raise OutputExists(
                 f"{self.label} exists. Choose another table, or pass --overwrite to replace it, or "

@@ -52,7 +52,7 @@ def chosen_output(
         if output is None:
             raise UsageError("name an output, by --output (output=) or --to (to=)")
         if append:
-            raise UsageError("--append is for a table of a database: name it by --to")
+            raise UsageError("--append needs a database table: name it with --to")
         return output_of(output, kind, safe), Path(output)
     if output is not None or kind is not None:
         raise UsageError(

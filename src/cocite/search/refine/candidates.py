@@ -72,9 +72,7 @@ class Level:
     ) -> Level:
         """Raise :class:`UsageError` for a query that has no refined answer."""
         if stored.drafted:
-            raise UsageError(
-                "refined answers are of pages that are in the graph: omit refine for a draft"
-            )
+            raise UsageError("refined answers need pages of the graph: omit refine for a draft")
         refuse_evidence(stored.parts, settings)
         return cls(DEFAULT_TARGET if target is None else target, confidence, above)
 

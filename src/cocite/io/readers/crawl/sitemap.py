@@ -74,7 +74,7 @@ def listed_in(
     if xml:
         text = stream.read(_LARGEST + 1)
         if len(text) > _LARGEST:
-            raise InputError(f"{label} is a sitemap of more than 50 MB, which none may be")
+            raise InputError(f"{label} is a sitemap of more than 50 MB, the limit of the format")
         for item in parse_xml(text, label):
             if item.tag in ("url", "sitemap") and (loc := item.find("loc")) is not None:
                 add(loc.text or "", item.tag == "sitemap", line_of(loc))
