@@ -27,7 +27,7 @@ from cocite.storage import evict
 Values = NDArray[Any]
 Weights = NDArray[np.float32]
 Strip = tuple[int, int]
-"""Where a strip begins and ends in the words."""
+"""Range of words that one strip takes."""
 NO_WEIGHTS: Weights = np.empty(0, np.float32)
 
 
@@ -58,7 +58,7 @@ def words_of(
 
 @dataclass(frozen=True)
 class SourceWords:
-    """``words`` uint32 of all strips; ``weights`` float32 beside them, none without weights."""
+    """Strips as ``words`` uint32, with ``weights`` float32 if the links have any."""
 
     words: NDArray[np.uint32]
     weights: Weights = field(default_factory=lambda: NO_WEIGHTS)
@@ -72,10 +72,10 @@ class SourceWords:
         into: Values,
         combination: tuple[Any, tuple[Any, ...]] | None = None,
     ) -> None:
-        """Combine the rows of x of the ``sources`` ``into`` those of their targets in a block.
+        """Combine the rows of x of the ``sources`` ``into`` the rows of their targets in a block.
 
-        ``window`` rows of x are in memory at a time. The ``combination`` is that of a fold
-        (:meth:`~cocite.engine.scan.Fold.combination`); by default, and with weights, one lane is
+        ``window`` rows of x are in memory at a time. ``combination`` comes from
+        :meth:`~cocite.engine.scan.Fold.combination`; by default, and with weights, one lane is
         summed.
         """
         code, identity = combination or _one_sum()
@@ -100,7 +100,7 @@ class SourceWords:
         return int(scan.push(words, here, x, last, *combination, into))
 
     def evict(self, begin: int, end: int) -> None:
-        """Give back some words."""
+        """Release the memory of some words."""
         evict(self.words[begin:end], self.weights[begin:end])
 
 

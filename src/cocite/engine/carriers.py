@@ -35,8 +35,8 @@ Rows = NDArray[np.uint32]
 
 
 class Message(NamedTuple):
-    """What one block sends another in one step, of all samples: ``rows`` uint32[k, 3], and
-    ``table`` int64[p, 4]: sample, kind, tag, how many rows each. Rows of one sample, kind and tag
+    """What one block sends another in one step, for all samples: ``rows`` uint32[k, 3], and
+    ``table`` int64[p, 4] of (sample, kind, tag, number of rows). Rows of one sample, kind and tag
     stay in the order in which they were sent.
     """
 
@@ -45,23 +45,23 @@ class Message(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """What it takes on its way."""
+        """Return the bytes to transfer."""
         return self.rows.nbytes + self.table.nbytes
 
 
 class MemorySpool:
-    """Rows in buckets, in memory: written and read as a :class:`~cocite.storage.Spool`."""
+    """Rows in buckets, in memory, with the interface of :class:`~cocite.storage.Spool`."""
 
     def __init__(self, buckets: int) -> None:
         self._batches: list[list[tuple[int, Rows]]] = [[] for _ in range(buckets)]
 
     def append(self, rows: Rows, starts: NDArray[np.uint32], tag: int) -> None:
-        """Add a batch: bucket b's rows are copied from ``rows[starts[b] : starts[b + 1]]``."""
+        """Add a batch: copy ``rows[starts[b] : starts[b + 1]]`` to bucket b."""
         for bucket in np.flatnonzero(starts[1:] > starts[:-1]).tolist():
             self.put(bucket, tag, rows[int(starts[bucket]) : int(starts[bucket + 1])].copy())
 
     def put(self, bucket: int, tag: int, rows: Rows) -> None:
-        """Add rows to a bucket; nobody else may write to them."""
+        """Add rows to a bucket without copying; the caller must not change them afterwards."""
         self._batches[bucket].append((tag, rows))
 
     def take(self, bucket: int) -> list[tuple[int, Rows]]:
@@ -70,7 +70,7 @@ class MemorySpool:
         return found
 
     def readers(self, bucket: int) -> list[_Run]:
-        """Return one run for each batch: each ascends by itself."""
+        """Return one run for each batch, each in ascending order."""
         return [_Run(rows) for _, rows in self._batches[bucket]]
 
     def pieces(self, bucket: int, buffer: Rows) -> Iterator[tuple[int, Rows]]:
@@ -88,7 +88,7 @@ class _Run:
         self._rows, self.left = rows, len(rows)
 
     def fill(self, out: Rows) -> int:
-        """Copy the next rows, as many as ``out`` takes or are left; return how many."""
+        """Copy the next rows to ``out``, as many as fit or are left; return how many."""
         begin, count = len(self._rows) - self.left, min(len(out), self.left)
         out[:count] = self._rows[begin : begin + count]
         self.left -= count
@@ -96,7 +96,7 @@ class _Run:
 
 
 def pack(batches: Iterable[tuple[int, int, list[tuple[int, Rows]]]]) -> Message:
-    """Make one message of (sample, kind, what a bucket held)."""
+    """Pack (sample, kind, rows of a bucket) into one message."""
     rows: list[Rows] = []
     table: list[list[int]] = []
     for sample, kind, tagged in batches:
@@ -121,10 +121,10 @@ def unpack(messages: Iterable[Message | None]) -> Iterator[tuple[int, int, int, 
 
 
 _UNRESERVED = getattr(mmap, "MAP_NORESERVE", 0x4000)
-"""Of a map that may be larger than memory: Linux's, which Python has not named in all releases."""
+"""Linux's flag for maps that may be larger than memory; not all Python releases name it."""
 TOKEN_BYTES = 12
-"""A token on its way: where it goes, its head, its members. A node has one at most at any step, so
-that this is the bound on what is sent a node and step, but for one record a node and sample.
+"""Bytes of a token in a message: target, head, members. A node has at most one token at a step, so
+this bounds what is sent for each node and step, except one record for each node and sample.
 """
 
 
@@ -135,8 +135,8 @@ def placed_links(
     first: int,
     nodes: int,
 ) -> Links:
-    """Rows of the nodes from ``first`` on, at their places among ``nodes``: kernels find a row by
-    its node. Of the offsets of all nodes, only the pages of these exist; never ``forget`` them.
+    """Place the rows of the nodes from ``first`` on among ``nodes`` rows: kernels find a row by its
+    node. Only those pages of the offsets exist; never ``forget`` them.
     """
     size = 8 * (nodes + 1)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _UNRESERVED
@@ -147,9 +147,9 @@ def placed_links(
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes that blocks sent each other: ``tokens`` and ``records`` by walks, ``trees`` by laying
-    them out; ``values`` by scans, ``groups`` by laying min-hashes out; in ``steps`` of all samples,
-    over ``nodes``.
+    """Bytes exchanged between blocks: ``tokens`` and ``records`` by walks, ``trees`` by their
+    layout, ``values`` by scans, ``groups`` by the layout of min-hashes; in ``steps`` over all
+    samples, for ``nodes``.
     """
 
     nodes: int
@@ -161,28 +161,30 @@ class Traffic:
     groups: int = 0
 
     def plus(self, **more: int) -> Traffic:
-        """Add some of it."""
+        """Return a copy with amounts added."""
         return replace(self, **{name: getattr(self, name) + more[name] for name in more})
 
     def plus_all(self, other: Traffic | None) -> Traffic:
-        """Add both together."""
+        """Return the sum of both."""
         if other is None:
             return self
         return self.plus(**{each.name: getattr(other, each.name) for each in fields(other)[1:]})
 
     @property
     def each(self) -> float:
-        """Bytes of tokens, records and values a node and step of a sample."""
+        """Return the bytes of tokens, records and values for each node, step and sample."""
         sent = self.tokens + self.records + self.values
         return sent / max(1, self.nodes * self.steps)
 
     @property
     def whole(self) -> int:
-        """All bytes."""
+        """Return all bytes."""
         return self.tokens + self.records + self.trees + self.values + self.groups
 
     def facts(self) -> dict[str, int | float]:
-        """Return it as documents have it; ``most``: the papers' bound, all tokens at every step."""
+        """Return the fields of documents; ``most`` is the papers' bound, all tokens at every
+        step.
+        """
         found: dict[str, int | float] = {"bytes_per_node_and_step": self.each}
         if self.values or self.groups:
             found |= {"bytes_of_values": self.values, "bytes_of_groups": self.groups}
@@ -197,8 +199,8 @@ class Traffic:
 
 
 class BlockWalker:
-    """Block number ``block`` of a walk. ``records`` has of each sample what others have sent: the
-    buckets 2 * block and 2 * block + 1 are those of the block.
+    """Block number ``block`` of a walk. ``records`` holds what other blocks have sent for each
+    sample; buckets 2 * block and 2 * block + 1 belong to this block.
     """
 
     def __init__(self, part: BlockPart, block: int) -> None:
@@ -206,16 +208,16 @@ class BlockWalker:
         self.begin(range(0))
 
     def begin(self, samples: range) -> None:
-        """Take up samples anew; what there was of others is gone."""
+        """Start new samples and drop earlier ones."""
         self._states = {sample: MovingSample(MemorySpool, self._blocks) for sample in samples}
         self.records = {sample: MemorySpool(2 * self._blocks) for sample in samples}
         self._own = pack(())
         self._part.begin()
 
     def step(self, step: int, *messages: Message | None) -> tuple[object, ...]:
-        """Make one step of all samples, from what the step before it sent here; return int64
-        [samples] tokens that made it, int64[2] bytes of tokens and of records for other blocks;
-        then a message for each block, None for this one.
+        """Make one step of all samples from the messages of the step before. Returns int64[samples]
+        tokens that moved; int64[2] bytes of tokens and of records for other blocks; then a message
+        for each block, None for this one.
         """
         self._receive(messages)
         live = np.zeros(len(self._states), np.int64)
@@ -236,7 +238,7 @@ class BlockWalker:
         return (live, sent), *out
 
     def end(self, *messages: Message | None) -> None:
-        """Take in what the last step sent: records alone."""
+        """Receive the messages of the last step, which hold only records."""
         self._receive(messages)
 
     def _receive(self, messages: Sequence[Message | None]) -> None:
@@ -258,14 +260,14 @@ class BlockWalker:
 
 
 class BlocksWalk:
-    """Conducts the walks of a ``crew`` of :class:`BlockWalker`."""
+    """Conductor of a ``crew`` of :class:`BlockWalker`."""
 
     def __init__(self, crew: WorkerPool, nodes: int, length: int) -> None:
         self.crew, self._length = crew, length
         self.traffic = Traffic(nodes)
 
     def walk(self, samples: range) -> dict[int, tuple[int, ...]]:
-        """Walk these samples; returns of each how many tokens made each step."""
+        """Walk these samples; return how many tokens moved at each step of each."""
         crew, blocks = self.crew, range(self.crew.size)
         begun = [crew.call(block, "begin", samples)[0] for block in blocks]
         crew.take(begun)

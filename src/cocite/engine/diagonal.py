@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 LIMITS = 5
-"""Levels with limits of their own; the last one's hold beyond."""
+"""Levels with limits of their own; later levels use the last limit."""
 Table = NDArray[np.float32]
 SweepReport = Callable[[int, int, int], None]
-"""Told (sweep, nodes done, nodes in it) while a diagonal is made."""
+"""Called with (sweep, nodes done, nodes in it) while a diagonal is made."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,16 @@ class Diagonal:
 
     @property
     def is_valid(self) -> bool:
-        """Whether the table is between its bounds, nowhere nan, as the kernels rely on."""
+        """Return whether the table is within its bounds and has no NaN; kernels rely on both."""
         most = 1.001 / (1 - self.decay)
         fine = (self.table >= 0) & (self.table <= most)
         return bool(fine.all() and (self.table[:, 0] <= 1).all())
 
 
 def make_space(nodes: int, entries: int = 0) -> RunSpace:
-    """Space for graphs of up to ``nodes`` nodes, and ``entries`` entries of a forward run."""
+    """Allocate for graphs of up to ``nodes`` nodes and forward runs of up to ``entries``
+    entries.
+    """
     from cocite.kernels.linear import MOST_LEVELS, RunSpace
 
     scratch = Scratch(None)
@@ -85,7 +87,7 @@ _NODE = 160
 
 Column = NDArray[np.float64]
 _SWEEPS = (16, 4, 1)
-"""Each to so many times the target."""
+"""Accuracy of each sweep, as multiples of the target."""
 _TOGETHER, _PAST = 12, 4
 """Sweeps at most where these do not settle, and how many of them are taken together."""
 
@@ -124,19 +126,19 @@ def make_diagonal(
 
 
 def diagonal_room(rows: Links, columns: Links, means: Resources) -> int:
-    """How many threads fit the memory; raises :class:`ResourceError` if not even one does."""
+    """Return how many threads fit the memory; raises :class:`ResourceError` if none does."""
     return _threads(rows.nbytes + columns.nbytes, rows, means)[0]
 
 
 def diagonal_memory(links: Links, means: Resources) -> int:
-    """The bytes that it takes, of links by one end; raises :class:`ResourceError` if not even one
-    thread fits.
+    """Return the bytes needed for links by one end; raises :class:`ResourceError` if the memory is
+    too small for one thread.
     """
     return _threads(2 * links.nbytes, links, means)[1]
 
 
 def _threads(ends: int, links: Links, means: Resources) -> tuple[int, int]:
-    """(threads, bytes), where the links take ``ends`` bytes by both ends."""
+    """Return (threads, bytes) if the links by both ends take ``ends`` bytes."""
     whole, each = ends + _NODE * links.nodes, 24 * (links.nodes + 1)
     if means.memory < whole + each:
         raise ResourceError(
@@ -149,7 +151,7 @@ def _threads(ends: int, links: Links, means: Resources) -> tuple[int, int]:
 
 
 class _Making:
-    """One run, with what its passes share."""
+    """One computation of the diagonal, with the state its passes share."""
 
     def __init__(
         self,
@@ -196,7 +198,9 @@ class _Making:
         )
 
     def _settle(self, nodes: NDArray[np.uint32], found: NDArray[np.float64], target: float) -> None:
-        """Move on where the last move was large: what is left there may be as well."""
+        """Repeat the moves at nodes whose last move was large, where the residual may be large as
+        well.
+        """
         moved = found[:, 0] + found[:, 2]
         for round_ in range(_ROUNDS):
             far = np.abs(moved) > target / 4
@@ -210,9 +214,9 @@ class _Making:
     def _together(
         self, nodes: NDArray[np.uint32], found: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Sweep on where single moves do not settle, as with a decay near 1: what a few of the last
-        moves did says which mixture of them would have left the least (Anderson). Returns what is
-        found of the best diagonal, which is the one left.
+        """Sweep on where single moves do not converge, as with a decay near 1. Each sweep starts
+        from the mixture of recent moves that would have minimized the residual (Anderson). Returns
+        the residuals of the best diagonal, which is the current one.
         """
         best, kept = found, self.table[:, 0].copy()
         least = _worst(found)
@@ -234,7 +238,7 @@ class _Making:
         return best
 
     def _move(self, nodes: NDArray[np.uint32], residuals: NDArray[np.float64]) -> None:
-        """The next diagonal."""
+        """Compute the next diagonal."""
         steps = np.zeros(self.nodes)
         steps[nodes] = residuals
         back = self._average(steps) / self.fewest
@@ -243,7 +247,7 @@ class _Making:
         self._set(moved)
 
     def _set(self, diagonal: NDArray[np.float64]) -> None:
-        """The next diagonal; the true one is in [1 - decay, 1]."""
+        """Set the next diagonal, clipped to [1 - decay, 1], where the true one lies."""
         diagonal[self.degrees == 0] = 1.0
         self.table[:, 0] = np.clip(diagonal, 1 - self.decay, 1.0)
 
@@ -255,7 +259,7 @@ class _Making:
         return out
 
     def _limits(self) -> NDArray[np.float32]:
-        """float32[nodes, LIMITS], rounded up."""
+        """Return float32[nodes, LIMITS], rounded up."""
         from cocite.kernels.linear import peaks
 
         tops = np.empty((self.nodes, LIMITS + 1))
@@ -276,7 +280,9 @@ class _Making:
         return limits
 
     def _residuals(self, nodes: NDArray[np.uint32], target: float) -> NDArray[np.float64]:
-        """float64[nodes, 3]: r at least, how much more it may be, and a guess at that."""
+        """Return float64[nodes, 3]: the lower bound on r, the width of the interval, and an
+        estimate of r's excess over that bound.
+        """
         from cocite.kernels.linear import residuals
 
         out = np.empty((nodes.size, 3))
@@ -311,16 +317,16 @@ class _Making:
 
 
 def _worst(found: NDArray[np.float64]) -> float:
-    """How far the residuals are from 0, by the guesses at them."""
+    """Return the largest estimated residual in absolute value."""
     return float(np.abs(found[:, 0] + found[:, 2]).max(initial=0))
 
 
 def mixture(
     moves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
 ) -> NDArray[np.float64]:
-    """Where the mixture of some moves (from where, step) leads that would have left the least.
+    """Return the mixture of some moves (start, step) that would have minimized the residual.
 
-    Sums are numpy's own, which do not depend on the number of threads.
+    NumPy's sums do not depend on the number of threads.
     """
     (here, step), past = moves[-1], moves[:-1]
     out = here + step

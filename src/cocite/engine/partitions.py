@@ -31,10 +31,10 @@ Values = NDArray[Any]
 
 
 class Border:
-    """The nodes whose values a block reads, and who reads the values of its own nodes.
+    """The nodes whose values a block reads, and the blocks that read its own.
 
-    ``reads`` uint32 are all nodes that it reads, ascending; ``slots`` has the part of them that
-    each block holds, and ``own`` is the part of the block. ``cuts`` uint32[blocks + 1] are the
+    ``reads`` uint32 are all nodes that it reads, ascending; ``slots`` has the slice of them that
+    each block owns, and ``own`` is the slice of this block. ``cuts`` uint32[blocks + 1] are the
     first nodes of all blocks.
     """
 
@@ -47,7 +47,9 @@ class Border:
 
     @classmethod
     def of(cls, sources: Nodes, first: int, cuts: Nodes) -> Border:
-        """The border of the block that begins with node ``first``, by the sources of its links."""
+        """Return the border of the block that begins with node ``first``, from the sources of its
+        links.
+        """
         block = int(np.searchsorted(cuts, first, side="right")) - 1
         own = np.arange(cuts[block], cuts[block + 1], dtype=np.uint32)
         others = np.unique(sources)
@@ -55,32 +57,32 @@ class Border:
         return cls(np.concatenate([below, own, above]), cuts, block)
 
     def restricted(self, taken: NDArray[np.bool_]) -> Border:
-        """The border of which only the nodes that are ``taken`` are left."""
+        """Return the border reduced to the nodes that are ``taken``."""
         return Border(self.reads[taken], self.cuts, self.block)
 
     def places(self, sources: Nodes) -> Nodes:
-        """Return where each of the ``sources`` is among the nodes that are read."""
+        """Return the position of each of the ``sources`` among the nodes that are read."""
         return np.searchsorted(self.reads, sources).astype(np.uint32)
 
     def requests(self) -> list[Nodes]:
-        """The nodes that it reads of each block; none of its own."""
+        """Return the nodes that it reads from each block; none from its own."""
         found = [self.reads[slot] for slot in self.slots]
         found[self.block] = found[self.block][:0]
         return found
 
     def serve(self, requests: Sequence[Nodes]) -> None:
-        """Note which of its nodes each block reads."""
+        """Record which of its nodes each block reads."""
         own = self.reads[self.own]
         self._readers = [np.searchsorted(own, nodes).astype(np.uint32) for nodes in requests]
 
     def messages(self, own: Values) -> list[Values | None]:
-        """Return what each block reads of the values of its ``own`` nodes; None if nothing."""
+        """Return the part of the ``own`` values that each block reads; None if empty."""
         return [own[rows] if rows.size else None for rows in self._readers]
 
     def receive(self, messages: Sequence[Values | None], values: Values) -> None:
-        """Write the messages of all blocks to the ``values`` of the nodes that are read.
+        """Write the messages of all blocks to ``values``, in the order of ``reads``.
 
-        Rows of a message may have fewer lanes than those of the values.
+        Message rows may have fewer lanes than ``values``.
         """
         for slot, rows in zip(self.slots, messages, strict=True):
             if rows is not None:
@@ -88,24 +90,24 @@ class Border:
 
 
 class BorderWorker:
-    """A worker that holds a block with a border; :func:`connect` calls it by these methods."""
+    """Interface of a worker with a border, as :func:`connect` calls it."""
 
     border: Border
 
     def requests(self) -> tuple[object, ...]:
-        """Return how many nodes of other blocks it reads; which, of each block, ascending."""
+        """Return how many nodes of other blocks it reads; then those of each block, ascending."""
         found = self.border.requests()
         return sum(nodes.size for nodes in found), *found
 
     def serve(self, *requests: Nodes) -> None:
-        """Note which of its nodes each block reads."""
+        """Record which of its nodes each block reads."""
         self.border.serve(requests)
 
 
 def connect(crew: WorkerPool) -> int:
-    """Let each worker of ``crew``, a :class:`BorderWorker`, know who reads its values.
+    """Tell each :class:`BorderWorker` of ``crew`` which blocks read its values.
 
-    Returns how many values all of them send each other in one round.
+    Returns how many values they exchange in one round.
     """
     blocks = range(crew.size)
     requests = [crew.call(block, "requests", answers=1 + crew.size) for block in blocks]
@@ -115,12 +117,12 @@ def connect(crew: WorkerPool) -> int:
 
 
 VALUE_BYTES = 4
-"""A min-hash on its way: a node has one a sample and step, for each block that reads it."""
+"""Bytes of a min-hash in a message: one for each node, sample, step and block that reads it."""
 
 
 def block_scan_bytes(nodes: int, links: int, others: int) -> int:
-    """What a block takes at most, of so many nodes and links, where there are so many nodes of
-    others: where rows begin, places of sources twice while they are sorted, and rows of values.
+    """Return the most memory of a block with so many nodes and links that reads so many nodes of
+    others: row offsets, source positions (twice while sorting) and rows of values.
     """
     border = min(others, links)
     return 8 * (nodes + 1) + 16 * links + (2 * nodes + border) * (ROW_BYTES + 8)
@@ -129,8 +131,9 @@ def block_scan_bytes(nodes: int, links: int, others: int) -> int:
 class ScanBlock(BorderWorker):
     """One block: its links, and the values that it reads.
 
-    ``offsets`` uint64[nodes + 1], from 0 on, and ``sources`` are those of its nodes, from ``first``
-    on; ``cuts`` uint32[blocks + 1] are the first nodes of all blocks. Values are rows of ``lanes``.
+    ``offsets`` uint64[nodes + 1], starting at 0, and ``sources`` are those of its nodes, which
+    begin with ``first``; ``cuts`` uint32[blocks + 1] are the first nodes of all blocks. Values are
+    rows of ``lanes``.
     """
 
     def __init__(
@@ -150,17 +153,17 @@ class ScanBlock(BorderWorker):
 
     @property
     def _own(self) -> Values:
-        """The values of its nodes."""
+        """Return the values of its own nodes."""
         return self._values[self.border.own]
 
     def begin(self, values: Values) -> tuple[object, ...]:
-        """Take the values of its nodes; returns what it sends."""
+        """Set the values of its nodes; return the messages to send."""
         self._own[:] = values.reshape(-1, self._lanes)
         return self._sent(self._lanes)
 
     def scan(self, fold: str, itself: bool, *messages: Values | None) -> tuple[object, ...]:
-        """Scan once, each node counted among its in-neighbors if ``itself``, with the ``messages``
-        for this scan; returns what it sends for the next one.
+        """Scan once with the ``messages`` for this scan; return those for the next one. ``itself``
+        counts each node among its in-neighbors.
         """
         self._combine(Fold(fold), itself, messages)
         return self._sent(self._lanes)
@@ -180,8 +183,8 @@ class ScanBlock(BorderWorker):
         self._own[:] = self._next
 
     def _sent(self, lanes: int) -> tuple[object, ...]:
-        """Bytes for other blocks, and the rows for each of them, of the first ``lanes``; None where
-        there are none.
+        """Return the bytes for other blocks, then rows for each, of the first ``lanes``; None if
+        empty.
         """
         sent = self.border.messages(self._own[:, :lanes])
         return sum(rows.nbytes for rows in sent if rows is not None), *sent
@@ -191,7 +194,7 @@ class ScanBlock(BorderWorker):
 
 
 class BlocksScan:
-    """Conducts the scans of a ``crew`` of :class:`ScanBlock`, over so many ``nodes``."""
+    """Conductor of a ``crew`` of :class:`ScanBlock` over ``nodes`` nodes."""
 
     def __init__(self, crew: WorkerPool, nodes: int) -> None:
         self.crew, self.traffic = crew, Traffic(nodes)
@@ -199,12 +202,12 @@ class BlocksScan:
         self._ready = False
 
     def evict(self) -> None:
-        """A block was lost: the next :meth:`begin` connects the blocks anew."""
+        """Handle the loss of a block: the next :meth:`begin` connects all blocks again."""
         self._ready = False
 
     def begin(self, method: str, arguments: Sequence[tuple[Any, ...]], samples: int = 1) -> None:
-        """Have each block begin by a ``method``, with arguments of its own, and hold what it sends
-        for the first scan, of so many ``samples``.
+        """Start each block by ``method`` with its own arguments, for ``samples`` samples, and store
+        its messages for the first scan.
         """
         crew, blocks = self.crew, range(self.crew.size)
         if not self._ready:
@@ -216,8 +219,8 @@ class BlocksScan:
         self._take(calls, samples, 0)
 
     def step(self, method: str, *arguments: Any, samples: int = 1) -> None:
-        """One scan, by a ``method`` that takes the arguments and what was sent to the block; what
-        was sent for it is dropped when it is done.
+        """Scan once, by a ``method`` that takes the arguments and the messages for the block, which
+        are dropped afterwards.
         """
         crew, sent = self.crew, self._sent
         calls = [

@@ -24,17 +24,17 @@ from cocite.graph.blocks import Links, cut_blocks, cut_evenly
 from cocite.resources import Resources, format_least, format_size, format_total, short_of
 
 ROW_BYTES = 64
-"""Of the widest row: a cache line."""
+"""Bytes of the widest row: a cache line."""
 _DTYPES = (np.uint32, np.float64)
 LEAST_SHARE = 4 << 20
-"""Memory of a thread: below this it would be all boundaries."""
+"""Least memory of a thread; smaller blocks would spend their time at boundaries."""
 _LARGEST_PIECE = 64 << 20
 _STRIP_LINK = 24
-"""Memory that arranging takes for a link of a strip: a key, its words, its place in the graph."""
+"""Memory for a link of a strip while it is arranged: key, words, position in the graph."""
 _LARGEST_STRIP = 1 << 22
-"""Links: larger ones sort no faster, and keep other threads waiting."""
+"""Most links of a strip: longer ones sort no faster and block other threads."""
 _MOST_ROWS = 2**31 - 1
-"""Of a block: its targets are numbered in 31 bits."""
+"""Most rows of a block: targets are numbered in 31 bits."""
 
 
 class Way(Enum):
@@ -47,12 +47,11 @@ class Way(Enum):
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """What a scan does in ``memory``: ``cuts`` is the first node of every range or block but the
-    first; ``lanes`` values of ``dtype`` are a row.
+    """Plan of a scan in ``memory`` bytes: ``cuts`` is the first node of every range or block but
+    the first; a row is ``lanes`` values of ``dtype``.
 
-    ``strip`` (links) and ``window`` (rows of x) are what a thread holds of them at a time,
-    for BLOCKS; ``reads`` the bytes that one scan reads from disk, about, and ``scratch`` those that
-    the arrangement, x and y take there.
+    In BLOCKS, a thread holds ``strip`` links and ``window`` rows of x at a time. One scan reads
+    about ``reads`` bytes from disk; the arrangement, x and y take ``scratch`` bytes there.
     """
 
     way: Way
@@ -69,7 +68,7 @@ class ScanPlan:
 
     @property
     def blocks(self) -> int:
-        """How many ranges or blocks there are."""
+        """Return the number of ranges or blocks."""
         return len(self.cuts) + 1
 
     def __str__(self) -> str:
@@ -123,7 +122,7 @@ def plan_scan(
 
 
 def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
-    """``row`` and ``total`` are the bytes of a row of x and of its accumulators."""
+    """Choose the plan; a row of x has ``row`` bytes, with its accumulators ``total``."""
     threads, memory, blocks = means.threads, means.memory, means.blocks
     vectors = 2 * row * links.nodes
     size = links.offsets.nbytes + links.neighbors.nbytes
@@ -152,12 +151,14 @@ def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
 
 
 def _ranges(links: Links, size: int, threads: int) -> tuple[int, ...]:
-    """A few for every thread, as some take longer; small enough to be interrupted between them."""
+    """Cut a few ranges for every thread: some take longer, and a scan can be interrupted between
+    them.
+    """
     return cut_evenly(links, max(4 * threads if threads > 1 else 1, size // _LARGEST_PIECE))
 
 
 def _largest(links: Links, cuts: tuple[int, ...]) -> int:
-    """Bytes of the largest range: a node's in-links may be more than was asked for."""
+    """Return the bytes of the largest range, which a node with many in-links can exceed."""
     bounds = np.array([0, *cuts, links.nodes])
     before = links.offsets[bounds].astype(np.int64)
     return int((8 * np.diff(bounds) + 4 * np.diff(before)).max())
@@ -166,7 +167,9 @@ def _largest(links: Links, cuts: tuple[int, ...]) -> int:
 def _in_blocks(
     links: Links, row: int, total: int, rows: int, share: int, threads: tuple[int, int]
 ) -> ScanPlan:
-    """Blocks of at most ``rows`` rows; ``threads`` (used, asked for) get ``share`` bytes each."""
+    """Plan blocks of at most ``rows`` rows; ``threads`` (used, requested) get ``share`` bytes
+    each.
+    """
     count, wanted = threads
     blocks = -(-links.nodes // min(rows, _MOST_ROWS))
     if blocks > 1:

@@ -43,14 +43,14 @@ Values = NDArray[Any]
 
 
 class Fold(Enum):
-    """How values are combined; with the identity element of each."""
+    """How values are combined, with the identity of each operation."""
 
     SUM = "sum"
     MIN = "min"
     MAX = "max"
 
     def identity(self, dtype: DTypeLike) -> Any:
-        """What changes nothing: 0, the largest value, the smallest value."""
+        """Return the neutral element: 0, the largest value or the smallest value."""
         kind: np.dtype[Any] = np.dtype(dtype)
         if self is Fold.SUM:
             return kind.type(0)
@@ -60,7 +60,9 @@ class Fold(Enum):
         return kind.type(limits.max if self is Fold.MIN else limits.min)
 
     def combination(self, dtype: DTypeLike, lanes: int) -> tuple[Any, tuple[Any, ...]]:
-        """Its code in the kernels; its identity, in the accumulator's dtype, once a lane."""
+        """Return its code in the kernels, and its identity in the accumulator's dtype, once for
+        each lane.
+        """
         from cocite.kernels import scan
 
         wide = self is Fold.SUM and np.dtype(dtype).kind == "f"
@@ -68,10 +70,10 @@ class Fold(Enum):
 
 
 class Scan:
-    """Scans one set of links, as often as needed, for rows of one dtype and number of lanes.
+    """Repeated scans over one set of links, for rows of one dtype and number of lanes.
 
-    They must be those of a checked graph (:meth:`Graph.check`), in-links or out-links. ``plan``
-    says how it goes, and when the links are arranged also what is read.
+    The links must be those of a checked graph (:meth:`Graph.check`), in-links or out-links.
+    ``plan`` is updated with the bytes read once the links are arranged.
     """
 
     def __init__(
@@ -105,10 +107,7 @@ class Scan:
             self.plan = replace(self.plan, reads=again + 4 * end)
 
     def _arrange(self) -> int:
-        """Arrange the links for the plan's blocks, in strips of its size, on its threads.
-
-        Returns how many words it takes.
-        """
+        """Arrange the links for the plan's blocks; return how many words they take."""
         links, plan = self._links, self.plan
         self._words = SourceWords(self._scratch.zeros(2 * links.edges, np.uint32))
         words, bounds = self._words.words, list(pairwise((0, *plan.cuts, links.nodes)))
@@ -128,12 +127,14 @@ class Scan:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of x and y: (nodes,) for one lane, else (nodes, lanes)."""
+        """Return the shape of x and y: (nodes,) for one lane, else (nodes, lanes)."""
         nodes = self._links.nodes
         return (nodes,) if self._lanes == 1 else (nodes, self._lanes)
 
     def vector(self) -> Values:
-        """Zeros for an x or y: in memory, each row in one cache line, or on disk, as planned."""
+        """Allocate zeros for x or y: in memory, each row within one cache line, or on disk, as
+        planned.
+        """
         if self._scratch.on_disk:
             return self._scratch.zeros(self.shape, self._dtype)
         size = self._links.nodes * self._lanes * self._dtype.itemsize
@@ -196,7 +197,7 @@ class Scan:
         return values.reshape(-1)
 
     def _pull(self, x: Values, fold: Fold, start: Values, out: Values) -> Iterator[None]:
-        """Ranges of destinations, from the stored links."""
+        """Scan ranges of destinations from the stored links."""
         from cocite.kernels import scan
 
         links, lanes, plan = self._links, self._lanes, self.plan
@@ -214,7 +215,7 @@ class Scan:
         return in_order([work] * plan.threads, bounds, self._pace)
 
     def _push(self, x: Values, fold: Fold, start: Values, out: Values) -> Iterator[None]:
-        """Blocks of destinations, from the arranged links."""
+        """Scan blocks of destinations from the arranged links."""
         lanes, window, nodes = self._lanes, self.plan.window, self._links.nodes
         combination = fold.combination(self._dtype, lanes)
 
@@ -231,7 +232,7 @@ class Scan:
 
 
 class _Part(NamedTuple):
-    """Links [begin, end) of the graph, into a block of destinations that begins with ``first``."""
+    """Links [begin, end) of the graph into the block of destinations that begins with ``first``."""
 
     block: int
     first: int
@@ -247,7 +248,7 @@ def _parts(links: Links, bounds: list[tuple[int, int]], most: int) -> Iterator[_
 
 
 def _arranged(links: Links, part: _Part) -> NDArray[np.uint32]:
-    """One strip."""
+    """Return the words of one strip."""
     from cocite.kernels import scan
 
     at, offsets = np.uint64(part.begin), links.offsets
@@ -258,7 +259,7 @@ def _arranged(links: Links, part: _Part) -> NDArray[np.uint32]:
 
 
 def _copy(source: Values, target: Values, piece: int) -> None:
-    """Copy piece by piece, so that of arrays on disk no more is in memory at a time."""
+    """Copy piece by piece to limit how much of arrays on disk is in memory."""
     for low in range(0, source.size, piece):
         part = slice(low, low + piece)
         target[part] = source[part]
@@ -278,13 +279,13 @@ def _copy(source: Values, target: Values, piece: int) -> None:
 # or what the scan makes of the budget. Source: 001, section 2.3 (Algorithm 3).
 
 LANES = ROW_BYTES // 4
-"""Samples that are made at once."""
+"""Samples made at once."""
 _PIECE = 1 << 16
-"""Nodes that a thread turns into places, or into winners, at a time."""
+"""Nodes that a thread converts to positions, or to winners, at a time."""
 
 
 def plan_ring_scan(links: Links, means: Resources) -> ScanPlan:
-    """How the scans of :class:`HopNeighborhoods` fit; raises as ``plan_scan``."""
+    """Plan the scans of :class:`HopNeighborhoods`; raises like ``plan_scan``."""
     return plan_scan(links, means, lanes=LANES, dtype=np.uint32)
 
 
@@ -298,7 +299,9 @@ class Ring:
         self._orders, self._threads = orders, threads
 
     def winners(self, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
-        """uint32[samples, nodes]: the node that is first in each node's neighborhood."""
+        """Return uint32[samples, nodes]: the first node, in each sample's order, of each
+        neighborhood.
+        """
         from cocite.kernels import ring_rows
 
         nodes = self.places.shape[0]
@@ -314,7 +317,7 @@ class Ring:
 
 
 class HopNeighborhoods:
-    """Makes the rings of up to 16 samples at once, over one set of links."""
+    """Rings of up to 16 samples at once, over one set of links."""
 
     def __init__(
         self,
@@ -326,8 +329,8 @@ class HopNeighborhoods:
         turn: int = 0,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """``plan`` is that of :func:`plan_ring_scan` for these links; ``turn`` is added to the
-        number of a step for its draws; scratch files lie in ``folder``, as for the scan.
+        """``plan`` comes from :func:`plan_ring_scan` for these links; ``turn`` is added to the step
+        number of draws; scratch files go to ``folder``.
         """
         self._length, self._seed, self._turn, self._nodes = length, seed, turn, links.nodes
         self._threads = plan.wanted
@@ -335,9 +338,9 @@ class HopNeighborhoods:
         self._now, self._next = self._scan.vector(), self._scan.vector()
 
     def __call__(self, samples: Sequence[int]) -> Iterator[Ring]:
-        """The rings 1, 2, ..., length of 1 to 16 samples, one after another.
+        """Yield the rings 1, 2, ..., length of 1 to 16 samples.
 
-        Lanes beyond the samples repeat the last of them.
+        Unused lanes repeat the last sample.
         """
         from cocite.kernels import ring_rows
 
@@ -359,8 +362,8 @@ class HopNeighborhoods:
 
 
 def ring_orders(samples: Sequence[int], nodes: int, seed: int, turn: int) -> NDArray[np.uint32]:
-    """uint32[LANES, ORDER_WORDS]: the orders of up to 16 samples of a graph of so many nodes; lanes
-    beyond them repeat the last of them. ``turn`` is added to the step of the draw.
+    """Return uint32[LANES, ORDER_WORDS]: the orders of up to 16 samples. Unused lanes repeat the
+    last sample. ``turn`` is added to the step number of draws.
     """
     from cocite.kernels import random
 

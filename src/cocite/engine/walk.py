@@ -54,7 +54,9 @@ class FingerprintGraph:
 
 
 class StepDraws(NamedTuple):
-    """What the steps of one sample draw: a key each, and an order each for the argmin step."""
+    """Random draws for the steps of one sample: a key for each, and an order for each argmin
+    step.
+    """
 
     sample: int
     keys: NDArray[np.uint64]
@@ -62,7 +64,7 @@ class StepDraws(NamedTuple):
 
 
 class Mover:
-    """Moves tokens one step over one set of links. Owns no memory to speak of."""
+    """Moves tokens one step over one set of links; allocates almost nothing."""
 
     def __init__(
         self,
@@ -74,7 +76,7 @@ class Mover:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """As for :class:`Walker`."""
+        """See :class:`Walker`."""
         from cocite.kernels import random, walk
 
         # Looked up once: of a small graph a step takes no longer than an import that is done.
@@ -97,7 +99,9 @@ class Mover:
     def __call__(
         self, sample: int, step: int, at: NDArray[np.uint32], out: NDArray[np.uint32]
     ) -> None:
-        """Step number ``step`` of a sample: from the nodes ``at`` to ``out``, as long."""
+        """Make step number ``step`` of a sample: from the nodes ``at`` to ``out``, of equal
+        length.
+        """
         move = self.kernel(sample, step)
         for block in self._blocks:
             move(at, out, *block)
@@ -107,8 +111,8 @@ class Mover:
                     evict(self._weights.values)
 
     def _draws(self, sample: int) -> StepDraws:
-        """What all steps of a sample draw, in one call: on small graphs a step costs less than a
-        call. The last sample's is cached.
+        """Return the draws of all steps of a sample; the last sample's are cached. One call draws
+        for all steps: on small graphs a step costs less than a call.
         """
         found = self._drawn
         if found is None or found.sample != sample:
@@ -128,19 +132,19 @@ class Mover:
         return key
 
     def along(self, sample: int, step: int) -> Links:
-        """The links that a step goes along."""
+        """Return the links that a step follows."""
         if self._links.back is None:
             return self._links
         drawn = int(self._random.draw(self._key(sample, step), NOWHERE))
         return self._links if drawn >> 11 < self._in_share * 2**53 else self._links.back
 
     def against(self, sample: int, step: int) -> Links | None:
-        """The links of a step by their other end, if they are there."""
+        """Return the links of a step by their other end, if available."""
         back = self._links.back
         return self._links if back is self.along(sample, step) else back
 
     def kernel(self, sample: int, step: int) -> Move:
-        """The step as a function of (at, out, first node of a block, end of it)."""
+        """Return the step as a function of (at, out, first node of a block, end of it)."""
         key, links = self._key(sample, step), self.along(sample, step)
         ends, walk = (links.offsets, links.neighbors), self._walk
         if self._step is Step.ARGMIN:
@@ -157,11 +161,11 @@ class Mover:
 
 
 AfterStep = Callable[[int, NDArray[np.uint32], NDArray[np.uint32]], None]
-"""Gets the step, and the heads and the nodes of the tokens that live on, by ascending head."""
+"""Called with the step, and the heads and nodes of the live tokens, by ascending head."""
 
 
 class Walker:
-    """Makes samples of one set of links; owns scratch memory, so one for each thread."""
+    """Makes samples of one set of links. Owns scratch memory: use one for each thread."""
 
     def __init__(
         self,
@@ -175,13 +179,12 @@ class Walker:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """A walk steps to a neighbor in ``links``: ``in_links`` of a graph, or its ``out_links``;
-        or along either, the first with the probability ``in_share``, if they have a ``back``.
+        """Walk along ``links``: ``in_links`` of a graph, or its ``out_links``.
 
-        ``blocks`` holds the first node of every block but the first, ascending. ``turn`` is added
-        to the number of a step for its draws: walks of different turns are independent.
-        ``weights`` is what ``step_weights`` made of the links for this step; without it a weighted
-        step makes its own.
+        If they have a ``back``, a step follows them with probability ``in_share``, else their
+        ``back``. ``blocks`` holds the first node of every block but the first, ascending. ``turn``
+        is added to the step number of draws: walks of different turns are independent. ``weights``
+        come from ``step_weights`` for this step; by default a weighted step computes its own.
         """
         self._move = Mover(links, step, seed, blocks, turn, weights, in_share)
         self._length = length
@@ -192,9 +195,9 @@ class Walker:
         self._label = np.empty(nodes, np.uint8)
 
     def __call__(self, sample: int, after: AfterStep | None = None) -> FingerprintGraph:
-        """Sample number ``sample``; its arrays are valid until the next call.
+        """Return sample number ``sample``; its arrays are valid until the next call.
 
-        ``after`` is called when a step is made and those that met are one.
+        ``after`` is called after each step, once tokens that met have merged.
         """
         from cocite.kernels import walk
 
@@ -217,7 +220,7 @@ class Walker:
 
 
 def walker_bytes(nodes: int) -> int:
-    """The memory that one :class:`Walker` owns."""
+    """Return the memory that one :class:`Walker` owns."""
     return 25 * nodes
 
 
@@ -239,9 +242,9 @@ Nodes = NDArray[np.uint32]
 
 
 def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.uint8]:
-    """When the walk of each of some nodes first meets that of the first one, in one sample.
+    """Return when the walk of each node first meets that of the first node, in one sample.
 
-    uint8[nodes.size]: 0 for the first one itself, 255 where they do not meet within ``length``.
+    uint8[nodes.size]: 0 for the first node itself, 255 without a meeting within ``length``.
     """
     from cocite.kernels import walk
 
@@ -260,10 +263,10 @@ def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.u
 def probe(
     mover: Mover, length: int, columns: Links, sample: int, node: int
 ) -> tuple[Nodes, NDArray[np.uint8]]:
-    """The nodes that the walk of ``node`` meets in a sample, and the step at which each does.
+    """Return the nodes that the walk of ``node`` meets in a sample, and the step of each meeting.
 
-    ``columns`` are the links of the ``mover`` by their other end, which one that goes both ways
-    has itself.
+    ``columns`` are the links of the ``mover`` by their other end; a mover in both directions has
+    its own.
     """
     way = _way(mover, length, sample, node)
     found, times = np.empty(0, np.uint32), np.empty(0, np.uint8)
@@ -286,7 +289,7 @@ def _moved(mover: Mover, sample: int, step: int, at: Nodes) -> Nodes:
 
 
 def _way(mover: Mover, length: int, sample: int, node: int) -> Nodes:
-    """Return where the walk of ``node`` is, from step 0 on, as far as it goes."""
+    """Return the nodes on the walk of ``node``, from step 0 until it ends."""
     way = [np.uint32(node)]
     for step in range(1, length + 1):
         at = _moved(mover, sample, step, np.array(way[-1:], np.uint32))[0]
@@ -297,7 +300,9 @@ def _way(mover: Mover, length: int, sample: int, node: int) -> Nodes:
 
 
 def _row_entries(links: Links, nodes: Nodes) -> tuple[Nodes, NDArray[np.int64]]:
-    """All neighbors of ``nodes``, row behind row, and which of ``nodes`` each belongs to."""
+    """Return the neighbors of ``nodes``, row after row, and the index in ``nodes`` of each
+    entry.
+    """
     begins = links.offsets[nodes].astype(np.int64)
     sizes = links.offsets[nodes.astype(np.int64) + 1].astype(np.int64) - begins
     owner = np.repeat(np.arange(nodes.size), sizes)

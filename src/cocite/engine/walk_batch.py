@@ -39,15 +39,15 @@ from cocite.storage import evict
 from cocite.storage.spool import ScratchFile
 
 TOGETHER = 16
-"""Samples that walk together at least, and that an estimate lets walk."""
+"""Least number of samples that walk together; estimates assume it."""
 STATE_NODE = 28
-"""Bytes of scratch for each node of a sample, at most."""
+"""Most bytes of scratch for each node of a sample."""
 
 FEW = 64
-"""Where fewer than one node in so many has a token, links are read as they are touched."""
+"""If fewer than one node in FEW has a token, links are read on demand."""
 _HOME_WORDS = 1 << 14
 _LEAST_WORDS = 192
-"""Of a buffer of records: 64 of them."""
+"""Least words of a buffer: 64 records."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class _BatchState:
 
 
 class WalkerGroup:
-    """Makes samples of one set of links, up to ``together`` at a time; ``walkers`` tell them."""
+    """Makes up to ``together`` samples of one set of links at a time; ``walkers`` return them."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class WalkerGroup:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """As for :class:`~cocite.engine.walk.Walker`; scratch files lie in ``folder``."""
+        """See :class:`~cocite.engine.walk.Walker`; scratch files go to ``folder``."""
         from cocite.kernels import walk_blocks
 
         self._links, self._weights, self._length = links, weights, length
@@ -103,7 +103,7 @@ class WalkerGroup:
         ]
 
     def __call__(self, samples: range) -> None:
-        """Walk these samples; what was walked before is gone."""
+        """Walk these samples; earlier ones become invalid."""
         self._states.clear()
         self._states.update(zip(samples, self._spare, strict=False))
         for state in self._states.values():
@@ -141,8 +141,8 @@ class WalkerGroup:
 
 
 class GroupWalker:
-    """Lets the tokens of a sample move and meet, and tells its fingerprint graph as
-    :class:`~cocite.engine.walk.Walker` does; owns scratch memory, so one for each thread.
+    """Moves and merges the tokens of a sample, and returns its fingerprint graph like
+    :class:`~cocite.engine.walk.Walker`. Owns scratch memory: use one for each thread.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class GroupWalker:
         self._label = np.empty(nodes, np.uint8)
 
     def leave(self, state: _BatchState, step: int, block: int) -> None:
-        """Move the tokens that stand in a block; their nodes give way to those they move to."""
+        """Move the tokens that stand in a block; their targets overwrite their nodes."""
         low, high = int(state.starts[block]), int(state.starts[block + 1])
         if low == high:
             return
@@ -176,7 +176,7 @@ class GroupWalker:
         state.file.write(4 * low, moved)
 
     def arrive(self, state: _BatchState, step: int, last: bool) -> None:
-        """Let the tokens meet, and deal those that live on to blocks, but behind the last step."""
+        """Merge tokens that meet, and deal the live ones to blocks unless this is the last step."""
         from cocite.kernels import walk_blocks
 
         tokens, file = state.tokens, state.file
@@ -214,7 +214,7 @@ class GroupWalker:
         state.tokens = live
 
     def __call__(self, sample: int) -> FingerprintGraph:
-        """One of the samples that were walked; its arrays are valid until the next call."""
+        """Return one of the samples walked; its arrays are valid until the next call."""
         from cocite.kernels import walk_blocks
 
         state = self._states[sample]
@@ -240,5 +240,5 @@ class GroupWalker:
 
 
 def _rows(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """An array over all nodes as a buffer of records."""
+    """Return an array over all nodes as a buffer of records."""
     return words[: words.size // 3 * 3].reshape(-1, 3)

@@ -37,42 +37,47 @@ from cocite.storage.spool import Spool
 BLOCK_NODE = 13
 """Bytes for each node of the largest block."""
 ROW_ROOM = 64
-"""Bytes for each row under way: five buffers of rows, and where tokens move to."""
+"""Bytes for each row in transit: five buffers of rows, and the targets of tokens."""
 
 _HOME_WORDS = 1 << 14
 _LEAST_NODES = 8
 
 
 class Run(Protocol):
-    """Rows in ascending order of head, read from first to last; ``left`` are still to come."""
+    """Rows in ascending order of head, read once in sequence; ``left`` counts those still to
+    read.
+    """
 
     left: int
 
     def fill(self, out: NDArray[np.uint32]) -> int:
-        """Read the next rows, as many as ``out`` takes or are left; return how many."""
+        """Read the next rows into ``out``, as many as fit or are left; return how many."""
 
 
 class RowSpool(Protocol):
-    """Rows in buckets, one for each block, written in batches that bear a tag."""
+    """Rows in buckets, one for each block, written in batches with a tag."""
 
     def append(self, rows: NDArray[np.uint32], starts: NDArray[np.uint32], tag: int) -> None:
-        """Add ``rows[starts[b] : starts[b + 1]]`` to bucket b; they are written over afterwards."""
+        """Add ``rows[starts[b] : starts[b + 1]]`` to bucket b; the caller reuses ``rows``
+        afterwards.
+        """
 
     def readers(self, bucket: int) -> Sequence[Run]:
-        """Return the runs that wait in a bucket."""
+        """Return the runs of a bucket."""
 
     def pieces(
         self, bucket: int, buffer: NDArray[np.uint32]
     ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-        """Yield a bucket's rows: (tag, rows), the rows lying in ``buffer``."""
+        """Yield (tag, rows) of a bucket, read into ``buffer``."""
 
 
 S = TypeVar("S", bound=RowSpool)
 
 
 class MovingSample(Generic[S]):
-    """A sample on its way: tokens that ``arrived`` and those ``going``, a bucket a block; its
-    ``records``, two buckets a block; what moves it, and how many ``tokens`` made each step.
+    """A sample in progress: tokens that ``arrived`` and those ``going``, a bucket for each block;
+    its ``records``, two buckets for each block; its mover; and how many ``tokens`` moved at each
+    step.
     """
 
     def __init__(self, spool: Callable[[int], S], blocks: int) -> None:
@@ -102,10 +107,10 @@ class Rooms:
 
 
 class Dealer:
-    """Sorts rows into buckets that are ranges of numbers, and appends them to spools."""
+    """Sorts rows into buckets, which are ranges of numbers, and appends them to spools."""
 
     def __init__(self, cuts: NDArray[np.uint32], dealt: NDArray[np.uint32]) -> None:
-        """``cuts`` uint32[buckets + 1] ascends from 0; ``dealt`` has room for a batch."""
+        """``cuts`` uint32[buckets + 1] ascends from 0; ``dealt`` is a buffer for one batch."""
         from cocite.kernels import walk_blocks
 
         self._cuts, self._dealt = cuts, dealt
@@ -116,8 +121,8 @@ class Dealer:
     def rows(
         self, out: RowSpool, rows: NDArray[np.uint32], tag: int = 0, *, records: bool = False
     ) -> None:
-        """Append rows to the buckets of their first words; or ``records``, with their parent in
-        block b, to bucket 2b or 2b + 1.
+        """Append rows to the buckets of their first words. ``records``: rows whose parent is in
+        block b go to bucket 2b or 2b + 1.
         """
         from cocite.kernels import walk_blocks
 
@@ -127,10 +132,10 @@ class Dealer:
 
 
 class BlockPart:
-    """The part of a block in the walk over ``links``, one block after another, or always the same.
+    """The walk's work in one block at a time over ``links``; the block may stay the same.
 
-    ``links`` has rows for the nodes of its blocks at least; ``cuts`` uint32[blocks + 1] is where
-    each block begins, the last one the number of nodes.
+    ``links`` has at least the rows of its blocks; ``cuts`` uint32[blocks + 1] is the first node of
+    each block, then the number of nodes.
     """
 
     def __init__(
@@ -147,9 +152,8 @@ class BlockPart:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """``rows`` is how many rows are in memory at once; ``largest`` the nodes of the largest
-        block that takes part, by default of all; ``turn``, ``weights`` and ``in_share`` are as for
-        ``Walker``.
+        """``rows`` limits the rows in memory; ``largest`` is the size of the largest block that
+        takes part, by default of all. ``turn``, ``weights`` and ``in_share``: see ``Walker``.
         """
         self._length, blocks = length, [int(c) for c in cuts[1:-1]]
         self._mover = Mover(links, step, seed, blocks, turn, weights, in_share)
@@ -162,15 +166,15 @@ class BlockPart:
         self._used = 0
 
     def begin(self) -> None:
-        """Before the first step: nobody stands anywhere."""
+        """Clear all positions before the first step."""
         self._standing.fill(NOWHERE)
 
     def set_out(self, state: MovingSample[Any], sample: int, step: int) -> None:
-        """Before a step of a sample, once for all blocks: what moves its tokens."""
+        """Prepare the mover for a step of a sample, once for all blocks."""
         state.move = self._mover.kernel(sample, step)
 
     def turn(self, state: MovingSample[Any], block: int, step: int) -> int:
-        """The step of one sample in one block; returns how many tokens made it."""
+        """Make the step of one sample in one block; return how many tokens moved."""
         count = self._arrive(state, block, step)
         if count:
             self._leave(state, block, count, step)
@@ -179,7 +183,7 @@ class BlockPart:
     # -- arrivals: what the block's nodes hold after the last step ------------------------
 
     def _arrive(self, state: MovingSample[Any], block: int, step: int) -> int:
-        """Let the tokens of a block arrive; returns how many live."""
+        """Merge the tokens that arrive in a block; return how many are live."""
         from cocite.kernels import walk_blocks
 
         first, last = self.cuts[block], self.cuts[block + 1]
@@ -198,7 +202,7 @@ class BlockPart:
     def _merge(
         self, state: MovingSample[Any], runs: Sequence[Run], first: np.uint32, step: int
     ) -> int:
-        """Read all runs side by side, in ascending order of head."""
+        """Read all runs in parallel, in ascending order of head."""
         from cocite.kernels import walk_blocks
 
         each = self.rooms.incoming.shape[0] // len(runs)
@@ -237,7 +241,7 @@ class BlockPart:
     # -- departures: the step itself ------------------------------------------------------
 
     def _leave(self, state: MovingSample[Any], block: int, count: int, step: int) -> None:
-        """Move the tokens of a block and send them; behind the last step all have ended."""
+        """Move the tokens of a block and send them; after the last step all have ended."""
         from cocite.kernels import walk_blocks
 
         rooms, first, last = self.rooms, self.cuts[block], self.cuts[block + 1]
@@ -264,14 +268,14 @@ class BlockPart:
             self.send_records(step)
 
     def _keep(self, state: MovingSample[Any], count: int) -> None:
-        """Records of a sample stand behind those that wait."""
+        """Append the records of a sample to those waiting."""
         if count:
             self._waiting.setdefault(state, []).append((self._used, self._used + count))
             self._used += count
 
     def send_records(self, step: int) -> None:
-        """Send what waits, sample by sample, in step number ``step``: the meetings after the steps
-        before, whose number is their tag, and roots.
+        """Send the waiting records sample by sample in step ``step``: meetings of the steps before,
+        with their step as tag, and roots.
         """
         for state, pieces in self._waiting.items():
             count = 0
@@ -287,16 +291,16 @@ class BlockPart:
 
 
 _BATCH = 256
-"""Bytes that a spool keeps of a batch beside where its buckets begin, about."""
+"""Approximate bytes of a batch in a spool, besides its bucket offsets."""
 
 
 @dataclass(frozen=True)
 class Meetings:
-    """One sample's fingerprint graph, in records (node, parent, offset) tagged with the step.
+    """One sample's fingerprint graph, as records (node, parent, offset) tagged with the step.
 
-    Bucket 2b of ``records`` has those whose node and parent lie in block b, and b's roots (node,
-    NOWHERE, members); bucket 2b + 1 those whose node lies in a block behind. ``live`` counts the
-    tokens that made each step.
+    Bucket 2b of ``records`` holds those whose node and parent are in block b, and b's roots (node,
+    NOWHERE, members); bucket 2b + 1 those whose node is in a later block. ``live`` counts the
+    tokens that moved at each step.
     """
 
     records: Spool
@@ -304,13 +308,13 @@ class Meetings:
 
 
 class ExternalWalker:
-    """Makes samples of one graph with tokens in scratch files in ``directory``, up to ``together``
-    at a time: while a block is in memory it serves the tokens of all of them.
+    """Makes up to ``together`` samples of one graph at a time, with tokens in scratch files in
+    ``directory``; a block in memory serves all of them.
 
     Blocks take turns in one process; a token is written and read once a step. The files take 12
     bytes for each token of two steps and for each record. A node with more in-links than fit needs
     no more memory: the uniform step reads one of them, the argmin step does not scan the in-links
-    of such a hub, and the clock step reads pages of the file that the system can take back.
+    of such a hub, and the clock step reads pages of the file that the system can reclaim.
     """
 
     def __init__(
@@ -328,8 +332,8 @@ class ExternalWalker:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """``blocks`` holds the first node of every block but the first; ``rows`` is how many rows
-        are in memory at once; ``turn``, ``weights`` and ``in_share`` are as for ``Walker``.
+        """``blocks`` holds the first node of every block but the first; ``rows`` limits the rows in
+        memory. ``turn``, ``weights`` and ``in_share``: see ``Walker``.
         """
         self._links, self._weights, self._length = links, weights, length
         self.cuts = np.array([0, *blocks, links.nodes], np.uint32)
@@ -349,7 +353,7 @@ class ExternalWalker:
         return Meetings(state.records, tuple(state.live))
 
     def walk(self, samples: range) -> None:
-        """Walk these samples, up to ``together``; what was walked before is gone."""
+        """Walk up to ``together`` samples; earlier ones become invalid."""
         self._states = dict(zip(samples, self._free, strict=False))
         for state in self._states.values():
             state.records.clear()
@@ -378,8 +382,8 @@ class ExternalWalker:
 
 
 def tables(nodes: int, blocks: int, rows: int, together: int) -> int:
-    """Bytes that the spools of so many samples take in memory, about, at most: records of all are
-    written as often as ``rows`` of them wait, and behind every step.
+    """Return about the most bytes that the spools of so many samples take: records of all are
+    written whenever ``rows`` of them wait, and after every step.
     """
     batches = MAX_LENGTH + 1 + together * nodes // rows
     return together * (batches * (8 * blocks + _BATCH) + 16 * blocks * blocks)

@@ -27,7 +27,7 @@ from cocite.storage import evict
 from cocite.storage.spool import Scratch
 
 _PIECE = 1 << 20
-"""Links multiplied at a time, and bytes of those whose shares are made at a time."""
+"""Links multiplied at a time, and bytes of those whose shares are computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -42,23 +42,25 @@ class StepWeights:
 
 
 def inverse_degrees(degrees: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Node weights of 1 / degree, float32[nodes]; 1 for nodes without links, which nobody meets."""
+    """Return node weights of 1 / degree, float32[nodes]; 1 for nodes without links, which no walk
+    meets.
+    """
     return (1.0 / np.maximum(degrees, 1)).astype(np.float32)
 
 
 def idf_weights(degrees: NDArray[np.uint32], nodes: int) -> NDArray[np.float32]:
-    """Node weights of log((nodes + 1) / degree), float32: inverse document frequencies, above 0
-    even for a page that links to all nodes. A node without links has that of one link.
+    """Return node weights of log((nodes + 1) / degree), float32: inverse document frequencies,
+    above 0 even for a page that links to all nodes. Nodes without links count as if they had one.
     """
     return np.log((nodes + 1.0) / np.maximum(degrees, 1)).astype(np.float32)
 
 
 def telling_weights(links: Links, hubs: str) -> NDArray[np.float32]:
-    """Return how much a link from each node tells: :func:`idf_weights` (``hubs`` is ``idf``) or
-    :func:`inverse_degrees` (``rare``) of how often it is a neighbor in ``links``, which is its
-    out-degree for in-links, its in-degree for out-links.
+    """Return the weight of a link from each node, float32[nodes].
 
-    float32[nodes], in 4 bytes a node and a pass over the links.
+    :func:`idf_weights` (``hubs`` is ``idf``) or :func:`inverse_degrees` (``rare``) of the number of
+    times it is a neighbor in ``links``: its out-degree for in-links, its in-degree for out-links.
+    Takes a pass over the links and 4 bytes a node.
     """
     from cocite.kernels.links import add_counts
 

@@ -1,4 +1,4 @@
-"""PageRank: how important nodes are, by the links to them. Hubs and authorities."""
+"""PageRank, the importance of nodes by the links to them; and HITS, hubs and authorities."""
 
 from cocite.ranking.hits import HubsAuthorities, hits, plan_hits
 from cocite.ranking.pagerank import Dangling, Ranks, WeightsFile, pagerank, toward_of

@@ -37,16 +37,14 @@ _ZERO = np.uint64(0)
 Rows = tuple[
     NDArray[np.uint64] | None, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32] | None
 ]
-"""Where the links of each row begin (None: where the row before ends) and end, the rows that they
-come from, and weights.
-"""
+"""Begin of each row's links (None: the end of the row before), their ends, sources, and weights."""
 
 
 class CoreLinks(ABC):
-    """The links of one core, in ``blocks``, for as many sweeps as needed.
+    """The links of one core in ``blocks``, for repeated sweeps.
 
-    ``loops`` is the weight of the link that each row has to itself; ``sent`` is how many bytes of
-    values partitions have sent each other.
+    ``loops`` is the weight of each row's link to itself; ``sent`` counts the bytes of values that
+    partitions have exchanged.
     """
 
     blocks: int = 1
@@ -55,25 +53,26 @@ class CoreLinks(ABC):
 
     @abstractmethod
     def sweep(self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector) -> None:
-        """Gauss-Seidel over all rows, ``z`` in place; what is added to ``sums``: ``rank.sweep``."""
+        """Update ``z`` in place by Gauss-Seidel over all rows; for ``sums`` see ``rank.sweep``."""
 
     @abstractmethod
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """Yield (nodes of a block, what links bring them by ``z``), for all nodes or dangling ones.
+        """Yield (nodes of a block, the values that links bring them from ``z``), for all or
+        dangling nodes.
 
-        The array may be the same for several blocks.
+        The array may be reused for the next block.
         """
 
     def scale(self, z: NDArray[Any], factor: float) -> None:
-        """Multiply all of ``z`` by ``factor``, wherever it is."""
+        """Multiply ``z`` by ``factor``, wherever it is stored."""
         scale(z, factor)
 
     def fetch(self, z: NDArray[Any]) -> None:
-        """Write to ``z`` what the last sweep left, if the values are elsewhere."""
+        """Write the result of the last sweep to ``z``, if the values are elsewhere."""
         return
 
     def replaced(self, z: NDArray[Any]) -> None:
-        """Note that the caller changed ``z``: the next sweep begins with it."""
+        """Start the next sweep from ``z``, which the caller changed."""
         return
 
 
@@ -81,7 +80,7 @@ class MemoryBlock:
     """Links in memory to the ``rows`` of a core, and to the dangling nodes among ``number``.
 
     ``links`` are (offsets, sources, weights or an empty array) of all nodes that have a ``number``.
-    ``lost`` counts the links that come from nodes outside the core.
+    ``lost`` counts the links from nodes outside the core.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class MemoryBlock:
         edges, weighted = int(links[0][-1]), links[2].size > 0
 
         def room(rows: int) -> tuple[NDArray[Any], ...]:
-            """For all links: what is not written takes no memory."""
+            """Allocate for all links; pages not written take no memory."""
             begins = np.zeros(rows + 1, np.uint64)
             return begins, np.empty(edges, np.uint32), np.empty(edges * weighted, np.float32)
 
@@ -117,13 +116,15 @@ class MemoryBlock:
         self.below: Rows = middles[rows], here[1:], *columns
 
     def collect_above(self, z: NDArray[Any], sums: Vector) -> None:
-        """Add to the ``sums`` of the rows what they get from above them."""
+        """Add what rows receive from rows above them to ``sums``."""
         from cocite.kernels import rank
 
         rank.collect(self.above, _ZERO, self._last, z, sums)
 
     def gather(self, nodes: slice, z: NDArray[Any], all_rows: bool) -> Vector:
-        """float64[nodes]: what some nodes get by links, all of them or the dangling ones."""
+        """Return float64[nodes]: what nodes receive along links, from all nodes or for dangling
+        ones only.
+        """
         from cocite.kernels import rank
 
         sums = np.empty(nodes.stop - nodes.start)
@@ -133,7 +134,7 @@ class MemoryBlock:
 
 
 class Resident(CoreLinks):
-    """In memory."""
+    """Links in memory."""
 
     def __init__(self, lumped: Lumped) -> None:
         self._nodes, links = slice(0, lumped.nodes), lumped.links_of(0, lumped.nodes)
@@ -150,7 +151,7 @@ class Resident(CoreLinks):
         rank.sweep(self.core, (_ZERO, _ZERO, _ZERO), self._so_far, z, facts, damping, sums)
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """All nodes at once."""
+        """Yield all nodes at once."""
         yield self._nodes, self._block.gather(self._nodes, z, all_rows)
 
 
@@ -158,7 +159,7 @@ class Resident(CoreLinks):
 
 
 class Outer(NamedTuple):
-    """The strips of links from rows below a block, and of those from rows above it."""
+    """The strips of links from rows below a block, and from rows above it."""
 
     below: list[Strip]
     above: list[Strip]
@@ -166,7 +167,9 @@ class Outer(NamedTuple):
 
 @dataclass(frozen=True)
 class CoreBlock:
-    """``nodes`` and, of the core, ``rows``; the outer links to them, and those to its tails."""
+    """``nodes``, the core's ``rows`` among them, and the outer links to these rows and to the
+    tails.
+    """
 
     nodes: slice
     rows: slice
@@ -175,8 +178,9 @@ class CoreBlock:
 
 
 class Inner:
-    """``rows`` uint64[core + 1], or [nodes + 1] for tails; ``links`` uint32, rows numbered within
-    the block; ``weights``. The latter are of one stretch until all is finished.
+    """Links within blocks: ``rows`` uint64[core + 1], or [nodes + 1] for tails; ``links`` uint32,
+    with rows numbered within the block; ``weights``. Links and weights hold one stretch until
+    finished.
     """
 
     def __init__(self, lumped: Lumped, rows: int) -> None:
@@ -188,11 +192,11 @@ class Inner:
 
     @property
     def written(self) -> int:
-        """How many links there are so far."""
+        """Return how many links were written so far."""
         return self._streams[0].size
 
     def part(self, rows: slice) -> tuple[NDArray[Any], ...]:
-        """What ``deal`` takes for a block."""
+        """Return the arrays that ``deal`` fills for a block."""
         return self.rows[rows.start : rows.stop + 1], self.links, self.weights
 
     def append(self, count: int) -> None:
@@ -202,21 +206,21 @@ class Inner:
         evict(self.rows)
 
     def finish(self) -> None:
-        """Map what was written."""
+        """Map the file that was written."""
         self.links, self.weights = (stream.finish() for stream in self._streams)
 
     def of(self, first: int, last: int) -> Rows:
-        """What kernels take for some rows."""
+        """Return some rows as kernels take them."""
         weights = self.weights if self.weights.size else None
         return None, self.rows[first + 1 : last + 1], self.links, weights
 
     def evict(self, first: int, last: int, begin: int, end: int) -> None:
-        """Give back some rows and links."""
+        """Release the memory of some rows and links."""
         evict(self.rows[first : last + 1], self.links[begin:end], self.weights[begin:end])
 
 
 class _LinkSorter:
-    """Sorts outer links into strips; ``keys`` and ``weights`` are of one strip."""
+    """Sorts outer links into strips; ``keys`` and ``weights`` hold one strip."""
 
     def __init__(self, lumped: Lumped) -> None:
         self._lumped, self.lost = lumped, 0
@@ -226,8 +230,8 @@ class _LinkSorter:
         self.weights = np.empty(most * lumped.weighted, np.float32)
 
     def flush(self, count: int, split: int, found: Outer) -> None:
-        """Sort and write the first ``count`` keys: a strip of the sources below row ``split``, and
-        one of the others; count those that have no number as ``lost``.
+        """Sort and write the first ``count`` keys: one strip of sources below row ``split``, one of
+        the others. Count those without a number as ``lost``.
         """
         keys, weights = sorted_links(self.keys[:count], self.weights[:count])
         self.lost += (lost := self._rename(keys))
@@ -252,13 +256,13 @@ class _LinkSorter:
         return int(lost[0])
 
     def finish(self) -> SourceWords:
-        """Map what was written."""
+        """Map the file that was written."""
         return SourceWords(self._words.finish(), self._weights.finish())
 
 
 class _Dealer:
-    """Deals the links of block after block to ``inner`` (from above, from below, to tails) and
-    ``outer`` (to rows, to tails).
+    """Deals the links of one block after another to ``inner`` (from above, from below, to tails)
+    and ``outer`` (to rows, to tails).
     """
 
     def __init__(self, lumped: Lumped) -> None:
@@ -270,7 +274,7 @@ class _Dealer:
 
     @property
     def lost(self) -> int:
-        """How many links come from nodes that have none, by their degrees."""
+        """Return how many links come from nodes that have none by their degrees."""
         return self._lost + sum(sorter.lost for sorter in self.outer)
 
     def deal(self, nodes: slice, rows: slice) -> CoreBlock:
@@ -283,7 +287,7 @@ class _Dealer:
         outer = [array for sorter in self.outer for array in (sorter.keys, sorter.weights)]
 
         def flush(links: int) -> None:
-            """Sort what has no room for so many more."""
+            """Write strips that have no room for ``links`` more."""
             for sorter, (kind, strips) in zip(self.outer, kinds, strict=True):
                 if int(counts[kind]) + links > sorter.keys.size:
                     sorter.flush(int(counts[kind]), rows.start, strips)
@@ -312,7 +316,7 @@ class _Dealer:
         return found
 
     def _local_rows(self, nodes: slice, rows: slice) -> NDArray[np.uint32]:
-        """What ``deal`` has for each node of a block."""
+        """Return what ``deal`` takes for each node of a block."""
         from cocite.kernels import rank
         from cocite.kernels.rank_blocks import LEFT_OUT, TAIL
 
@@ -328,7 +332,7 @@ class _Dealer:
 
 
 def _cut(lumped: Lumped) -> list[tuple[slice, slice]]:
-    """Nodes and rows of each block."""
+    """Return the nodes and rows of each block."""
     from cocite.kernels import rank
 
     count, size = lumped.room.blocks, lumped.nodes + lumped.core
@@ -349,13 +353,13 @@ def _cut(lumped: Lumped) -> list[tuple[slice, slice]]:
 
 
 def _streams(scratch: Scratch) -> tuple[Stream, Stream]:
-    """For numbers of nodes, and for weights."""
+    """Return streams for node numbers and for weights."""
     assert scratch.directory is not None
     return Stream(scratch.directory, np.uint32), Stream(scratch.directory, np.float32)
 
 
 def _stretch(lumped: Lumped) -> int:
-    """Links that are dealt at a time: at most half a strip, so that strips become long."""
+    """Return how many links to deal at a time: at most half a strip, so that strips become long."""
     room = lumped.room
     return max(1, min(room.piece // 8, room.strip(lumped.weighted) // 4, lumped.graph.edges))
 
@@ -364,7 +368,7 @@ def _stretch(lumped: Lumped) -> int:
 
 
 class Blocked(CoreLinks):
-    """On disk, all but one block."""
+    """Links on disk, except one block."""
 
     def __init__(self, lumped: Lumped) -> None:
         self._lumped = lumped
@@ -403,7 +407,7 @@ class Blocked(CoreLinks):
             _write(mine, z, rows)
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """Block after block; the array is the same for all blocks of one size."""
+        """Yield block after block; blocks of one size share an array."""
         for block in self._blocks:
             sums, mine = np.zeros(block.nodes.stop - block.nodes.start), _copied(z, block.rows)
             if all_rows:
@@ -418,7 +422,7 @@ class Blocked(CoreLinks):
     def _gather_rows(
         self, block: CoreBlock, z: NDArray[Any], mine: NDArray[Any], sums: Vector
     ) -> None:
-        """What the rows of a block get, at the places of their nodes."""
+        """Compute what the rows of a block receive, at the positions of their nodes."""
         from cocite.kernels import rank_blocks
 
         rows, so_far = block.rows, sums[: mine.size]
@@ -436,7 +440,7 @@ class Blocked(CoreLinks):
     def _add_others(
         self, block: CoreBlock, z: NDArray[Any], mine: NDArray[Any], so_far: Vector
     ) -> None:
-        """All of a row's sum that comes before the rows of its own block below it."""
+        """Add all terms of a row's sum that precede those from rows below it in its own block."""
         words, strips, rows = self._outer, block.outer, block.rows
         self._add_inner(self._upper, rows, mine, so_far)
         self._push(words, strips.above, slice(rows.stop, z.size), z, so_far)
@@ -456,7 +460,7 @@ class Blocked(CoreLinks):
         z: NDArray[Any],
         into: Vector,
     ) -> None:
-        """Pass z of the ``sources`` on along strips of words, a window of it at a time."""
+        """Push z of the ``sources`` along strips of words, a window at a time."""
         words.push(strips, sources, max(1, self._lumped.room.window // z.itemsize), z, into)
 
     def _stretches(self, inner: Inner, rows: slice) -> Iterator[tuple[int, int, int, int]]:
@@ -475,7 +479,7 @@ def _collect(
 
 
 def _copied(z: NDArray[Any], rows: slice) -> NDArray[Any]:
-    """The block's part of z; z itself, if the block is all there is."""
+    """Return a copy of the block's part of z, or z itself if there is only one block."""
     if rows.stop - rows.start == z.size:
         return z
     mine = np.empty(rows.stop - rows.start, z.dtype)

@@ -28,11 +28,11 @@ Flags = NDArray[np.bool_]
 
 
 class Lumped:
-    """One graph, minus the nodes removed.
+    """One graph without its removed nodes.
 
-    ``degrees`` uint32[nodes], GONE for what was removed; ``strengths`` of the nodes, the same array
-    without weights; ``number`` uint32[nodes], of the ``core`` nodes in it; ``scratch`` makes all
-    that is as long as these.
+    ``degrees`` uint32[nodes] is GONE for removed nodes; ``strengths`` is the same array without
+    weights; ``number`` uint32[nodes] is the position of each of the ``core`` nodes; ``scratch``
+    allocates arrays of this length.
     """
 
     def __init__(self, graph: Graph, removals: int, weighted: bool, room: RankRoom) -> None:
@@ -55,8 +55,8 @@ class Lumped:
     def stretches(
         self, first: int, last: int, links: int = 0
     ) -> Iterator[tuple[int, int, int, int]]:
-        """The stored links of some rows, as many at a time as the room has for them, or ``links``;
-        what is yielded: ``vectors.stretches``.
+        """Yield the stored links of some rows, ``links`` or as many as fit at a time; see
+        ``vectors.stretches``.
         """
         room = self.room
         if not room.blocks:
@@ -65,33 +65,33 @@ class Lumped:
         return stretches(self.graph.in_offsets, first, last, links, max(1, room.piece // 32))
 
     def links_of(self, first: int, last: int) -> tuple[NDArray[Any], ...]:
-        """Offsets of some rows, and all links: what kernels take."""
+        """Return the offsets of some rows, and all links, as kernels take them."""
         return self.graph.in_offsets[first : last + 1], self.graph.in_sources, self.weights
 
     def pieces(self, *arrays: NDArray[Any], beside: Any = ()) -> Iterator[slice]:
-        """All nodes, piece by piece; ``vectors.pieces`` says what becomes of what is on disk."""
+        """Yield all nodes, piece by piece; see ``vectors.pieces`` for arrays on disk."""
         if not self.room.blocks:
             return pieces(0, self.nodes)
         return pieces(0, self.nodes, *arrays, beside=beside)
 
     def rest(self, array: NDArray[Any]) -> None:
-        """Give back what of an array lies on disk."""
+        """Release the memory of an array on disk."""
         if self.room.blocks:
             evict(array)
 
     def rest_links(self, first: int, last: int, begin: int, end: int) -> None:
-        """Give back the stored links of a stretch."""
+        """Release the memory of a stretch of stored links."""
         if self.room.blocks:
             graph = self.graph
             evict(graph.in_offsets[first : last + 1], graph.in_sources[begin:end])
             evict(self.weights[begin:end])
 
     def vector(self) -> Vector:
-        """float64[nodes], zeros."""
+        """Return float64[nodes], zeros."""
         return self.scratch.zeros(self.nodes, np.float64)
 
     def contributions(self, dtype: DTypeLike) -> NDArray[Any]:
-        """A number for each node of the core, zeros; in memory if that is where a block has all."""
+        """Return zeros, one for each core node; in memory if a block holds all values there."""
         if self.room.blocks > 1:
             return self.scratch.zeros(self.core, dtype)
         return np.zeros(self.core, dtype)
@@ -135,13 +135,15 @@ class Lumped:
     # -- what links are counted for ----------------------------------------------------
 
     def leaving(self) -> NDArray[Any]:
-        """What of each node's strength goes to dangling nodes."""
+        """Return how much of each node's strength goes to dangling nodes."""
         return self._counts(_is_dangling, weights=self.weighted)
 
     def _counts(
         self, taken: Callable[[NDArray[np.uint32]], Flags], weights: bool = False
     ) -> NDArray[Any]:
-        """How many links each node has, or their ``weights``, to nodes that are taken by degree."""
+        """Return the number of each node's links, or the sum of their ``weights``, to nodes whose
+        degree is ``taken``.
+        """
         from cocite.kernels import rank
 
         kind = np.dtype(np.float64 if weights else np.uint32)
@@ -178,7 +180,7 @@ class Lumped:
         return number, int(count)
 
     def check_sources(self, lost: int) -> None:
-        """Raises :class:`Damaged` if ``lost`` links come from nodes that have none to give."""
+        """Raise :class:`Damaged` if ``lost`` links come from nodes without out-links."""
         if lost:
             raise Damaged.graph(self.graph.path, "its out-degrees are not those of its links")
 

@@ -16,7 +16,7 @@ from cocite.results import Document, ResultRows
 
 @dataclass(frozen=True)
 class TopNodes(Document):
-    """The highest nodes, each with values in ``columns``; their titles, "" for none, or None."""
+    """The highest-ranked nodes, each with values in ``columns``; titles ("" for none) or None."""
 
     graph: str
     top: Sequence[tuple[Any, ...]]
@@ -25,17 +25,17 @@ class TopNodes(Document):
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The titles of a node's values."""
+        """Return the column titles of a node's values."""
 
     def facts(self) -> dict[str, Any]:
-        """An object a node."""
+        """Return one object for each node."""
         columns, *rows = self._table()
         facts = {name: value for name, value in super().facts().items() if name != "titles"}
         facts["top"] = [dict(zip(columns, row, strict=True)) for row in rows]
         return facts | {"top": facts.pop("top")}  # last
 
     def rows(self) -> ResultRows:
-        """A row a node."""
+        """Return one row for each node."""
         columns, *rows = self._table()
         return ResultRows(("place", *columns), [(i, *row) for i, row in enumerate(rows, 1)])
 
@@ -48,8 +48,8 @@ class TopNodes(Document):
 
 @dataclass(frozen=True)
 class RankDocument(TopNodes):
-    """The highest ranks of a graph, with ``trust`` those by trusted nodes as well, and how the
-    iteration ended (:class:`Convergence`).
+    """The highest ranks of a graph, also by trusted nodes with ``trust``, and the
+    :class:`Convergence` of the iteration.
     """
 
     removed: int
@@ -61,12 +61,14 @@ class RankDocument(TopNodes):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The titles of a node's values."""
+        """Return the column titles of a node's values."""
         return ("node", *rank_columns(self.trust))
 
     @classmethod
     def of(cls, graph: Graph, found: Ranks, k: int = 20, side: str | None = None) -> Self:
-        """The highest ``k`` of ``found``, of a ``side``; with titles, if the graph has any."""
+        """Return the ``k`` highest of ``found``, within ``side`` if given; with titles if the graph
+        has any.
+        """
         how = found.removed, found.blocks, found.weighted, found.convergence, found.sent
         top: list[tuple[Any, ...]] = list(found.top(k, side))
         if found.trust is not None and found.spam_mass is not None:
@@ -76,7 +78,7 @@ class RankDocument(TopNodes):
         return cls(str(graph.path), top, _titles(graph, top), *how, found.trust is not None)
 
     def facts(self) -> dict[str, Any]:
-        """The facts of the iteration stand beside the others."""
+        """Return the fields, those of the iteration beside the others."""
         facts = super().facts()
         ended, sent, top, _ = (facts.pop(name) for name in ("ended", "sent", "top", "trust"))
         facts |= {} if sent is None else {"bytes_of_values": sent}
@@ -95,18 +97,20 @@ class HitsDocument(TopNodes):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The titles of a node's values."""
+        """Return the column titles of a node's values."""
         return "node", "authority", "hub"
 
     @classmethod
     def of(cls, graph: Graph, found: HubsAuthorities, by: str, k: int = 20) -> Self:
-        """The highest ``k`` of ``found`` by ``authorities`` or ``hubs``; a node has both scores."""
+        """Return the ``k`` highest of ``found`` by ``authorities`` or ``hubs``, each with both
+        scores.
+        """
         how = found.sweeps, found.change, found.reason, found.converged
         top = found.top(k, by)
         return cls(str(graph.path), top, _titles(graph, top), by, *how)
 
 
 def _titles(graph: Graph, top: Sequence[tuple[Any, ...]]) -> Sequence[str] | None:
-    """The titles of some nodes, "" for none; None if the graph has none at all."""
+    """Return the titles of some nodes, "" for none; None if the graph has no titles."""
     names = [row[0] for row in top]
     return None if graph.titles is None else graph.titles.of(graph.names.ids(names))

@@ -43,8 +43,9 @@ _OF_HITS = ("tolerance", "max_sweeps", "until_top_stable", "weighted", "blocks")
 
 @dataclass(frozen=True)
 class HubsAuthorities(NodeNumbers):
-    """``hubs`` and ``authorities`` float64[nodes], each of sum 1, by id; the names; ``change``, the
-    L1 change of the authorities in the last of ``sweeps`` sweeps; why it was the last.
+    """Result of HITS: ``hubs`` and ``authorities`` float64[nodes], by id, each with sum 1; the
+    names; ``change``, the L1 change of the authorities in the last of ``sweeps`` sweeps; the reason
+    for stopping.
     """
 
     hubs: Vector
@@ -59,8 +60,8 @@ class HubsAuthorities(NodeNumbers):
         return {"authority": self.authorities, "hub": self.hubs}
 
     def top(self, k: int = 20, by: str = "authorities") -> list[tuple[str, float, float]]:
-        """The k highest ``authorities``, or ``hubs``: (name, authority, hub), highest first, ties
-        by id.
+        """Return (name, authority, hub) of the k highest ``authorities`` or ``hubs``, highest
+        first, ties by id.
         """
         if by not in ("authorities", "hubs"):
             raise UsageError(f"by is {by!r}; it must be authorities or hubs")
@@ -138,7 +139,7 @@ def hits(
 
 
 def plan_hits(graph: Graph, means: Resources) -> ScanPlan:
-    """How :func:`hits` will scan, and the memory that it takes in all.
+    """Plan the scans of :func:`hits`; return the plan and the total memory.
 
     Raises :class:`UsageError` for a graph without links, :class:`~cocite.errors.ResourceError` if
     the memory is not enough.
@@ -163,7 +164,7 @@ def _plan(links: Links, means: Resources) -> ScanPlan:
 
 
 def _extra_memory(links: Links, means: Resources) -> int:
-    """What is in memory beside one scan: the other one's links, and a vector."""
+    """Return the memory beside one scan: the links of the other scan, and a vector."""
     return min(links.nbytes, means.memory // 2) + 8 * links.nodes
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class NodeNumbers(NodeTable):
-    """One number a node, or several: ``answer["name"]`` is that of a node, and it is a table of
-    the nodes, in the order of their ids, and their numbers.
+    """One or more numbers for each node: ``answer["name"]`` is that of a node; also a table of
+    nodes, by id, with their numbers.
     """
 
     names: Names
@@ -25,7 +25,7 @@ class NodeNumbers(NodeTable):
 
     @abstractmethod
     def _numbers(self) -> dict[str, Any]:
-        """The numbers by their titles, float64[nodes] each."""
+        """Return the numbers by title, float64[nodes] each."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -37,7 +37,7 @@ class NodeNumbers(NodeTable):
         return name in self.names
 
     def __getitem__(self, name: object) -> Any:
-        """The number of the node that is called so, a tuple if there are several; raises
+        """Return the number of the node with this name, or a tuple of several; raises
         :class:`~cocite.errors.UnknownNode`.
         """
         node = self.names.id(name)

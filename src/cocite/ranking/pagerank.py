@@ -51,22 +51,22 @@ from cocite.ranking.vectors import Vector, divide, order_of, pieces, plan_ranks,
 from cocite.resources import budget
 
 _LOOKED_UP = 1 << 14
-"""Names looked up until their memory is given back."""
+"""Names to look up before memory is released."""
 
 
 class Weighted(Protocol):
-    """Names of nodes with weights; a mapping is one."""
+    """Names of nodes with weights, such as a mapping."""
 
     def items(self) -> Iterable[tuple[str, float]]:
-        """Every name and its weight."""
+        """Yield every name and its weight."""
 
 
 Personalization = Mapping[str, float] | Weighted | Iterable[str] | Vector
 
 
 class WeightsFile:
-    """Rows of a node and its weight: text (tabs, or commas in ``.csv``) or Parquet, as ``rank -o``
-    writes them. A first row whose weight is no number is a title.
+    """File of (node, weight) rows: text (tabs, or commas in ``.csv``) or Parquet, as ``rank -o``
+    writes them. A first row whose weight is not a number is a header.
     """
 
     def __init__(self, file: str | os.PathLike[str]) -> None:
@@ -76,7 +76,7 @@ class WeightsFile:
         return f"WeightsFile({str(self.path)!r})"
 
     def items(self) -> Iterator[tuple[str, float]]:
-        """Every name and its weight; raises :class:`InputError`."""
+        """Yield every name and its weight; raises :class:`InputError`."""
         for row, (name, text) in enumerate(read_values(self.path)):
             weight = _weight(text)
             if weight is not None:
@@ -89,23 +89,23 @@ class WeightsFile:
 
 
 class _Toward:
-    """Pairs, and files of weights beside them."""
+    """Pairs from arguments and from files of weights."""
 
     def __init__(self, pairs: Sequence[tuple[str, float]], files: Sequence[WeightsFile]) -> None:
         self._pairs, self._files = pairs, files
 
     def items(self) -> Iterator[tuple[str, float]]:
-        """Every name and its weight."""
+        """Yield every name and its weight."""
         return chain(self._pairs, *(file.items() for file in self._files))
 
 
 def toward_of(
     graph: Graph, texts: Sequence[str], files: Sequence[str | os.PathLike[str]] = ()
 ) -> Weighted | None:
-    """The personalization of texts that each name a node, or a node and behind ``=`` its weight,
-    and of files of weights. None if there are neither.
+    """Return the personalization given as texts and files of weights; None if there are neither.
 
-    A text that is a node's name is that node, whatever it ends in.
+    A text is a node's name, or a name, ``=`` and a weight. A text that is exactly the name of a
+    node is that node.
     """
     if not texts and not files:
         return None
@@ -131,7 +131,7 @@ def _pair(names: Names, text: str) -> tuple[str, float]:
 def teleport(
     lumped: Lumped, personalization: Personalization | None, option: str = "personalization"
 ) -> Vector:
-    """float64[nodes], sum 1, over the nodes that are not gone; errors name the ``option``.
+    """Return float64[nodes] with sum 1 over the nodes not removed; errors name the ``option``.
 
     Raises :class:`UsageError`, :class:`~cocite.errors.UnknownNode`, :class:`InputError`.
     """
@@ -181,15 +181,15 @@ class Dangling(StrEnum):
     """What happens to the rank of nodes without out-links."""
 
     SPREAD = "spread"
-    """It is spread as the personalization is."""
+    """Distribute it like the personalization."""
     UNIFORM = "uniform"
-    """It is spread over all nodes equally."""
+    """Distribute it equally over all nodes."""
     REMOVE = "remove"
-    """Such nodes are removed first and have rank 0; what is dangling then is spread."""
+    """Remove such nodes first, with rank 0; nodes that become dangling are handled like SPREAD."""
 
 
 def rank_columns(trust: bool) -> tuple[str, ...]:
-    """The titles of what a node has, with trusted nodes or without."""
+    """Return the column titles of a node's values, with or without trusted nodes."""
     return ("rank", "trust", "spam_mass") if trust else ("rank",)
 
 
@@ -222,8 +222,8 @@ class Ranks(NodeNumbers):
         return {title: values for title, values in columns if values is not None}
 
     def top(self, k: int = 20, side: str | None = None) -> list[tuple[str, float]]:
-        """The k highest ranks with their names, highest first, ties by id; of a bipartite graph
-        those of a ``side``, by its title, or of both.
+        """Return the k highest ranks with their names, highest first, ties by id. For bipartite
+        graphs, ``side`` is the title of one side; by default both count.
         """
         within = range(self.values.size)
         if side is not None:
@@ -332,7 +332,7 @@ def pagerank(
 def set_up(
     graph: Graph, options: RankOptions, personalization: Personalization | None, memory: int
 ) -> tuple[System, Vector, Dangling]:
-    """Return the system, the teleport (of sum 1), and where the rank of dangling nodes goes."""
+    """Return the system, the teleport vector (sum 1), and where the rank of dangling nodes goes."""
     mode = Dangling(options.dangling)
     weighted = options.weighted and graph.in_weights is not None
     room = plan_ranks(graph, memory, weighted, options.blocks, options.trust is not None)
@@ -349,7 +349,7 @@ def set_up(
 
 
 def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
-    """Ranks whose dangling mass is spread uniformly, from the two solutions, into ``solved``.
+    """Combine the two solutions into ``solved``: ranks whose dangling mass is spread uniformly.
 
     With m the dangling mass, x = (1 - d) y_p + d m y_q, and m on both sides.
     """
@@ -360,8 +360,8 @@ def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
 
 
 def _spam_mass(system: System, uniform: Vector, trusted: Vector, good_fraction: float) -> Vector:
-    """The spam mass of each node, from two solutions as they are: divided by their sums, they would
-    not compare, as each loses another part to dangling nodes.
+    """Return the spam mass of each node, from two solutions before normalization: each loses a
+    different part to dangling nodes, so normalized ones do not compare.
     """
     found = system.vector()
     for part in pieces(0, found.size, found, uniform, trusted):
@@ -375,7 +375,7 @@ def _spam_mass(system: System, uniform: Vector, trusted: Vector, good_fraction: 
 
 
 def _ranks_in(path: Path) -> Vector | WeightsFile:
-    """The numbers in a file that ``rank -o`` wrote: by id in ``.npy``, else by name."""
+    """Return the numbers in a file that ``rank -o`` wrote: by id in ``.npy``, else by name."""
     if path.suffix in (".jsonl", ".arrow"):
         raise InputError(f"{path}: ranks to start from are read from .parquet, .csv, .tsv or .npy")
     if path.suffix != ".npy":
@@ -387,7 +387,7 @@ def _ranks_in(path: Path) -> Vector | WeightsFile:
 
 
 def _named(ranks: Ranks) -> Iterator[tuple[Any, float]]:
-    """Every name and its rank."""
+    """Yield every name and its rank."""
     for part in pieces(0, ranks.values.size, ranks.values):
         names = ranks.names.names(np.arange(part.start, part.stop))
         yield from zip(names, ranks.values[part].tolist(), strict=True)
@@ -396,8 +396,8 @@ def _named(ranks: Ranks) -> Iterator[tuple[Any, float]]:
 def _guess(
     lumped: Lumped, start: Start | None, where: Vector, damping: float
 ) -> tuple[Vector | None, int | None]:
-    """float64[nodes] to begin with, and how many nodes ``start`` has a value for; None for both
-    without a start. Raises :class:`UsageError`, :class:`InputError`.
+    """Return the initial float64[nodes], and how many nodes ``start`` has a value for; None for
+    both without a start. Raises :class:`UsageError`, :class:`InputError`.
     """
     if start is None:
         return None, None
@@ -424,8 +424,8 @@ def _guess(
 
 
 def _match(lumped: Lumped, pairs: Iterable[tuple[Any, float]], guess: Vector) -> int:
-    """Write the values of ``pairs`` to the nodes of these names, and NaN to all others; how many
-    nodes have a value. A name that is no node's was one of an older graph: it is left out.
+    """Write the values of ``pairs`` to the nodes with these names, and NaN to all others; return
+    how many have a value. Names without a node, such as those of an older graph, are ignored.
     """
     names, rows = lumped.graph.names, iter(pairs)
     for part in pieces(0, guess.size, guess):
@@ -449,7 +449,7 @@ def _match(lumped: Lumped, pairs: Iterable[tuple[Any, float]], guess: Vector) ->
 
 
 def _begin_new(guess: Vector, where: Vector, damping: float) -> None:
-    """Give nodes without a value what the teleport alone brings them."""
+    """Give nodes without a value their share of the teleport."""
     parts = pieces(0, guess.size, guess)
     with np.errstate(over="ignore"):
         whole = float(sum(float(np.nansum(guess[part])) for part in parts))

@@ -40,7 +40,7 @@ _ZERO = np.uint64(0)
 class RankBlock(BorderWorker):
     """The links of one block, and the values that it reads.
 
-    ``border`` is that of its core, when its links are arranged.
+    ``border`` is set when its links are arranged: that of its part of the core.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class RankBlock(BorderWorker):
     # -- counting links, arranging them -----------------------------------------------------
 
     def nodes(self) -> NDArray[np.uint32]:
-        """Return the nodes whose values it reads, ascending, its own among them."""
+        """Return the nodes whose values it reads, ascending, including its own."""
         return self._whole.reads
 
     def count(self, taken: NDArray[np.uint8], values: NDArray[Any], weights: bool) -> NDArray[Any]:
-        """Return what ``rank.add_links`` makes of the ``values`` of the nodes that it reads, by its
-        rows that are ``taken``, with or without the weights.
+        """Return the result of ``rank.add_links`` for the rows that are ``taken``, from the
+        ``values`` of the nodes that it reads; with or without weights.
         """
         from cocite.kernels import rank
 
@@ -72,7 +72,7 @@ class RankBlock(BorderWorker):
 
     def arrange(self, degrees: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
         """Write the links of its core in the order of their sums, by the ``degrees`` of the nodes
-        that it reads; return the weights of the rows' links to themselves, and how many links come
+        that it reads. Returns the weights of the rows' links to themselves, and how many links come
         from nodes outside the core.
         """
         from cocite.kernels import rank
@@ -92,30 +92,30 @@ class RankBlock(BorderWorker):
         return self._links.loops.copy(), self._links.lost
 
     def core(self) -> NDArray[np.uint32]:
-        """Return the nodes of the core that it reads."""
+        """Return the core nodes that it reads."""
         return self.border.reads
 
     # -- sweeps -----------------------------------------------------------------------------
 
     def begin(self, z: NDArray[Any], facts: Vector | None) -> None:
-        """Take the values of :meth:`core`, and the facts of its rows if there are to be sweeps."""
+        """Set the values of :meth:`core`, and the facts of its rows if sweeps follow."""
         self._z, self._facts = z.copy(), None if facts is None else facts.copy()
 
     def settle(self, factor: float, *messages: NDArray[Any] | None) -> None:
-        """End a sweep: take other blocks' values; then multiply all by the ``factor``."""
+        """End a sweep: receive other blocks' values, then multiply all by ``factor``."""
         self.border.receive(messages, self._z)
         if factor != 1.0:
             np.multiply(self._z, np.float64(factor), out=self._z, casting="same_kind")
 
     def above(self) -> None:
-        """Begin a sweep: what rows get from above, by the values of the last one."""
+        """Begin a sweep: add what rows receive from above, by the values of the last one."""
         self._so_far = np.zeros(self._links.loops.size)
         self._links.collect_above(self._z, self._so_far)
 
     def sweep(
         self, first: int, damping: float, sums: Vector, *messages: NDArray[Any] | None
     ) -> tuple[object, ...]:
-        """Make the rest of a sweep, when blocks below are done; return its sums float64[4], and its
+        """Complete a sweep once the blocks below are done; return its sums float64[4] and its
         values for each block. ``first`` is the number of its first row in the whole core.
         """
         from cocite.kernels import rank
@@ -131,7 +131,9 @@ class RankBlock(BorderWorker):
         return self._z[self.border.own].copy()
 
     def gather(self, all_rows: bool) -> Vector:
-        """float64[its nodes]: what they get by links, all of them or the dangling ones."""
+        """Return float64[its nodes]: what they receive along links; all nodes or the dangling
+        ones.
+        """
         return self._links.gather(self._whole.own, self._z, all_rows)
 
 
@@ -139,15 +141,13 @@ class RankBlock(BorderWorker):
 
 
 _LOSSES = 8
-"""How often workers may be lost during one piece of work."""
+"""Most losses of workers during one piece of work."""
 _NODE, _LINK = 60 + 24, 8 + 12
 """Bytes that a block takes for each of its nodes and links, with borders, at most."""
 
 
 def _retried(crew: WorkerPool, work: Callable[[], T], restore: Callable[[], Any]) -> T:
-    """Return the result of ``work``; if a worker is lost meanwhile, repeat it once ``restore`` has
-    made all as it was before.
-    """
+    """Return the result of ``work``; if a worker is lost, call ``restore`` and repeat."""
     losses = 0
     while True:
         try:
@@ -162,7 +162,7 @@ def _retried(crew: WorkerPool, work: Callable[[], T], restore: Callable[[], Any]
 
 
 class PartitionedCore(Lumped):
-    """As :class:`Lumped`; what is counted of links is counted where they are."""
+    """Like :class:`Lumped`, but links are counted where they are stored."""
 
     def __init__(self, graph: BlockedGraph, removals: int, weighted: bool, room: RankRoom) -> None:
         heavy = weighted and graph.weighted
@@ -181,7 +181,7 @@ class PartitionedCore(Lumped):
     def _counts(
         self, taken: Callable[[NDArray[np.uint32]], Flags], weights: bool = False
     ) -> NDArray[Any]:
-        """Block after block, as weights are added in order of destination."""
+        """Count block after block: weights are added in order of destination."""
         found = self.scratch.zeros(self.nodes, np.float64 if weights else np.uint32)
         for block, (first, last) in enumerate(pairwise(self.cuts)):
             flags = taken(self.degrees[first:last]).view(np.uint8)
@@ -205,7 +205,7 @@ class PartitionedCore(Lumped):
 
 
 class PartitionedLinks(CoreLinks):
-    """The links of a graph in blocks, which are with their workers."""
+    """The links of a graph in blocks, held by workers."""
 
     def __init__(self, lumped: PartitionedCore) -> None:
         self._lumped, self._crew = lumped, lumped.crew
@@ -220,7 +220,7 @@ class PartitionedLinks(CoreLinks):
         _retried(self._crew, self._arrange, lambda: None)
 
     def _rows_before(self) -> list[int]:
-        """Rows of the core before the end of each block."""
+        """Return how many rows of the core precede the end of each block."""
         from cocite.kernels import rank
 
         counts = []
@@ -246,12 +246,12 @@ class PartitionedLinks(CoreLinks):
         self._nothing()
 
     def _nothing(self) -> None:
-        """No values are on their way."""
+        """Clear the values in transit."""
         self._sent: list[list[Any]] = [[None] * self.blocks for _ in range(self.blocks)]
         self._factor = 1.0
 
     def _settle(self, block: int) -> None:
-        """Have a block take what blocks above it sent in the last sweep."""
+        """Deliver to a block what the blocks above it sent in the last sweep."""
         sent = [self._sent[o][block] if o > block else None for o in range(self.blocks)]
         self._crew.call(block, "settle", self._factor, *sent)
 
@@ -267,7 +267,7 @@ class PartitionedLinks(CoreLinks):
         self._nothing()
 
     def _restore(self) -> None:
-        """Make the blocks what they were: from the values that are here, by the sweeps since."""
+        """Restore the blocks: start from the values held here and repeat the sweeps since."""
         self._arrange()
         if self._z is not None:
             self._begin(self._z, self._facts)
@@ -278,8 +278,8 @@ class PartitionedLinks(CoreLinks):
     # -- what the system calls ------------------------------------------------------------------
 
     def sweep(self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector) -> None:
-        """Gauss-Seidel over all rows. Values stay with the blocks: ``z`` has them when something
-        is ``gathered``. What is added to ``sums``: ``rank.sweep``.
+        """Update by Gauss-Seidel over all rows; values stay with the blocks until ``z`` is
+        ``gathered``. For ``sums`` see ``rank.sweep``.
         """
         if self._z is not z:
             self._z, self._facts, self._damping, self._log = z, facts, damping, []
@@ -305,24 +305,24 @@ class PartitionedLinks(CoreLinks):
         return found
 
     def scale(self, z: NDArray[Any], factor: float) -> None:
-        """Multiply all of ``z`` by ``factor``, wherever it is."""
+        """Multiply ``z`` by ``factor``, wherever it is stored."""
         if self._z is z:
             self._factor = self._log[-1] = factor
         else:
             scale(z, factor)
 
     def fetch(self, z: NDArray[Any]) -> None:
-        """Bring the values of the last sweep here: workers lost later begin with them."""
+        """Copy the values of the last sweep here: workers lost later restart from them."""
         _retried(self._crew, lambda: self._bring(z), self._restore)
         self._log = []
 
     def replaced(self, z: NDArray[Any]) -> None:
-        """The next sweep sends ``z`` to the blocks."""
+        """Send ``z`` to the blocks with the next sweep."""
         self._z = None
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """(nodes of a block, what their in-neighbors contribute by ``z``): of all, or of dangling
-        ones.
+        """Yield (nodes of a block, what their in-neighbors contribute by ``z``), for all or
+        dangling nodes.
         """
         sweeping = self._z is z
         if sweeping:
@@ -344,7 +344,7 @@ class PartitionedLinks(CoreLinks):
             yield slice(first, last), _retried(self._crew, partial(gather, block), restore)
 
     def _bring(self, z: NDArray[Any]) -> None:
-        """Bring the values of all blocks here, and to each other."""
+        """Copy the values of all blocks here, and to the other blocks."""
         for block in range(self.blocks):
             self._settle(block)
         parts = self._crew.take([self._crew.call(b, "own")[0] for b in range(self.blocks)])

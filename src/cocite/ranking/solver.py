@@ -44,15 +44,15 @@ from cocite.storage import evict
 # the memory of five vectors of the core; with workers the conductor fetches the values for it.
 
 _EVERY = 8
-"""Sweeps from one extrapolation to the next."""
+"""Sweeps between extrapolations."""
 _GAIN = 0.5
-"""What the residual has to shrink to meanwhile. Sweeps alone come to 0.85 ** 8 = 0.27."""
+"""Factor by which the residual must shrink between them; sweeps alone reach 0.85 ** 8 = 0.27."""
 _NOISE = 1e-13
-"""Of the products, relatively: smaller differences are taken for rounding."""
+"""Relative noise of the products: smaller differences are treated as rounding."""
 
 
 class Extrapolation:
-    """Looks at the iterates of one iteration, and tells its end from them."""
+    """Predicts the limit of an iteration from recent iterates."""
 
     def __init__(self, lumped: Lumped) -> None:
         self._lumped = lumped
@@ -61,13 +61,13 @@ class Extrapolation:
         self._over = False
 
     def wants(self, number: int) -> bool:
-        """Return whether it looks at what sweep ``number`` leaves."""
+        """Return whether it needs the iterate after sweep ``number``."""
         from cocite.kernels.rank import BEFORE
 
         return not self._over and (number - 1) % _EVERY >= _EVERY - 1 - BEFORE
 
     def look(self, number: int, residual: float, z: NDArray[Any], facts: Vector) -> bool:
-        """Keep ``z``, or replace it by what is ahead; whether it did the latter."""
+        """Store ``z``, or replace it by the extrapolated vector; return whether it was replaced."""
         from cocite.kernels.rank import BEFORE
 
         place = (number - 1) % _EVERY - (_EVERY - 1 - BEFORE)
@@ -108,8 +108,9 @@ class Extrapolation:
 
 
 def _least(products: Vector) -> list[float] | None:
-    """The numbers of sum 1 that make the combination of steps least which have these ``products``,
-    by Cholesky's method: c with P c = (1, ..., 1), over the sum of c. None if there are none.
+    """Return the coefficients, of sum 1, that minimize the combination of steps with these
+    ``products``; None if there are none. By Cholesky's method: c with P c = (1, ..., 1), divided by
+    the sum of c.
     """
     given = products.tolist()
     size = len(given)
@@ -145,8 +146,8 @@ def _least(products: Vector) -> list[float] | None:
 
 
 class Sweep(NamedTuple):
-    """One sweep made: its number, a bound on the L1 residual, and all of y when asked, which is to
-    be before the next sweep.
+    """One completed sweep: its number, a bound on the L1 residual, and a function that returns y,
+    valid until the next sweep.
     """
 
     number: int
@@ -155,10 +156,10 @@ class Sweep(NamedTuple):
 
 
 class System:
-    """One graph, minus the nodes removed, and one damping. ``solve`` as often as needed.
+    """The linear system of one graph, without removed nodes, for one damping; ``solve`` repeatedly.
 
-    Vectors of a node each are float64[nodes]; those that it returns lie in memory or in scratch
-    files, as ``room`` has it.
+    Vectors are float64[nodes]; those returned are in memory or in scratch files, as ``room`` has
+    it.
     """
 
     def __init__(
@@ -186,17 +187,17 @@ class System:
         self._facts: Vector = np.empty((0, 0))
 
     def vector(self) -> Vector:
-        """float64[nodes], zeros."""
+        """Return float64[nodes], zeros."""
         return self.lumped.vector()
 
     # -- solving --------------------------------------------------------------------------
 
     def sweeps(self, where: Vector, guess: Vector | None, alone: bool = False) -> Iterator[Sweep]:
-        """Every sweep of the iteration for teleport ``where`` (sum 1), without end; with what is
-        ahead of them after every eighth, unless they are to go ``alone``.
+        """Yield every sweep for teleport ``where`` (sum 1), without end.
 
-        Only a sweep of number 0, the solution, where there is nothing to iterate. Raises
-        :class:`NotConverged` where a sweep ends in what is no number.
+        Extrapolates after every eighth sweep unless ``alone``. Yields only number 0, the solution,
+        if there is nothing to iterate. Raises :class:`NotConverged` if a sweep results in NaN or
+        infinity.
         """
         self._describe(where)
         core = self.lumped.core
@@ -244,7 +245,9 @@ class System:
         guess: Vector | None,
         progress: Callable[[int, float], None],
     ) -> tuple[Vector, int, str]:
-        """The solution for teleport ``where`` (sum 1), sweeps made, reason for stopping."""
+        """Return the solution for teleport ``where`` (sum 1), sweeps made, and the reason for
+        stopping.
+        """
         rule.begin()
         sweeps = self.sweeps(where, guess)
         while True:
@@ -258,7 +261,7 @@ class System:
                 return sweep.solution(), sweep.number, reason
 
     def _describe(self, where: Vector) -> None:
-        """The facts of the core's rows for the teleport ``where``."""
+        """Compute the facts of the core's rows for the teleport ``where``."""
         from cocite.kernels import rank
 
         lumped = self.lumped
@@ -288,7 +291,7 @@ class System:
         return mass, owed
 
     def _whole(self, z: NDArray[Any], where: Vector) -> Vector:
-        """All of y from the core's z: dangling nodes are computed here, once."""
+        """Return all of y from the core's z; dangling nodes are computed here, once."""
         from cocite.kernels import rank
 
         lumped, y = self.lumped, self.vector()
@@ -301,7 +304,7 @@ class System:
     # -- the residual of a vector -----------------------------------------------------------------
 
     def dangling_sum(self, values: Vector) -> float:
-        """The sum over dangling nodes."""
+        """Return the sum over dangling nodes."""
         return total(values, self.lumped.degrees)
 
     def residual(self, x: Vector, where: Vector, share: Vector) -> float:
@@ -316,7 +319,7 @@ class System:
     def passed_on(
         self, x: Vector, where: Vector, share: Vector
     ) -> Iterator[tuple[slice, Vector, Vector]]:
-        """What G x is the sum of, piece by piece: by links, and from elsewhere. The caller reads
+        """Yield the terms of G x piece by piece: along links, and by teleport. The caller reads
         degrees and x.
         """
         d, spread = self._damping, self.dangling_sum(x)
@@ -329,8 +332,8 @@ class System:
     def _gathered(
         self, z: NDArray[Any], arrays: tuple[NDArray[Any], ...], all_rows: bool
     ) -> Iterator[tuple[slice, Vector]]:
-        """What nodes get by links, for pieces of all nodes, of which the caller looks at these
-        ``arrays``, and at z.
+        """Yield what nodes receive along links, for pieces of all nodes. The caller reads these
+        ``arrays``, and z, piece by piece.
         """
         on_disk = (*arrays, z) if self.lumped.room.blocks else ()
         for nodes, sums in self.links.gathered(z, all_rows):

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from cocite.options.rank import RankOptions
 
 _STABLE = 3
-"""Sweeps for which the order of the top nodes stands still, to be called stable."""
+"""Sweeps without a change in the order of the top nodes after which it is stable."""
 
 
 class SweepState(NamedTuple):
-    """What a rule may look at: sweeps made, a bound on the L1 residual, and the top order."""
+    """Input of a rule: sweeps made, a bound on the L1 residual, and the top order."""
 
     sweeps: int
     residual: float
@@ -43,10 +43,10 @@ class Convergence:
 
 
 class StoppingRule:
-    """Stop when the L1 residual is at most ``tolerance``: absolute, never times the nodes.
+    """Stop when the L1 residual is at most ``tolerance``: absolute, not multiplied by the nodes.
 
-    Or after ``max_sweeps`` sweeps, and then the result has not converged; or, if ``top`` is said,
-    when the order of that many top nodes has not changed for three sweeps.
+    Also stop after ``max_sweeps`` sweeps, as not converged; or, with ``top``, when the order of
+    that many top nodes has not changed for three sweeps.
     """
 
     def __init__(self, tolerance: float, max_sweeps: int, top: int | None = None) -> None:
@@ -54,7 +54,7 @@ class StoppingRule:
         self.begin()
 
     def begin(self) -> None:
-        """Forget an earlier run: called before the first sweep."""
+        """Reset before the first sweep."""
         self.accurate = True
         """Whether the result has converged, where the rule stopped."""
         self._last: NDArray[np.int64] | None = None
@@ -73,7 +73,7 @@ class StoppingRule:
         return None
 
     def _in_same_order(self, order: NDArray[np.int64] | None) -> bool:
-        """Return whether the order stood still for long enough; called at every sweep."""
+        """Return whether the order has been stable for long enough; call it after every sweep."""
         assert order is not None
         same = self._last is not None and np.array_equal(order[: self.top], self._last)
         self._same = self._same + 1 if same else 0
@@ -82,5 +82,5 @@ class StoppingRule:
 
 
 def stopping_rule(options: RankOptions) -> StoppingRule:
-    """Return the rule that options choose."""
+    """Return the rule for these options."""
     return StoppingRule(options.tolerance, options.max_sweeps, options.until_top_stable)

@@ -34,7 +34,7 @@ Vector = NDArray[np.float64]
 PIECE = 1 << 14
 """Numbers of a piece."""
 _KEPT = 1 << 15
-"""Numbers after which what was gone over is given back."""
+"""Numbers to process before memory is released."""
 
 
 def pieces(
@@ -45,8 +45,8 @@ def pieces(
     beside: Any = (),
     kept: int = _KEPT,
 ) -> Iterator[slice]:
-    """The numbers from ``begin`` to ``end``, in slices. Of ``arrays`` these numbers are given back
-    as they are done, when ``kept`` are, and all of those ``beside``, if they are files.
+    """Yield the numbers from ``begin`` to ``end`` in slices. Once processed, pages of mapped
+    ``arrays`` are released after every ``kept`` numbers, and all pages of those ``beside``.
     """
     step, first = size or PIECE, begin
     for low in range(begin, end, step):
@@ -58,7 +58,7 @@ def pieces(
 
 
 def total(values: Vector, taken: NDArray[Any] | None = None) -> float:
-    """The sum of all, or of those where ``taken`` is 0; infinite where it is too large."""
+    """Return the sum of all values, or of those whose ``taken`` is 0; infinity on overflow."""
     sums = []
     for part in pieces(0, values.size, values, *(() if taken is None else (taken,))):
         piece = values[part] if taken is None else values[part][taken[part] == 0]
@@ -71,7 +71,7 @@ def total(values: Vector, taken: NDArray[Any] | None = None) -> float:
 
 
 def scale(values: NDArray[Any], factor: float) -> None:
-    """Multiply all by ``factor``, a float64 also where the values are single."""
+    """Multiply all by ``factor``, a float64 even if the values are float32."""
     for part in pieces(0, values.size, values):
         np.multiply(values[part], np.float64(factor), out=values[part], casting="same_kind")
 
@@ -83,7 +83,7 @@ def divide(values: Vector, divisor: float) -> None:
 
 
 def order_of(values: Vector, k: int) -> NDArray[np.int64]:
-    """The ids of the k largest values, largest first, ties by id."""
+    """Return the ids of the k largest values, largest first, ties by id."""
     ids, best = np.empty(0, np.int64), np.empty(0)
     for part in pieces(0, values.size, values, size=max(PIECE, 4 * k)):
         ids = np.concatenate([ids, np.arange(part.start, part.stop)])
@@ -100,10 +100,11 @@ def order_of(values: Vector, k: int) -> NDArray[np.int64]:
 def stretches(
     offsets: NDArray[np.uint64], first: int, last: int, links: int, rows: int
 ) -> Iterator[tuple[int, int, int, int]]:
-    """The links of the rows from ``first`` up to ``last``, some ``links`` and ``rows`` at a time.
+    """Yield the links of the rows from ``first`` to ``last`` in stretches of some ``links`` and
+    ``rows``.
 
-    Yields (first row, row behind the last, first link, link behind the last). A row's links may be
-    cut: then it is the last of one stretch and the first of the next.
+    Yields (first row, end row, first link, end link). A cut row is the last of one stretch and the
+    first of the next.
     """
     row, begin = first, int(offsets[first])
     while row < last:
@@ -119,13 +120,11 @@ def stretches(
 
 
 LEAST = 8 << 20
-"""Memory below which it would be all boundaries."""
+"""Least memory; smaller blocks would spend their time at boundaries."""
 _STREAMS = 12 << 20
-"""What the pages take that come along with what is read: six files at a time, 2 MB of each."""
+"""Memory for read-ahead pages: six files at a time, 2 MB of each."""
 _TAKEN_STREAMS = 4 << 20
-"""Of that, what is there at once beside a single block, as measured (``python -m
-benchmarks.memory``).
-"""
+"""Part of _STREAMS in use beside a single block, as measured (``python -m benchmarks.memory``)."""
 _NODE, _WEIGHT_NODE = 166, 15
 """Bytes of a node while everything is in memory, and what weights add to them."""
 _TAKEN_NODE, _TAKEN_LINKING = 47, 84
@@ -134,19 +133,19 @@ measured (``python -m benchmarks.memory``).
 """
 _SCRATCH_NODE, _WEIGHT_SCRATCH_NODE = 160, 20
 _TRUST_NODE = 24
-"""Bytes of a node that trusted nodes add: their teleport, its solution, and the spam mass."""
+"""Bytes that trusted nodes add for each node: teleport, solution, and spam mass."""
 _STRIP_LINK, _WEIGHT_STRIP_LINK = 24, 36
 """Bytes of a link of a strip while it is sorted: keys, words; a weight, a place, both sorted."""
 _LARGEST_STRIP = 1 << 22
 _LARGEST_PIECE, _LARGEST_WINDOW = 16 << 20, 64 << 20
 _BESIDE = 256 << 20
-"""What is of use beside a block: more is not asked for."""
+"""Most memory useful beside a block."""
 
 
 @dataclass(frozen=True)
 class RankRoom:
-    """What a ranking may take: ``memory``; ``blocks``, 0 if everything is in memory; ``scratch``,
-    bytes on disk at most. ``taken`` is what it will take, if it is known to be less.
+    """Memory plan of a ranking: ``memory``; ``blocks``, 0 if everything is in memory; ``scratch``,
+    most bytes on disk. ``taken`` is the expected use, if known to be less.
     """
 
     memory: int
@@ -167,21 +166,21 @@ class RankRoom:
 
     @property
     def block(self) -> int:
-        """Bytes of a block."""
+        """Return the bytes of a block."""
         return max((self.memory - _STREAMS) // 2, self.memory // 5, 1)
 
     @property
     def piece(self) -> int:
-        """Bytes of what is read in order, such as links, that are in memory at a time."""
+        """Return how many bytes of data read in order, such as links, are in memory at a time."""
         return max(1, min(self.memory // 16, _LARGEST_PIECE))
 
     @property
     def window(self) -> int:
-        """Bytes of z that are in memory at a time while they are passed on to a block."""
+        """Return how many bytes of z are in memory while they are pushed to a block."""
         return max(1, min(self.memory // 8, _LARGEST_WINDOW))
 
     def strip(self, weighted: bool) -> int:
-        """Links that are sorted at a time."""
+        """Return how many links to sort at a time."""
         each = _STRIP_LINK + weighted * _WEIGHT_STRIP_LINK
         return max(1, min(self.memory // 6 // each, _LARGEST_STRIP))
 
@@ -193,11 +192,11 @@ def plan_ranks(
     blocks: int | None = None,
     trust: bool = False,
 ) -> RankRoom:
-    """Return whether all is in memory, and else in how many blocks; ``blocks`` asks for so many.
-    With ``trust``, there are ranks by trusted nodes as well.
+    """Plan a ranking in memory or in blocks; ``blocks`` requests that many. With ``trust``, include
+    ranks by trusted nodes.
 
     Raises :class:`UsageError` for a graph without nodes, and :class:`ResourceError` if the memory
-    is not enough for any number of blocks, or for as few as are asked for.
+    is too small for any number of blocks, or for as few as requested.
     """
     nodes = graph.nodes
     if nodes == 0:
@@ -233,7 +232,7 @@ def plan_ranks(
 
 
 def _memory_of(block: int) -> int:
-    """What is needed for blocks of that many bytes."""
+    """Return the memory needed for blocks of that many bytes."""
     return max(LEAST, min(5 * block, 2 * block + _STREAMS))
 
 
