@@ -39,16 +39,16 @@ class WeightedLinks:
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return self.offsets.size - 1
 
     @property
     def nbytes(self) -> int:
-        """What the arrays take."""
+        """Return the bytes of the arrays."""
         return self.offsets.nbytes + self.columns.nbytes + self.weights.nbytes
 
     def transposed(self, rows: int) -> WeightedLinks:
-        """The same entries by column; rows ascend within a column."""
+        """Return the transpose; rows ascend within a column."""
         row = np.repeat(np.arange(self.rows), np.diff(self.offsets))
         order = np.argsort(self.columns, kind="stable")
         return WeightedLinks(
@@ -63,10 +63,9 @@ class Core:
     """The reduced system of ``nodes`` nodes.
 
     ``number`` int64[nodes] is each node's class or -1; ``firsts`` has a node of each class and
-    ``sizes`` how many there are; ``links`` is W; ``shared`` lists the loose nodes of
-    each class's row and ``spread`` the classes of each loose node's column; ``owners``
-    int64[loose] is their class or -1.
-    ``bandwidth`` is W's, before and after ordering.
+    ``sizes`` the number of its nodes; ``links`` is W; ``shared`` lists the loose nodes of each
+    class's row and ``spread`` the classes of each loose node's column; ``owners`` int64[loose] is
+    their class or -1. ``bandwidth`` is W's, before and after ordering.
     """
 
     nodes: int
@@ -81,23 +80,23 @@ class Core:
 
     @property
     def size(self) -> int:
-        """Number of classes: rows of the matrix."""
+        """Return the number of classes, which are the rows of the matrix."""
         return self.sizes.size
 
     @property
     def depth(self) -> int:
-        """The longest chain of additions behind one value, for bounds on rounding."""
+        """Return the longest chain of additions behind a value, for bounds on rounding."""
         widest = int(np.diff(self.links.offsets).max(initial=0))
         return 2 * (-(-widest // 4) + 5) + int(np.diff(self.shared.offsets).max(initial=0))
 
     @property
     def nbytes(self) -> int:
-        """What its arrays take."""
+        """Return the bytes of its arrays."""
         lists = self.links.nbytes + self.shared.nbytes + self.spread.nbytes
         return lists + self.number.nbytes + self.sizes.nbytes + self.owners.nbytes
 
     def excess(self, diagonal: NDArray[np.floating]) -> Floats:
-        """1 - T[class, class] for every loose node, 1 where it has no class."""
+        """Return 1 - T[class, class] for every loose node, 1 for nodes without a class."""
         owned = self.owners >= 0
         found = np.ones(self.owners.size)
         single = self.sizes[self.owners[owned]] == 1
@@ -115,9 +114,8 @@ def reduce(
 ) -> Core:
     """Reduce the system of ``links``, taken as in-links.
 
-    ``weights`` are those of the links; ``teleport`` is eq. 7's lambda; ``order`` numbers the
-    classes by reverse Cuthill-McKee; ``all_loose`` lists the columns of all nodes, as
-    PSimRank needs.
+    ``weights`` apply to the links; ``teleport`` is eq. 7's lambda; ``order`` numbers the classes by
+    reverse Cuthill-McKee; ``all_loose`` lists the columns of all nodes, as PSimRank needs.
     """
     rows = node_rows(links, weights, teleport)
     number, firsts = _classes(rows)
@@ -151,15 +149,15 @@ def reduce(
 
 
 def offsets_of(counts: NDArray[np.integer]) -> Ints:
-    """Return where lists of these lengths begin, and the end."""
+    """Return the start offsets of lists of these lengths, and the end."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def node_rows(
     links: Links, weights: NDArray[np.float32] | None, teleport: float | None
 ) -> WeightedLinks:
-    """Q by nodes. With teleportation it is eq. 7's matrix, but that of its uniform rows, which are
-    all equal, the first stands for all.
+    """Return Q by nodes. With teleportation it is eq. 7's matrix, in which one of the equal,
+    uniform rows represents all.
     """
     offsets = links.offsets.astype(np.int64)
     degrees = np.diff(offsets)
@@ -181,7 +179,7 @@ def node_rows(
 
 
 def _classes(rows: WeightedLinks) -> tuple[Ints, Ints]:
-    """(class of every node or -1, the first node of every class), numbered as they are met."""
+    """Return (class of every node or -1, first node of every class), in order of first use."""
     number = np.full(rows.rows, -1, np.int64)
     firsts: list[int] = []
     known: dict[bytes, int] = {}
@@ -196,7 +194,7 @@ def _classes(rows: WeightedLinks) -> tuple[Ints, Ints]:
 
 
 def _entries(rows: WeightedLinks, firsts: Ints) -> tuple[Ints, Ints, Floats]:
-    """(class, node, weight) of all entries of the classes' rows, class by class."""
+    """Return (class, node, weight) of all entries of the classes' rows, class by class."""
     counts = rows.offsets[firsts + 1] - rows.offsets[firsts]
     row = np.repeat(np.arange(firsts.size), counts)
     begins = offsets_of(counts)[:-1]
@@ -205,7 +203,7 @@ def _entries(rows: WeightedLinks, firsts: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def _quotient(rows: WeightedLinks, number: Ints, firsts: Ints) -> WeightedLinks:
-    """W: entries summed by class, columns ascending within a row."""
+    """Return W: entries summed by class, columns ascending within a row."""
     row, node, weight = _entries(rows, firsts)
     column = number[node]
     inner = column >= 0
@@ -221,7 +219,7 @@ def _quotient(rows: WeightedLinks, number: Ints, firsts: Ints) -> WeightedLinks:
 def _shared(
     rows: WeightedLinks, number: Ints, firsts: Ints, loose: NDArray[np.bool_]
 ) -> tuple[WeightedLinks, Ints]:
-    """(the loose nodes that each class's row links to, renumbered; the class of each of them)."""
+    """Return (the loose nodes that each class's row links to, renumbered; the class of each)."""
     row, node, weight = _entries(rows, firsts)
     kept = loose[node]
     nodes, index = np.unique(node[kept], return_inverse=True)

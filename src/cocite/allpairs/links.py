@@ -26,10 +26,10 @@ from cocite.options.all_pairs import AllPairsRun
 
 
 def directed(graph: Graph, direction: str, memory: int, *, weighted: bool, sets: bool) -> Links:
-    """Return the links of a direction, ``in``, ``out`` or ``any``, as if they were in-links.
+    """Return the links of a direction, ``in``, ``out`` or ``any``, as in-links.
 
-    ``weighted`` brings the weights of the graph along. With ``sets`` a neighbor that is there twice
-    counts once; without, its weight says how often it is there.
+    ``weighted`` includes the graph's weights. With ``sets`` a neighbor linked both ways counts
+    once; otherwise its weights are added.
     """
     if direction == "in":
         return in_links(graph, weighted=weighted)
@@ -52,7 +52,7 @@ def directed(graph: Graph, direction: str, memory: int, *, weighted: bool, sets:
 
 
 def compared(graph: Graph, options: AllPairsRun, side: str | None) -> range:
-    """The ids of the nodes whose pairs are told: all, or those of a side."""
+    """Return the ids of the nodes whose pairs are scored: all, or those of a side."""
     if graph.sides is None:
         if side is not None:
             raise UsageError(f"{graph.path} is not bipartite: omit side")
@@ -71,7 +71,7 @@ def compared(graph: Graph, options: AllPairsRun, side: str | None) -> range:
 def checked_weights(
     links: Links, options: AllPairsRun, weights: NDArray[np.float32] | None
 ) -> NDArray[np.float32] | None:
-    """float32[edges]: the ``weights``, or those of the links; None if all links count the same."""
+    """Return float32[edges]: ``weights``, or those of the links; None if all are equal."""
     if weights is not None and options.direction != "in":
         raise UsageError("weights are those of the in-links: omit them for other directions")
     if weights is None:
@@ -94,13 +94,13 @@ Ints = NDArray[np.int64]
 
 
 def bandwidth(offsets: Ints, columns: NDArray[np.uint32]) -> int:
-    """The largest |row - column| of an entry; 0 without entries."""
+    """Return the largest |row - column| of an entry; 0 without entries."""
     row = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
     return int(np.abs(row - columns.astype(np.int64)).max(initial=0))
 
 
 def reordered(offsets: Ints, columns: NDArray[np.uint32]) -> Ints:
-    """int64[n]: the rows in their new order."""
+    """Return the rows in their new order, int64[n]."""
     from cocite.kernels import allpairs
 
     n = offsets.size - 1

@@ -59,9 +59,9 @@ class Products:
         return [(low, min(low + self.width, size)) for low in range(0, size, self.width)]
 
     def panel(self, first: int, end: int, matrix: Matrix) -> Matrix:
-        """Rows [0, end) of the columns [first, end) of T / c, from the symmetric ``matrix``.
+        """Return rows [0, end) of the columns [first, end) of T / c, from the symmetric ``matrix``.
 
-        The array is scratch: it holds until the next call.
+        The array is scratch, valid until the next call.
         """
         panel: Matrix
         if self._links is not None:
@@ -91,11 +91,11 @@ class Products:
     # -- sparse products ----------------------------------------------------------------------
 
     def turned(self, width: int) -> Matrix:
-        """Scratch for ``width`` rows of W S as columns."""
+        """Return scratch for ``width`` rows of W S as columns."""
         return self._turned[: width * self.core.size].reshape(self.core.size, width)
 
     def gathered(self, first: int, end: int, panels: Iterable[Matrix]) -> Matrix:
-        """The rows [first, end) of W S as columns, from panels of S side by side; scratch."""
+        """Return rows [first, end) of W S as columns, from adjacent panels of S; scratch."""
         from cocite.kernels import allpairs
 
         links, width, begin = self.core.links, end - first, 0
@@ -117,7 +117,7 @@ class Products:
         return turned
 
     def times(self, turned: Matrix, end: int) -> Matrix:
-        """Rows [0, end) of W times a panel; scratch."""
+        """Return rows [0, end) of W times a panel; scratch."""
         from cocite.kernels import allpairs
 
         links, width = self.core.links, turned.shape[1]
@@ -133,15 +133,15 @@ class Products:
 
 
 def block_width(size: int, *, dense: bool = False) -> int:
-    """Columns of a block: 64, or fewer so that there are 64 blocks; 256 of dense products.
+    """Return the columns of a block: 64, or fewer to have 64 blocks; 256 for dense products.
 
-    Columns of one block do not see each other's new values; with 64 blocks that costs no sweep.
+    Columns of one block do not use each other's new values; with 64 blocks that costs no sweep.
     """
     return max(1, min(_DENSE_WIDTH, size) if dense else min(_WIDEST, size // _BLOCKS))
 
 
 def depth_of(core: Core, dense: bool) -> float:
-    """Return the rounding depth: a computed value is within depth * unit of the exact one,
+    """Return the rounding depth: computed values are within depth * unit of the exact ones,
     relative to 1.
 
     It counts the sums over links and loose nodes, and for BLAS the sums over all nodes in any

@@ -41,18 +41,18 @@ class _Pool:
 
     @property
     def nbytes(self) -> int:
-        """What it takes."""
+        """Return the bytes of its arrays."""
         return self.columns.nbytes + self.values.nbytes
 
     def reserve(self, more: int) -> None:
-        """Room for ``more`` values."""
+        """Make room for ``more`` values."""
         if self.end + more > self.columns.size:
             room = max(self.end + more, self.columns.size * 3 // 2)
             self.columns = self._grown(self.columns, room)
             self.values = self._grown(self.values, room)
 
     def _grown(self, old: NDArray[Any], room: int) -> NDArray[Any]:
-        """Not ``np.resize``: that copies the array again and again until it is as long."""
+        """Grow without ``np.resize``, which copies the array repeatedly to fill the new length."""
         found = np.empty(room, old.dtype)
         found[: self.end] = old[: self.end]
         return found
@@ -68,13 +68,13 @@ class SparseMatrix(_Pool):
 
     @property
     def rows(self) -> PrunedRows:
-        """As the kernels take it."""
+        """Return it as the kernels take it."""
         from cocite.kernels.pruned import PrunedRows
 
         return PrunedRows(self.begin, self.count, self.columns, self.values)
 
     def block(self, first: int, end: int) -> Matrix:
-        """The rows from ``first`` to ``end``, dense."""
+        """Return the rows from ``first`` to ``end``, dense."""
         found = np.zeros((end - first, self.begin.size), self.values.dtype)
         for row in range(first, end):
             low, high = self.begin[row], self.begin[row] + self.count[row]
@@ -82,7 +82,7 @@ class SparseMatrix(_Pool):
         return found
 
     def diagonal(self) -> Matrix:
-        """The diagonal, dense."""
+        """Return the diagonal, dense."""
         found = np.zeros(self.begin.size, self.values.dtype)
         for row, (low, count) in enumerate(
             zip(self.begin.tolist(), self.count.tolist(), strict=True)
@@ -94,7 +94,7 @@ class SparseMatrix(_Pool):
 
 
 class _Chained(_Pool):
-    """Rows that grow at their ends, link by link."""
+    """Rows stored as linked lists, which grow at their ends."""
 
     def __init__(self, size: int, dtype: DTypeLike) -> None:
         super().__init__(1, dtype)
@@ -103,11 +103,11 @@ class _Chained(_Pool):
 
     @property
     def nbytes(self) -> int:
-        """What it takes."""
+        """Return the bytes of its arrays."""
         return super().nbytes + self._places.nbytes
 
     def reserve_links(self, more: int) -> None:
-        """Room for ``more`` links."""
+        """Make room for ``more`` links."""
         have = self._places.shape[1]
         if self.links + more > have:
             grown = np.empty((3, max(self.links + more, have * 3 // 2)), np.int64)
@@ -116,7 +116,7 @@ class _Chained(_Pool):
 
     @property
     def chains(self) -> Chains:
-        """As the kernels take it."""
+        """Return it as the kernels take it."""
         from cocite.kernels.pruned import Chains
 
         following, begin, count = self._places
@@ -124,24 +124,24 @@ class _Chained(_Pool):
 
 
 class _Half:
-    """What a sweep has made so far: rows up to the diagonal, and the chains that mirror them."""
+    """Partial result of a sweep: rows up to the diagonal, and the chains that mirror them."""
 
     def __init__(self, size: int, dtype: DTypeLike) -> None:
         self.lower, self.upper = SparseMatrix(size, 1, dtype), _Chained(size, dtype)
 
     @property
     def nbytes(self) -> int:
-        """What it takes."""
+        """Return the bytes of its arrays."""
         return self.lower.nbytes + self.upper.nbytes
 
     def reserve(self, values: int, links: int) -> None:
-        """Room for a block."""
+        """Make room for a block."""
         self.lower.reserve(values)
         self.upper.reserve(values)
         self.upper.reserve_links(min(values, links))
 
     def add(self, first: int, rows: Matrix) -> None:
-        """Take over a block of dense rows."""
+        """Append a block of dense rows."""
         from cocite.kernels import pruned
 
         lower, upper = self.lower, self.upper
@@ -162,7 +162,7 @@ class PrunedSweeps:
         fresh: bool,
         memory: tuple[int, int],
     ) -> None:
-        """``memory`` is what is taken beside scores, and what there may be in all."""
+        """``memory`` is (bytes used beside the scores, bytes allowed in all)."""
         decay, omega, threshold = factors
         self.core, self.team, self._fresh, self._memory = core, team, fresh, memory
         self.dtype = np.dtype(dtype)
@@ -187,7 +187,7 @@ class PrunedSweeps:
         return found
 
     def __call__(self) -> ExactSweep:
-        """One sweep."""
+        """Make one sweep."""
         from cocite.kernels import pruned
 
         old, size = self.matrix, self.core.size
@@ -243,14 +243,14 @@ class PrunedSweeps:
         return self.team.split(part, rows.shape[0])
 
     def _renew(self, excess: Matrix, first: int, rows: Matrix) -> None:
-        """Put the block's new diagonal into the excess."""
+        """Update the excess from the block's new diagonal."""
         owners, end = self.core.owners, rows.shape[1]
         here = np.flatnonzero((owners >= first) & (owners < end))
         here = here[self.core.sizes[owners[here]] > 1]
         excess[here] = 1 - rows[owners[here] - first, owners[here]]
 
     def _unite(self, made: _Half) -> None:
-        """The whole matrix, rows in order; the old one goes first."""
+        """Build the whole matrix, rows in order; release the old one first."""
         from cocite.kernels import pruned
 
         count = made.lower.end + made.upper.end

@@ -100,7 +100,7 @@ def exact_simrank(
 
 
 class AllPairs:
-    """One run, planned; :meth:`estimate` tells what it takes and :meth:`run` does it."""
+    """One planned run: :meth:`estimate` reports its cost, :meth:`run` computes."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class AllPairs:
         return Bounds(options.decay, options.omega, options.method == "plain", rounding)
 
     def _plan_memory(self) -> int:
-        """The bytes that the run takes; decides whether the matrix lies on disk."""
+        """Return the bytes that the run takes; decide whether the matrix is stored on disk."""
         options, size, item = self.options, self.core.size, self.dtype.itemsize
         fixed = self.core.nbytes
         if options.prune is not None:
@@ -201,16 +201,16 @@ class AllPairs:
 
     @property
     def products(self) -> str:
-        """The kind of products, in words."""
+        """Return the kind of products, in words."""
         return "dense" if self._dense else "sparse"
 
     @property
     def precision(self) -> str:
-        """``single`` or ``double``."""
+        """Return ``single`` or ``double``."""
         return "single" if self.dtype == np.float32 else "double"
 
     def estimate(self) -> str:
-        """What it will take, in a line."""
+        """Return the expected cost, in one line."""
         size, options = self.core.size, self.options
         where = f"{format_total(self.bytes)} of memory"
         if self.panel_width:
@@ -226,7 +226,7 @@ class AllPairs:
         )
 
     def run(self, progress: Progress = lambda sweeps, error: None) -> Scores:
-        """Compute; ``progress`` as in :func:`exact_simrank`."""
+        """Compute the scores; ``progress`` as in :func:`exact_simrank`."""
         core, low_rank = self.core, self.options.method == "svd"
         with Team(self.threads) as team:
             ended, matrix = self._low_rank(team) if low_rank else self._iterated(team, progress)
@@ -241,7 +241,7 @@ class AllPairs:
         return found, DenseMatrix(matrix) if isinstance(matrix, np.ndarray) else matrix
 
     def _sweeps(self, team: Team) -> Any:
-        """The sweeps of the method asked for."""
+        """Return the sweeps of the requested method."""
         options, core, plain = self.options, self.core, self.options.method == "plain"
         if options.prune is not None:
             factors = options.decay, options.omega, options.prune
@@ -260,7 +260,7 @@ class AllPairs:
         return Scratch(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
 
     def _low_rank(self, team: Team) -> tuple[ExactConvergence, MatrixByRow]:
-        """The closed form, and one plain step to tell how far it is off."""
+        """Compute the closed form, and one plain step to measure its error."""
         options, core = self.options, self.core
         rows = node_rows(self._links, self._weights, None)
         scores = low_rank_scores(rows, core, options.rank, options.decay, options.epsilon)
@@ -282,8 +282,8 @@ class AllPairs:
 
 @dataclass(frozen=True)
 class ExactDocument(Document):
-    """A run that is done, its scores in the file ``output``. ``bandwidth`` is that of the rows as
-    stored and as ordered; ``ended`` how it ended (:class:`ExactConvergence`).
+    """A completed run, with its scores in the file ``output``; ``bandwidth`` is that of the rows as
+    stored and as ordered, ``ended`` the :class:`ExactConvergence`.
     """
 
     graph: str
@@ -300,12 +300,12 @@ class ExactDocument(Document):
 
     @classmethod
     def of(cls, graph: str, output: str, measure: str, direction: str, found: Scores) -> Self:
-        """What ``found`` says of itself."""
+        """Return the document of ``found``."""
         how = found.method, found.products, found.precision, found.nodes, found.rows
         return cls(graph, output, measure, direction, *how, found.bandwidth, found.convergence)
 
     def facts(self) -> dict[str, Any]:
-        """The facts of the iteration stand beside the others."""
+        """Return the fields, those of the iteration beside the others."""
         facts = super().facts()
         _, rows = facts.pop("nodes"), facts.pop("rows_computed")
         ended, bandwidth = vars(facts.pop("ended")), facts.pop("bandwidth")

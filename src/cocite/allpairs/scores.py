@@ -24,7 +24,7 @@ from cocite.io.writers import Columns, FileTarget, Target, check_output, target_
 from cocite.progress import shows
 
 Progress = Callable[[int, float], None]
-"""Called after every sweep with (sweeps, bound on the error that iterating longer can remove)."""
+"""Called after every sweep with (sweeps, bound on the remaining iteration error)."""
 
 # Bounds on the error in the largest entry. G, one step of the plain iteration, shrinks differences
 # by c in the max norm, because rows of Q sum to at most 1. So for any X with fixed point S*
@@ -59,10 +59,10 @@ _DIVERGED, _STANDSTILL = 1e6, 20
 class ExactConvergence:
     """How an iteration ended; all errors bound the largest entry of |S - S*|.
 
-    ``change`` is the largest change of an entry in the last sweep. ``iteration_error`` would go
-    with more sweeps, ``rounding_error`` with double precision, ``pruning_error`` with a smaller
-    threshold; ``error_bound`` is their sum. ``converged`` says whether the sum is within the
-    accuracy asked for; ``reason`` says what ended it.
+    ``change`` is the largest change of an entry in the last sweep. More sweeps reduce
+    ``iteration_error``, double precision ``rounding_error``, a smaller threshold ``pruning_error``;
+    ``error_bound`` is their sum. ``converged`` says whether the sum is within the requested
+    accuracy, ``reason`` what ended the iteration.
     """
 
     sweeps: int
@@ -75,13 +75,13 @@ class ExactConvergence:
 
     @property
     def error_bound(self) -> float:
-        """The bound on the whole error."""
+        """Return the bound on the total error."""
         return self.iteration_error + self.rounding_error + self.pruning_error
 
 
 @dataclass(frozen=True)
 class ExactSweep:
-    """What one sweep reports: its largest change, and the size of the largest value it pruned."""
+    """Report of one sweep: its largest change, and the size of the largest value it pruned."""
 
     change: float
     dropped: float = 0.0
@@ -89,7 +89,7 @@ class ExactSweep:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds that hold for one method; ``steps``: whether it is the plain iteration."""
+    """Error bounds of one method; ``steps``: whether it is the plain iteration."""
 
     decay: float
     omega: float
@@ -97,7 +97,7 @@ class Bounds:
     rounding: float = 0.0
 
     def left(self, sweeps: int, made: ExactSweep, pruned: float) -> tuple[float, float, str]:
-        """(error of iterating, of pruning, what bounds them) after ``sweeps`` sweeps.
+        """Return (iteration error, pruning error, name of the bound) after ``sweeps`` sweeps.
 
         ``made`` is the last one; ``pruned`` is e_k.
         """
@@ -110,14 +110,14 @@ class Bounds:
         return *by_change, "the last change"
 
     def rounding_error(self) -> float:
-        """What rounding leaves."""
+        """Return the bound on the rounding error."""
         return self.rounding / (1 - self.decay)
 
     @staticmethod
     def rounding_of(
         depth: float, dtype: np.dtype[np.floating], decay: float, omega: float
     ) -> float:
-        """r of one update: of the sums, and of mixing old and new."""
+        """Return r of one update: of the sums, and of mixing old and new."""
         unit = float(np.finfo(dtype).eps) / 2
         return unit * (decay * (depth + 2) + (0 if omega == 1 else 4 / omega))
 
@@ -125,11 +125,11 @@ class Bounds:
 def iterate(
     sweep: Callable[[], ExactSweep], bounds: Bounds, epsilon: float, limit: int, progress: Progress
 ) -> ExactConvergence:
-    """Sweep until the bound is at most ``epsilon``, or ``limit`` sweeps were made, or more do not
+    """Sweep until the bound is at most ``epsilon``, after ``limit`` sweeps, or until more do not
     help: pruning alone exceeds ``epsilon``, or the change has not fallen for 20 sweeps.
 
-    Raises :class:`NotConverged` where the change grows beyond all bounds, or where it stopped
-    falling and an over-relaxed result may be off by 1 or more: scores are between 0 and 1.
+    Raises :class:`NotConverged` if the change grows beyond all bounds, or if it stopped falling and
+    an over-relaxed result may be off by 1 or more: scores are between 0 and 1.
     """
     rounding, summed = bounds.rounding_error(), 0.0
     least, least_at = math.inf, 0
@@ -164,18 +164,18 @@ def iterate(
 
 
 DEFAULT_LEAST = 0.01
-"""The least score of a pair in a table."""
+"""Least score of a pair in a table."""
 PAIR_TYPES = {"node": "VARCHAR", "other": "VARCHAR", "score": "DOUBLE"}
-"""The columns of a table of pairs; scores of single precision are FLOAT."""
+"""Column types of a table of pairs; single-precision scores are FLOAT."""
 
 _BATCH = 1 << 20
 
 
 class MatrixByRow(Protocol):
-    """A square matrix that gives dense rows."""
+    """A square matrix that returns dense rows."""
 
     def block(self, first: int, end: int) -> NDArray[Any]:
-        """The rows from ``first`` to ``end``."""
+        """Return the rows from ``first`` to ``end``."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class DenseMatrix:
     values: NDArray[Any]
 
     def block(self, first: int, end: int) -> NDArray[Any]:
-        """The rows from ``first`` to ``end``: a view."""
+        """Return a view of the rows from ``first`` to ``end``."""
         return self.values[first:end]
 
 
@@ -201,10 +201,10 @@ class ScoredPairs(NamedTuple):
 class Scores:
     """All scores of one graph.
 
-    ``convergence`` tells how far they may be from the exact ones. ``method`` and ``products`` say
-    how they were computed, ``rows`` how many rows the matrix had, ``bandwidth`` how wide the links
-    between them were before and after ordering. ``within`` are the ids of the nodes whose pairs are
-    told: all, or of a bipartite graph those of a side.
+    ``convergence`` bounds their error. ``method`` and ``products`` say how they were computed,
+    ``rows`` is the number of rows of the matrix, ``bandwidth`` that of its links before and after
+    ordering. ``within`` are the ids of the nodes whose pairs are scored: all, or one side of a
+    bipartite graph.
     """
 
     convergence: ExactConvergence
@@ -223,18 +223,18 @@ class Scores:
 
     @property
     def nodes(self) -> int:
-        """Number of nodes."""
+        """Return the number of nodes."""
         return int(self.number.size)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the scores: float32 or float64."""
+        """Return the type of the scores, float32 or float64."""
         return np.dtype(np.float32 if self.precision == "single" else np.float64)
 
     def row(self, node: int) -> NDArray[Any]:
-        """The scores of the node with this id and all nodes, by id.
+        """Return the scores of the node with this id and all nodes, by id.
 
-        Raises :class:`~cocite.errors.UsageError` for an id that there is not.
+        Raises :class:`~cocite.errors.UsageError` for an unknown id.
         """
         if not 0 <= node < self.nodes:
             raise UsageError(f"node {node} is not there; ids are 0 to {self.nodes - 1}")
@@ -247,24 +247,23 @@ class Scores:
         return found
 
     def array(self) -> NDArray[Any]:
-        """All scores, [nodes, nodes], or those of a side, in order of id: 4 or 8 bytes a pair."""
+        """Return all scores, [nodes, nodes], or those of a side: 4 or 8 bytes a pair."""
         found = np.empty(self._shape, self.dtype)
         for at, row in enumerate(self._rows(lambda nodes: None)):
             found[at] = row
         return found
 
     def similarity(self, a: object, b: object) -> float:
-        """The score of two nodes, by name; raises :class:`~cocite.errors.UnknownNode`."""
+        """Return the score of two nodes, by name; raises :class:`~cocite.errors.UnknownNode`."""
         pair = self.names.id(a), self.names.id(b)
         if self.names.sides is not None:
             self.names.sides.check_alike(pair, [a, b])
         return float(self.row(pair[0])[pair[1]])
 
     def top(self, node: object, k: int = 20) -> list[tuple[str, float]]:
-        """The k nodes most similar to ``node`` with their scores, best first, ties by hash.
+        """Return the k nodes most similar to ``node`` with their scores, best first, ties by hash.
 
-        Nodes that score 0 are left out, and the node itself. Raises
-        :class:`~cocite.errors.UnknownNode`.
+        Omits the node itself and nodes that score 0. Raises :class:`~cocite.errors.UnknownNode`.
         """
         ids, scores = self._best(self.names.id(node), k)
         return list(zip(self.names.names(ids), scores.tolist(), strict=True))
@@ -297,12 +296,12 @@ class Scores:
         overwrite: bool = False,
         safe: bool = False,
     ) -> Path:
-        """Write all scores to an array (``.npy``), or those of ``least`` or more, or the ``top`` of
-        every node, to a table (``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``, ``.arrow``); ``kind``
-        says what it is where the name does not. It has its name when it is whole. ``safe``: in CSV
-        and TSV, names that a spreadsheet would take for formulas have an apostrophe before them.
+        """Write all scores to an array (``.npy``), or to a table (``.parquet``, ``.csv``, ``.tsv``,
+        ``.jsonl``, ``.arrow``) those of ``least`` or more, or the ``top`` of every node.
 
-        Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
+        ``kind`` overrides the extension. The file appears when it is complete. ``safe`` puts an
+        apostrophe before names in CSV and TSV that a spreadsheet would take for formulas. Raises
+        :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
         """
         target = check_output(output, overwrite, kind=kind, safe=safe)
         self.write_target(target, least=least, top=top)
@@ -317,7 +316,7 @@ class Scores:
         overwrite: bool = False,
         append: bool = False,
     ) -> None:
-        """Write the same to a table of a database, such as ``"sqlite:///site.db#pairs"``.
+        """Write the same pairs to a database table, such as ``"sqlite:///site.db#pairs"``.
 
         Raises as :func:`~cocite.io.writers.databases.database_target` does.
         """
@@ -335,7 +334,7 @@ class Scores:
         progress: Callable[[int], None] = lambda nodes: None,
     ) -> None:
         """Write to ``target``, whose kind decides the form; ``progress`` is called with the number
-        of nodes done.
+        of completed nodes.
         """
         if isinstance(target, FileTarget) and target.is_array:
             target.write_array(self._rows(progress), self.dtype, self._shape)
@@ -357,7 +356,7 @@ class Scores:
                 progress(int(batch.nodes[-1]) + 1 - self.within.start)
 
     def _rows(self, progress: Callable[[int], None]) -> Iterator[NDArray[Any]]:
-        """float32 or float64[nodes compared], for each of them in order of id."""
+        """Yield float32 or float64[nodes compared] for each of them, in order of id."""
         for done, node in enumerate(self.within, 1):
             yield self.row(node)[self.within.start : self.within.stop]
             progress(done)
@@ -367,11 +366,11 @@ class Scores:
         return len(self.within), len(self.within)
 
     def pairs(self, least: float) -> Iterator[ScoredPairs]:
-        """All pairs u < v, by id, that score ``least`` or more and are not 0; in batches."""
+        """Yield all pairs u < v, by id, that score ``least`` or more and are not 0, in batches."""
         return self._batches(lambda node: self._beyond(node, least))
 
     def best(self, k: int) -> Iterator[ScoredPairs]:
-        """The k best of every node, as :meth:`top`; in batches."""
+        """Yield the k best of every node, like :meth:`top`, in batches."""
         return self._batches(lambda node: self._best(node, k))
 
     def _beyond(self, node: int, least: float) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -30,15 +30,15 @@ from cocite.errors import NotConverged
 Floats = NDArray[np.float64]
 _OVERSAMPLED, _POWERS = 10, 6
 _STEPS = 100
-"""Of GMRES: at decay 0.99 some 70 take the diagonal to six digits."""
+"""GMRES steps: at decay 0.99 some 70 give the diagonal to six digits."""
 _DOUBLINGS = 64
-"""Enough for a spectral radius of 1 - 2**-58: nearer to 1 nothing can be told apart from it."""
+"""Enough for a spectral radius of 1 - 2**-58, the closest to 1 that can be distinguished."""
 _NOTHING = 1e-9
-"""A power this small adds its square, less than the rounding of what is there."""
+"""Smallest relevant power: the square of a smaller one is below rounding error."""
 
 
 def low_rank_bytes(nodes: int, rank: int, decay: float) -> int:
-    """What the factors and the steps for D take, at most: bytes beside the matrix of scores."""
+    """Return the most bytes of the factors and the steps for D, without the matrix of scores."""
     rank = min(rank, nodes)
     factors = 72 * nodes * nodes if _is_large(rank, nodes) else 48 * nodes * (rank + _OVERSAMPLED)
     # A power below 1 in norm: from there its square is the next.
@@ -49,9 +49,9 @@ def low_rank_bytes(nodes: int, rank: int, decay: float) -> int:
 def low_rank_scores(
     rows: WeightedLinks, core: Core, rank: int, decay: float, accuracy: float
 ) -> Floats:
-    """float64[classes, classes]: X between the classes of ``core``; ``rows`` are Q by nodes.
+    """Return X between the classes of ``core``, float64[classes, classes]; ``rows`` are Q by nodes.
 
-    Raises :class:`NotConverged` where the factors have no such X.
+    Raises :class:`NotConverged` if the factors have no such X.
     """
     u, e, v = _factors(rows, rank)
     powers = _powers(e[:, None] * v.T @ u, decay)
@@ -73,7 +73,7 @@ def low_rank_scores(
 
 
 def _powers(b: Floats, decay: float) -> list[Floats]:
-    """A, A^2, A^4, ... of A = sqrt(decay) B, as long as they add anything to the sum."""
+    """Return A, A^2, A^4, ... of A = sqrt(decay) B, as long as they change the sum."""
     power: Floats = math.sqrt(decay) * b
     found: list[Floats] = []
     with np.errstate(over="ignore", invalid="ignore"):
@@ -94,7 +94,7 @@ def _powers(b: Floats, decay: float) -> list[Floats]:
 
 
 def _stein(start: Floats, powers: list[Floats]) -> Floats:
-    """M = start + A M A'; ``powers`` are those of A."""
+    """Return M = start + A M A'; ``powers`` are those of A."""
     total = start
     for power in powers:
         total = total + power @ total @ power.T
@@ -102,7 +102,7 @@ def _stein(start: Floats, powers: list[Floats]) -> Floats:
 
 
 def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> Floats:
-    """x with |times(x) - right| <= ``enough`` in the largest entry, or as near as some steps lead.
+    """Return x with |times(x) - right| <= ``enough`` in the largest entry, or the last iterate.
 
     ``times`` is linear; the start is ``right``.
     """
@@ -131,7 +131,7 @@ def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> F
 
 
 def _factors(rows: WeightedLinks, rank: int) -> tuple[Floats, Floats, Floats]:
-    """(U, E, V) of Q to ``rank``, or to as many singular values as are not 0."""
+    """Return (U, E, V) of Q to ``rank``, or to the number of nonzero singular values."""
     n = rows.rows
     if _is_large(rank, n):
         full = np.zeros((n, n))
@@ -150,7 +150,7 @@ def _factors(rows: WeightedLinks, rank: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _is_large(rank: int, nodes: int) -> bool:
-    """Return whether NumPy's decomposition of the whole matrix is no more work."""
+    """Return whether NumPy's decomposition of the whole matrix is at most as much work."""
     return rank + _OVERSAMPLED >= nodes / 4
 
 

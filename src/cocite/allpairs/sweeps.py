@@ -33,22 +33,22 @@ Matrix = NDArray[Any]
 
 
 def identity(products: Products) -> Matrix:
-    """S of no steps: 1 on the diagonal of single nodes. A class of several begins at 0."""
+    """Return S after zero steps: 1 on the diagonal of single nodes, 0 for classes of several."""
     matrix = np.zeros((products.core.size,) * 2, products.dtype)
     np.fill_diagonal(matrix, products.core.sizes == 1)
     return matrix
 
 
 def _single(core: Core) -> NDArray[np.uint8]:
-    """Return which classes are single nodes: their score on the diagonal stays 1."""
+    """Return which classes are single nodes: their diagonal stays 1."""
     return np.asarray(core.sizes == 1, np.uint8)
 
 
 class Sweeps:
-    """Sweeps over a matrix in memory, which ``matrix`` holds, from no steps or from ``start``.
+    """Sweeps over a matrix in memory, ``matrix``, from the identity or from ``start``.
 
     ``omega`` is the factor of over-relaxation, in place; without it the iteration is the plain one,
-    and two matrices change places.
+    and two matrices alternate.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Sweeps:
         self._factors = np.array([decay, 1.0 if omega is None else omega, 1.0], products.dtype)
 
     def __call__(self) -> ExactSweep:
-        """One sweep."""
+        """Make one sweep."""
         change = 0.0
         for first, end in self.products.blocks():
             panel = self.products.panel(first, end, self.matrix)
@@ -107,8 +107,8 @@ _LEAST = 64
 
 
 def panel_width(size: int, itemsize: int, room: int, block: int) -> int:
-    """Columns of a panel, whole blocks and 64 at least, so that three take at most ``room``; if
-    none do, the least as a negative number.
+    """Return the columns of a panel: whole blocks, at least 64, such that three panels fit in
+    ``room``; if none fit, the negative minimum.
     """
     least = -(-_LEAST // block) * block
     fitting = min(room // (3 * size * itemsize) // least, -(-size // least)) * least
@@ -116,7 +116,7 @@ def panel_width(size: int, itemsize: int, room: int, block: int) -> int:
 
 
 class PanelMatrix:
-    """A square matrix in panels of ``width`` columns; the last may have columns to spare."""
+    """A square matrix in panels of ``width`` columns; the last may have unused columns."""
 
     def __init__(self, size: int, width: int, dtype: np.dtype[Any], scratch: Scratch) -> None:
         self.size, self.width = size, width
@@ -124,20 +124,20 @@ class PanelMatrix:
         self.panels: Matrix = scratch.zeros((count, size, width), dtype)
 
     def block(self, first: int, end: int) -> Matrix:
-        """The rows from ``first`` to ``end``."""
+        """Return the rows from ``first`` to ``end``."""
         found: Matrix = np.concatenate([panel[first:end] for panel in self.panels], axis=1)
         evict(self.panels)
         return found[:, : self.size]
 
     def diagonal(self) -> Matrix:
-        """The diagonal."""
+        """Return the diagonal."""
         found = [panel.diagonal(-self.width * i).copy() for i, panel in enumerate(self.panels)]
         evict(self.panels)
         return np.concatenate(found)
 
 
 class PanelSweeps:
-    """As :class:`Sweeps`, over panels of ``width`` columns, whole blocks of ``products``."""
+    """Like :class:`Sweeps`, over panels of ``width`` columns, whole blocks of ``products``."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class PanelSweeps:
         self.matrix.panels[at // width, at, at % width] = 1
 
     def __call__(self) -> ExactSweep:
-        """One sweep; the plain one is two passes over the file."""
+        """Make one sweep; a plain one is two passes over the file."""
         change, diagonal, in_place = 0.0, self.matrix.diagonal(), self._next is self.matrix
         if not in_place:
             self._multiply()
@@ -180,7 +180,7 @@ class PanelSweeps:
         return ExactSweep(change)
 
     def _multiply(self) -> None:
-        """W S, into the other matrix."""
+        """Write W S to the other matrix."""
         from cocite.kernels import allpairs
 
         links, weights, width = self.products.core.links, self.products.weights, self._width
@@ -194,7 +194,7 @@ class PanelSweeps:
             evict(self.matrix.panels, self._next.panels)
 
     def _turned(self, first: int, end: int) -> Matrix:
-        """Rows of W S as columns."""
+        """Return rows of W S as columns."""
         from cocite.kernels import allpairs
 
         size, width = self.matrix.size, self._width
@@ -211,7 +211,7 @@ class PanelSweeps:
         return turned
 
     def _settle(self, first: int, panel: Matrix) -> float:
-        """Write one block to both places, panel by panel of the mirrored one."""
+        """Write one block to both positions, panel by panel of the mirrored one."""
         from cocite.kernels import allpairs
 
         end, width = panel.shape[0], self._width
@@ -249,7 +249,7 @@ class PanelSweeps:
 
 
 class CoupledSweeps:
-    """Sweeps of the iteration; the core of ``products`` lists all nodes as loose."""
+    """Sweeps of PSimRank; the core of ``products`` lists all nodes as loose."""
 
     def __init__(self, products: Products, decay: float) -> None:
         self.products, self._decay = products, decay
@@ -262,7 +262,7 @@ class CoupledSweeps:
         self._single = _single(core)
 
     def __call__(self) -> ExactSweep:
-        """One sweep."""
+        """Make one sweep."""
         for first, end in self.products.blocks():
             self._part(first, end)
         blocks = self.products.blocks()
@@ -272,7 +272,7 @@ class CoupledSweeps:
         return ExactSweep(change)
 
     def _part(self, first: int, end: int) -> None:
-        """F of the block's columns."""
+        """Return F of the block's columns."""
         from cocite.kernels import allpairs
 
         core, size = self.products.core, self.products.core.size

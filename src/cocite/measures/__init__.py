@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 DEFAULT = "fusion"
-"""The measure of an index for which none is chosen."""
+"""The measure of an index unless another is chosen."""
 
 _HOMES = {
     "fusion": "fusion:FUSION",
@@ -64,11 +64,11 @@ _HOMES = {
     "companion": "companion:COMPANION",
     "tfidf": "tfidf:TFIDF",
 }
-"""The file of each measure, and what it is called there."""
+"""File and variable name of each measure."""
 
 
 class _Measures(Mapping[str, Measure]):
-    """The measures by name. Each file is imported when its measure is first used."""
+    """Measures by name, each imported on first use."""
 
     def __getitem__(self, name: str) -> Measure:
         module, _, called = _HOMES[name].partition(":")
@@ -86,7 +86,7 @@ MEASURES: Mapping[str, Measure] = _Measures()
 
 
 def find_measure(name: str) -> Measure:
-    """The measure called ``name``, in any case, or the blend that it describes (``blend:...``).
+    """Return the measure called ``name``, in any case, or the blend that it describes.
 
     Raises :class:`~cocite.errors.UsageError`.
     """

@@ -44,9 +44,9 @@ _TERM = re.compile(
 
 
 def parse_blend(text: str, measures: Mapping[str, Measure]) -> Measure:
-    """The blend that ``text`` describes, of the given ``measures``.
+    """Return the blend of ``measures`` that ``text`` describes.
 
-    Raises :class:`UsageError` for what is not one.
+    Raises :class:`UsageError` for invalid text.
     """
     terms = [
         _TERM.fullmatch(term) for term in text.removeprefix(PREFIX).replace(" ", "").split("+")
@@ -112,8 +112,8 @@ def _union(settings: Iterable[Takes]) -> Takes:
 def _components(
     term: re.Match[str], weight: float, named: Counter[str], measures: Mapping[str, Measure]
 ) -> tuple[list[Component], str]:
-    """What a term stands for, behind components of which so many are ``named`` so, with which it is
-    counted; and what stands in its parentheses, as it is written.
+    """Return the components of a term, numbered after those with the same name in ``named``, and
+    the text in its parentheses.
     """
     name = term["name"]
     if name not in measures:
@@ -164,7 +164,7 @@ def _assignment(name: str, item: str) -> tuple[str, str]:
 
 
 def _read(setting: Setting[Value], text: str) -> object:
-    """The value that is written; what is none of its kind is left for the setting to refuse."""
+    """Parse a value; leave it as text for the setting to refuse if it has the wrong type."""
     try:
         if type(setting.default) is bool:
             return {"true": True, "false": False}.get(text, text)
@@ -174,12 +174,12 @@ def _read(setting: Setting[Value], text: str) -> object:
 
 
 def _decimal(value: float) -> str:
-    """A weight as it can be written, without an exponent: it reads back as the same number."""
+    """Format a weight without an exponent; it parses back to the same number."""
     return np.format_float_positional(value, trim="0")
 
 
 def _written(own: Mapping[str, Value | None]) -> str:
-    """What stands in parentheses, of what is not None; nothing for nothing."""
+    """Return the text in parentheses for settings that are not None, or ""."""
     items = ",".join(
         f"{key}={str(value).lower() if isinstance(value, bool) else value}"
         for key, value in own.items()

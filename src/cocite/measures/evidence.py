@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MOST = 64
-"""Neighbors from which on either form is 1, in 64 bits."""
+"""Shared neighbors from which both forms equal 1 in 64-bit arithmetic."""
 _FORMS = {
     "geometric": np.array([1.0 - 0.5**n for n in range(_MOST + 1)]),
     "exponential": np.array([-math.expm1(-n) for n in range(_MOST + 1)]),
@@ -28,7 +28,7 @@ _FORMS = {
 
 
 def evidence_of(shared: NDArray[np.int64], form: str) -> NDArray[np.float64]:
-    """float64[h], in [0, 1]: by how many neighbors pages share, int64[h], in one of the forms."""
+    """Return the evidence, float64[h] in [0, 1], of int64[h] shared neighbors."""
     found: NDArray[np.float64] = _FORMS[form][np.minimum(shared, _MOST)]
     return found
 
@@ -46,7 +46,7 @@ FLOORS = {
     "text": "40 n + 200 w + 32 MiB",
     "trees": "min(26.5 n + block, max(4 MiB, (L + 13 n) / 256))",
 }
-"""In bytes, for n nodes, beside ``PROCESS_MEMORY``; names of settings are their values."""
+"""Least memory in bytes for n nodes, beside ``PROCESS_MEMORY``; settings appear by name."""
 
 FLOOR_WORDS = (
     "Memory is in bytes, for n nodes and m links, beside 52 MB for Python and its libraries: L is "
@@ -59,5 +59,5 @@ FLOOR_WORDS = (
 
 
 def floor_text(layout: str) -> str:
-    """What an error says behind what is missing."""
+    """Return the sentence that errors append to the missing memory."""
     return f". The least for the layout {layout} is {FLOORS[layout]} (see: cocite measures)"

@@ -45,9 +45,9 @@ from cocite.measures.settings import Setting
 from cocite.measures.snn import MAX_DEGREE
 
 OWN = 0.25
-"""What a node counts among its own neighbors: nodes that are linked are a little nearer for it."""
+"""Weight of a node among its own neighbors, which brings linked nodes a little nearer."""
 SIZES = {"small": (30, 50), "default": (50, 100), "large": (100, 200)}
-"""Values that rows of N' and of P' keep."""
+"""Values kept in each row of N' and of P'."""
 SIZE = Setting(
     "size",
     "default",

@@ -18,19 +18,19 @@ from cocite.measures.settings import DECAY, PartSettings, Setting, WholeSettings
 from cocite.options import DIRECTIONS, NO_LINKS, Value, checked_direction, opposite
 
 Takes = tuple[Setting[Value], ...]
-"""The settings that a measure takes at one time."""
+"""The settings that a measure takes, for building or for queries."""
 
 PREFIX = "blend:"
-"""How the name of a blend begins (``measures/blend.py``)."""
+"""Prefix of the names of blends (``measures/blend.py``)."""
 
 
 class Choice(Protocol):
-    """How layout and settings of an index go together."""
+    """Chooses the layout of an index and the settings that go with it."""
 
     def __call__(
         self, layout: str | None, given: Mapping[str, object], settings: WholeSettings
     ) -> tuple[str, WholeSettings]:
-        """Both, from the layout and the settings given, and all settings."""
+        """Return both, from the layout and settings given, and all settings."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,15 @@ class Measure:
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """What it is the weighted mean of: itself, unless it is a blend."""
+        """Return the components of its weighted mean: itself, unless it is a blend."""
         return self.parts or (Component(self),)
 
     def looks_at(self, direction: str) -> str:
-        """The links that it compares or follows in a direction: ``in``, ``out`` or ``both``."""
+        """Return the links that it uses in a direction: ``in``, ``out`` or ``both``."""
         return opposite(direction) if self.turned else direction
 
     def checked_way(self, direction: str) -> str:
-        """The direction, if it can take it; raises :class:`UsageError`."""
+        """Return the direction if the measure supports it; raises :class:`UsageError`."""
         if self.texts and direction != NO_LINKS:
             raise UsageError(f"direction is {direction!r}; {self.name} looks at no links: omit it")
         if direction not in self.directions:
@@ -97,11 +97,11 @@ class Measure:
         return direction
 
     def build_settings(self, given: Mapping[str, object]) -> WholeSettings:
-        """All settings of an index, with defaults; raises :class:`UsageError`."""
+        """Return all settings of an index, with defaults; raises :class:`UsageError`."""
         return self._filled(self.build, given)
 
     def choose(self, layout: str | None, given: Mapping[str, object]) -> tuple[str, WholeSettings]:
-        """The layout of an index and all its settings; raises :class:`UsageError`."""
+        """Return the layout of an index and all its settings; raises :class:`UsageError`."""
         if layout is not None and layout not in self.layouts:
             raise UsageError(
                 f"layout is {layout!r}; for {self.name} it is " + " or ".join(self.layouts)
@@ -112,10 +112,10 @@ class Measure:
         return layout or self.layouts[0], settings
 
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
-        """All settings of a question, with defaults; raises :class:`UsageError`.
+        """Return all settings of a query, with defaults; raises :class:`UsageError`.
 
-        Of decay and ``meeting_weight`` only what the answer goes by: ``meeting_weight`` where it is
-        not decay**t, and no decay where no component heeds it.
+        Of decay and ``meeting_weight`` only those in effect: no ``meeting_weight`` if it is
+        decay**t, and no decay if no component uses it.
         """
         found = self._filled(self.ask, given)
         if not any(MEETING_WEIGHT in component.measure.ask for component in self.components):
@@ -132,7 +132,7 @@ class Measure:
         return found.only(s for s in self.ask if s.name not in left_out)
 
     def _filled(self, settings: Takes, given: Mapping[str, object]) -> WholeSettings:
-        """What is given, and defaults; of a blend those on which all its components agree."""
+        """Return the given settings and defaults; for a blend, common defaults only."""
         known = {setting.name for setting in settings}
         for name in given:
             if name not in known:
@@ -167,11 +167,11 @@ class Measure:
 
 @dataclass(frozen=True)
 class Component:
-    """A measure as what an index is made of: the only one, or one of a blend's.
+    """A measure as the component of an index: the only one, or one of a blend's.
 
-    ``weight`` is its share of the scores, ``label`` what tells its files from the others', empty if
-    there are none, ``number`` its place among them. ``fixed`` are settings, of building and of
-    asking, that nobody may choose; ``direction`` and ``layout`` likewise, unless None.
+    ``weight`` is its share of the scores, ``label`` the prefix of its files (empty if there are
+    none), ``number`` its position. ``fixed`` are settings, of building and of queries, that users
+    cannot choose; likewise ``direction`` and ``layout``, unless None.
     """
 
     measure: Measure
@@ -183,7 +183,7 @@ class Component:
     layout: str | None = None
 
     def choose(self, layout: str | None, given: Mapping[str, object]) -> tuple[str, PartSettings]:
-        """Its own layout and settings of an index, out of those given for the whole."""
+        """Return its own layout and index settings, from those given for the whole index."""
         found = {**given, **self.fixed.to_json()}
         mine = {s.name: found[s.name] for s in self.measure.build if s.name in found}
         shared = layout if layout in self.measure.layouts else None
@@ -191,12 +191,12 @@ class Component:
         return chosen, PartSettings(settings.to_json())
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
-        """Its own settings of a question, out of those of the whole."""
+        """Return its own query settings, from those of the whole query."""
         found = {**asked.to_json(), **self.fixed.to_json()}
         return PartSettings.checked(self.measure.ask, found)
 
     def heeds_decay(self, by: str) -> bool:
-        """Return whether a decay that is chosen changes its scores, where ``by`` is chosen."""
+        """Return whether the decay changes its scores under the meeting weight ``by``."""
         if DECAY not in self.free(self.measure.ask):
             return False
         return MEETING_WEIGHT not in self.measure.ask or heeds_decay(
@@ -204,13 +204,13 @@ class Component:
         )
 
     def free(self, settings: Takes) -> Takes:
-        """Those of its ``settings`` that are not fixed."""
+        """Return those of its ``settings`` that are not fixed."""
         return tuple(setting for setting in settings if setting not in self.fixed)
 
 
 def overall_direction(ways: Set[str]) -> str:
-    """The direction of a whole whose components have these: theirs, if they agree, and ``mixed`` if
-    not. One that takes links either way has nothing to agree on, and one that looks at none either.
+    """Return the direction of an index whose components have these: the common one, or ``mixed``.
+    Components that use links both ways, or no links, do not count.
     """
     found = ways - {"any", NO_LINKS} or ways - {NO_LINKS} or ways
     return next(iter(found)) if len(found) == 1 else "mixed"

@@ -35,10 +35,10 @@ from cocite.options import Value
 By = str | Sequence[float] | Callable[[int], float]
 """A ``meeting_weight``: an expression, numbers, or in Python a function of t."""
 AskValue = Value | By
-"""What may be given for any setting of a question."""
+"""Any value of a query setting."""
 
 HORIZON = 1000
-"""The last step for which an expression says anything."""
+"""The last step at which an expression is evaluated."""
 _LONGEST = 200
 _NAMED = {"hitting": "1 - t / (length + 1)"}
 _OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
@@ -71,10 +71,10 @@ _VARIABLES = ("t", "length", "decay")
 
 
 class MeetingSetting(Setting[str]):
-    """The setting ``meeting_weight``: kept as a text, in one way of writing it."""
+    """The setting ``meeting_weight``, stored as text in canonical form."""
 
     def checked(self, value: object) -> str:
-        """The text; raises :class:`UsageError` for what cannot be read."""
+        """Return the text; raises :class:`UsageError` if it cannot be parsed."""
         if isinstance(value, str):
             return _canonical(value)
         try:
@@ -85,7 +85,7 @@ class MeetingSetting(Setting[str]):
 
     @property
     def allowed(self) -> str:
-        """What may stand there, in words."""
+        """Describe the allowed values."""
         return (
             ", ".join(_NAMED)
             + "; an expression in t, such as 0.8**t or t<=3; or a number for each "
@@ -103,10 +103,10 @@ MEETING_WEIGHT = MeetingSetting(
 
 @dataclass(frozen=True)
 class MeetingWeights:
-    """What meetings are worth for walks of some length.
+    """Weights of meetings, for walks of one length.
 
-    ``values`` are 16 floats in [0, 1], f(0) to f(15), 0 behind the length; ``beyond`` is the most
-    that a meeting is worth that comes after it.
+    ``values`` are 16 floats in [0, 1], f(0) to f(15), 0 beyond the length; ``beyond`` is the
+    largest weight of a later meeting.
     """
 
     values: tuple[float, ...]
@@ -114,15 +114,14 @@ class MeetingWeights:
 
     @property
     def most(self) -> float:
-        """The most that a meeting of two different nodes is worth."""
+        """Return the largest weight of a meeting of two different nodes."""
         return max(self.values[1:])
 
 
 def weights_of(asked: PartSettings, built: PartSettings) -> MeetingWeights:
-    """By the settings of a question and those of the index, both of one part of walks.
+    """Return the weights for the settings of a query and of the index, for one component of walks.
 
-    Raises :class:`UsageError` for a function that is not what it must be, so that whoever takes a
-    question asks once before it begins.
+    Raises :class:`UsageError` for an invalid function; call it once before a query starts.
     """
     return _weight(asked.get(MEETING_WEIGHT, MEETING_WEIGHT.default), asked[DECAY], built[LENGTH])
 
@@ -133,15 +132,15 @@ def heeds_decay(by: str) -> bool:
 
 
 def numbers_in(by: str) -> int | None:
-    """Return how many numbers a list of them has; None for an expression."""
+    """Return the length of a list of numbers; None for an expression."""
     tree = _tree(by)
     return len(tree.elts) if isinstance(tree, ast.Tuple) else None
 
 
 def sampled(by: object, length: int) -> object:
-    """A function as the numbers that it gives for walks of that length; all else as it is.
+    """Return the values of a function for walks of that length, or any other value unchanged.
 
-    Raises :class:`UsageError` for one that gives none.
+    Raises :class:`UsageError` if the function does not return numbers.
     """
     if not callable(by):
         return by
@@ -187,7 +186,7 @@ def _padded(values: list[float], beyond: float) -> MeetingWeights:
 
 
 def _at(by: str, t: int, decay: float, length: int) -> float:
-    """f(t), a finite number."""
+    """Return f(t), a finite number."""
     tree = _tree(_NAMED.get(by, by))
     if isinstance(tree, ast.Tuple):
         tree = tree.elts[t - 1]
@@ -204,7 +203,7 @@ def _at(by: str, t: int, decay: float, length: int) -> float:
 
 
 def _evaluated(tree: ast.expr, names: dict[str, float]) -> Any:
-    """The value of a tree that was read by ``_tree``."""
+    """Evaluate a tree that ``_tree`` parsed."""
     match tree:
         case ast.Constant(value=value):
             return float(value)  # type: ignore[arg-type]  # a number, as checked
@@ -229,7 +228,7 @@ def _evaluated(tree: ast.expr, names: dict[str, float]) -> Any:
 
 
 def _canonical(text: str) -> str:
-    """In one way of writing; raises :class:`UsageError`."""
+    """Return the text in canonical form; raises :class:`UsageError`."""
     text = text.strip()
     if text in _NAMED:
         return text
@@ -254,7 +253,7 @@ def _joined(numbers: list[float]) -> str:
 
 @lru_cache(maxsize=256)
 def _tree(text: str) -> ast.expr:
-    """An expression, or a tuple of numbers, of nothing but what is allowed."""
+    """Parse an expression, or a tuple of numbers, of allowed elements only."""
     text = _NAMED.get(text, text)
     if len(text) > _LONGEST * (1 + 2 * ("," in text)):
         raise UsageError(f"meeting_weight has {len(text):,} characters; {_LONGEST} are allowed")
@@ -274,7 +273,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def _check(tree: ast.expr, text: str, variables: tuple[str, ...]) -> None:
-    """Refuse what is not allowed in an expression."""
+    """Raise on anything not allowed in an expression."""
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call) and not n.keywords}
     for node in ast.walk(tree):
         match node:

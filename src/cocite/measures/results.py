@@ -16,21 +16,21 @@ from cocite.results import Document, ResultRows
 
 @dataclass(frozen=True)
 class MeasuresDocument(Document):
-    """Measures, in the order of their table or as they were named."""
+    """Measures, in the order of their table or as named."""
 
     measures: Sequence[Measure]
 
     @classmethod
     def of(cls, *names: str) -> Self:
-        """Those that there are, or those of these names; raises :class:`UsageError`."""
+        """Return all measures, or those with these names; raises :class:`UsageError`."""
         return cls(tuple(map(find_measure, names)) or tuple(MEASURES.values()))
 
     def facts(self) -> dict[str, Any]:
-        """What a program needs to know to choose one and its settings."""
+        """Return what a program needs to choose a measure and its settings."""
         return {"measures": [_described(measure) for measure in self.measures]}
 
     def rows(self) -> ResultRows:
-        """A row a measure; names in a cell have blanks between them, a dash is for none."""
+        """Return a row for each measure, names in a cell separated by spaces, a dash for none."""
         titles = ("measure", "layouts", "settings", "asking", "what it is")
         return ResultRows(titles, [_row(measure) for measure in self.measures])
 

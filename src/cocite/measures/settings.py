@@ -32,11 +32,11 @@ Other = TypeVar("Other")
 class Setting(Option[Kind_co]):
     """An option of a measure. Numbers are 0 or more unless ``low`` says otherwise.
 
-    One that is ``late`` came after indexes without it: manifests and answers name it only where it
-    is not its default, so that what was written before stays as it is.
+    A ``late`` setting was added after indexes without it existed: manifests and answers list it
+    only if it is not the default, so earlier files stay as they are.
 
-    ``by_links`` says what 0 stands for, the default then, in a graph of so many links. So many
-    times the value makes intervals ``narrower``.
+    If ``by_links`` is given, 0 selects the value that it returns for a graph's number of links.
+    Multiplying the value by ``narrower`` narrows intervals.
     """
 
     low: float = 0
@@ -45,21 +45,21 @@ class Setting(Option[Kind_co]):
     narrower: float = 0
 
     def listed(self, value: Value) -> bool:
-        """Return whether a value is named where settings are listed."""
+        """Return whether lists of settings include this value."""
         return not (self.late and value == self.default)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Values by their settings; as :class:`WholeSettings` or :class:`PartSettings`."""
+    """Values of settings; see :class:`WholeSettings` and :class:`PartSettings`."""
 
     _values: Mapping[str, Value] = field(default_factory=dict)
 
     @classmethod
     def checked(cls, settings: Iterable[Setting[Value]], given: Mapping[str, object]) -> Self:
-        """All of ``settings``, as they are given by name or else by default.
+        """Return all ``settings``, as given by name or else by default.
 
-        Raises :class:`UsageError` for a value that is not allowed; other names are left aside.
+        Raises :class:`UsageError` for an invalid value; ignores other names.
         """
         found = {s: s.checked(given.get(s.name, s.default)) for s in settings}
         return cls({s.name: value for s, value in found.items() if s.listed(value)})
@@ -73,20 +73,20 @@ class Settings:
         return setting.name in self._values
 
     def get(self, setting: Setting[Kind], default: Other) -> Kind | Other:
-        """The value, or ``default`` if the setting is not among them."""
+        """Return the value, or ``default`` if the setting is absent."""
         if setting not in self:
             return default
         return self[setting]
 
     def changed(self, setting: Setting[Kind], value: object) -> Self:
-        """The same with another value; raises :class:`UsageError` if it is not allowed."""
+        """Return a copy with another value; raises :class:`UsageError` if it is not allowed."""
         found = {**self._values, setting.name: setting.checked(value)}
         if not setting.listed(found[setting.name]):
             del found[setting.name]
         return type(self)(found)
 
     def of_graph(self, settings: Iterable[Setting[Value]], links: int) -> Self:
-        """The same for a graph of so many links: with what 0 stands for there, where it does."""
+        """Return a copy for a graph with so many links, with each 0 resolved by ``by_links``."""
         found = {
             s.name: s.by_links(links)
             for s in settings
@@ -95,23 +95,23 @@ class Settings:
         return type(self)({**self._values, **found}) if found else self
 
     def only(self, settings: Iterable[Setting[Value]]) -> Self:
-        """Those of ``settings`` that are among them."""
+        """Return a copy restricted to ``settings``."""
         return type(self)({s.name: self[s] for s in settings if s in self})
 
     def to_json(self) -> dict[str, Value]:
-        """By name, as manifests hold them and users see them."""
+        """Return the values by name, as in manifests and output."""
         return dict(self._values)
 
 
 class WholeSettings(Settings):
-    """What was chosen for a whole: for all components of an index, or of a question to it.
+    """Settings of a whole index or query, for all components.
 
-    Of a blend: what is given, and the defaults on which its components agree.
+    For a blend: those given, and the defaults on which its components agree.
     """
 
 
 class PartSettings(Settings):
-    """What one measure takes, as a whole or as a component of a blend."""
+    """Settings of one measure, alone or as a component of a blend."""
 
 
 MAX_SAMPLES = 65_535

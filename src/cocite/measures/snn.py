@@ -39,7 +39,7 @@ NEIGHBORS = Setting(
 
 
 def _default_max_degree(links: int) -> int:
-    """By the size of the graph; 1000 in those of up to 62,500 links, where nothing is saved."""
+    """Return the limit for a graph of this size: 1000 up to 62,500 links."""
     return max(1000, 4 * math.isqrt(links))
 
 

@@ -30,7 +30,7 @@ MIN_DF = Setting("min_df", 5, "leave out words that fewer texts have", 1, 2**32 
 MAX_DF = Setting("max_df", 0.5, "leave out words that a larger share of the texts has", 0, 1)
 
 SHARE = 0.5
-"""Of the scores of a blend with another measure, unless one chooses: ``docs/evaluation.md``."""
+"""Default share of the scores in a blend with another measure: ``docs/evaluation.md``."""
 
 TFIDF = Measure(
     name="tfidf",

@@ -46,7 +46,7 @@ NORMALIZED = Setting("normalized", False, "divide scores by the score of a node 
 
 
 def ring_weights(settings: PartSettings, length: int) -> list[float]:
-    """What rings 1, ..., length are worth."""
+    """Return the weights of rings 1, ..., length."""
     decay = settings[DECAY]
     weights = [decay**k * (1 - decay) for k in range(1, length + 1)]
     whole = decay - decay ** (length + 1)
@@ -56,7 +56,7 @@ def ring_weights(settings: PartSettings, length: int) -> list[float]:
 def _choose(
     layout: str | None, given: Mapping[str, object], settings: WholeSettings
 ) -> tuple[str, WholeSettings]:
-    """``bits`` makes the layout sketch, and sketch has bits."""
+    """Choose layout and bits together: nonzero bits mean layout sketch, and conversely."""
     bits = settings[BITS]
     found = layout or ("sketch" if bits else "minhash")
     if found == "minhash" and bits:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 BUILD_LOG = "cocite.build"
-"""The logger that says what a graph is like to be indexed."""
+"""Logger for properties of the graph that matter for an index."""
 _log = logging.getLogger(BUILD_LOG)
 _NODE_BYTES, _SAMPLE_BYTES, _LINK_BYTES = 1000, 16, 48
 
@@ -109,7 +109,7 @@ def build(
 
 
 def _graph_of(links: Any, **options: Any) -> tuple[str | None, Graph]:
-    """The URL of a stored graph, if it is given by one, and the graph (:func:`open_graph`)."""
+    """Return the URL of a stored graph, if given by one, and the graph (:func:`open_graph`)."""
     from cocite.io.opening import open_graph
     from cocite.io.remote import is_url, origin
 
@@ -118,7 +118,7 @@ def _graph_of(links: Any, **options: Any) -> tuple[str | None, Graph]:
 
 
 def _size(graph: Graph, samples: int | None) -> int:
-    """What an index takes at most, roughly: samples, lists of nearest pages, links both ways."""
+    """Estimate the largest size of an index: samples, lists of nearest pages, links both ways."""
     node = _NODE_BYTES + _SAMPLE_BYTES * (samples or 0)
     return 2 * graph.store.nbytes + node * graph.nodes + _LINK_BYTES * graph.edges
 
@@ -126,7 +126,7 @@ def _size(graph: Graph, samples: int | None) -> int:
 def _opened(
     index: str | os.PathLike[str], graph: Graph, home: Temporary | None = None
 ) -> StoredIndex:
-    """The index of a graph, which stays as long, with what its names were."""
+    """Open the index of a graph, which it keeps alive, with the original names."""
     found = StoredIndex.open(index)
     if home is None and graph.store.home is None and graph.store.labels is None:
         return found

@@ -61,7 +61,7 @@ Progress = Callable[[str, int, int], None]
 class CacheEntry:
     """A graph and an index of it, found in the cache or ``made`` now, in ``folder``.
 
-    ``temporary`` holds the folder if it is removed with it, and ``why`` says why it is not cached.
+    ``temporary`` owns a folder that is removed with it; ``why`` says why the entry is not cached.
     """
 
     folder: Path
@@ -73,7 +73,7 @@ class CacheEntry:
 
     @property
     def nbytes(self) -> int:
-        """Size on disk of the arrays that were made."""
+        """Return the size on disk of the arrays that were made."""
         parts = [(self.folder / "graph", "graph"), (self.index, "index")]
         return sum(Store.open(path, kind).nbytes for path, kind in parts if path.exists())
 
@@ -105,14 +105,14 @@ def find_or_make(
     memory: str | int | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> CacheEntry:
-    """Find or make the graph of ``source``, links or a stored graph, and with ``index`` an index of
-    it, by default of the default measure.
+    """Find or make the graph of ``source`` (links or a stored graph), and with ``index`` an index
+    of it, by default of the default measure.
 
-    ``reading`` are options of :func:`~cocite.ingest` that say how links are read, ``exclude`` among
-    them. Without ``titles`` an entry keeps those that it has.
+    ``reading`` are those options of :func:`~cocite.ingest` that say how links are read, including
+    ``exclude``. Without ``titles`` an entry keeps its titles.
 
-    Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
-    the source changes while it is read.
+    Raises like :func:`~cocite.ingest` and :func:`~cocite.build`, and :class:`InputError` if the
+    source changes while it is read.
     """
     means = {"threads": threads, "memory": memory}
     work = _Work(source, dict(reading or {}), tuple(titles), options, index, means)
@@ -136,13 +136,13 @@ def find_or_make(
 
 
 def evict(folder: Path) -> None:
-    """Have an entry made again when it is next asked for: it is damaged."""
+    """Mark a damaged entry, so that the next use makes it again."""
     _write(folder, {})
 
 
 def cached_stores(source: str, bipartite: bool | None = None) -> list[Path]:
-    """The graphs and indexes that the cache holds of links as they are now, however read; or just
-    those read as ``bipartite``, or not.
+    """Return the cached graphs and indexes of links in their current state, however read; or only
+    those read as ``bipartite`` or not.
     """
     root, names = _root(), _files_of(source)
     if not names or not root.is_dir() or fault_of(root):
@@ -164,7 +164,7 @@ def cached_stores(source: str, bipartite: bool | None = None) -> list[Path]:
 
 
 def list_cache() -> list[tuple[str, int]]:
-    """What the cache holds: each source, and the bytes of its entry."""
+    """Return each cached source and the bytes of its entry."""
     root = _root()
     return [(str(_read(each).get("source", each.name)), _size(each)) for each in _entries(root)]
 
@@ -188,7 +188,7 @@ def clear_cache() -> list[tuple[str, int]]:
 
 @dataclass
 class _Work:
-    """What is to be found or made, and of what."""
+    """The entry to find or make, and its source."""
 
     source: str
     reading: dict[str, Any]
@@ -199,21 +199,21 @@ class _Work:
 
     @cached_property
     def stored(self) -> bool:
-        """Whether the source is a stored graph."""
+        """Return whether the source is a stored graph."""
         return kind_of(self.source) == "graph"
 
     @cached_property
     def files(self) -> list[str]:
-        """What the source is read from."""
+        """Return the files that the source is read from."""
         return _files_of(self.source)
 
     @cached_property
     def name(self) -> str:
-        """What the index is called in its entry."""
+        """Return the name of the index in its entry."""
         return INDEX if self.options is None else _name_of(self.options)
 
     def place(self) -> tuple[Path | None, str]:
-        """The folder of the entry, None if there can be none; why it is not safe, in words."""
+        """Return (folder of the entry, None if there can be none; why it is not safe)."""
         root = _root()
         if not self.files:
             return None, ""
@@ -229,7 +229,7 @@ class _Work:
         return self.reading | ({"exclude_nodes": exclude} if exclude else {})
 
     def state(self) -> dict[str, Any]:
-        """What changes if the source does, or what is made of it."""
+        """Return a value that changes with the source and with what is made of it."""
         return {
             "source": _path_of(self.source),
             "reading": json.loads(json.dumps(self._way())),
@@ -239,7 +239,7 @@ class _Work:
         }
 
     def is_complete(self, folder: Path) -> bool:
-        """Return whether the graph is of the source as it is now, and the index is there."""
+        """Return whether the graph is current and the index exists."""
         found = _read(folder)
         if not self._is_current(found, folder):
             return False
@@ -248,7 +248,7 @@ class _Work:
         )
 
     def _is_current(self, found: Mapping[str, Any], folder: Path) -> bool:
-        """Whether the graph is of the source, and of the titles that are named, as they are now."""
+        """Return whether the graph matches the current source and titles."""
         if not found or (not self.stored and not _opens(folder / "graph", "graph")):
             return False
         if self.titles and found.get("titles") != _titles(self.titles):
@@ -258,12 +258,12 @@ class _Work:
     def entry(
         self, folder: Path, made: bool = False, why: str = "", held: Any = None
     ) -> CacheEntry:
-        """What is in a folder."""
+        """Return the entry in a folder."""
         graph = Path(self.source) if self.stored else folder / "graph"
         return CacheEntry(folder, graph, folder / self.name, made, why, held)
 
     def make(self, folder: Path, progress: Progress) -> None:
-        """Make what is missing in a folder of this user's alone."""
+        """Make missing parts in a folder that only this user can write."""
         found, now = _read(folder), self.state() if self.files else {}
         anew = not (self.files and self._is_current(found, folder))
         if anew:
@@ -326,7 +326,7 @@ class _Work:
 
 
 def _name_of(options: BuildOptions) -> str:
-    """What an index of these options is called: the same whenever they are the same."""
+    """Return the name of an index with these options; equal options give equal names."""
     from cocite.index.plan import BuildOptions  # who asks what is cached does not wait for it
 
     def fingerprint_of(of: BuildOptions) -> str:
@@ -342,25 +342,25 @@ def _name_of(options: BuildOptions) -> str:
 
 
 def _matches(path: str) -> list[str]:
-    """The files that a pattern stands for; none if it is the name of a file, or no pattern."""
+    """Return the files that match a pattern; none if it is a file name or no pattern."""
     found = glob.has_magic(path) and not os.path.exists(path)
     return sorted(glob.glob(path, recursive=True)) if found else []
 
 
 def _database(source: str) -> Address | None:
-    """The database that is named, if it is one."""
+    """Return the database address, if the source is one."""
     return None if os.path.isdir(source) or source == "-" else database_named(source)
 
 
 def _path_of(source: str) -> str:
-    """A source by its whole path."""
+    """Return the absolute path of a source."""
     if address := _database(source):
         return f"{address.kind}:{os.path.realpath(address.place)}#{address.table}"
     return os.path.realpath(source)
 
 
 def _prefix(source: str) -> str:
-    """What a source is called, for readers of the folder's name."""
+    """Return a readable prefix for the folder of a source."""
     address = _database(source)
     place = address.place if address else source
     plain = itertools.takewhile(lambda part: not glob.has_magic(part), Path(place).absolute().parts)
@@ -369,7 +369,7 @@ def _prefix(source: str) -> str:
 
 
 def _files_of(source: str) -> list[str]:
-    """The files that a source is read from; none if it can be read once only.
+    """Return the files that a source is read from; none if it can be read only once.
 
     Raises :class:`UsageError` for a server, whose tables change without a trace.
     """
@@ -396,12 +396,12 @@ def _files_of(source: str) -> list[str]:
 
 
 def _with_wal(file: str) -> list[str]:
-    """A file, and what SQLite writes beside it."""
+    """Return a file, and the files that SQLite writes beside it."""
     return [file, *(each for each in (f"{file}-wal",) if os.path.exists(each))]
 
 
 def _fingerprint(files: Sequence[str]) -> str:
-    """A digest of what the folders of some files say of them, and of their first bytes."""
+    """Return a digest of the metadata and first bytes of some files."""
     digest, left = xxhash.xxh3_128(), _HASHED
     for name in map(os.path.abspath, files):
         try:
@@ -421,7 +421,7 @@ def _fingerprint(files: Sequence[str]) -> str:
 
 
 def _titles(named: Sequence[str]) -> list[list[str]]:
-    """Tables of titles by their whole paths, with their fingerprints.
+    """Return tables of titles as absolute paths, with their fingerprints.
 
     Raises :class:`UsageError` for a server, whose tables change without a trace.
     """
@@ -441,13 +441,13 @@ def _titles(named: Sequence[str]) -> list[list[str]]:
 
 
 def _fault_of(folder: Path) -> str:
-    """Why an entry may not be used: it and the folder of all entries are this user's alone."""
+    """Return why an entry may not be used: only this user may write to it and its parent."""
     return fault_of(folder) or (fault_of(folder.parent) if folder.parent.is_dir() else "")
 
 
 def _root() -> Path:
-    """The folder of all entries: in the user's cache directory, or in the private one of compiled
-    kernels if the environment names none.
+    """Return the folder of all entries: in the user's cache directory, or in the private one of
+    compiled kernels if the environment names none.
     """
     return (user_cache(os.environ)[0] or private_folder()) / "links"
 
@@ -458,7 +458,7 @@ def _entries(root: Path) -> list[Path]:
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    """What an entry says of itself; nothing if that is no JSON of ours."""
+    """Return the content of ``entry.json``, {} if it is not valid."""
     try:
         found = json.loads((folder / ENTRY).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -467,7 +467,7 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _complete(entry: Mapping[str, Any]) -> list[str]:
-    """The complete indexes of an entry."""
+    """Return the complete indexes of an entry."""
     names = entry.get("indexes")
     plain = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     return [name for name in plain if name.startswith(INDEX) and os.sep not in name]
@@ -479,7 +479,7 @@ def _write(folder: Path, entry: Mapping[str, Any]) -> None:
 
 
 def _opens(store: Path, kind: str) -> bool:
-    """Return whether all its files are there, each as long as it is to be."""
+    """Return whether all its files exist in full length."""
     try:
         Store.open(store, kind)
     except StoreError:
@@ -488,7 +488,7 @@ def _opens(store: Path, kind: str) -> bool:
 
 
 def _clear(store: Path, kind: str = "index") -> None:
-    """Remove what cannot be opened any more: it is made again."""
+    """Remove a store that no longer opens, to make it again."""
     if os.path.lexists(store) and not _opens(store, kind):
         disk.remove(store)
 
@@ -499,8 +499,8 @@ def _size(folder: Path) -> int:
 
 @contextmanager
 def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
-    """Make and lock the folder of an entry; yield why that cannot be, in words. A folder without a
-    graph or an index goes again at the end.
+    """Make and lock the folder of an entry; yield why that is impossible, or "". A folder without a
+    graph or an index is removed at the end.
     """
     descriptor = -1
     try:
@@ -526,7 +526,7 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
 
 
 def _locked(folder: Path, progress: Progress) -> int:
-    """Make the folder if it is not there, writable by this user alone; open and lock it."""
+    """Make the folder if necessary, writable by this user alone; open and lock it."""
     import fcntl
 
     while True:

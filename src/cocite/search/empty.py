@@ -33,8 +33,8 @@ graphs.
 def why_empty(
     stored: StoredIndex, node: str, given: GivenGraph = None, *, links: bool = False
 ) -> str:
-    """Why nobody is related to ``node``, and what to do: sentences, or nothing. ``links``: a file
-    of links or a graph was asked.
+    """Explain why no node is related to ``node``, and what to do; "" if unknown. ``links``: the
+    query was about a file of links or a graph.
     """
     try:
         graph = find_graph(stored, given)
@@ -68,8 +68,8 @@ def why_empty(
 
 
 def _advice(stored: StoredIndex, links: bool) -> str:
-    """How links in the other direction count: as it is typed where an index, or a graph or a
-    file of links was asked.
+    """Return how to use links in the other direction, as typed for an index, or for a graph or file
+    of links.
     """
     measures = [part.measure for part in stored.parts]
     ways = [way for way in ("any", "both") if all(way in each.directions for each in measures)]
@@ -80,7 +80,7 @@ def _advice(stored: StoredIndex, links: bool) -> str:
 
 
 def _left_out(graph: Graph) -> str:
-    """That the node may have had links with pages that are not there."""
+    """Return a note that the node may have had links with excluded pages."""
     told = graph.store.facts.get("excluded")
     if not told or not told["nodes"]:
         return ""
@@ -89,7 +89,7 @@ def _left_out(graph: Graph) -> str:
 
 
 def _alone(graph: Graph, node: int) -> str:
-    """The few pages that a node is connected with, if they are all; else nothing."""
+    """Name the few pages connected with the node if they are all; else return ""."""
     if graph.edges > _MOST_LINKS:
         return ""
     known = np.array([node], np.int64)
@@ -110,8 +110,8 @@ def _counted(count: int, way: str) -> str:
 
 
 def why_filtered(index: Index, node: str, settings: Mapping[str, Any]) -> str:
-    """What would be there without what was asked for: a sentence. ``settings`` are those of the
-    question.
+    """Return what the answer would be without the query's filters. ``settings`` are those of the
+    query.
     """
     best = index.related(node, 1, **settings)
     if not best:
@@ -123,7 +123,7 @@ def why_filtered(index: Index, node: str, settings: Mapping[str, Any]) -> str:
 
 
 def why_zero(index: Index, a: str, b: str, settings: Mapping[str, Any]) -> str:
-    """What a score of 0 says of two nodes by the measure of an index: each part in its words."""
+    """Explain a score of 0 by the measure of the index, part by part."""
     said: dict[str, str] = {}
     for part in index.stored.parts:
         name = part.measure.name
@@ -145,7 +145,7 @@ def why_zero(index: Index, a: str, b: str, settings: Mapping[str, Any]) -> str:
 
 
 def _unreached(a: str, b: str, name: str, high: float) -> str:
-    """Of a search that may have left something unread: then the score may be above 0."""
+    """Note that the score may be above 0 if the search may have left links unread."""
     if high > 0:
         return (
             f"{b} was not reached from {a} along the links that {name} has read; the score is "

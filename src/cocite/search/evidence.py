@@ -50,7 +50,7 @@ Factors = Callable[[int, Ids], NDArray[np.float64]]
 
 
 class Evidence:
-    """The neighbors that nodes of an index share. Safe to share between threads."""
+    """Counts of neighbors that nodes of an index share. Safe to share between threads."""
 
     def __init__(self, stored: StoredIndex, means: Resources, given: GivenGraph) -> None:
         self._stored, self._means, self._given = stored, means, given
@@ -58,7 +58,7 @@ class Evidence:
         self._built: dict[str, Links] = {}
 
     def over(self, readers: tuple[Reader, ...], asked: WholeSettings) -> tuple[Reader, ...]:
-        """What answers for each part, with evidence where it is asked for."""
+        """Return the reader of each part, with evidence if requested."""
         return tuple(self._weighed(reader, reader.part.evidence(asked)) for reader in readers)
 
     def _weighed(self, reader: Reader, form: str) -> Reader:
@@ -71,9 +71,10 @@ class Evidence:
         )
 
     def shared(self, links: Links, node: int, others: Ids) -> NDArray[np.int64]:
-        """int64[h]: how many different neighbors a node shares with each of some others.
+        """Return int64[h]: the number of distinct neighbors that a node shares with each of some
+        others.
 
-        Raises :class:`Damaged` for links that point outside of themselves.
+        Raises :class:`Damaged` for links that point outside the graph.
         """
         from cocite.kernels import neighbors
 
@@ -91,7 +92,7 @@ class Evidence:
         return found
 
     def _links(self, part: StoredPart) -> Links:
-        """Those that a part looks at."""
+        """Return the links that a part uses."""
         if isinstance(part, DraftPart):
             return part.links(part.direction)
         with self._lock:  # one for all threads, as they may have to be made
@@ -103,7 +104,7 @@ class Evidence:
 
 
 class EvidenceReader(SummingReader):
-    """A part of samples, each value times the evidence of its two nodes."""
+    """A sampled part whose values are multiplied by the evidence of the two nodes."""
 
     def __init__(self, inner: SummingReader, factors: Factors) -> None:
         super().__init__(inner.part)
@@ -122,11 +123,11 @@ class EvidenceReader(SummingReader):
 
     @property
     def pairs_from(self) -> int | None:
-        """As without evidence."""
+        """Return the value of the part without evidence."""
         return self._inner.pairs_from
 
     def pairs(self, first: Ids, second: Ids, settings: PartSettings) -> PairEvidence:
-        """Those of the part, each times its evidence."""
+        """Return the part's values, multiplied by their evidence."""
         found = self._inner.pairs(first, second, settings)
         each = zip(first.tolist(), second.tolist(), strict=True)
         factors = np.fromiter((self._factor(*pair) for pair in each), float, first.size)
@@ -140,7 +141,7 @@ class EvidenceReader(SummingReader):
         return PairEvidence(np.column_stack((grains, variances)), values)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """The sums without evidence."""
+        """Add up the sums without evidence."""
         return self._inner.gather_sums(node, settings, scratch)
 
     def _settle(self, node: int, scratch: QueryScratch, used: Ids, samples: int) -> None:
@@ -153,17 +154,17 @@ class EvidenceReader(SummingReader):
     def values(
         self, node: int, others: Ids, settings: PartSettings
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Those of the part, times the evidence; likewise what walks may still meet."""
+        """Return the part's values and their unmet remainders, multiplied by the evidence."""
         least, most = self._inner.values(node, others, settings)
         factors = self._factors(node, others)
         return least * factors, most * factors
 
     def span(self, settings: PartSettings) -> Span:
-        """Evidence is from 0 to 1."""
+        """Return the span, which evidence in [0, 1] does not widen."""
         return Span(0.0, 0.0, self._inner.span(settings).most)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Those of the part; what they share is scaled."""
+        """Return the part's reasons, with scaled shares."""
         factor = self._factor(first, second)
         if factor == 0:
             return NOTHING

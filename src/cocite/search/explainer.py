@@ -28,22 +28,22 @@ from cocite.search.scorer import Nodes, Scorer
 from cocite.search.source import GivenGraph, find_graph, find_graphs
 
 LISTS = ("nearest", "rows")
-"""The layouts that hold lists of what is near."""
+"""Layouts that store lists of nearest pages."""
 
 
 class Explainer:
-    """Take scores apart. Safe to share between threads."""
+    """Takes scores apart. Safe to share between threads."""
 
     def __init__(self, scorer: Scorer, resources: Resources, graph: GivenGraph) -> None:
-        """``graph`` is where the graph of the index is, if it was moved."""
+        """``graph`` is the current location of the index's graph, if it was moved."""
         self._scorer, self._resources, self._graph = scorer, resources, graph
 
     def why(
         self, pair: tuple[int, int], k: int, settings: WholeSettings, graph: GivenGraph = None
     ) -> Why:
-        """Return ``k`` reasons of a pair: that the two are near each other, if they are, then
-        pages by share descending, by id ascending, ``in`` before ``out``. In a bipartite graph the
-        pair itself comes last.
+        """Return ``k`` reasons of a pair: first that the two are near each other, if they are, then
+        pages by descending share, then ascending id, ``in`` before ``out``. In a bipartite graph
+        the pair itself comes last.
         """
         stored, readers = self._scorer.stored, self._scorer.reading(settings)
         first, second = pair
@@ -115,9 +115,10 @@ class Explainer:
         settings: WholeSettings,
         graph: GivenGraph = None,
     ) -> WhyTogether:
-        """Return what each of several nodes adds to the score of ``other`` with them all, and why.
+        """Return what each of several nodes adds to the score of ``other`` with all of them, and
+        why.
 
-        With ``least``, the first node that scores least has the whole share.
+        With ``least``, the first node with the lowest score has the whole share.
         """
         score, scores, shares = self._scorer.shares(nodes, other, aggregate, settings)
         name = self._scorer.stored.names.name
@@ -133,8 +134,8 @@ class Explainer:
 def links_between(
     stored: StoredIndex, graph: GivenGraph
 ) -> Callable[[str, str], tuple[bool, bool]]:
-    """Return what says of two pages whether the first links to the second, and the second to the
-    first; of pages that the graph lacks, or without a graph, neither.
+    """Return a function that says of two pages whether the first links to the second, and
+    conversely; neither if the graph lacks them or is not available.
     """
     try:
         found = find_graph(stored, graph)
@@ -153,19 +154,18 @@ def links_between(
 class Reason(NamedTuple):
     """A page that makes two nodes a and b similar, and how.
 
-    ``contribution`` is what it adds to their score. ``links`` says which links were looked at,
-    ``in`` or ``out``, or links either way: ``any``, or ``both`` for a node and itself, and for
-    lists of what is near by either. Of these a page has one reason, with the paths of the last part
-    of a blend that has it. Each node of a path is a neighbor, by these, of the one before it. The
+    ``contribution`` is what it adds to their score. ``links`` says which links were used, ``in`` or
+    ``out``, or links either way: ``any``, or ``both`` for a node with itself and for lists of
+    nearest pages. A page has one reason for links either way, with the paths of the last part of a
+    blend that has it. Each node of a path is a neighbor, by these links, of the one before it. The
     paths are names, from a and from b to the page, both ends included, each of ``steps`` steps. For
     walks they are the ones that carry most of the share, of the ``samples`` in which the walks meet
     there.
 
-    A path that is not known is empty, and ``steps`` is None then: for ``pagesim``, which holds what
-    reaches whom and not how, for ``snn``, where the page is near to both, and for
-    ``ppr``, where the page is the one before b, and ``path_b`` goes back to it, and for
-    ``companion``, where the page is a hub that links to b. For ``tfidf`` no links were looked at,
-    so they are ``none``, and ``node`` is a word that both texts have.
+    Unknown paths are empty, with ``steps`` None: ``pagesim`` stores which page reaches which but
+    not how; for ``snn`` the page is near to both; for ``ppr`` it is the page before b, and
+    ``path_b`` goes back to it; for ``companion`` it is a hub that links to b. ``tfidf`` uses no
+    links, so they are ``none``, and ``node`` is a word of both texts.
     """
 
     node: str
@@ -193,8 +193,8 @@ class Why(NamedTuple):
 
 
 class PageWhy(NamedTuple):
-    """What one of several query nodes adds: its own ``score``, its ``contribution`` of
-    theirs, and ``why`` it has this score.
+    """Contribution of one of several query nodes: its own ``score``, its ``contribution`` to the
+    total, and ``why`` it has this score.
     """
 
     node: str
@@ -216,10 +216,10 @@ def _once(
     shares: NDArray[np.float64],
     either: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """Return the rows of reasons that are shown.
+    """Return the rows of reasons to show.
 
-    Parts that take links either way and hold no walks show each page once, by the last of these
-    parts, which is given the shares of all.
+    Parts that follow links either way and hold no walks show each page once, by the last of these
+    parts, with the shares of all.
     """
     there = np.flatnonzero(either[parts])
     _, first, same = np.unique(nodes[there][::-1], return_index=True, return_inverse=True)
@@ -235,8 +235,8 @@ def _joined(
     shares: NDArray[np.float64],
     second: int,
 ) -> NDArray[np.int64]:
-    """Return the rows with those of the pair's ``own`` nodes as one: that of the second, which is
-    given the shares of both, or the only one that there is.
+    """Merge the rows of the pair's ``own`` nodes: the second one's row, or the only one, gets both
+    shares.
     """
     mine = rows[own[rows]]
     if mine.size < 2:
@@ -248,7 +248,7 @@ def _joined(
 
 
 def _itself(stored: StoredIndex, node: int, score: float) -> Why:
-    """A node and itself are similar because of nothing else."""
+    """Explain the score of a node with itself."""
     if score <= 0:
         return Why(score, [], 0, 0.0)
     name, made = stored.names.name(node), None

@@ -102,7 +102,9 @@ class Hits(list[Hit], NodeTable):
         complete: bool = False,
         total: int | None = None,
     ) -> None:
-        """``certain`` is :attr:`certain_ranks`, or finds it by samples that ``release`` lets go."""
+        """``certain``: :attr:`certain_ranks`, or how to find it in samples that ``release``
+        frees.
+        """
         super().__init__(hits)
         self._certain, self._release, self.complete = certain, release, complete
         self.total = total
@@ -124,17 +126,17 @@ class Hits(list[Hit], NodeTable):
         return self._certain
 
     def without_samples(self) -> Hits:
-        """Return this list without its samples, which :attr:`certain_ranks` then reads anew."""
+        """Return this list without its samples, which :attr:`certain_ranks` then reads again."""
         if self._release is not None:
             self._release()
         return self
 
     def _leading(self, places: range) -> int:
-        """Return how many of the first hits at some places are certain."""
+        """Return how many of the first hits in this range are certain."""
         return sum(place < self.certain_ranks for place in places) if places.step > 0 else 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The index stays behind."""
+        """Pickle without the index."""
         return Hits, (list(self), self.certain_ranks, None, self.complete, self.total)
 
     @overload
@@ -144,7 +146,7 @@ class Hits(list[Hit], NodeTable):
     def __getitem__(self, place: slice) -> Hits: ...
 
     def __getitem__(self, place: SupportsIndex | slice) -> Hit | Hits:
-        """One hit, or some, which are a table as well."""
+        """Return one hit, or a slice, which is a table as well."""
         if not isinstance(place, slice):
             return super().__getitem__(place)
         places = range(len(self))[place]
@@ -156,7 +158,7 @@ class Hits(list[Hit], NodeTable):
         return columns | {title: [getattr(h, title) for h in self] for title in titles}
 
     def __str__(self) -> str:
-        """A line a hit: rank, score, interval if there is one, node, title."""
+        """Return a line per hit: rank, score, interval if there is one, node, title."""
         rows = [
             (str(i), f"{hit.score:.4f}", _interval(hit), _called(hit))
             for i, hit in enumerate(self, 1)
@@ -169,7 +171,7 @@ class Hits(list[Hit], NodeTable):
         return "\n".join(lines) if rows else "no hits"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the table for notebooks."""
         if not self:
             return "<p>no hits</p>"
         most = max(max(hit.score, hit.high) for hit in self) or 1.0
@@ -182,9 +184,9 @@ class Hits(list[Hit], NodeTable):
 
 
 class HitLists(list[Hits], NodeTable):
-    """The hits of several nodes, each queried for itself: lists in the order of ``nodes``, and a
-    table of node, rank, related, score, stderr, low, high. Of several nodes together ``node`` is
-    the list.
+    """The hits of several nodes, each queried separately: lists in the order of ``nodes``, and a
+    table of node, rank, related, score, stderr, low, high. For several nodes queried together,
+    ``node`` is a list.
     """
 
     _named = ("node", "related")
@@ -206,7 +208,7 @@ class HitLists(list[Hits], NodeTable):
         return columns
 
     def __str__(self) -> str:
-        """The hits of each node below its name."""
+        """Return the hits of each node below its name."""
         pairs = zip(self.nodes, self, strict=True)
         return "\n\n".join(f"{node}\n{hits}" for node, hits in pairs)
 
@@ -229,12 +231,12 @@ def _row(rank: int, hit: Hit, most: float) -> str:
 
 
 def _interval(hit: Hit) -> str:
-    """The interval in words; none of a score that is exact."""
+    """Return the interval in words; "" for an exact score."""
     return "" if hit.low == hit.high else f"{hit.low:.4f} to {hit.high:.4f}"
 
 
 def _called(hit: Hit) -> str:
-    """Its name and its title, if it has one."""
+    """Return its name, and its title if it has one."""
     return f"{hit.node}  {hit.title}" if hit.title else str(hit.node)
 
 
@@ -246,7 +248,7 @@ def _name(node: Any) -> str:
 
 
 def _bar(hit: Hit, most: float) -> str:
-    """The score as a bar, its interval as a line with ends."""
+    """Return a bar for the score, and a line with ends for its interval."""
     score, low, high = (round(_WIDTH * value / most, 1) for value in (hit.score, hit.low, hit.high))
     middle = _HEIGHT / 2
     line = ""

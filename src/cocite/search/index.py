@@ -55,13 +55,13 @@ if TYPE_CHECKING:
 
 
 DEFAULT_DEADLINE = 0.2
-"""Seconds that remote samples have to answer."""
+"""Seconds within which remote samples must answer."""
 _COMPARED = 4 << 20
-"""Bytes of an index that are compared with their checksums when it is opened: less than 1 ms."""
+"""Bytes of an index to compare with their checksums on opening: less than 1 ms."""
 
 
 _PLUMBING = re.compile("_.*|answered|for_(related|similarity|why)|given|means|now|remote|scorer")
-"""What is its own, or what other modules ask for: no tab completes it."""
+"""Internal attributes, which tab completion omits."""
 
 
 class Index:
@@ -75,7 +75,7 @@ class Index:
         *,
         remote: RemoteShards | None = None,
     ) -> None:
-        """``means`` and ``graph`` are for what reads the graph; ``remote`` are remote samples."""
+        """``means`` and ``graph`` serve readers of the graph; ``remote`` are remote samples."""
         if means is None:
             raise UsageError(f"Index got {shown(stored)}. Open an index with cocite.open(path)")
         self.means, self.given, self.remote = means, graph, remote

@@ -34,26 +34,26 @@ from cocite.search.hits import Score, scores_of
 from cocite.search.scorer import Ids, Nodes, Scorer
 
 _FEW = 4
-"""Hits whose order is looked at first; then twice as many at a time."""
+"""Hits whose order is checked first, then doubled."""
 _AT_ONCE, _PAIRS_AT_ONCE = 256, 512
 """Hits, and pairs, whose samples are looked at in one piece."""
 _CACHED = 1 << 16
-"""Values of samples that a list of hits carries at most."""
+"""Most sample values that a list of hits stores."""
 _ROUNDING = 4e-12
-"""What sums of values may be off by, and scores, which are whole grains of 1e-12."""
+"""Rounding error of sums, and of scores, which are whole grains of 1e-12."""
 
 Floats = NDArray[np.float64]
 Ends = list[tuple[Floats, Floats]]
-"""The lower and the upper ends of some intervals, float64[h] both, for each confidence."""
+"""Lower and upper ends of intervals, float64[h] each, for each confidence."""
 
 
 @dataclass(frozen=True)
 class Draws:
-    """What samples say of some scores.
+    """Sample values of some scores.
 
-    ``values`` float64[samples, hits] are those of each sample, and ``most`` what they may stand for
-    at most. Of each hit the last ``known`` int64[hits] say something, all if None. The last
-    ``alike`` are of one graph, and so of one distribution; all if None.
+    ``values`` float64[samples, hits] are the values, and ``most`` the most that the truth behind
+    each may be. The last ``known`` int64[hits] samples count for each hit, all if None. The last
+    ``alike`` come from one graph, and so from one distribution; all if None.
     """
 
     values: Floats
@@ -64,11 +64,11 @@ class Draws:
 
     @property
     def hits(self) -> int:
-        """How many."""
+        """Return the number of hits."""
         return int(self.values.shape[1])
 
     def pieces(self) -> Iterator[tuple[Any, Floats, Floats]]:
-        """Which hits are known to as many samples, and their values and most in these."""
+        """Yield (hits known to equally many samples, their values, their most)."""
         if self.known is None:
             yield slice(None), self.values, self.most
             return
@@ -78,13 +78,13 @@ class Draws:
             yield which, np.ascontiguousarray(values), np.ascontiguousarray(most)
 
     def part(self, begin: int, end: int) -> Draws:
-        """Those of some hits."""
+        """Return the draws of some hits."""
         known = None if self.known is None else self.known[begin:end]
         values, most = self.values[:, begin:end], self.most[:, begin:end]
         return Draws(values, most, self.span, known, self.alike)
 
     def steps(self) -> Draws:
-        """The differences between each hit and the next, from the least that they may be."""
+        """Return the differences between each hit and the next, from their lower bounds."""
         known = None if self.known is None else np.minimum(self.known[:-1], self.known[1:])
         apart = self.values[:, :-1] - self.most[:, 1:]
         limits = self.span.least - self.span.most, self.span.most - self.span.beyond
@@ -97,8 +97,8 @@ def joined(
     known: NDArray[np.int64] | None,
     alike: int | None,
 ) -> Draws:
-    """Return the sums over all parts, in the samples that all parts have, of the values of each and
-    of the most that these may stand for.
+    """Return the sums of values and of their upper bounds over all parts, in the samples that all
+    parts have.
     """
     shared = min(len(values) for values, _ in found)
     values, most = found[0][0][-shared:], found[0][1][-shared:]
@@ -108,7 +108,7 @@ def joined(
 
 
 class ListDraws:
-    """The samples of a list of hits: its intervals and its certain ranks look at the same."""
+    """The samples of a list of hits, shared by its intervals and its certain ranks."""
 
     def __init__(self, nodes: Nodes, ids: Ids, settings: WholeSettings) -> None:
         self.nodes, self.ids, self.settings = nodes, ids, settings
@@ -116,11 +116,11 @@ class ListDraws:
         self._first: tuple[Intervals, int, Draws] | None = None
 
     def release(self) -> None:
-        """Read samples anew from now on."""
+        """Drop the samples; they are read again on the next use."""
         self._most, self._first = 0, None
 
     def of(self, intervals: Intervals, begin: int, end: int) -> Draws:
-        """Return those of the hits from ``begin`` to ``end``."""
+        """Return the draws of the hits from ``begin`` to ``end``."""
         part, first = self.ids[begin:end], self._first
         if begin == 0 and first is not None and first[:2] == (intervals, part.size):
             return first[2]
@@ -131,14 +131,14 @@ class ListDraws:
 
 
 class Intervals:
-    """From the samples of a scorer to the ends of intervals and certain ranks."""
+    """Turns the samples of a scorer into intervals and certain ranks."""
 
     def __init__(self, scorer: Scorer) -> None:
         self.scorer = scorer
 
     def draws(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Draws:
-        """Return what the samples of all parts together say of ``nodes``, in the mean, and others
-        that are none of them.
+        """Return the joint samples of all parts for ``nodes``, in the mean, and others, which must
+        not be among them.
         """
         span, found = Span(0.0, 0.0, 0.0), []
         for reader in self.scorer.sampling(settings):
@@ -194,7 +194,7 @@ class Intervals:
     def of_least(
         self, draws: ListDraws, confidences: Sequence[float], bound: str
     ) -> tuple[Floats, Ends]:
-        """Return the same of hits that score the least of their scores with several nodes."""
+        """Return the same for hits that score the minimum over several nodes."""
         nodes, ids, settings = draws.nodes, draws.ids, draws.settings
         pairs = np.array(
             [[self.scorer.pair(node, other, settings) for other in ids.tolist()] for node in nodes]
@@ -292,8 +292,8 @@ class Intervals:
         return max(0, ids.size - 1)
 
     def _room(self, draws: ListDraws, confidences: Sequence[float], bound: str) -> Floats:
-        """Return float64[confidences, 2, h]: how far the truth may be below what the samples say,
-        and above it.
+        """Return float64[confidences, 2, h]: how far the truth may be below and above the samples'
+        means.
         """
         size = draws.ids.size
         found = np.zeros((len(confidences), 2, size))
@@ -311,11 +311,11 @@ class Intervals:
         return found
 
     def _separate(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Floats | float:
-        """Return float64[h]: how far scores are above the means of the samples that all parts have,
+        """Return float64[h]: how far scores are above the means of the samples that all parts have
         and that know all ``nodes``.
 
         Each score is estimated from all samples of a part that know the pair. These are more where
-        parts have lost different samples, or nodes came at different times.
+        parts have lost different samples, or nodes were added at different times.
         """
         lost = len({reader.part.freshness.held.size for reader in self.scorer.sampled}) > 1
         if not lost and (len(nodes) == 1 or self.scorer.stored.freshness.since is None):
@@ -350,10 +350,10 @@ def half_width(
     confidence: float,
     bound: str = "bernstein",
 ) -> Floats:
-    """Half-widths of the intervals of scores with these standard errors, elementwise.
+    """Return the half-widths of the intervals of scores with these standard errors, elementwise.
 
-    ``samples`` is N, one for all or each its own; ``width`` is R; ``interval`` is one of those that
-    go by no more than that. With a single sample nothing is known but the range: R itself.
+    ``samples`` is N, one for all or one for each; ``width`` is R; ``interval`` must be one that
+    depends on nothing else. A single sample gives only the range: R itself.
     """
     errors = np.asarray(stderr, np.float64)
     count = np.broadcast_to(np.asarray(samples, np.float64), errors.shape)
@@ -371,8 +371,8 @@ def half_width(
 def around(
     draws: Draws, confidence: float, bound: str = DEFAULT_INTERVAL
 ) -> tuple[Floats, Floats, Floats]:
-    """The means of the values, and how far the truth may be below and above them: float64[hits]
-    each.
+    """Return the means of the values, and how far the truth may be below and above them:
+    float64[hits] each.
     """
     means, below = _below(draws, confidence, bound)
     above, span = np.empty(draws.hits), draws.span
@@ -388,7 +388,7 @@ def around(
 
 
 def _below(draws: Draws, confidence: float, bound: str) -> tuple[Floats, Floats]:
-    """The first two of these alone."""
+    """Return only the first two of these."""
     means, below, span = np.empty(draws.hits), np.empty(draws.hits), draws.span
     for which, values, _ in draws.pieces():
         if bound == "betting":
@@ -402,7 +402,7 @@ def _below(draws: Draws, confidence: float, bound: str) -> tuple[Floats, Floats]
 
 
 def errors_of(draws: Draws) -> Floats:
-    """float64[hits]: the standard errors of the means; nan of a single sample."""
+    """Return float64[hits]: the standard errors of the means; NaN for a single sample."""
     errors = np.full(draws.hits, np.nan)
     for which, values, _ in draws.pieces():
         count = len(values)
@@ -415,11 +415,12 @@ def errors_of(draws: Draws) -> Floats:
 def counted_ends(
     values: Floats, most: Floats, counts: Floats, span: Span, confidence: float
 ) -> tuple[Floats, Floats]:
-    """The ends of intervals by betting, from how often each value occurs: float64[hits] each.
+    """Return the ends of intervals by betting, from how often each value occurs: float64[hits]
+    each.
 
-    ``values`` float64[s] are those that there are, and ``most`` float64[s] what they may stand for
-    at most; ``counts`` float64[hits, s]. Neither order nor distributions matter: values may be
-    those of several parts, if they are independent of each other.
+    ``values`` float64[s] are the distinct values, ``most`` float64[s] the most that the truth
+    behind each may be; ``counts`` is float64[hits, s]. Neither order nor distributions matter:
+    values may come from several independent parts.
     """
     low, _ = _mixed(values, counts, span.least, span.most, confidence)
     high, _ = _mixed(most, counts, span.most, span.beyond, confidence)
@@ -429,11 +430,11 @@ def counted_ends(
 def leading_certain(
     draws: Draws, confidence: float, bound: str = DEFAULT_INTERVAL, doubt: ArrayLike = 0.0
 ) -> int:
-    """Return how many of the first hits, best first, are certain to score more than the next.
+    """Return how many of the first hits, best first, certainly score more than the next.
 
-    They are compared over the samples that say something of both. The last hit has no next one
-    here. ``doubt`` (of each step, or of all) is
-    how much smaller than its samples say a step may be, beside their error.
+    They are compared over the samples that know both. The last hit has no next one here. ``doubt``
+    (for each step, or all) is how much smaller a step may be than its samples say, beside their
+    error.
     """
     if draws.hits < 2:
         return 0
@@ -455,8 +456,8 @@ def leading_certain(
 
 
 def certain_prefix(lows: Floats, highs: Floats) -> int:
-    """Return how many of the first intervals lie above all that stand behind them; at most all but
-    the last, as what comes behind that one is not known here.
+    """Return how many of the first intervals lie above all later ones; at most all but the last, as
+    the one after it is unknown here.
     """
     if lows.size < 2:
         return 0
@@ -466,21 +467,21 @@ def certain_prefix(lows: Floats, highs: Floats) -> int:
 
 
 def bets_of(confidence: float) -> tuple[float, float]:
-    """The wealth that gives up a mean, from either side, and what sums of values may be off by."""
+    """Return the wealth at which means are rejected, and the rounding error of sums."""
     return _level(confidence), _ROUNDING
 
 
 NO_BETS = math.inf, _ROUNDING
-"""As of :func:`bets_of`, where no intervals are asked for."""
+"""Value like that of :func:`bets_of` for queries without intervals."""
 
 
 def _level(confidence: float) -> float:
-    """The wealth that gives up a mean, from either side."""
+    """Return the wealth at which a mean is rejected, from either side."""
     return 2 / (1 - confidence)
 
 
 def _moments(values: Floats) -> tuple[Floats, Floats]:
-    """Means, and sums of squares about them, of values float64[samples, hits]."""
+    """Return the means of float64[samples, hits], and the sums of squares about them."""
     from cocite.kernels import totals
 
     means, spreads = np.empty(values.shape[1]), np.empty(values.shape[1])
@@ -489,7 +490,7 @@ def _moments(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _about(values: Floats, width: float, confidence: float, bound: str) -> tuple[Floats, Floats]:
-    """Means and half-widths from values float64[samples, hits]."""
+    """Return means and half-widths for values float64[samples, hits]."""
     means, spreads = _moments(values)
     count = len(values)
     errors = np.sqrt(spreads / (count * max(1, count - 1)))
@@ -499,8 +500,8 @@ def _about(values: Floats, width: float, confidence: float, bound: str) -> tuple
 def _bet(
     values: Floats, first: float, last: float, confidence: float, alike: bool
 ) -> tuple[Floats, Floats]:
-    """The ends up to which means are given up, from ``first`` on, of values float64[samples, hits]
-    between ``first`` and ``last``; and their means.
+    """Return the ends up to which means are rejected, from ``first`` on, for values
+    float64[samples, hits] between ``first`` and ``last``; and their means.
     """
     from cocite.kernels import totals
 
@@ -519,7 +520,7 @@ def _bet(
 def _mixed(
     values: Floats, counts: Floats, first: float, last: float, confidence: float
 ) -> tuple[Floats, Floats]:
-    """The same from ``values`` float64[s] of which each occurs so often, by bets all alike."""
+    """Return the same from distinct ``values`` float64[s] and their counts, by equal bets."""
     from cocite.kernels import totals
 
     found, means = np.full(len(counts), first), np.full(len(counts), first)

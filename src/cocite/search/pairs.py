@@ -42,9 +42,9 @@ _FORM = (
 
 @dataclass(frozen=True, eq=False)
 class Similarities(NodeTable):
-    """The similarity of each pair, in the order of the pairs: :attr:`score`, :attr:`stderr`,
-    :attr:`low` and :attr:`high`, float64[pairs], of the nodes :attr:`a` and :attr:`b` as they were
-    given. An item is a :class:`Score`. As a table its columns are a, b, and these.
+    """The similarity of each pair, in order: arrays :attr:`score`, :attr:`stderr`, :attr:`low` and
+    :attr:`high`, float64[pairs], for the nodes :attr:`a` and :attr:`b` as given. Items are
+    :class:`Score`. As a table it has the columns a, b, and these.
     """
 
     _named = ("a", "b")
@@ -71,14 +71,14 @@ class Similarities(NodeTable):
 
 
 def _listed(column: Column) -> list[Any]:
-    """A column as a list of Python's own values."""
+    """Return a column as a list of Python values."""
     found: list[Any] = column.tolist() if isinstance(column, np.ndarray) else list(column)
     return found
 
 
 def columns_of_pairs(a: Any, b: Any = None) -> tuple[Column, Column]:
-    """Two columns of names, lists or arrays of equal length, from both, or from one value that has
-    both. Raises :class:`UsageError`.
+    """Return two columns of names, lists or arrays of equal length, from two values, or from one
+    that holds both. Raises :class:`UsageError`.
     """
     if b is None:
         return _separate(a)
@@ -91,7 +91,7 @@ def columns_of_pairs(a: Any, b: Any = None) -> tuple[Column, Column]:
 
 
 def _separate(pairs: Any) -> tuple[Column, Column]:
-    """The two columns of a table, an array, or rows."""
+    """Return the two columns of a table, an array, or rows."""
     if isinstance(pairs, str | bytes | dict):
         raise UsageError(f"pairs is {type(pairs).__name__}; {_FORM}")
     if isinstance(pairs, np.ndarray):
@@ -118,7 +118,7 @@ def _separate(pairs: Any) -> tuple[Column, Column]:
 
 
 def _column(values: Any, title: str) -> Column:
-    """A column as a list, or an array of whole numbers."""
+    """Return a column as a list, or an array of integers."""
     if isinstance(values, str | bytes):
         raise UsageError(f"{title} is a single text; {_FORM}")
     if not isinstance(values, np.ndarray | list | tuple):
@@ -149,9 +149,9 @@ def ids_of_pairs(names: Names, columns: tuple[Column, Column], *, numbers: bool)
 
 
 def ids_of(names: Names, column: Column, title: str, numbers: bool) -> Ids:
-    """uint32[pairs]: the ids of a column of names, or of ``numbers``, which are ids themselves.
+    """Return uint32[pairs]: the ids of a column of names, or of ``numbers``, which are ids already.
 
-    Raises :class:`UsageError` for what is no id, and for names that no node has, all counted.
+    Raises :class:`UsageError` for invalid ids, and for unknown names, with their count.
     """
     if numbers:
         found = np.asarray(column)
@@ -175,7 +175,7 @@ def ids_of(names: Names, column: Column, title: str, numbers: bool) -> Ids:
 
 
 def unknown_nodes(names: Names, unknown: Sequence[Any]) -> UsageError:
-    """What is to be said of names that no node has."""
+    """Return the error for unknown names."""
     if len(unknown) == 1:
         try:
             names.id(unknown[0])
@@ -197,7 +197,7 @@ def unknown_nodes(names: Names, unknown: Sequence[Any]) -> UsageError:
 
 Progress = Callable[[str, int, int], None]
 _REPORTED = 1 << 12
-"""Pairs that are scored one by one between two reports of progress."""
+"""Pairs to score one by one between two reports of progress."""
 
 
 @shows("relating nodes")
@@ -207,7 +207,7 @@ def related_many(
     current: Callable[[], _Index],
     ask: Callable[[_Index, object], Hits],
 ) -> HitLists:
-    """Ask for each of ``nodes``, all of them the same index: the ``current`` one."""
+    """Query each of ``nodes`` on the same index, the ``current`` one."""
     while True:
         now = current()
         question = partial(ask, now)
@@ -230,8 +230,8 @@ def scores_of_pairs(
 ) -> Floats:
     """Return float64[4, pairs]: scores, standard errors, and the ends of intervals.
 
-    ``one`` scores a pair. ``block`` scores many of different nodes at once, in so many ``blocks``;
-    it is not called if there are none.
+    ``one`` scores a pair. ``block`` scores many pairs of different nodes at once, in ``blocks``
+    blocks; it is not called if that is 0.
     """
     found, done = np.empty((4, first.size)), 0
     progress("scoring", 0, first.size)
@@ -267,6 +267,6 @@ def _block(
 def _first_alone(
     workers: Sequence[Callable[[int], tuple[int, Score]]], places: list[int], pace: Pace
 ) -> Iterator[tuple[int, Score]]:
-    """Score all pairs, the first before the others begin, as it makes what all need."""
+    """Yield the scores of all pairs; the first runs alone, as it prepares what all need."""
     yield from map(workers[0], places[:1])
     yield from in_order(workers, places[1:], pace)

@@ -54,13 +54,13 @@ from cocite.resources import Resources, format_size, format_time, parse_size
 from cocite.results import Document
 
 SCORES = (0.1, 0.3)
-"""The scores whose standard errors plans tell."""
+"""Scores whose standard errors plans report."""
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A theorem: ``factor / (exp(rate * samples * delta**2) - less)`` bounds the failure; of
-    precision the factor is r, which :func:`promises` knows.
+    """A theorem: ``factor / (exp(rate * samples * delta**2) - less)`` bounds the failure. For
+    precision the factor is r, see :func:`promises`.
     """
 
     theorem: int
@@ -73,11 +73,11 @@ class Promise:
         return math.log(self.factor / failure + self.less)
 
     def samples(self, delta: float, failure: float) -> int:
-        """Return how many samples keep it, one at least; ``delta`` and ``failure`` in (0, 1)."""
+        """Return how many samples satisfy it, at least one; ``delta`` and ``failure`` in (0, 1)."""
         return max(1, math.ceil(self._exponent(failure) / (self.rate * delta * delta)))
 
     def delta(self, samples: int, failure: float) -> float:
-        """The least delta that so many samples keep it for; 1 if none below."""
+        """Return the least delta that so many samples satisfy it for; 1 if there is none below."""
         return min(1.0, math.sqrt(self._exponent(failure) / (self.rate * samples)))
 
 
@@ -88,18 +88,18 @@ PROMISES = {
     "precision": Promise(7, "nodes listed are no further below a threshold", 6 / 7, 1, 1),
 }
 LISTED = 10
-"""How many nodes a list is to find, unless one says."""
+"""Default number of nodes that a list should find."""
 
 
 def promises(nodes: int, listed: int) -> dict[str, Promise]:
-    """All of them, for a graph of so many nodes and a list that is to find so many of them."""
+    """Return the promises for a graph of so many nodes and lists of so many."""
     others = max(0, nodes - 1 - listed)
     return PROMISES | {"precision": replace(PROMISES["precision"], factor=others / listed)}
 
 
 def standard_error(score: float, most: float, samples: int) -> float:
-    """The standard error of a score at most, where samples are ``most`` at most; 0 where no score
-    of two nodes is so high.
+    """Return the largest standard error of a score whose samples are at most ``most``; 0 if no pair
+    can score as high.
     """
     return math.sqrt(max(0.0, most * score - score * score) / samples)
 
@@ -107,7 +107,7 @@ def standard_error(score: float, most: float, samples: int) -> float:
 def standard_errors(
     parts: Iterable[PartPlan], asked: WholeSettings, samples: int | None
 ) -> dict[float, float]:
-    """Those of :data:`SCORES`, by the largest value of the parts that sample; none if none does."""
+    """Return those of :data:`SCORES`, by the largest sample of any part; {} without samples."""
     if samples is None:
         return {}
     most = max(_most(part, asked) for part in parts if SAMPLES in part.settings)
@@ -115,13 +115,13 @@ def standard_errors(
 
 
 def _most(part: PartPlan, asked: WholeSettings) -> float:
-    """The most that a sample of a part can be."""
+    """Return the largest value that a sample of a part can have."""
     own = part.ask_settings(asked)
     return weights_of(own, part.settings).most if MEETING_WEIGHT in own else own[DECAY]
 
 
 def expected_error(errors: Mapping[float, float]) -> str:
-    """The end of the line that says what an index takes: how exact it will be, if it samples."""
+    """Return the end of the line on costs: the expected error, if the index samples."""
     if not errors:
         return ""
     error = errors[SCORES[0]]
@@ -137,7 +137,7 @@ _Chosen = TypeVar("_Chosen", WholeSettings, PartSettings)
 
 @dataclass(frozen=True)
 class Figures:
-    """Of an index with so many ``samples`` (None for a layout without).
+    """Figures of an index with so many ``samples`` (None for a layout without).
 
     ``bytes`` on disk and ``seconds`` to build it; for samples, the ``delta`` of each promise of
     ``search/plan.py``, and an upper bound on the standard error of each of ``SCORES``.
@@ -152,7 +152,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Costs:
-    """Bytes of the ``names`` and of a ``sample``, seconds of ``each``, and the memory plan."""
+    """Bytes of the ``names`` and of a ``sample``, seconds for ``each``, and the memory plan."""
 
     names: int
     sample: float
@@ -164,7 +164,7 @@ class Costs:
         return self.names + round(self.sample * samples)
 
     def within_bytes(self, size: int) -> int:
-        """Return the most samples of that size in all; raises :class:`UsageError` if not one."""
+        """Return the most samples that fit; raises :class:`UsageError` if none does."""
         number = int((size - self.names) / self.sample)
         if number < 1:
             raise UsageError(
@@ -174,7 +174,7 @@ class Costs:
         return min(number, MAX_SAMPLES)
 
     def within_seconds(self, seconds: float) -> int:
-        """Return the most samples made in that time; raises :class:`UsageError` if not one."""
+        """Return the most samples in that time; raises :class:`UsageError` if none."""
         if self.each > seconds:
             raise UsageError(
                 f"no sample can be made in {format_time(seconds)}: one takes about "
@@ -185,12 +185,12 @@ class Costs:
 
 @dataclass(frozen=True)
 class Plan(Document):
-    """What an index of ``graph`` will take and give: as planned, and with twice the samples.
+    """Cost and accuracy of an index of ``graph``: as planned, and with twice the samples.
 
-    ``doubled`` is None for layouts without samples, and where an index cannot have so many;
-    ``memory`` is in bytes, Python included, and ``room`` the same in words. The promises hold but
-    for ``failure``, precision of a list that is to find ``listed`` nodes; ``needs`` is how many
-    samples each takes for the delta asked for, if one was.
+    ``doubled`` is None for layouts without samples, and if an index cannot have so many; ``memory``
+    is in bytes, including Python, and ``room`` describes it. The promises hold with probability 1 -
+    ``failure``, precision for a list that should find ``listed`` nodes; ``needs`` is how many
+    samples each needs for the requested delta, if any.
     """
 
     graph: str
@@ -214,7 +214,7 @@ class Plan(Document):
 
 
 def parse_time(text: str | float) -> float:
-    """Seconds from ``90s``, ``10min``, ``1.5 h`` or a number; raises :class:`UsageError`."""
+    """Parse ``90s``, ``10min``, ``1.5 h`` or seconds; raises :class:`UsageError`."""
     if isinstance(text, str):
         match = _TIME.fullmatch(text)
         seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
@@ -327,7 +327,9 @@ def _chosen_way(
     kept: dict[str, Promise],
     failure: float,
 ) -> tuple[Callable[[Costs], int], dict[str, int]]:
-    """How many samples, from what they cost; and how many each promise needs, if that decides."""
+    """Return how to choose the number of samples from their costs; and how many each promise needs,
+    if that decides.
+    """
     given = [name for name, value in ways.items() if value is not None]
     if given and options.samples is None:
         raise UsageError(

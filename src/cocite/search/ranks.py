@@ -36,13 +36,13 @@ class PageRanks:
     def of(self, ids: Ids, ranks: RanksLike = None) -> Ranks:
         """Return float64[h], the ranks of some nodes.
 
-        An index that keeps only some pages has other ids than the graph.
+        The ids of an index of selected pages differ from those of the graph.
         """
         found: Ranks = self.all(ranks)[self._stored.in_graph(ids)]
         return found
 
     def all(self, ranks: RanksLike = None) -> Ranks:
-        """Return float64[nodes of the graph]: those given, or those of the graph."""
+        """Return float64[nodes of the graph]: the given ranks, or computed ones."""
         if ranks is not None and not isinstance(ranks, str | os.PathLike):
             return _checked(ranks, self._stored.graph_nodes, "ranks")
         key = "" if ranks is None else str(Path(ranks).absolute())
@@ -74,7 +74,7 @@ def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:
 
 
 def _read(path: Path, stored: StoredIndex) -> Ranks:
-    """float64[nodes of the graph]: the ranks in a file, of the nodes of the index at least."""
+    """Read ranks by node of the graph from a file, which must cover the index."""
     from cocite.ranking import WeightsFile
 
     names, nodes = stored.names, stored.graph_nodes

@@ -27,15 +27,14 @@ from cocite.storage import check_file, staged_file
 
 _LINK = {"rank": "int", "low": "double", "high": "double", "stderr": "double"}
 _ALONE = ("aggregate", "offset", "total")
-"""Options of a question that are not of those of its hits."""
+"""Options that apply only to the first query, not to those for its hits."""
 
 
 @dataclass(frozen=True)
 class RelatedGraph:
-    """``asked`` are the pages asked for, and ``hits`` what came of it. ``links`` are (source,
-    target, rank, hit): ``hit`` is the target as a hit of the source, with its score, and ``rank``
-    its place among the source's. ``titles`` are those of all pages, "" for none; None if the graph
-    has none at all.
+    """``asked`` are the query pages, and ``hits`` their hits. ``links`` are (source, target, rank,
+    hit): ``hit`` is the target as a hit of the source, with its score, and ``rank`` its rank.
+    ``titles`` are those of all pages, "" for none; None if the graph has no titles.
     """
 
     asked: Sequence[Any]
@@ -53,9 +52,9 @@ class RelatedGraph:
         hits: Sequence[Hit] | None = None,
         **options: Any,
     ) -> Self:
-        """Ask for the hits, unless they are given, and for the hits of each.
+        """Query the hits, unless given, and the hits of each.
 
-        ``index`` is an :class:`~cocite.Index`, which stands above this module.
+        ``index`` is an :class:`~cocite.Index`, from the layer above.
         """
         if options.get("only") is not None:
             options["only"] = list(options["only"])  # it is asked for more than once
@@ -83,11 +82,11 @@ class RelatedGraph:
 
     @property
     def nodes(self) -> list[Any]:
-        """The names of all pages, those asked for first."""
+        """Return the names of all pages, query pages first."""
         return [*self.asked, *(hit.node for hit in self.hits)]
 
     def _facts(self) -> Iterator[dict[str, Any]]:
-        """What is said of each page."""
+        """Yield the attributes of each page."""
         scores = [None] * len(self.asked) + [hit.score for hit in self.hits]
         titles = self.titles or [""] * len(scores)
         for place, (score, title) in enumerate(zip(scores, titles, strict=True)):
@@ -116,11 +115,11 @@ class RelatedGraph:
         return GraphShape({**title, "asked": "boolean", "score": "double"}, _LINK, self.about)
 
     def to_text(self, kind: str) -> str:
-        """As ``graphml``, ``gexf`` or ``dot``."""
+        """Return it as ``graphml``, ``gexf`` or ``dot``."""
         return graph_text(_writer(kind).form(self._shape), [self._piece()])
 
     def to_networkx(self) -> Any:
-        """As a ``networkx.DiGraph``, with names as nodes."""
+        """Return it as a ``networkx.DiGraph``, with names as nodes."""
         from cocite.extras import need
 
         graph = need("networkx", "a graph of NetworkX", "networkx").DiGraph()
@@ -134,7 +133,7 @@ class RelatedGraph:
     def write(
         self, output: str | os.PathLike[str], *, kind: str | None = None, overwrite: bool = False
     ) -> Path:
-        """Write it as GraphML, GEXF or DOT, by the ending of the name or the ``kind``.
+        """Write it as GraphML, GEXF or DOT, by extension or ``kind``.
 
         Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
         """

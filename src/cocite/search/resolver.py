@@ -43,8 +43,8 @@ _PIECE = 1 << 22
 
 @dataclass(frozen=True)
 class FoundNode:
-    """A node: how many link to it and how many it links to, None if the graph is not there; and, if
-    asked for, the names of these, in the order of ids; its title, if it has one.
+    """A node with its numbers of in-links and out-links, None without the graph. On request it has
+    the names of these neighbors, in the order of ids; and its title, if it has one.
     """
 
     node: str
@@ -124,7 +124,7 @@ class NodesDocument(Document):
         return cls(name, search, len(within), int(ids.size), titles is not None, nodes)
 
     def facts(self) -> dict[str, Any]:
-        """Without what was not asked for."""
+        """Return the fields, without those not requested."""
         nodes = [
             {name: value for name, value in plain(each).items() if value is not None}
             for each in self.nodes
@@ -133,7 +133,7 @@ class NodesDocument(Document):
         return facts | {"nodes": nodes}
 
     def rows(self) -> ResultRows:
-        """A row a node; a row a link where links are given."""
+        """Return a row per node, or per link if links are requested."""
         if not any(each.linked_from is not None for each in self.nodes):
             titles = ("node", "in_links", "out_links", *(["title"] if self.titled else []))
             rows = ((n.node, n.in_links, n.out_links, n.title) for n in self.nodes)
@@ -150,8 +150,8 @@ class NodesDocument(Document):
 
 
 def _opened(path: str, links: bool, given: GivenGraph) -> tuple[Names, Titles | None, Graph | None]:
-    """The names, the titles if there are any, and the graph if it is to be had; it must be, for
-    ``links``.
+    """Return names, titles if there are any, and the graph if available; ``links`` require the
+    graph.
     """
     if "://" in path and not links:  # nobody else waits for copies
         from cocite.io.remote import copied
@@ -174,7 +174,7 @@ def _opened(path: str, links: bool, given: GivenGraph) -> tuple[Names, Titles | 
 
 
 def _ids_in(graph: Graph, names: Names, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """The ids in the graph of nodes of an index, which may have some of them only."""
+    """Return the graph's ids of nodes of an index, which may hold only selected pages."""
     if len(names) == graph.nodes:
         return ids.astype(np.int64)
     return graph.names.ids(names.names(ids)).astype(np.int64)
@@ -183,7 +183,7 @@ def _ids_in(graph: Graph, names: Names, ids: NDArray[np.uint32]) -> NDArray[np.i
 def _linked(
     graph: Graph, ids: NDArray[np.int64], called: Sequence[str], links: bool
 ) -> list[FoundNode]:
-    """The nodes with their degrees, and with their links if these are wanted."""
+    """Return the nodes with their degrees, and with their links if requested."""
     targets = _targets(graph, ids) if links else {}
     found = []
     for node, name in zip(ids.tolist(), called, strict=True):
@@ -197,7 +197,7 @@ def _linked(
 
 
 def _targets(graph: Graph, ids: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
-    """What each of some nodes links to, by a pass over all links."""
+    """Return the targets of some nodes, from a pass over all links."""
     found: dict[int, list[NDArray[np.int64]]] = {node: [] for node in ids.tolist()}
     offsets, sources = graph.in_offsets, graph.in_sources
     wanted = np.sort(ids).astype(np.uint32)
@@ -213,7 +213,7 @@ def _targets(graph: Graph, ids: NDArray[np.int64]) -> dict[int, NDArray[np.int64
 
 
 def linked_with(graph: Graph, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The ids of all that link to some nodes, or that these link to, ascending."""
+    """Return the ids of all in- and out-neighbors of some nodes, ascending."""
     sources = [graph.in_neighbors(node).astype(np.int64) for node in ids.tolist()]
     targets = _targets(graph, ids).values()
     return np.unique(np.concatenate([np.empty(0, np.int64), *sources, *targets]))
@@ -225,16 +225,16 @@ def linked_with(graph: Graph, ids: NDArray[np.int64]) -> NDArray[np.int64]:
 _CANDIDATES, _NEAR = 400, 20
 """Pages that are looked at, and how far in the list of one before it a page may not be."""
 _HUBS = 1000
-"""Pages with most in-links that are passed over, at most: one in fifty of those beyond as many."""
+"""Most pages with many in-links to skip: one in fifty of the others, up to this number."""
 _LISTS, _LISTED = 40, 10
 """Lists that are made where no links are at hand, and how many pages of each are counted."""
 _RANK_PIECE = 1 << 20
 _LONGEST = 2.0
-"""Seconds after which those that were found are enough."""
+"""Seconds after which the names found so far are enough."""
 
 
 def prominent(index: Index, most: int) -> list[tuple[str, str | None]]:
-    """Up to ``most`` names, and their titles; None where a page has none."""
+    """Return up to ``most`` names with their titles; None for a page without title."""
     found: list[tuple[str, str | None]] = []
     near: set[str] = set()
     try:
@@ -254,7 +254,7 @@ def prominent(index: Index, most: int) -> list[tuple[str, str | None]]:
 
 
 def _candidates(index: Index) -> Iterator[str]:
-    """Names, the best known first."""
+    """Yield names, the most prominent first."""
     offsets = in_offsets_of(index.stored, index.given)
     if offsets is None:
         yield from _listed(index)
@@ -270,7 +270,7 @@ def _candidates(index: Index) -> Iterator[str]:
 
 
 def _most_linked(offsets: NDArray[np.uint64], index: Index) -> NDArray[np.uint32]:
-    """The ids of the pages with most in-links, most first, behind hubs: all is related to those."""
+    """Return the ids of the pages with most in-links, most first, without hubs."""
     hubs = min(max(0, len(index.nodes) - _HUBS) // 50, _HUBS)
     best, ids = np.empty(0, np.int64), np.empty(0, np.int64)
     for begin in range(0, len(index.nodes), _RANK_PIECE):
@@ -284,7 +284,7 @@ def _most_linked(offsets: NDArray[np.uint64], index: Index) -> NDArray[np.uint32
 
 
 def _listed(index: Index) -> list[str]:
-    """Names of pages that many lists have, those of pages far from each other in order of ids."""
+    """Return names of pages that occur in many lists, widely spaced in order of ids."""
     count, seen = len(index.nodes), Counter[str]()
     for place in sorted({each * count // _LISTS for each in range(_LISTS)}) if count else ():
         seen.update(str(hit.node) for hit in index.related(index.nodes.name(place), _LISTED))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 INSIDE = ("offset", "surely", "loss", "titles")
-"""Fields that help to read an answer and are no part of it."""
+"""Fields that help to read an answer but are not part of it."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class RelatedDocument(Document):
         options: QueryOptions | None = None,
         **given: Any,
     ) -> Self:
-        """Ask :meth:`Index.related`, which says what each argument means and what it raises."""
+        """Call :meth:`Index.related`, with its arguments and errors."""
         options = QueryOptions.of(options, given)
         names = tuple(dict.fromkeys(node)) if isinstance(node, list | tuple) else (node,)
         asked = names[0] if len(names) == 1 else names
@@ -109,8 +109,8 @@ class RelatedDocument(Document):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Everything but what helps to read it; ``node``, or ``nodes`` and how they were asked; of
-        an order by PageRank this beside the scores.
+        """Return all fields but those of INSIDE; ``node``, or ``nodes`` and how they were combined;
+        and PageRank beside the scores if the order uses it.
         """
         inside = *INSIDE, "nodes", "aggregate", "order", "pageranks"
         facts = without(super().facts(), inside if self.total is not None else (*inside, "total"))
@@ -133,7 +133,7 @@ class RelatedDocument(Document):
         return asked | facts | self.loss
 
     def rows(self) -> ResultRows:
-        """A row a hit, with its rank; and its PageRank, if it goes by that."""
+        """Return a row per hit, with its rank, and its PageRank if the order uses it."""
         titles: tuple[str, ...] = ("rank", *Hit._fields)
         rows: list[tuple[Any, ...]] = [
             (i, *hit) for i, hit in enumerate(self.hits, self.offset + 1)
@@ -168,7 +168,7 @@ class SimilarityDocument(Document):
     def of(
         cls, index: Index, a: str, b: str, *, options: ScoreOptions | None = None, **given: Any
     ) -> Self:
-        """Ask :meth:`Index.similarity`, which says what each argument means and what it raises."""
+        """Call :meth:`Index.similarity`, with its arguments and errors."""
         options = ScoreOptions.of(options, given)
         index, refined = index.for_similarity(a, b), options.refined
         found = index.similarity(a, b, options=options)
@@ -179,12 +179,12 @@ class SimilarityDocument(Document):
         return cls(str(a), str(b), *asked, *level, found, surely, loss, index.titles_of([a, b]))
 
     def facts(self) -> dict[str, Any]:
-        """The score's own facts stand beside the others."""
+        """Return the fields, those of the score beside the others."""
         facts = without(super().facts(), ("found", *INSIDE))
         return facts | self.found._asdict() | self.loss | titles_of_pair(self.titles)
 
     def rows(self) -> ResultRows:
-        """One row, of the pair and its score."""
+        """Return one row: the pair and its score."""
         titled = titles_of_pair(self.titles)
         titles = ("a", "b", *Score._fields, *titled)
         return ResultRows(titles, [(self.a, self.b, *self.found, *titled.values())])
@@ -192,8 +192,8 @@ class SimilarityDocument(Document):
 
 @dataclass(frozen=True)
 class PairsDocument(Document):
-    """How similar the nodes of many ``pairs`` are, in their order, each with its score. If they
-    were written, ``output`` says where, and ``pairs`` is how many.
+    """The similarities of many ``pairs``, in order. If they were written to a file, ``output`` is
+    its path, and ``pairs`` their number.
     """
 
     measure: str
@@ -209,7 +209,7 @@ class PairsDocument(Document):
     loss: dict[str, Any]
 
     def facts(self) -> dict[str, Any]:
-        """A pair is an object with its score."""
+        """Return each pair as an object with its score."""
         facts = without(super().facts(), ("output", "seconds", *INSIDE))
         if self.output is not None:
             written = {"output": self.output, "pairs": len(self.pairs), "seconds": self.seconds}
@@ -218,7 +218,7 @@ class PairsDocument(Document):
         return facts | {"pairs": [dict(zip(titles, row, strict=True)) for row in rows]} | self.loss
 
     def rows(self) -> ResultRows:
-        """A row a pair; what was written is a fact a row."""
+        """Return a row per pair, or a row per fact if they were written to a file."""
         if self.output is not None:
             return super().rows()
         columns: dict[str, Any] = {"a": self.pairs.a, "b": self.pairs.b}
@@ -231,10 +231,9 @@ class PairsDocument(Document):
 
 @dataclass(frozen=True)
 class BatchDocument(Document):
-    """A batch that is done: the ``nodes`` that it asked for itself, if an earlier run had asked for
-    others, all ``rows`` of ``output``, a file or a table, how many
-    ``nodes_without_results`` there are, and the ``bytes`` of the output, None if they are not
-    known.
+    """A completed batch: the ``nodes`` queried by this run, if an earlier one had queried others;
+    all ``rows`` of ``output``, a file or a table; the number of ``nodes_without_results``; and the
+    ``bytes`` of the output, None if unknown.
     """
 
     output: str
@@ -247,12 +246,12 @@ class BatchDocument(Document):
 
     @classmethod
     def of(cls, index: Index, output: str, report: BatchReport, seconds: float) -> Self:
-        """What ``report`` says."""
+        """Return the document of ``report``."""
         took = (report.nodes, report.rows, report.without)
         return cls(output, *took, seconds, report.bytes, loss_of(index))
 
     def facts(self) -> dict[str, Any]:
-        """With ``rows`` called so."""
+        """Return the fields, with the number of ``rows``."""
         facts = without(super().facts(), INSIDE) | self.loss
         return {("rows" if name == "rows_written" else name): facts[name] for name in facts}
 
@@ -284,8 +283,8 @@ class WhyDocument(Document):
         aggregate: str = DEFAULT_AGGREGATE,
         **settings: Any,
     ) -> Self:
-        """Ask :meth:`Index.why`, or :meth:`Index.why_together` of several nodes, which say what
-        each argument means and what they raise.
+        """Call :meth:`Index.why`, or :meth:`Index.why_together` for several nodes, with their
+        arguments and errors.
         """
         names = [nodes] if isinstance(nodes, str) else list(dict.fromkeys(nodes))
         index = index.for_why(names, b)
@@ -300,7 +299,7 @@ class WhyDocument(Document):
         return cls(str(b), how, *query_of(index, settings), *found, loss_of(index), titles)
 
     def facts(self) -> dict[str, Any]:
-        """The reasons of a page stand beside what it adds; of one node its own stand alone."""
+        """Return the reasons of each page beside its contribution; for one node, reasons only."""
         asked = {"measure": self.measure, "direction": self.direction, "settings": self.settings}
         if self.aggregate is None:
             (page,) = self.pages
@@ -321,9 +320,8 @@ class WhyDocument(Document):
         return why._asdict() | {"reasons": _reasons(why.reasons, self.titles)}
 
     def rows(self) -> ResultRows:
-        """A row a reason, its paths as JSON; then, without ranks, what is not shown of the score
-        and what is not known of it, if there is any. Of several nodes those of each, behind its
-        name.
+        """Return a row per reason, with paths as JSON; then, without ranks, the remaining and the
+        unattributed share, if any. For several nodes, each row begins with the node's name.
         """
         titles = _WHY_TITLES if self.titles is None else (*_WHY_TITLES, "title")
         each = [(page.node, _why_rows(page.why, self.titles)) for page in self.pages]
@@ -333,21 +331,21 @@ class WhyDocument(Document):
 
 
 def titles_of_pair(titles: Sequence[str] | None) -> dict[str, str | None]:
-    """What is said of the titles of two pages, if the graph has any."""
+    """Return the titles of two pages as fields, if the graph has titles."""
     if titles is None:
         return {}
     return {"a_title": titles[0] or None, "b_title": titles[1] or None}
 
 
 def query_of(index: Index, settings: Mapping[str, AskValue]) -> tuple[str, str, dict[str, Value]]:
-    """Measure, direction and settings that an answer goes by."""
+    """Return measure, direction and settings of an answer."""
     asked = index.stored.ask_settings(settings).to_json()
     return index.measure, index.direction, index.settings | asked
 
 
 def loss_of(index: Index) -> dict[str, Any]:
-    """What an index says beside its answer: of samples that it is without, of how many pages it
-    leaves aside, as they have more links than tell something.
+    """Return what an index reports beside its answer: missing samples, and how many pages it
+    ignores because they have too many links.
     """
     found: dict[str, Any] = (
         {"samples": index.samples, "missing_samples": index.missing_samples}
@@ -365,7 +363,7 @@ def loss_of(index: Index) -> dict[str, Any]:
 def reached(
     refined: bool, target_error: float | None, found: Iterable[Score | Hit]
 ) -> dict[str, float]:
-    """What a refined answer says of its error: the one aimed at, and how far off a score may be."""
+    """Return the error fields of a refined answer: the target, and how far off a score may be."""
     if not refined:
         return {}
     from cocite.search.refine.candidates import DEFAULT_TARGET  # other questions do not wait for it
@@ -376,14 +374,14 @@ def reached(
 
 
 def _surely(index: Index, refined: bool) -> bool:
-    """Return whether intervals hold for certain."""
+    """Return whether intervals always hold."""
     if refined:
         return index.refiner is None or index.refiner.certain
     return not index.now.sampled
 
 
 def without(facts: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """The other facts."""
+    """Return the facts without these names."""
     return {name: value for name, value in facts.items() if name not in names}
 
 
@@ -394,11 +392,11 @@ _WHY_TITLES = ("rank", *Reason._fields)
 
 
 _Titles = Mapping[str, str] | None
-"""Titles of pages by their names, of those that have one; None if the graph has none at all."""
+"""Titles of pages by name, for those that have one; None if the graph has no titles."""
 
 
 def _titles_in(index: Index, asked: Sequence[str], reasons: Sequence[Reason]) -> _Titles:
-    """The titles of pages that are asked for, and of reasons that are pages."""
+    """Return the titles of the query pages, and of reasons that are pages."""
     if index.titles is None:
         return None
     names = [*map(str, asked), *(r.node for r in reasons if r.links != NO_LINKS)]
@@ -413,7 +411,7 @@ def _title_of(node: str, titles: _Titles) -> dict[str, str | None]:
 
 
 def _reasons(reasons: Sequence[Reason], titles: _Titles) -> list[dict[str, Any]]:
-    """Reasons as JSON has them; a word has no title."""
+    """Return reasons as JSON objects; words have no title."""
     pages = None if titles is None else {**titles}
     return [
         reason._asdict()

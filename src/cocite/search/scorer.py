@@ -62,9 +62,9 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 @dataclass(frozen=True)
 class Filter:
-    """``only`` and ``never`` are ascending ids, or None for no such condition; ``within`` is the
-    range of the ids that may be hits, None for all: the side of a bipartite graph. Whatever
-    passes has a score above 0, and of ``min_score`` or more.
+    """Conditions on hits: ``only`` and ``never`` are ascending ids, or None; ``within`` is the
+    range of ids of a side, None for all. Hits also need a score above 0, and at least
+    ``min_score``.
     """
 
     only: tuple[Ids, ...] = ()
@@ -80,8 +80,8 @@ class Filter:
         options: FilterOptions,
         replaced: int | None = None,
     ) -> Filter:
-        """The filter of a question about ``nodes``; raises :class:`UnknownNode`. Of several, none
-        may be a hit, nor may a node that a draft has ``replaced``.
+        """Return the filter of a query about ``nodes``; raises :class:`UnknownNode`. The query
+        nodes are excluded, and a node that a draft has ``replaced``.
         """
         only: list[Ids] = []
         never: list[Ids] = []
@@ -109,21 +109,21 @@ class Filter:
         return cls(tuple(only), tuple(never), within, options.min_score)
 
     def on_side_of(self, names: Names, node: int) -> Filter:
-        """The same of the side of a node alone, if there are two."""
+        """Return the filter for the node's side, if there are two."""
         return self if names.sides is None else replace(self, within=names.sides.side_of(node))
 
     @property
     def empty(self) -> bool:
-        """Whether all nodes pass that score :attr:`floor` or more."""
+        """Return whether all nodes pass that score at least :attr:`floor`."""
         return not self.only and not self.never and self.within is None
 
     @property
     def floor(self) -> float:
-        """The least score of a hit, in grains."""
+        """Return the least score of a hit, in grains."""
         return max(1.0, float(np.rint(self.min_score * GRAINS)))
 
     def of_any_score(self) -> Filter:
-        """The same for scores that are estimates: better ones follow, see :meth:`passing`."""
+        """Return the filter for estimates, which refinement will replace; see :meth:`passing`."""
         return replace(self, min_score=0.0)
 
     def passing(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -132,10 +132,9 @@ class Filter:
         return found
 
     def best(self, scratch: QueryScratch, k: int) -> tuple[Ids, NDArray[np.float64]]:
-        """The best ``k`` of the nodes touched that pass; the scratch is zero again.
+        """Return the best ``k`` nodes touched that pass, and zero the scratch.
 
-        Returns uint32[h] and float64[h, 2], grains and variances: by grains descending, then by
-        hash.
+        uint32[h] and float64[h, 2], grains and variances: by descending grains, then by hash.
         """
         from cocite.kernels import totals
 
@@ -146,7 +145,7 @@ class Filter:
         return ids[:found], best[:found]
 
     def _apply(self, scratch: QueryScratch) -> None:
-        """Forget the nodes touched that do not pass."""
+        """Drop the nodes touched that do not pass."""
         if self.empty:
             return
         touched = scratch.touched[: scratch.have]
@@ -173,7 +172,7 @@ def _among(nodes: Ids, ids: Ids) -> NDArray[np.bool_]:
 
 
 def site_of(name: str) -> tuple[str, str]:
-    """The scheme of an URL, with ``://``, and its host; raises :class:`UsageError`."""
+    """Return the scheme of a URL, with ``://``, and its host; raises :class:`UsageError`."""
     match = _URL.match(name)
     if match is None:
         raise UsageError(f"{name!r} is not a URL, so it has no site to exclude")
@@ -181,7 +180,7 @@ def site_of(name: str) -> tuple[str, str]:
 
 
 def pages_of(names: Names, site: tuple[str, str]) -> list[Ids]:
-    """The ids of the pages of a site, by scheme and by what follows the host."""
+    """Return the ids of the pages of a site, by scheme and by what follows the host."""
     scheme, host = site
     schemes = {scheme, "http://", "https://"}
     found = [names.with_prefix(f"{s}{host}{end}") for s in sorted(schemes) for end in "/?#"]
@@ -191,7 +190,7 @@ def pages_of(names: Names, site: tuple[str, str]) -> list[Ids]:
 
 
 class ScoreQuery(NamedTuple):
-    """What a list by scores holds: the best ``k`` nodes that pass a filter."""
+    """Query for the best ``k`` nodes by score that pass a filter."""
 
     k: int
     chosen: Filter
@@ -201,7 +200,7 @@ class ScoreQuery(NamedTuple):
 class Scorer:
     """The parts of an index and their readers. Safe to share between threads.
 
-    It knows no names, no confidence and no orders other than that of scores.
+    Works with ids and scores only, without names, confidences or other orders.
     """
 
     def __init__(
@@ -213,7 +212,7 @@ class Scorer:
         readers: tuple[Reader, ...] | None = None,
         evidence: Evidence | None = None,
     ) -> None:
-        """``resources`` and ``graph`` are for evidence, which reads the graph of the index.
+        """``resources`` and ``graph`` serve evidence, which reads the graph of the index.
 
         ``readers`` are those of the parts of ``stored``, by default of its files.
         """
@@ -226,11 +225,11 @@ class Scorer:
 
     @cached_property
     def readers(self) -> tuple[Reader, ...]:
-        """The reader of each part."""
+        """Return the reader of each part."""
         return tuple(map(reader_of, self.stored.parts))
 
     def reading(self, settings: WholeSettings) -> tuple[Reader, ...]:
-        """Return the reader of each part for a query: with evidence, if its settings say so."""
+        """Return the reader of each part for a query, with evidence if its settings require it."""
         last = self._last  # equal settings are one object, and a question reads this several times
         if last is not None and last[0] is settings:
             return last[1]
@@ -242,14 +241,14 @@ class Scorer:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """The neighbors that nodes share, which a query may weigh scores by."""
+        """Return the counts of shared neighbors, by which a query may weight scores."""
         from cocite.search.evidence import Evidence
 
         return Evidence(self.stored, self._resources, self._graph)
 
     @cached_property
     def sampled(self) -> list[SampledReader]:
-        """The readers of parts that are estimated from samples."""
+        """Return the readers of sampled parts."""
         return [reader for reader in self.readers if isinstance(reader, SampledReader)]
 
     def sampling(self, settings: WholeSettings) -> list[SampledReader]:
@@ -257,7 +256,7 @@ class Scorer:
         return [reader for reader in self.reading(settings) if isinstance(reader, SampledReader)]
 
     def over(self, stored: StoredIndex, readers: tuple[Reader, ...]) -> Scorer:
-        """Return the scorer of other samples of the same index, by ``readers`` of these."""
+        """Return a scorer of other samples of the same index, by their ``readers``."""
         return Scorer(stored, self._resources, self._graph, readers=readers, evidence=self.evidence)
 
     # -- lists ---------------------------------------------------------------------------
@@ -265,10 +264,11 @@ class Scorer:
     def single_pass(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
     ) -> ListedHits | None:
-        """Return the list with its intervals by betting and its certain ranks, if there is a single
-        reader that finds all of this by one kernel; the same to the bit as by separate calls.
+        """Return the list with intervals by betting and certain ranks from one kernel call, or None
+        if not supported.
 
-        ``floor`` is in grains (:attr:`Filter.floor`), ``bets`` are those of ``intervals.bets_of``.
+        Bit-identical to separate calls. ``floor`` is in grains (:attr:`Filter.floor`), ``bets``
+        come from ``intervals.bets_of``.
         """
         if (reader := self._only_reader(settings)) is None:
             return None
@@ -295,13 +295,13 @@ class Scorer:
         return ids, best
 
     def _best(self, node: int, query: ScoreQuery) -> tuple[Ids, NDArray[np.float64]]:
-        """The same without variances."""
+        """Return the same without variances."""
         with borrowed(self.stored.nodes) as scratch:
             self._gather(node, query.settings, scratch)
             return query.chosen.best(scratch, query.k)
 
     def count(self, nodes: Nodes, aggregate: str, query: ScoreQuery) -> int:
-        """Return how many nodes score with ``nodes``, ``query.k`` at most."""
+        """Return how many nodes have a score with ``nodes``, at most ``query.k``."""
         if len(nodes) > 1:
             return self.top_together(nodes, aggregate, query)[0].size
         return self._best(nodes[0], query)[0].size
@@ -334,7 +334,7 @@ class Scorer:
 
     @cached_property
     def _scatters(self) -> bool:
-        """Whether totals may come to 0 on the way, and go on."""
+        """Return whether totals may pass through 0."""
         return len(self.readers) > 2 and any(reader.signed for reader in self.readers)
 
     def _scored(self, node: int, settings: WholeSettings) -> tuple[Ids, NDArray[np.float64]]:
@@ -393,7 +393,7 @@ class Scorer:
     def exact(
         self, reader: Reader, nodes: Nodes, others: Ids, settings: WholeSettings
     ) -> NDArray[np.float64]:
-        """Return float64[h]: what a part without samples adds to some scores."""
+        """Return float64[h]: what a part without samples adds to scores."""
         found = np.zeros(others.size)
         for node in nodes:
             with borrowed(self.stored.nodes) as scratch:
@@ -403,7 +403,7 @@ class Scorer:
         return found
 
     def certified(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> NDArray[np.float64]:
-        """Return float64[h, 2]: how far scores may be below and above what is computed."""
+        """Return float64[h, 2]: how far scores may be below and above the computed ones."""
         slack = np.zeros((others.size, 2))
         for reader in self.readers:
             if not isinstance(reader, SampledReader):
@@ -420,6 +420,6 @@ class Scorer:
         )
 
     def check(self, values: Iterable[float]) -> None:
-        """Raise :class:`Damaged` if some values are no numbers: no intact file yields such."""
+        """Raise :class:`Damaged` if values are NaN, which no intact file yields."""
         if not all(map(math.isfinite, values)):
             raise self.stored.damaged()

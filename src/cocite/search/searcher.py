@@ -56,16 +56,16 @@ _Answer = TypeVar("_Answer")
 
 
 def checked_option(name: str, value: Any) -> Any:
-    """Return the value of an option of questions; raise :class:`UsageError` if there is no such."""
+    """Return the checked value of a query option; raise :class:`UsageError` for unknown options."""
     return QueryOptions.declared()[name].checked(value)
 
 
 @dataclass(frozen=True)
 class Query:
-    """A checked question for related nodes. Its filter depends on the nodes and is apart.
+    """A checked query for related nodes, without its filter, which depends on the nodes.
 
-    Of the best ``candidates`` by score those ``looked`` at are the ``k`` that are shown, and what
-    may belong among them. ``level`` says how far to refine; None for not at all.
+    Of the best ``candidates`` by score, ``looked`` are examined: the ``k`` hits, and nodes that may
+    belong among them. ``level`` says how far to refine; None for not at all.
     """
 
     k: int
@@ -76,9 +76,9 @@ class Query:
 
     @classmethod
     def checked(cls, k: int, options: QueryOptions, level: Level | None = None) -> Query:
-        """Raise :class:`UsageError` for a value that is not allowed.
+        """Raise :class:`UsageError` for an invalid value.
 
-        For an order by PageRank max(100, 4 * (k + offset)) are candidates by default.
+        For an order by PageRank there are max(100, 4 * (k + offset)) candidates by default.
         """
         k = checked_option("k", k)
         if not options.min_score < float("inf"):
@@ -104,23 +104,22 @@ class Query:
 
     @property
     def further(self) -> int:
-        """So many nodes are looked at if there are more than those that are shown."""
+        """Return how many nodes to examine beyond those shown."""
         one_more = self.options.order != "pagerank"
         return min(self.k + one_more, self.candidates - self.options.offset)
 
     @property
     def levels(self) -> list[float]:
-        """The confidences of the intervals of an answer: its own, then that of the filter."""
+        """Return the confidences of intervals: the query's, then the filter's."""
         least = self.options.min_confidence
         return [self.options.confidence, *([] if least is None else [least])]
 
 
 class RankedList(NamedTuple):
-    """Nodes in the query's order, with those that may belong before the last that is shown.
+    """Nodes in the query's order, including those that may belong before the last one shown.
 
-    ``ends`` are those of the intervals, for each confidence. How many first ranks are certain is
-    ``certain`` if it is known already, else it follows from ``draws``, and without these from the
-    ends.
+    ``ends`` are those of the intervals, for each confidence. ``certain`` counts the certain ranks,
+    if already known; otherwise they follow from ``draws``, or without these from the ends.
     """
 
     ids: Ids
@@ -132,7 +131,7 @@ class RankedList(NamedTuple):
 
 
 class Searcher:
-    """All that answers questions on one index. Safe to share between threads."""
+    """Answers all queries on one index. Safe to share between threads."""
 
     def __init__(
         self,
@@ -143,9 +142,9 @@ class Searcher:
         whole: Searcher | None = None,
         scorer: Scorer | None = None,
     ) -> None:
-        """``means`` are for what reads the graph again; ``given`` says where that is.
+        """``means`` serve readers of the graph; ``given`` is its location.
 
-        ``scorer`` is one made for a single question of the index of ``whole``.
+        ``scorer`` was made for a single query on the index of ``whole``.
         """
         self.stored, self.means, self.given = stored, means, given
         self.scorer = Scorer(stored, means, given) if scorer is None else scorer
@@ -157,14 +156,14 @@ class Searcher:
             _log.warning(stored.loss)
 
     def over(self, scorer: Scorer) -> Searcher:
-        """Return the searcher by a scorer that was made for one question of this one."""
+        """Return a searcher with a scorer made for one query of this one."""
         return Searcher(scorer.stored, self.means, self.given, whole=self, scorer=scorer)
 
     # -- names ---------------------------------------------------------------------------
 
     @cached_property
     def nodes(self) -> Names:
-        """The names of the nodes."""
+        """Return the names of the nodes."""
         found = copy(self.stored.names)
         found.in_links = self._in_links
         return found
@@ -196,14 +195,14 @@ class Searcher:
 
     @property
     def sampled(self) -> bool:
-        """Whether scores are estimates from samples, those of a part at least."""
+        """Return whether any part of a score is estimated from samples."""
         return bool(self.scorer.sampled)
 
     @property
     def refiner(self) -> Refiner | None:
-        """What gives refined answers; None if scores are exact anyway.
+        """Return the refiner; None if scores are exact.
 
-        Raises :class:`UsageError` if there is no such thing for the measure.
+        Raises :class:`UsageError` if the measure has no refiner.
         """
         if self._whole is not None and all(part.plan.linearized for part in self.stored.parts):
             return self._whole.refiner  # needs no samples, so it is the same for all questions
@@ -218,7 +217,7 @@ class Searcher:
 
     @property
     def ranks(self) -> PageRanks:
-        """The PageRanks of the nodes."""
+        """Return the PageRanks of the nodes."""
         if self._whole is not None:
             return self._whole.ranks
         with self._lock:
@@ -232,14 +231,14 @@ class Searcher:
 
     @cached_property
     def explainer(self) -> Explainer:
-        """The reasons of scores."""
+        """Return the explainer of scores."""
         from cocite.search.explainer import Explainer
 
         return Explainer(self.scorer, self.means, self.given)
 
     @cached_property
     def unseen(self) -> UnseenNodes:
-        """Indexes with one node more."""
+        """Return the indexes with one added node."""
         from cocite.search.unseen import UnseenNodes
 
         return UnseenNodes(self.stored, self.means, self.given)
@@ -248,7 +247,7 @@ class Searcher:
 
     @property
     def now(self) -> Searcher:
-        """The searcher that answers now: without what questions have found to be damaged."""
+        """Return the current searcher: without parts that queries found damaged."""
         return self if self._successor is None else self._successor.now
 
     def leave_out(self, found: DamagedShard) -> None:
@@ -261,7 +260,7 @@ class Searcher:
                 self._successor = Searcher(less, self.means, self.given)
 
     def attempt(self, question: Callable[[Searcher], _Answer]) -> _Answer:
-        """Ask the searcher that answers now, again without each shard that turns out damaged."""
+        """Ask the current searcher, and again without each shard found damaged."""
         while True:
             searcher = self.now
             try:
@@ -304,8 +303,8 @@ class Searcher:
     # -- lists ---------------------------------------------------------------------------
 
     def hits(self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings) -> Hits:
-        """Return the hits that are shown, with the first intervals; without those that may not be
-        better by the others. Certain ranks are found when they are needed.
+        """Return the hits with the first intervals, without those that the other intervals filter
+        out. Certain ranks are computed on demand.
         """
         found, k = self.listed(nodes, query, chosen, settings), query.k
         stored, shown = self.stored, found.ids[:k]
@@ -329,7 +328,7 @@ class Searcher:
         return Hits((hits[i] for i in clear), certainly, release, complete)
 
     def _total(self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings) -> int:
-        """Return how many hits there are, whatever k is; the best candidates, if by PageRank."""
+        """Return the number of hits for any k; by PageRank, the number of candidates."""
         every, options = self.stored.nodes, query.options
         count = self.scorer.count(nodes, options.aggregate, ScoreQuery(every, chosen, settings))
         return count if options.order == DEFAULT_ORDER else min(count, query.candidates)
@@ -421,8 +420,8 @@ class Searcher:
         return RankedList(found.ids, found.scores, found.errors, ends)
 
     def _places(self, query: Query, ids: Ids, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return the places of the candidates that are looked at, in the query's order. ``ids``
-        come in the order of their scores.
+        """Return the positions of the candidates to examine, in the query's order. ``ids`` are in
+        order of score.
         """
         order = query.options.order
         if order == DEFAULT_ORDER:
@@ -433,8 +432,8 @@ class Searcher:
 
 
 class Searching(Protocol):
-    """An index or a searcher: what batches are given."""
+    """An index or a searcher, as batches take it."""
 
     @property
     def now(self) -> Searcher:
-        """What answers now."""
+        """Return the current searcher."""

@@ -30,10 +30,10 @@ _GIVE = "Say where it is with --graph (graph=...)"
 
 
 def find_graph(stored: StoredIndex, given: GivenGraph = None) -> Graph:
-    """The graph that the newest samples of ``stored`` were drawn from: ``given``, or where it was
-    then, as seen from the index.
+    """Return the graph from which the newest samples of ``stored`` were drawn: ``given``, or the
+    one at its recorded path, relative to the index.
 
-    Raises :class:`NotAStore` if there is none, and :class:`UsageError` if it is another one.
+    Raises :class:`NotAStore` if there is none, and :class:`UsageError` if it is another graph.
     """
     graphs = _source_of(stored, given)
     if graphs and stored.graph.get("digest") not in graphs:
@@ -45,11 +45,11 @@ def find_graph(stored: StoredIndex, given: GivenGraph = None) -> Graph:
 
 
 def find_graphs(stored: StoredIndex, means: Resources, given: GivenGraph = None) -> Graphs:
-    """The graphs that the samples of ``stored`` were drawn from: those that are given, and of the
-    others those that are where they were.
+    """Return the graphs from which the samples of ``stored`` were drawn: those given, and others at
+    their recorded paths.
 
-    Raises :class:`UsageError` for one that is none of them, and when asked :class:`NotAStore` if
-    the only graph of an index is not to be had; of several, one that is not is None.
+    Raises :class:`UsageError` for an unrelated graph. On access, raises :class:`NotAStore` if the
+    only graph is missing; of several, a missing one is None.
     """
     graphs = _source_of(stored, given)
 
@@ -69,7 +69,7 @@ def find_graphs(stored: StoredIndex, means: Resources, given: GivenGraph = None)
 
 
 def in_offsets_of(stored: StoredIndex, given: GivenGraph = None) -> NDArray[np.uint64] | None:
-    """uint64[nodes of the graph + 1]: where in-links begin; None if nothing holds them."""
+    """Return uint64[nodes of the graph + 1]: the offsets of in-links; None if not available."""
     try:
         return find_graph(stored, given).in_offsets
     except CociteError:
@@ -84,7 +84,7 @@ def in_offsets_of(stored: StoredIndex, given: GivenGraph = None) -> NDArray[np.u
 
 
 def in_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> NDArray[np.int64]:
-    """int64[h]: how many link to some nodes; 0 where nothing holds links."""
+    """Return int64[h]: the numbers of in-links of some nodes; 0 if not available."""
     offsets = in_offsets_of(stored, given)
     if offsets is None:
         return np.zeros(ids.size, np.int64)
@@ -92,14 +92,14 @@ def in_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> NDArray[np.
 
 
 def _fitting(stored: StoredIndex, graph: Graph) -> Graph:
-    """The graph, if it has as many nodes as an index of it; raises :class:`Damaged`."""
+    """Return the graph if it has as many nodes as its index says; raises :class:`Damaged`."""
     if graph.digest == stored.graph.get("digest") and graph.nodes != stored.graph_nodes:
         raise stored.damaged()
     return graph
 
 
 def _source_of(stored: StoredIndex, given: GivenGraph) -> dict[str, Graph]:
-    """The graphs given, by their digests."""
+    """Return the given graphs by digest."""
     known = {generation.digest: generation.graph for generation in stored.freshness.snapshots}
     graphs = {}
     each = (given,) if isinstance(given, Graph | str | os.PathLike) else given or ()
@@ -119,7 +119,7 @@ def _place(stored: StoredIndex, told: str) -> Path:
 
 
 def _there(stored: StoredIndex, told: str | None) -> Graph | None:
-    """What is at a place that the index tells, if it is a graph."""
+    """Return the graph at a path recorded in the index, or None."""
     try:
         here = told is not None and "://" not in told
         return Graph.open(_place(stored, str(told))) if here else None
@@ -128,7 +128,7 @@ def _there(stored: StoredIndex, told: str | None) -> Graph | None:
 
 
 def _remembered(stored: StoredIndex) -> Graph:
-    """The newest graph, where it was."""
+    """Return the newest graph at its recorded path."""
     told, index = stored.graph.get("path"), stored.store.path
     name = stored.graph.get("name")
     if not isinstance(told, str):

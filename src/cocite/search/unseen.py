@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 
 DRAFT = "draft"
-"""The name of a draft that has none."""
+"""Default name of a draft."""
 LinksLike = Iterable[object] | Mapping[Any, float]
-"""Names; or names with the weights of the links, as a mapping or as pairs."""
+"""Names, or names with link weights, as a mapping or as pairs."""
 _SHOWN = 5
 _ARROWS = ("->", "<-")
 _log = logging.getLogger("cocite")
@@ -49,7 +49,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class UnseenNode(NamedTuple):
-    """The links of a draft as they were given: names, each with a weight or None."""
+    """The links of a draft as given: names, each with a weight or None."""
 
     out: list[tuple[str, float | None]]
     into: list[tuple[str, float | None]]
@@ -61,7 +61,7 @@ class UnseenNode(NamedTuple):
 
     @classmethod
     def read(cls, text: bytes, where: str) -> UnseenNode:
-        """The draft in a text; ``where`` is what to call it. Raises :class:`InputError`."""
+        """Parse a draft; ``where`` names it in errors. Raises :class:`InputError`."""
         try:
             lines = text.decode("utf-8-sig").split("\n")
         except UnicodeDecodeError as error:
@@ -90,8 +90,8 @@ class UnseenNode(NamedTuple):
 
     @classmethod
     def of_note(cls, content: bytes, names: Names, at: str) -> UnseenNode:
-        """The draft that is a Markdown note at a path, without suffix, in the folder of notes that
-        have these names; links that lead to none are left out, and the log says so.
+        """Return the draft of a Markdown note at a path, without suffix, in the folder of notes
+        with these names. Links without a target are skipped and logged.
         """
         from cocite.io.readers.notes.reader import draft_links
 
@@ -105,10 +105,10 @@ class UnseenNode(NamedTuple):
         return cls([(name, None) for name in out], [])
 
     def page(self, names: Names, *, weighted: bool, skip_unknown: bool) -> UnseenPage:
-        """The page with these links among the nodes of these names.
+        """Return the page with these links among the nodes with these names.
 
-        Raises :class:`UsageError` for names that no node has, unless they are to be skipped, for
-        weights where none count, and where no link is left.
+        Raises :class:`UsageError` for unknown names, unless skipped; for weights, if the index
+        ignores weights; and if no link is left.
         """
         from cocite.graph.graph import UnseenPage
 
@@ -154,7 +154,7 @@ def _links_of(what: str, links: LinksLike) -> list[tuple[str, float | None]]:
 def _side(
     links: list[tuple[str, float | None]], names: Names
 ) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-    """The ids of those that are there, ascending, and their weights."""
+    """Return the ids of known names, ascending, and their weights."""
     weights: dict[int, float] = {}
     for name, value in links:
         node = names.find(name)
@@ -169,7 +169,7 @@ def _side(
 
 
 def _unknown(unknown: list[str], names: Names) -> str:
-    """What is to be said of names that no node has."""
+    """Describe unknown names."""
     shown = []
     for name in unknown[:_SHOWN]:
         if name.startswith(_ARROWS):
@@ -187,7 +187,7 @@ def _unknown(unknown: list[str], names: Names) -> str:
 
 
 class UnseenNodes:
-    """Indexes of a graph with one node more. Safe to share between threads."""
+    """Indexes of a graph with one added node. Safe to share between threads."""
 
     def __init__(self, stored: StoredIndex, resources: Resources, graph: GivenGraph) -> None:
         self._stored, self._resources, self._graph = stored, resources, graph
@@ -200,7 +200,7 @@ class UnseenNodes:
         return Drafts(self._stored, find, self._resources)
 
     def links(self, way: str) -> Links:
-        """The links of the graph of the index, ``in`` or ``out``, which drafts go by."""
+        """Return the graph's links, ``in`` or ``out``, for drafts."""
         return self._drafts.links(way)
 
     def added(
@@ -212,8 +212,8 @@ class UnseenNodes:
         skip_unknown: bool,
         replaced: int | None = None,
     ) -> StoredIndex:
-        """Return the index as if the draft had been in the graph, under a name of its own or that
-        of the node ``replaced``, which is no hit then; raises :class:`UsageError`.
+        """Return the index as if the draft had been in the graph, under its own name or that of the
+        node ``replaced``, which is then no hit. Raises :class:`UsageError`.
         """
         stored = self._stored
         if stored.drafted:
@@ -239,7 +239,7 @@ class UnseenNodes:
 
 
 def _free(name: str, names: Names) -> str:
-    """The name, or one like it that no node has."""
+    """Return the name, or a similar unused one."""
     while name in names:
         name = f"({name})"
     return name

@@ -40,15 +40,16 @@ _MAX_BYTES = 2**56
 _CHUNK, _PIECE = 1 << 24, 1 << 20
 """Bytes that are written at a time, and that are in memory of a file whose checksum is made."""
 _FETCHED = 1 << 17
-"""Bytes that are asked for at a time: a system reads no more than it reads ahead."""
+"""Bytes requested at a time: systems limit how much they read ahead."""
 AROUND = 1 << 21
-"""Linux maps up to so many bytes of a file around a page that is touched: 64 kB, and from 6.18 on
-all of what its cache holds in one piece."""
+"""Bytes that Linux maps around a page on access: up to 64 kB, and from 6.18 on the whole contiguous
+range in its cache.
+"""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What the manifest says of one file: NumPy dtype string, shape, XXH3-128 in hex."""
+    """Manifest entry of one file: NumPy dtype string, shape, XXH3-128 in hex."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -56,14 +57,14 @@ class Entry:
 
     @property
     def nbytes(self) -> int:
-        """The size the file must have."""
+        """Return the size the file must have."""
         size = np.dtype(self.dtype).itemsize
         for length in self.shape:
             size *= length
         return size
 
     def to_json(self) -> dict[str, Any]:
-        """As the manifest holds it."""
+        """Return the entry as stored in the manifest."""
         return {"dtype": self.dtype, "shape": list(self.shape), "xxh3_128": self.xxh3_128}
 
     @classmethod
@@ -91,11 +92,11 @@ class Entry:
 
 
 class ArrayWriter:
-    """Write one array as a stream of pieces, then ask for its :class:`Entry`.
+    """Write one array as a stream of pieces, then return its :class:`Entry`.
 
-    ``shape_tail`` gives the trailing dimensions; the first one is counted. The bytes are
-    on the disk when the ``with`` block ends without an error. ``path`` is that of a new file in a
-    draft, or a file that is open.
+    ``shape_tail`` gives the trailing dimensions; the first one is counted. The bytes are on disk
+    when the ``with`` block ends without an error. ``path`` is a new file in a draft, or an open
+    file.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class ArrayWriter:
         self.entry: Entry | None = None
 
     def write(self, piece: ArrayLike) -> None:
-        """Append ``piece``, converted to the array's dtype if that loses nothing."""
+        """Append ``piece``, converted to the array's dtype if the conversion is lossless."""
         array = np.asarray(piece)
         if array.dtype != self.dtype:
             array = array.astype(self.dtype, casting="safe")
@@ -136,7 +137,7 @@ class ArrayWriter:
 
     @property
     def finished(self) -> Entry:
-        """The entry of the finished file."""
+        """Return the entry of the finished file."""
         if self.entry is None:
             raise ValueError(f"{self._file.name} is not finished")
         return self.entry
@@ -148,7 +149,7 @@ for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # Windows has the last o
 
 
 def open_regular(path: Path, nbytes: int | None = None) -> int:
-    """Open a plain file, of exactly ``nbytes`` if given: no link, no pipe, no surprise.
+    """Open a regular file, of exactly ``nbytes`` if given; links and pipes are refused.
 
     Raises :class:`Damaged`, and :class:`ResourceError` if too many files are open.
     """
@@ -165,8 +166,8 @@ def open_regular(path: Path, nbytes: int | None = None) -> int:
 
 
 def _allowed(path: Path, call: Callable[[], _Made]) -> _Made:
-    """What ``call`` makes of the file; where this process may not have so many files open, it is
-    allowed more, up to what the system lets it have: an index is a file a shard.
+    """Return the result of ``call``; raise the limit on open files if it is reached, as an index
+    has a file for each shard.
     """
     while True:
         try:
@@ -177,7 +178,7 @@ def _allowed(path: Path, call: Callable[[], _Made]) -> _Made:
 
 
 def _allow_more() -> bool:
-    """Let this process have twice as many files open; False if it has all that it may."""
+    """Double this process's limit on open files; return False if it is at its maximum."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows
@@ -209,8 +210,8 @@ def _unopened(path: Path, error: OSError) -> Damaged | ResourceError:
 
 
 def map_array(path: Path, entry: Entry) -> NDArray[Any]:
-    """The array of ``entry`` as a read-only view of the file; costs no memory until read, and keeps
-    the file open. Raises as :func:`open_regular`.
+    """Map the file of ``entry`` read-only. Takes no memory until read, and keeps the file open.
+    Raises like :func:`open_regular`.
     """
     descriptor = open_regular(path, entry.nbytes)
     try:
@@ -225,9 +226,9 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
 
 
 def evict(*arrays: NDArray[Any]) -> None:
-    """Give back the memory of mapped arrays: the pages stay in the system's cache, not in ours.
+    """Release the memory of mapped arrays, or of slices of them; pages stay in the system's cache.
 
-    Of a slice, those of the slice. An array that is not a view of a mapped file is left alone.
+    Ignores arrays that are not views of a mapped file.
     """
     for view, low, high in _extents(arrays):
         first = low // AROUND * AROUND
@@ -236,8 +237,8 @@ def evict(*arrays: NDArray[Any]) -> None:
 
 
 def fetch(*arrays: NDArray[Any]) -> None:
-    """Have all of mapped arrays read from begin to end, and nothing around them: of a slice, those
-    of the slice. An array that is not a view of a mapped file is left alone.
+    """Read mapped arrays, or slices of them, from begin to end, and nothing around them. Ignores
+    arrays that are not views of a mapped file.
     """
     for view, low, high in _extents(arrays):
         for piece in range(low // mmap.PAGESIZE * mmap.PAGESIZE, high, _FETCHED):
@@ -245,7 +246,7 @@ def fetch(*arrays: NDArray[Any]) -> None:
 
 
 def _extents(arrays: Iterable[NDArray[Any]]) -> Iterator[tuple[mmap.mmap, int, int]]:
-    """The mapped files of arrays, and where in them each begins and ends, in bytes."""
+    """Yield the mapped file of each array, and the bytes where it begins and ends there."""
     for array in arrays:
         view = _view(array)
         if view is not None and array.size:
@@ -255,25 +256,25 @@ def _extents(arrays: Iterable[NDArray[Any]]) -> Iterator[tuple[mmap.mmap, int, i
 
 
 def _advise(view: mmap.mmap, advice: str, *where: int) -> None:
-    """Tell the system how a map is read, where it listens: Windows does not."""
+    """Pass advice on access to the system; Windows takes none."""
     if hasattr(mmap, advice):
         view.madvise(getattr(mmap, advice), *where)
 
 
 class Access(Enum):
-    """How a mapped array is going to be read, by which the system reads ahead."""
+    """How a mapped array will be read; controls the system's read-ahead."""
 
     SCATTERED = "MADV_RANDOM"
-    """A few words here and there: pages come alone."""
+    """A few words here and there: fetch single pages."""
     AROUND = "MADV_NORMAL"
-    """Most of it, in any order: pages bring those around them along."""
+    """Most of it, in any order: fetch neighboring pages as well."""
     THROUGH = "MADV_SEQUENTIAL"
-    """From its first byte to its last, once."""
+    """From the first byte to the last, once."""
 
 
 def advise(access: Access, *arrays: NDArray[Any]) -> None:
-    """Say how mapped arrays are going to be read from now on, whoever has them: whole files, also
-    of a slice. An array that is not a view of a mapped file is left alone.
+    """Declare how mapped arrays will be read from now on. Applies to whole files, also for slices,
+    and to all users of the maps. Ignores arrays that are not views of a mapped file.
     """
     for array in arrays:
         view = _view(array)
@@ -282,7 +283,7 @@ def advise(access: Access, *arrays: NDArray[Any]) -> None:
 
 
 def _view(array: NDArray[Any]) -> mmap.mmap | None:
-    """The mapped file that an array is a view of, if it is one."""
+    """Return the mapped file that an array is a view of, or None."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -297,7 +298,7 @@ def is_mapped(array: NDArray[Any]) -> bool:
 
 
 def checksum(path: Path, entry: Entry) -> str:
-    """The XXH3-128 of the file as it is now, in hex, read in pieces."""
+    """Return the XXH3-128 of the file's current content in hex, read in pieces."""
     descriptor = open_regular(path, entry.nbytes)
     digest = xxhash.xxh3_128()
     with os.fdopen(descriptor, "rb", buffering=0) as file:
@@ -311,9 +312,9 @@ _SIZE = re.compile(r"([A-Za-z]*)(?: \+ )?([0-9]*)")
 
 
 class DeclaredFiles:
-    """The files of a manifest, of which those that are declared are taken one group after another.
+    """The files of a manifest, claimed by one group of declared files after another.
 
-    Everything raises :class:`Damaged`.
+    All methods raise :class:`Damaged`.
     """
 
     def __init__(self, path: Path, files: Mapping[str, Entry]) -> None:
@@ -326,8 +327,8 @@ class DeclaredFiles:
         prefix: str = "",
         optional: Collection[str] = (),
     ) -> None:
-        """See that the files of a group are there, with these ``sizes`` and any others that go
-        together; ``prefix`` stands before their names.
+        """Check that the files of a group exist, with these ``sizes``, and that sizes with the same
+        name agree; ``prefix`` precedes their names.
         """
         known = dict(sizes)
         for name, form in declared.items():
@@ -336,16 +337,16 @@ class DeclaredFiles:
             self._compare(prefix + name, form, known)
 
     def starting(self, prefix: str) -> list[str]:
-        """The names of those that are left which begin so."""
+        """Return the names of the remaining files with this prefix."""
         return sorted(name for name in self._left if name.startswith(prefix))
 
     def take_all(self, names: Iterable[str], form: str) -> None:
-        """See that each of some files has a form, each with sizes of its own."""
+        """Check that each of some files has a form, each with sizes of its own."""
         for name in names:
             self._compare(name, form, {})
 
     def no_more(self) -> None:
-        """See that all were taken."""
+        """Check that no file remains."""
         if self._left:
             raise Damaged(
                 f"{self._path}: its manifest names {min(self._left)}, which does not belong in it. "
@@ -371,7 +372,7 @@ class DeclaredFiles:
 
 
 def _fits(found: int, size: str, known: dict[str, int]) -> bool:
-    """Return whether a size is as declared; one that was not known is from now on."""
+    """Return whether a size is as declared; an unknown size becomes known."""
     match = _SIZE.fullmatch(size)
     assert match is not None
     name, more = match[1], int(match[2] or 0)

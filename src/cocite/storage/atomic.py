@@ -33,9 +33,9 @@ _CHUNK = 1 << 22
 
 
 class Journal:
-    """``with Journal(path) as journal: journal.append(piece)``; ``journal.sizes`` are those there.
+    """``with Journal(path) as journal: journal.append(piece)``; ``journal.sizes`` lists the pieces.
 
-    The lines are in the file that is called so with ``.log`` behind it.
+    Its lines are in the file ``path`` + ``.log``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,7 +59,7 @@ class Journal:
         return self
 
     def _valid(self) -> Iterator[bytes]:
-        """The lines of the pieces that are whole, from the first one on; their ``sizes``."""
+        """Yield the lines of the leading complete pieces; set their ``sizes``."""
         with self.path.open("rb") as file, self._log_path.open("rb") as log:
             for line in log:
                 words = line.split()
@@ -79,7 +79,7 @@ class Journal:
 
     @property
     def begins(self) -> list[int]:
-        """The byte at which each piece begins."""
+        """Return the byte at which each piece begins."""
         return list(accumulate(self.sizes, initial=0))[:-1]
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
@@ -88,7 +88,7 @@ class Journal:
 
 
 def _digest(file: BinaryIO, size: int) -> str:
-    """The checksum of the next ``size`` bytes, "" if there are fewer."""
+    """Return the checksum of the next ``size`` bytes, "" if there are fewer."""
     if size > os.fstat(file.fileno()).st_size - file.tell():
         return ""
     state = xxhash.xxh3_128()
@@ -100,8 +100,8 @@ def _digest(file: BinaryIO, size: int) -> str:
 
 
 def lock(descriptor: int, *, shared: bool = False, wait: bool = False) -> bool:
-    """Lock an open file or directory, alone or ``shared``; False if another process has it, and it
-    is not to ``wait`` for that.
+    """Lock an open file or directory, exclusively or ``shared``. Returns False if another process
+    holds the lock and ``wait`` is false.
     """
     import fcntl  # which Windows has not, where stores are read and not written
 
@@ -116,14 +116,14 @@ def lock(descriptor: int, *, shared: bool = False, wait: bool = False) -> bool:
 
 
 def unlock(descriptor: int) -> None:
-    """Let go of the lock of an open file."""
+    """Release the lock of an open file."""
     import fcntl
 
     fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def is_still(path: Path, descriptor: int) -> bool:
-    """Return whether the open file or directory still has the name ``path``."""
+    """Return whether ``path`` still names the open file or directory."""
     try:
         named, opened = path.stat(), os.fstat(descriptor)
     except OSError:
@@ -133,8 +133,8 @@ def is_still(path: Path, descriptor: int) -> bool:
 
 @contextmanager
 def unclaimed(path: Path) -> Iterator[bool]:
-    """A context in which what is there is ours, locked; False if it is another process's, or is no
-    file or directory of this user: a link, a pipe.
+    """Lock a file or directory for the context. Yields False if another process holds it, or if it
+    is a link, a pipe or another user's.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -149,7 +149,7 @@ def unclaimed(path: Path) -> Iterator[bool]:
 
 
 MARK = ".cocite-draft"
-"""A file in every directory in which a store grows: another one of that name is somebody else's."""
+"""Marker file in every directory of an unfinished store; a directory without it is not ours."""
 _END, _ROWS = ".new", ".rows"
 _PRIVATE = re.compile(r"(\..*\.)[0-9a-f]{16}" + re.escape(_END), re.S)
 _LONGEST = 200
@@ -157,11 +157,11 @@ _TRIES = 5
 
 
 def check_file(path: Path, overwrite: bool) -> Path:
-    """The path, if a file may be written there; before any work is done. What a process that was
-    killed has left beside it goes.
+    """Return the path if a file may be written there; call this before any work.
 
-    Raises :class:`~cocite.errors.OutputExists` for a directory, a link, or anything else that is no
-    plain file; and for a file, unless it is to ``overwrite``.
+    Removes what killed processes left beside it. Raises :class:`~cocite.errors.OutputExists` for a
+    directory, a link, or anything else that is not a regular file; and for a file, unless
+    ``overwrite``.
     """
     sweep_staged(path)
     try:
@@ -184,11 +184,11 @@ def check_file(path: Path, overwrite: bool) -> Path:
 
 @contextmanager
 def staged_file(path: Path, folder: Path | None = None) -> Iterator[BinaryIO]:
-    """A context in which a file is written, unbuffered; ``file.name`` is where it is meanwhile.
+    """Open an unbuffered file for the context, which replaces ``path`` at the end; ``file.name`` is
+    its temporary name.
 
-    It replaces what has the name ``path`` at the end, of a link the link. ``folder``, on the same
-    disk, is where it is until then, by default that of ``path``. Raises :class:`StoreError` if no
-    file can be made there.
+    A link is replaced, not its target. ``folder``, on the same disk, holds the file until then; by
+    default the folder of ``path``. Raises :class:`StoreError` if no file can be created there.
     """
     place = folder or path.parent
     try:
@@ -210,7 +210,7 @@ def staged_file(path: Path, folder: Path | None = None) -> Iterator[BinaryIO]:
 
 
 def _new_file(place: Path, name: str) -> tuple[Path, BinaryIO]:
-    """A file under a private name, locked."""
+    """Create a locked file under a private name."""
     for _ in range(_TRIES):
         private = place / _private(name)
         file = disk.create(private)
@@ -221,7 +221,7 @@ def _new_file(place: Path, name: str) -> tuple[Path, BinaryIO]:
 
 
 def _claimed(private: Path, descriptor: int) -> bool:
-    """Return whether what was just made is ours: nobody has taken it for left behind."""
+    """Return whether the new file is still ours: no process has removed it as abandoned."""
     try:
         return lock(descriptor) and is_still(private, descriptor)
     except OSError:  # a disk without locks: nobody sweeps there, either
@@ -230,8 +230,8 @@ def _claimed(private: Path, descriptor: int) -> bool:
 
 @contextmanager
 def staged_folder(path: Path) -> Iterator[Path]:
-    """A new directory beside ``path``, which may be given another name, and goes at the end if it
-    was not; what processes that were killed have left of such goes before. Raises OSError.
+    """Create a directory beside ``path`` for the context. It is removed at the end unless it was
+    renamed. Directories left by killed processes are removed first. Raises OSError.
     """
     sweep_staged(path)
     disk.make_folder(path.parent)
@@ -255,9 +255,7 @@ def staged_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def staged_rows(private: Path) -> Iterator[Path]:
-    """A directory for what is needed on the way to a file that is written beside its place; it goes
-    with that.
-    """
+    """Create a directory for intermediate files beside a staged file; it is removed with that."""
     folder = private.with_name(private.name + _ROWS)
     disk.make_own_folder(folder, new=True)
     try:
@@ -267,9 +265,7 @@ def staged_rows(private: Path) -> Iterator[Path]:
 
 
 def sweep_staged(path: Path, *names: str) -> None:
-    """Remove what processes that were killed were going to give the name ``path``, and other
-    ``names`` beside it.
-    """
+    """Remove files that killed processes staged for ``path`` and for other ``names`` beside it."""
     stems = {_stem(name) for name in (path.name, *names)}
     with suppress(OSError):
         for name in sorted(os.listdir(path.parent)):
@@ -284,16 +280,16 @@ def sweep_staged(path: Path, *names: str) -> None:
 
 
 def is_private(name: str) -> bool:
-    """Whether a name is that of a file which was being written when its process was killed."""
+    """Return whether a name is that of a staged file, perhaps of a killed process."""
     return name.startswith(".") and name.removesuffix(_ROWS).endswith(_END)
 
 
 def _private(name: str) -> str:
-    """A name that nobody can foresee."""
+    """Return an unpredictable name."""
     return f"{_stem(name)}{os.urandom(8).hex()}{_END}"
 
 
 def _stem(name: str) -> str:
-    """What all private names of a file begin with."""
+    """Return the common prefix of all private names of a file."""
     short = name.encode(errors="surrogateescape")[:_LONGEST].decode(errors="ignore")
     return f".{short}."

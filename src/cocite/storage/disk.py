@@ -28,8 +28,8 @@ _RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
 
 
 def make_folder(folder: Path) -> None:
-    """The folder of an output, with those above it; one that was not there is told, as its name may
-    be a slip.
+    """Create the folder of an output, with its parents; log it if it was missing, as its name may
+    be a typo.
     """
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
@@ -37,61 +37,61 @@ def make_folder(folder: Path) -> None:
 
 
 def create(path: Path) -> BinaryIO:
-    """A new, empty file of that name, unbuffered; raises FileExistsError if the name is taken."""
+    """Create an empty, unbuffered file; raises FileExistsError if the name is taken."""
     return open(path, "xb+", buffering=0, opener=_opened)
 
 
 def create_anew(path: Path) -> BinaryIO:
-    """A new file of that name: what had it, in a directory of our own, loses it.
+    """Create a file in one of our directories, replacing whatever has the name.
 
-    So nothing is written through a link, nor into a file that has other names as well.
+    So nothing is written through a link, nor into a file with other names.
     """
     path.unlink(missing_ok=True)
     return create(path)
 
 
 def rewrite(path: Path) -> BinaryIO:
-    """A file of that name, emptied or new, unbuffered; not through a link."""
+    """Open a file, emptied or new, unbuffered; does not follow a link."""
     return open(path, "wb", buffering=0, opener=_opened)
 
 
 def edit(path: Path) -> BinaryIO:
-    """The file of that name, unbuffered, to be read and written; not through a link."""
+    """Open an existing file for reading and writing, unbuffered; does not follow a link."""
     return open(path, "rb+", buffering=0, opener=_opened)
 
 
 def append(path: Path) -> BinaryIO:
-    """The file of that name, or a new one, unbuffered, to be written at its end."""
+    """Open an existing or new file for appending, unbuffered."""
     return open(path, "ab", buffering=0, opener=_opened)
 
 
 def make_own_folder(path: Path, *, new: bool = False, mode: int = 0o777) -> None:
-    """See that there is a directory for files of ours, and those that it is in; if it is to be
-    ``new`` it must not be there: else FileExistsError.
+    """Create a directory for our files, and its parents; with ``new`` raise FileExistsError if it
+    exists.
     """
     path.mkdir(mode, parents=True, exist_ok=not new)
 
 
 def link(source: Path, target: Path) -> None:
-    """Give the file ``source`` one more name, which must be free; raises OSError where the system
-    has no such names.
+    """Give the file ``source`` one more name, which must be free; raises OSError if the system has
+    no hard links.
     """
     os.link(source, target)
 
 
 def symlink(text: str, path: Path) -> None:
-    """Make a link of the file system, in a folder of ours; its name must be free."""
+    """Create a symbolic link, in one of our folders; its name must be free."""
     path.symlink_to(text)
 
 
 def truncate(file: BinaryIO, size: int) -> None:
-    """Cut a file off behind ``size`` bytes, and go on there."""
+    """Truncate a file to ``size`` bytes, and continue there."""
     file.truncate(size)
     file.seek(size)
 
 
 def touch(path: Path) -> None:
-    """See that there is a file of that name; not through a link."""
+    """Ensure that a file exists; does not follow a link."""
     os.close(_opened(os.fspath(path), os.O_WRONLY | os.O_CREAT))
 
 
@@ -100,7 +100,7 @@ def _opened(path: str, flags: int) -> int:
 
 
 def write(file: BinaryIO, data: bytes | memoryview) -> None:
-    """Write all of ``data``; a full disk is a :class:`ResourceError` that says how full."""
+    """Write all of ``data``; on a full disk raise :class:`ResourceError` with the free space."""
     try:
         rest = memoryview(data)
         while rest:
@@ -110,7 +110,7 @@ def write(file: BinaryIO, data: bytes | memoryview) -> None:
 
 
 def sync_file(file: BinaryIO) -> None:
-    """Push the file's bytes to the disk."""
+    """Flush the file's bytes to disk."""
     try:
         file.flush()
         os.fsync(file.fileno())
@@ -119,7 +119,7 @@ def sync_file(file: BinaryIO) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Push a directory's list of names to the disk."""
+    """Flush a directory's entries to disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -130,17 +130,17 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_all() -> None:
-    """Push all that anybody has written to the disk."""
+    """Flush everything written by any process to disk."""
     os.sync()
 
 
 def rename(source: Path, target: Path) -> None:
-    """Give ``source`` the name ``target``, replacing a file of that name at once."""
+    """Rename ``source`` to ``target``, atomically replacing a file with that name."""
     os.replace(source, target)
 
 
 def rename_new(source: Path, target: Path) -> None:
-    """Give ``source`` the name ``target``, which must be free: else FileExistsError."""
+    """Rename ``source`` to ``target``; raises FileExistsError if that exists."""
     if not _renameat2(source, target, _RENAME_NOREPLACE):
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
@@ -148,10 +148,10 @@ def rename_new(source: Path, target: Path) -> None:
 
 
 def exchange(first: Path, second: Path) -> None:
-    """Swap two names at once, so that neither is ever missing.
+    """Swap two names atomically, so that neither is ever missing.
 
-    Where the system has no such call the swap is three renames, and a process killed between
-    them leaves what was ``second`` under its name in a new directory beside it.
+    Without system support the swap takes three renames; a process killed between them leaves the
+    old ``second`` under its name in a new directory beside it.
     """
     if not _renameat2(first, second, _RENAME_EXCHANGE):
         folder = Path(tempfile.mkdtemp(prefix=f".{second.name}.", dir=second.parent))
@@ -163,7 +163,7 @@ def exchange(first: Path, second: Path) -> None:
 
 
 def _renameat2(first: Path, second: Path, flags: int) -> bool:
-    """Linux's call; False where the system or its file system does not have it."""
+    """Call Linux's renameat2; return False if the system or file system lacks it."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:
         return False
@@ -176,10 +176,10 @@ def _renameat2(first: Path, second: Path, flags: int) -> bool:
 
 
 def remove_tree(path: Path, *last: str) -> None:
-    """Remove a directory and all in it, if it is there; of a link only the link.
+    """Remove a directory and its content, if it exists; for a link only the link.
 
-    The files ``last`` in it go when all others are gone, on the disk too, one after another: as
-    long as anything is left it is known by them.
+    The files ``last`` are removed after all others, one by one and synced: they identify what is
+    left.
     """
     if path.is_symlink():
         path.unlink()
@@ -196,12 +196,12 @@ def remove_tree(path: Path, *last: str) -> None:
 
 
 def remove_empty(path: Path) -> None:
-    """Remove a directory in which nothing is; raises OSError if something is."""
+    """Remove an empty directory; raises OSError if it is not empty."""
     path.rmdir()
 
 
 def remove(path: Path) -> None:
-    """Remove what has that name, if anything has: a file, a link, a directory and all in it."""
+    """Remove a file, a link, or a directory with its content, if it exists."""
     if path.is_dir():
         remove_tree(path)
     else:

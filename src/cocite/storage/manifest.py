@@ -42,25 +42,25 @@ MANIFEST = "manifest.json"
 FORMAT_VERSION = 3
 _MAX_MANIFEST = 1 << 24
 _PIECE = 1 << 20
-"""Bytes of an array that are compared with its checksum, and in memory, at a time."""
+"""Bytes of an array that are read and checked at a time."""
 _TRIES = 100
 _DIGITS, _DEEPEST = 20, 20
 """Characters of a whole number, and how deep facts may lie within each other."""
 _MOST_NAMES = 10_000
-"""Names of a folder that are compared with one that was mistyped."""
+"""Most names of a folder to compare with a mistyped one."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """``kind`` and ``facts`` of a store and the entries of its ``files``, by name."""
+    """``kind`` and ``facts`` of a store, and the entries of its ``files`` by name."""
 
     kind: str
     facts: dict[str, Any]
     files: dict[str, Entry] = field(default_factory=dict)
 
     def write(self, directory: Path) -> None:
-        """Write it into ``directory``: the last file of a store to appear. Raises
-        :class:`~cocite.errors.ResourceError` for one that no reader would take.
+        """Write it into ``directory``, as the last file of a store. Raises
+        :class:`~cocite.errors.ResourceError` if it is too large for readers.
         """
         value = {
             "cocite": self.kind,
@@ -83,7 +83,7 @@ class Manifest:
 
     @classmethod
     def read(cls, directory: Path, kind: str) -> Manifest:
-        """Read and check the manifest of a store that should be of ``kind``."""
+        """Read and check the manifest of a store, which should be of ``kind``."""
         path = directory / MANIFEST
         if not os.path.lexists(path):
             raise NotAStore(_not_a_store(directory, kind))
@@ -108,11 +108,11 @@ class Manifest:
 
     @property
     def nbytes(self) -> int:
-        """The size of all arrays on disk."""
+        """Return the size of all arrays on disk."""
         return sum(entry.nbytes for entry in self.files.values())
 
     def digest(self, *prefixes: str) -> str:
-        """One checksum for the content of the files whose names start so; all by default."""
+        """Return one checksum for the content of the files with this prefix, by default all."""
         content = xxhash.xxh3_128()
         for name in sorted(self.files):
             if not prefixes or name.startswith(prefixes):
@@ -155,11 +155,13 @@ class Store:
         verify: bool = True,
     ) -> Store:
         """Open the directory ``path``, to be read as ``access`` says; raises a
-        :class:`~cocite.errors.StoreError`. Files that are ``spare`` may be missing, or cut. Nothing
-        is read yet: ``verify`` says whether files are compared with their checksums when they are.
+        :class:`~cocite.errors.StoreError`.
 
-        Everything is mapped at once, and again if another directory took the name meanwhile: what
-        is open is one generation, and stays so when it is replaced.
+        Files that are ``spare`` may be missing or truncated. Nothing is read yet; ``verify`` says
+        whether files are compared with their checksums on first use.
+
+        All files are mapped at once, and again if another directory took the name meanwhile: an
+        open store is one generation, and stays so when it is replaced.
         """
         directory = Path(path)
         for attempt in range(_TRIES):
@@ -178,20 +180,20 @@ class Store:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The kind's own facts."""
+        """Return the facts of its kind."""
         return self.manifest.facts
 
     @property
     def nbytes(self) -> int:
-        """The size of all arrays on disk."""
+        """Return the size of all arrays on disk."""
         return self.manifest.nbytes
 
     def advise(self, access: Access) -> None:
-        """Say how all arrays are going to be read from now on."""
+        """Declare how all arrays will be read from now on."""
         advise(access, *self.arrays.values())
 
     def evict(self) -> None:
-        """Give back the memory of all arrays."""
+        """Release the memory of all arrays."""
         evict(*self.arrays.values())
 
     def array(self, name: str) -> NDArray[Any]:
@@ -205,15 +207,17 @@ class Store:
         return name in self.manifest.files
 
     def surplus(self) -> list[str]:
-        """What is in its directory and no part of it. An empty mark is: it says so."""
+        """Return the files in its directory that do not belong to it. An empty marker belongs to
+        it.
+        """
         listed = {*self.manifest.files, MANIFEST}
         with os.scandir(self.path) as entries:
             return sorted(e.name for e in entries if e.name not in listed and not _is_mark(e))
 
     def through(self, name: str, items: int | None = None) -> Iterator[NDArray[Any]]:
-        """The array ``name`` from its first row to its last, so many ``items`` at a time, each
-        piece given back when the next is asked for; compared with its checksum in passing, unless
-        that was done. Raises :class:`Damaged` behind the last piece.
+        """Yield the array ``name`` in pieces of ``items`` rows, from first to last. Each piece is
+        released when the next is requested. Checks the checksum on the way, unless done before;
+        raises :class:`Damaged` after the last piece.
         """
         array = self.array(name)
         row = max(1, array.nbytes // max(1, len(array)))
@@ -232,8 +236,8 @@ class Store:
             self._valid.add(name)
 
     def require(self, *names: str) -> None:
-        """See that files are what they were when they were written, but for those that are lost:
-        each is read in full, once, unless this is not ``verifying``. Raises :class:`Damaged`.
+        """Check that files are unchanged, except lost ones; each is read in full, once. Does
+        nothing unless ``verifying``. Raises :class:`Damaged`.
         """
         for name in names:
             if self.verifying and name not in self._valid and name not in self.lost:
@@ -241,7 +245,7 @@ class Store:
                     pass
 
     def verify(self, name: str) -> str | None:
-        """Read one file in full: None if it is whole, else what is wrong with it."""
+        """Read one file in full; return None if it is intact, else what is wrong."""
         entry = self.manifest.files[name]
         try:
             found = checksum(self.path / name, entry)
@@ -259,7 +263,7 @@ class Store:
 def _mapped(
     directory: Path, manifest: Manifest, spare: Callable[[str], bool]
 ) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """All arrays, and the files that are lost."""
+    """Return all arrays, and the files that are lost."""
     arrays, lost = {}, {}
     for name, entry in manifest.files.items():
         try:
@@ -277,7 +281,9 @@ def _is_mark(entry: os.DirEntry[str]) -> bool:
 
 
 def _identity(directory: Path) -> tuple[int, int] | None:
-    """Tells one directory of a name from the next: None if there is none."""
+    """Return the identity of a directory, which differs after replacement; None if it is
+    missing.
+    """
     try:
         status = directory.stat()
     except OSError:
@@ -286,7 +292,7 @@ def _identity(directory: Path) -> tuple[int, int] | None:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a manifest, if it is a plain file of a sensible size."""
+    """Return the bytes of a manifest if it is a regular file of a plausible size."""
     with os.fdopen(open_regular(path), "rb") as file:
         content = file.read(_MAX_MANIFEST + 1)
     if len(content) > _MAX_MANIFEST:
@@ -295,8 +301,8 @@ def _read(path: Path) -> bytes:
 
 
 def _parsed(content: bytes) -> Any:
-    """The JSON of a manifest; raises :class:`ValueError` for what no manifest has: numbers that are
-    none, or do not go into 64 bits, and facts within facts without end.
+    """Parse the JSON of a manifest; raises :class:`ValueError` for NaN, infinity, integers beyond
+    64 bits, and excessive nesting.
     """
     value = json.loads(content, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
     if isinstance(value, dict) and not _shallow(value.get("facts"), _DEEPEST):
@@ -317,7 +323,7 @@ def _whole(text: str) -> int:
 
 
 def _shallow(value: Any, most: int) -> bool:
-    """Return whether lists and objects lie within each other no deeper than this."""
+    """Return whether lists and objects are nested at most this deep."""
     if not isinstance(value, dict | list):
         return True
     inner = value.values() if isinstance(value, dict) else value
@@ -329,7 +335,7 @@ def _body_checksum(body: str) -> str:
 
 
 def kind_of(path: str | Path) -> str | None:
-    """The kind of store at ``path`` as its manifest claims; None if there is none."""
+    """Return the kind of the store at ``path`` by its manifest, or None."""
     try:
         value = json.loads(_read(Path(path) / MANIFEST))
         return str(value["cocite"])
@@ -338,7 +344,7 @@ def kind_of(path: str | Path) -> str | None:
 
 
 def _other_format(directory: Path, found: object, version: object) -> str:
-    """What to do about a store of a format that this release does not read."""
+    """Return what to do about a store whose format this release does not read."""
     reads = f"this release reads format {FORMAT_VERSION}"
     message = f"{directory} is in format {str(version)[:20]}; {reads}"
     if isinstance(version, int) and version > FORMAT_VERSION:
@@ -368,7 +374,7 @@ def _not_a_store(directory: Path, kind: str) -> str:
 
 
 def _nearby(path: Path) -> str:
-    """What has a name like that in the same place, as a question; empty if nothing has."""
+    """Return a "did you mean" question with a similar name in the same folder, or ""."""
     from difflib import get_close_matches  # only those who mistyped wait for it
 
     try:
@@ -393,7 +399,7 @@ _LONGEST_NAME, _LONGEST_PATH = 255, 4096
 
 
 class Facts:
-    """What a manifest says; ``place`` names it in messages. Everything raises :class:`Damaged`."""
+    """Values of a manifest; ``place`` names it in messages. All methods raise :class:`Damaged`."""
 
     def __init__(self, values: object, place: str) -> None:
         if not isinstance(values, dict):
@@ -411,59 +417,59 @@ class Facts:
         return self.values[name]
 
     def whole(self, name: str, least: int = 0, most: int = _MOST) -> int:
-        """A whole number."""
+        """Return an integer."""
         found = self._value(name)
         if type(found) is int and least <= found <= most:
             return found
         raise self.refused(name, f"a whole number from {least} to {most}")
 
     def number(self, name: str, least: float, most: float) -> float:
-        """A number, none that is infinite or not a number."""
+        """Return a finite number."""
         found = self._value(name)
         if type(found) in (int, float) and least <= found <= most and abs(found) < float("inf"):
             return float(found)
         raise self.refused(name, f"a number from {least:g} to {most:g}")
 
     def flag(self, name: str) -> bool:
-        """True or false."""
+        """Return a boolean."""
         found = self._value(name)
         if type(found) is bool:
             return found
         raise self.refused(name, "true or false")
 
     def text(self, name: str, choices: Sequence[str] = ()) -> str:
-        """A text, one of the ``choices`` if there are some."""
+        """Return a string, one of ``choices`` if given."""
         found = self._value(name)
         if isinstance(found, str) and (not choices or found in choices):
             return found
         raise self.refused(name, " or ".join(choices) or "a text")
 
     def digest(self, name: str) -> str:
-        """An XXH3-128 in hex."""
+        """Return an XXH3-128 in hex."""
         if DIGEST.fullmatch(self.text(name)):
             return self.text(name)
         raise self.refused(name, "a checksum of 32 hexadecimal digits")
 
     def relative(self, name: str) -> str:
-        """A path that is seen from the store: it may lead out of it, as it is only read."""
+        """Return a path relative to the store; it may lead outside, as it is only read."""
         found = self.text(name)
         if found and "\0" not in found and not found.startswith("/") and not _is_too_long(found):
             return found
         raise self.refused(name, "a relative path")
 
     def group(self, name: str) -> Facts:
-        """Facts within a fact."""
+        """Return a nested object."""
         return Facts(self._value(name), f"{self._place}, {name},")
 
     def groups(self, name: str) -> list[Facts]:
-        """A list of such."""
+        """Return a list of nested objects."""
         found = self._value(name)
         if not isinstance(found, list):
             raise self.refused(name, "a list")
         return [Facts(each, f"{self._place}, {name}[{i}],") for i, each in enumerate(found)]
 
     def same_as(self, expected: Mapping[str, object]) -> None:
-        """See that just these values are there."""
+        """Check that exactly these values are present."""
         for name, value in expected.items():
             if self._value(name) != value:
                 raise self.refused(name, _short(value))
@@ -471,7 +477,7 @@ class Facts:
             raise self.refused(name, "not there")
 
     def refused(self, name: str, allowed: str) -> Damaged:
-        """What to raise for a fact that is not what is ``allowed``."""
+        """Return the exception for a value that is not what is ``allowed``."""
         found = _short(self.values.get(name))
         return Damaged(
             f"{self._place} says that {name} is {found}; it must be {allowed}. {REBUILD}"
@@ -484,6 +490,6 @@ def _short(value: object) -> str:
 
 
 def _is_too_long(path: str) -> bool:
-    """Return whether no system has a file of that name."""
+    """Return whether the name is too long for any system."""
     longest = max(len(name.encode("utf-8", "surrogatepass")) for name in path.split("/"))
     return longest > _LONGEST_NAME or len(path) > _LONGEST_PATH

@@ -29,19 +29,19 @@ from cocite.storage.atomic import is_still, lock, staged_file, sweep_staged, unl
 
 _HEADER = b"cocite-records 1\n"
 _TAIL = 1 << 16
-"""Bytes that are read at a time where the last line is looked for."""
+"""Bytes to read at a time when searching for the last line."""
 _log = logging.getLogger("cocite")
 
 
 class RecordLog:
-    """The log at ``path``, which is made with its first record."""
+    """The log at ``path``, created with its first record."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, record: bytes) -> int:
-        """Add a record, which has no line end; returns the byte at which it ends. Raises
-        :class:`~cocite.errors.StoreError` where it cannot be written.
+        """Add a record, which must not contain a line end; return the byte at which it ends. Raises
+        :class:`~cocite.errors.StoreError` if it cannot be written.
         """
         with self._locked() as file:
             size = self._end(file)
@@ -55,7 +55,7 @@ class RecordLog:
             return size + len(line)
 
     def records(self) -> list[bytes]:
-        """All records; raises :class:`~cocite.errors.Damaged`."""
+        """Return all records; raises :class:`~cocite.errors.Damaged`."""
         reader = RecordReader(self.path)
         try:
             return reader.new()
@@ -63,7 +63,7 @@ class RecordLog:
             reader.close()
 
     def rewrite(self, change: Callable[[list[bytes]], list[bytes]]) -> None:
-        """Put what ``change`` makes of all records in their place, at once."""
+        """Replace all records atomically by what ``change`` returns for them."""
         if not self.path.exists():
             return
         sweep_staged(self.path)
@@ -76,7 +76,7 @@ class RecordLog:
 
     @contextmanager
     def _locked(self) -> Iterator[BinaryIO]:
-        """The file of that name, locked."""
+        """Open the file and lock it."""
         while True:
             try:
                 disk.touch(self.path)
@@ -94,7 +94,7 @@ class RecordLog:
                     return
 
     def _end(self, file: BinaryIO) -> int:
-        """Return where the last whole line ends; what is behind it goes."""
+        """Return the end of the last complete line; truncate what follows."""
         size = at = file.seek(0, os.SEEK_END)
         tail = b""
         while at and tail.count(b"\n") < 2:
@@ -119,7 +119,7 @@ class RecordLog:
 
 
 class RecordReader:
-    """Reads the records of a log as they come. Of one thread at a time."""
+    """Reads the records of a log as they arrive; for one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -128,8 +128,8 @@ class RecordReader:
         """The byte behind the last record that was read."""
 
     def new(self) -> list[bytes]:
-        """The records that came since, of a log that was rewritten all. Costs two calls of the
-        system where there are none. Raises :class:`~cocite.errors.Damaged`.
+        """Return records added since the last call; all records if the log was rewritten. Takes two
+        system calls if there are none. Raises :class:`~cocite.errors.Damaged`.
         """
         if self._file is None or not is_still(self.path, self._file.fileno()):
             self.close()
@@ -149,7 +149,7 @@ class RecordReader:
         return found
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
         self._file, self.position = None, 0
@@ -161,14 +161,14 @@ def _line(record: bytes) -> bytes:
 
 
 def _whole(data: bytes) -> int:
-    """Return how many bytes are whole lines."""
+    """Return how many bytes are complete lines."""
     end = data.rfind(b"\n") + 1
     last = data.rfind(b"\n", 0, max(0, end - 1)) + 1
     return last if b"\0" in data[last:end] else end
 
 
 def _records(path: Path, file: BinaryIO, begin: int) -> tuple[list[bytes], int]:
-    """The records of whole lines from a byte on, and where the last of these ends."""
+    """Return the records of complete lines from a byte on, and the end of the last one."""
     file.seek(begin)
     whole = b"".join(iter(lambda: file.read(1 << 20), b""))
     whole = whole[: _whole(whole)]

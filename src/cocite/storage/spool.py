@@ -34,29 +34,31 @@ from cocite.storage.atomic import lock, unclaimed
 
 
 class Scratch:
-    """Makes arrays in ``directory``, or in memory if there is none."""
+    """Allocates arrays in files in ``directory``, or in memory if there is none."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
 
     @classmethod
     def near(cls, store: str | os.PathLike[str]) -> Scratch:
-        """On disk: in the directory of a store, or if that is read-only among temporary files."""
+        """Allocate on disk: in the directory of a store, or in the temporary directory if that is
+        read-only.
+        """
         path = Path(store)
         return cls(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
 
     @property
     def directory(self) -> Path | None:
-        """Where its files are, if they are any."""
+        """Return the directory of its files, if it uses files."""
         return self._directory
 
     @property
     def on_disk(self) -> bool:
-        """Whether its arrays are files."""
+        """Return whether its arrays are files."""
         return self._directory is not None
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """A writable array of zeros."""
+        """Allocate a writable array of zeros."""
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
         if self._directory is None or size == 0:
             return np.zeros(shape, dtype)
@@ -71,7 +73,9 @@ class Scratch:
 
 
 def no_room(size: int, directory: Path, error: OSError) -> ResourceError:
-    """What to raise when ``size`` bytes of scratch could not be had in ``directory``."""
+    """Return the exception for ``size`` bytes of scratch that could not be allocated in
+    ``directory``.
+    """
     free = format_size(shutil.disk_usage(directory).free)
     return ResourceError(
         f"{size:,} bytes of scratch in {directory}: {error.strerror} ({free} free there). Give "
@@ -115,7 +119,9 @@ class ScratchFile:
             rest, offset = rest[found:], offset + found
 
     def mapped(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """The first ``size`` values of the file as a writable array; it outlives this object."""
+        """Map the first ``size`` values of the file as a writable array, which outlives this
+        object.
+        """
         if size == 0:
             return np.empty(0, dtype)
         area = mmap.mmap(self._file, size * np.dtype(dtype).itemsize)
@@ -123,26 +129,24 @@ class ScratchFile:
 
 
 class Stream:
-    """One array of a length that is not known before: pieces one behind the other, in a nameless
-    file in ``directory``.
-    """
+    """An array of unknown length: pieces appended to a nameless file in ``directory``."""
 
     def __init__(self, directory: Path, dtype: DTypeLike) -> None:
         self._file, self._dtype = ScratchFile(directory), np.dtype(dtype)
         self.size = 0
 
     def append(self, piece: NDArray[Any]) -> None:
-        """Add a contiguous piece of the array's dtype; a full disk is a ResourceError."""
+        """Append a contiguous piece of the array's dtype; a full disk is a ResourceError."""
         self._file.write(self.size * self._dtype.itemsize, piece)
         self.size += piece.size
 
     def finish(self) -> NDArray[Any]:
-        """The whole array, mapped and writable."""
+        """Map the whole array, writable."""
         return self._file.mapped(self._dtype, self.size)
 
 
 class Spool:
-    """Rows uint32[:, 3] in ``buckets`` buckets; each batch bears a tag."""
+    """Rows uint32[:, 3] in ``buckets`` buckets, written in batches with a tag."""
 
     def __init__(self, directory: Path, buckets: int) -> None:
         self._file = ScratchFile(directory)
@@ -150,7 +154,7 @@ class Spool:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all rows, keep the room that they had."""
+        """Drop all rows but keep their space."""
         self._rows = 0
         self._firsts: list[int] = []
         self._tags: list[int] = []
@@ -158,7 +162,7 @@ class Spool:
         self._table: NDArray[np.uint32] | None = None
 
     def append(self, rows: NDArray[np.uint32], starts: NDArray[np.uint32], tag: int) -> None:
-        """Add a batch: bucket b's rows are ``rows[starts[b] : starts[b + 1]]``."""
+        """Add a batch: bucket b gets ``rows[starts[b] : starts[b + 1]]``."""
         if rows.shape[0] == 0:
             return
         self._file.write(self._rows * ROW, rows)
@@ -169,7 +173,7 @@ class Spool:
         self._rows += rows.shape[0]
 
     def readers(self, bucket: int) -> list[SpoolReader]:
-        """What a bucket holds, in the order of writing: one reader for each stretch of one tag."""
+        """Return a bucket's rows in the order of writing, a reader for each run of equal tags."""
         if not self._starts:
             return []
         if self._table is None:
@@ -186,14 +190,14 @@ class Spool:
     def pieces(
         self, bucket: int, buffer: NDArray[np.uint32]
     ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-        """A bucket's rows in the order of writing: (tag, rows), the rows lying in ``buffer``."""
+        """Yield (tag, rows) of a bucket in the order of writing, read into ``buffer``."""
         for reader in self.readers(bucket):
             while count := reader.fill(buffer):
                 yield reader.tag, buffer[:count]
 
 
 class SpoolReader:
-    """Rows under one tag, read from first to last."""
+    """Rows under one tag, read once in sequence."""
 
     def __init__(self, file: ScratchFile, tag: int) -> None:
         self.tag = tag
@@ -203,12 +207,12 @@ class SpoolReader:
         self._next = self._done = 0
 
     def add(self, first: int, count: int) -> None:
-        """Behind the others, ``count`` rows that begin at row ``first`` of the file."""
+        """Append ``count`` rows that begin at row ``first`` of the file."""
         self._extents.append((first, count))
         self.left += count
 
     def fill(self, out: NDArray[np.uint32]) -> int:
-        """Read the next rows, as many as ``out`` takes or are left; returns how many."""
+        """Read the next rows into ``out``, as many as fit or are left; return how many."""
         filled = 0
         wanted = min(out.shape[0], self.left)
         while filled < wanted:
@@ -225,14 +229,14 @@ class SpoolReader:
 
 _PREFIX = "cocite-held-"
 _MARK = ".cocite-temporary"
-"""A file in every one of them, which is there from when it is locked."""
+"""Marker file in every such directory, present once it is locked."""
 _IN_MEMORY = Path("/dev/shm")
 _SHARE = 4
 
 
 class Temporary:
-    """A new directory, at ``path``, for some ``nbytes`` of files; None where nobody knows how many.
-    ``memory`` bytes may be taken. Raises :class:`ResourceError` if it cannot be made.
+    """A new directory at ``path`` for ``nbytes`` of files, None if unknown. ``memory`` bytes may be
+    used. Raises :class:`ResourceError` if it cannot be created.
     """
 
     def __init__(self, nbytes: int | None, memory: int) -> None:
@@ -279,7 +283,7 @@ def _place(nbytes: int | None, memory: int) -> Path:
 
 
 def _sweep(place: Path) -> None:
-    """Remove what processes that were killed have left there: nobody holds its lock."""
+    """Remove directories of killed processes: those that are not locked."""
     for path in place.glob(_PREFIX + "*"):
         with suppress(OSError), unclaimed(path) as free:
             if free and (path / _MARK).is_file():

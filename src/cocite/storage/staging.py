@@ -40,9 +40,9 @@ _PUBLISHED = "published"
 _TRIES = 5
 _LONGEST = 100
 _FOLLOWING = ("/format", "/piece")
-"""What in a plan follows from the release, or from other settings."""
+"""Fields of a plan that follow from the release or from other settings."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]")
-"""As it is, or as a path, which has lost a stroke."""
+"""A URL, or one that became a path and lost a slash."""
 
 
 class Building:
@@ -92,7 +92,7 @@ class Building:
         return self
 
     def _take_over(self) -> None:
-        """Make the directory ours: what an earlier run left in it may go, other files may not."""
+        """Claim the directory: files of an earlier run may be removed, others may not."""
         found = {entry.name for entry in self.path.iterdir()}
         if found and (MARK not in found or (self.path / MARK).is_symlink()):
             raise StoreError(
@@ -108,18 +108,18 @@ class Building:
             self.clear()
 
     def _is_old(self) -> bool:
-        """Return whether what is there is no unfinished run's, but what a finished one has left."""
+        """Return whether it holds the remains of a finished run instead of an unfinished one."""
         return False
 
     def clear(self) -> None:
-        """Remove what an earlier, unfinished run left."""
+        """Remove the files of an earlier, unfinished run."""
         for entry in self.path.iterdir():
             if entry.name != MARK:
                 disk.remove(entry)
 
     @property
     def plan(self) -> dict[str, Any] | None:
-        """What an earlier, unfinished run was to make; None if there is none that says so."""
+        """Return the plan of an earlier, unfinished run, or None."""
         try:
             found = json.loads((self.path / _PLAN).read_bytes())
         except FileNotFoundError:
@@ -129,11 +129,11 @@ class Building:
         return found if isinstance(found, dict) else {}
 
     def goes_on(self, plan: dict[str, Any], what: str, *, restart: bool) -> bool:
-        """Whether an earlier run was to make the same; else a new ``plan`` begins, all else gone.
+        """Return whether an earlier run had the same plan; otherwise clear the directory and start
+        a new ``plan``.
 
-        ``plan`` is everything that the result depends on, as JSON has it. Raises
-        :class:`UsageError` if there is an unfinished ``what`` (a word) with another plan, unless it
-        is to ``restart``.
+        ``plan`` is everything that the result depends on, as JSON. Raises :class:`UsageError` if
+        there is an unfinished ``what`` (a noun) with another plan, unless ``restart``.
         """
         found = self.plan
         if not restart and found is not None and (found == plan or not self._is_bare()):
@@ -150,17 +150,17 @@ class Building:
         return False
 
     def _is_bare(self) -> bool:
-        """Whether nothing is there that anybody could go on with: a plan, and empty files."""
+        """Return whether there is nothing to resume: only a plan, and empty files."""
         others = [entry for entry in self.path.iterdir() if entry.name not in (MARK, _PLAN)]
         return not any(entry.is_dir() or entry.lstat().st_size for entry in others)
 
     def done(self) -> None:
-        """The output has its place: the directory goes."""
+        """Remove the directory after the output has been published."""
         remove_building(self.path)
         self._published = True
 
     def sweep(self) -> None:
-        """Remove what a run has left that was killed when its output had its place."""
+        """Remove the files of a run that was killed after it had published its output."""
         if not os.path.lexists(self.output) or self.path.is_symlink():
             return
         with unclaimed(self.path) as free:
@@ -184,8 +184,8 @@ class Building:
 
 
 def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
-    """What differs between two plans, in words: the setting, its value there, and here. Of another
-    measure, settings that only one of the two takes are left out; and what follows from others.
+    """Describe the differences between two plans: setting, value there, value here. For different
+    measures, settings of only one of them are omitted, and dependent ones.
     """
     there, here = (dict(_leaves("", plan)) for plan in (theirs, ours))
     differing = [place for place in there | here if there.get(place) != here.get(place)]
@@ -202,7 +202,7 @@ def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
 
 
 def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The values of a plan that hold no others, by where they stand."""
+    """Yield the scalar values of a plan with their positions."""
     inner: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, dict):
         inner = value.items()
@@ -224,28 +224,26 @@ def _in_words(value: Any) -> str:
 
 
 def remove_building(path: Path) -> None:
-    """Remove the directory; it is known by its mark to the last."""
+    """Remove the directory, and its marker last."""
     disk.remove_tree(path, _PUBLISHED, MARK)
 
 
 @contextmanager
 def written_from(building: Path, path: Path) -> Iterator[BinaryIO]:
-    """As :func:`staged_file`, in the directory of a run, whose output it is."""
+    """Open a file like :func:`staged_file`, in the directory of the run that produces it."""
     with staged_file(path, building) as file:
         yield file
         publishing(Path(file.name), building)
 
 
 def publishing(made: Path, building: Path) -> None:
-    """Note in a directory what is going to have the place of its output: the file or the folder
-    that is called ``made`` until then.
-    """
+    """Record in a directory that ``made`` is about to become its output."""
     with staged_file(building / _PUBLISHED) as file:
         disk.write(file, _known(made).encode())
 
 
 def _known(path: Path) -> str:
-    """What a file or a folder is known by, whatever its name; "" if there is none."""
+    """Return the identity of a file or folder, independent of its name; "" if it is missing."""
     try:
         status = path.lstat()
     except OSError:
@@ -261,10 +259,10 @@ def _report(note: Path) -> str:
 
 
 _NAMED = 5
-"""Strangers that a message names."""
+"""Most foreign files that a message names."""
 _REST, _OLD = "rest", "replaced"
 _MARKING = re.compile(re.escape(f".{MARK}.") + r"[0-9a-f]{16}\.new")
-"""What a mark was to become, when the process was killed."""
+"""Name of a marker under construction."""
 
 
 class Staging(Building):
@@ -288,10 +286,10 @@ class Staging(Building):
             self._check_replaceable()
 
     def publish(self, manifest: Manifest) -> Path:
-        """Write the manifest and move the directory to its place; returns that place.
+        """Write the manifest and move the directory to its final place, which is returned.
 
         Raises :class:`OutputExists` or :class:`NotAStore` if something that may not be replaced
-        came to be there during the build; the draft is kept.
+        appeared there during the build; the draft is kept.
         """
         manifest.write(self.path)
         rest = self._rest({*manifest.files, MANIFEST, MARK})
@@ -311,9 +309,9 @@ class Staging(Building):
         return self.output
 
     def _rest(self, kept: set[str]) -> list[str]:
-        """What of the draft is no part of the store, and goes when that is published, as a run that
-        is killed goes on by it. It is written down, so that it is known for ours if the process
-        does not come so far. If no run goes on it goes now.
+        """Return the files of the draft that do not belong to the store, and are removed after
+        publishing, as a resumed run needs them. The list is stored, so that they are recognized if
+        the process is killed before. Without a resumable run they are removed now.
         """
         rest = sorted({entry.name for entry in self.path.iterdir()} - kept)
         if self._resumable:
@@ -327,8 +325,8 @@ class Staging(Building):
         return []
 
     def _finish_earlier(self) -> None:
-        """Remove what a run has left that was killed when it had published its output: in that,
-        and what it replaced, which has the draft's name. It is removed if it can be.
+        """Remove the files of a run that was killed after publishing: within its output, and the
+        replaced store, which has the draft's name. Ignores failures.
         """
         if not self.output.is_symlink() and kind_of(self.output) == self._kind:
             with suppress(OSError), unclaimed(self.output) as free:
@@ -343,18 +341,18 @@ class Staging(Building):
                     _remove_own(self.path)
 
     def _is_old(self) -> bool:
-        """Return whether it is what an earlier run has replaced: nothing to go on with."""
+        """Return whether it is a replaced store, which cannot be resumed."""
         return _left(self.path)[1]
 
     def clear(self) -> None:
-        """Remove what an earlier, unfinished run left."""
+        """Remove the files of an earlier, unfinished run."""
         super().clear()
         if _left(self.path) != (set(), False):
             disk.sync_directory(self.path)  # what is left behind is no old output any more
             _mark(self.path)
 
     def _check_replaceable(self) -> None:
-        """See that the output is such a store and that nothing of anybody else is in it."""
+        """Check that the output is a store of this kind without foreign files."""
         if kind_of(self.output) != self._kind:
             raise NotAStore.in_the_way(self.output, f"stored {self._kind}")
         strange = [] if self.output.is_symlink() else _strangers(self.output)
@@ -366,9 +364,9 @@ class Staging(Building):
             )
 
     def _replace(self) -> None:
-        """Exchange old and new, then remove the old one: its own files, and nothing else.
+        """Exchange old and new, then remove the files of the old store, and nothing else.
 
-        Of a link only the link goes.
+        For a link only the link is removed.
         """
         link = self.output.is_symlink()
         old = os.open(self.output, os.O_RDONLY | os.O_DIRECTORY)
@@ -407,8 +405,8 @@ class Staging(Building):
 
 
 def _mark(directory: Path, rest: list[str] | None = None, old: bool = False) -> None:
-    """Say in the mark what a directory is, besides a draft: what in it is no part of the store; and
-    whether it is the old store that is being replaced.
+    """Record in the marker which files of a directory do not belong to the store, and whether it is
+    a replaced store.
     """
     facts = {**({_REST: rest} if rest else {}), **({_OLD: True} if old else {})}
     with staged_file(directory / MARK) as file:
@@ -416,7 +414,7 @@ def _mark(directory: Path, rest: list[str] | None = None, old: bool = False) -> 
 
 
 def _left(directory: Path) -> tuple[set[str], bool]:
-    """What the mark says of a directory."""
+    """Return what the marker of a directory records."""
     mark = directory / MARK
     if mark.is_symlink():
         return set(), False
@@ -428,7 +426,7 @@ def _left(directory: Path) -> tuple[set[str], bool]:
 
 
 def _clean(directory: Path, rest: list[str]) -> None:
-    """Remove what is no part of a store that was published, then its mark."""
+    """Remove files that do not belong to a published store, then its marker."""
     for name in rest:
         disk.remove(directory / name)
     if rest:
@@ -437,7 +435,7 @@ def _clean(directory: Path, rest: list[str]) -> None:
 
 
 def _remove_own(directory: Path) -> None:
-    """Remove a store that was replaced: its own files; the list of these, its mark, and itself."""
+    """Remove the files of a replaced store, then its manifest, its marker and the directory."""
     for name in sorted(_own(directory) - {MANIFEST, MARK}):
         disk.remove(directory / name)
     for name in (MANIFEST, MARK):
@@ -451,9 +449,10 @@ def _is_marked(directory: Path) -> bool:
 
 
 def _own(directory: Path) -> set[str]:
-    """What is in a store and its own: the files that its manifest lists, and what a draft has left.
+    """Return the files that belong to a store: those listed in its manifest, and remains of its
+    draft.
 
-    Names are those of the directory, whatever is listed: nothing else can be meant by them.
+    Only names within the directory count, whatever is listed.
     """
     listed = _in_manifest(directory)
     left: set[str] = set() if (directory / MARK).is_symlink() else {MARK, *_left(directory)[0]}
@@ -467,7 +466,7 @@ def _own(directory: Path) -> set[str]:
 
 
 def _strangers(directory: Path) -> list[str]:
-    """What is in a store and not its own."""
+    """Return the files in a store that do not belong to it."""
     return sorted({entry.name for entry in directory.iterdir()} - _own(directory))
 
 
@@ -476,7 +475,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _in_manifest(directory: Path) -> set[str]:
-    """The files that are listed, and the list; that alone if it cannot be read."""
+    """Return the listed files and the manifest; only that if it cannot be read."""
     try:
         value = json.loads((directory / MANIFEST).read_bytes())
         return {MANIFEST, *map(str, value["files"])}
@@ -485,7 +484,7 @@ def _in_manifest(directory: Path) -> set[str]:
 
 
 def copy_array(source: Path, target: Path, entry: Entry) -> None:
-    """Copy one array file and see that it arrived whole."""
+    """Copy one array file and check that it arrived intact."""
     with source.open("rb") as reader, disk.create_anew(target) as writer:
         while piece := reader.read(1 << 22):
             disk.write(writer, piece)

@@ -29,8 +29,8 @@ _log = logging.getLogger("cocite")
 
 @dataclass(frozen=True)
 class CachePlace:
-    """The ``folder``, None if there is none that is safe. ``because`` says how it was chosen;
-    ``note`` is what users are to know, and ``grave`` says whether their choice was not taken.
+    """The ``folder``, None if none is safe. ``because`` says how it was chosen; ``note`` is for
+    users, and ``grave`` says whether their choice was rejected.
     """
 
     folder: Path | None
@@ -41,7 +41,7 @@ class CachePlace:
 
 @cache
 def place() -> CachePlace:
-    """Return the place of this process; log its note the first time."""
+    """Return the cache of this process; log its note the first time."""
     found = find_place(os.environ)
     if found.note:
         _log.log(logging.WARNING if found.grave else logging.INFO, found.note)
@@ -49,7 +49,7 @@ def place() -> CachePlace:
 
 
 def find_place(environ: Mapping[str, str]) -> CachePlace:
-    """Return the place by these variables of the environment; make the directory if need be."""
+    """Return the cache chosen by these environment variables, created if necessary."""
     chosen, because = _enabled(environ)
     if chosen is None:
         return _private(because, grave=False)
@@ -64,14 +64,14 @@ def find_place(environ: Mapping[str, str]) -> CachePlace:
 
 
 def _enabled(environ: Mapping[str, str]) -> tuple[Path | None, str]:
-    """(directory, why this one); None if the environment has none."""
+    """Return (directory, reason); None if the environment names none."""
     if chosen := environ.get(VARIABLE):
         return Path(chosen).expanduser().absolute(), VARIABLE
     return user_cache(environ)
 
 
 def user_cache(environ: Mapping[str, str]) -> tuple[Path | None, str]:
-    """The user's own cache directory of cocite, and which variable says so; None if none does."""
+    """Return cocite's cache directory of the user, and the variable that set it; or None."""
     chosen = environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(chosen):  # others are to be ignored, by its specification
         return Path(chosen, "cocite"), "XDG_CACHE_HOME"
@@ -85,12 +85,12 @@ _CACHES = ("Library", "Caches") if sys.platform == "darwin" else (".cache",)
 
 
 def private_folder() -> Path:
-    """The directory of this user in the temporary one."""
+    """Return this user's directory in the temporary directory."""
     return Path(tempfile.gettempdir(), f"cocite-{os.geteuid()}")
 
 
 def _private(because: str, *, grave: bool) -> CachePlace:
-    """Return a directory of our own in the temporary one, or none if there is something else."""
+    """Return our directory in the temporary directory, or none if its name is taken."""
     folder = private_folder()
     _make(folder, 0o700)
     fault = fault_of(folder)
@@ -103,8 +103,8 @@ def _private(because: str, *, grave: bool) -> CachePlace:
 
 
 def fault_of(path: Path) -> str:
-    """Why nothing may be loaded from ``path``, in words; empty if it may. What does not exist is
-    judged by what leads to it.
+    """Return why nothing may be loaded from ``path``, or "". A path that does not exist is judged
+    by its parents.
     """
     inside, real = True, Path(os.path.realpath(path))
     for each in (real, *real.parents):
@@ -127,7 +127,7 @@ def fault_of(path: Path) -> str:
 
 
 def _make(path: Path, mode: int) -> None:
-    """Make the directory and those that lead to it, writable by nobody else; it may fail."""
+    """Create the directory and its parents, writable only by this user; failure is ignored."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     try:
         for each in reversed(missing):

@@ -51,18 +51,18 @@ from cocite.storage import Access, evict
 
 _OUT_ROWS = 1 << 16
 _MANY = 0.001
-"""The share of the nodes from which on a batch reads most pages of an index."""
+"""Share of the nodes from which on a batch reads most pages of an index."""
 
 Progress = Callable[[str, int, int], None]
 
 
 class Work:
-    """Nodes to ask for, and how their hits become pages.
+    """Nodes to query, and the conversion of their hits to pages.
 
     ``nodes`` are names, by default all, or those of a ``side`` of a bipartite graph, by default the
-    right one; each is asked for once. ``ids`` is whether pages have the
-    numbers of nodes instead of names; ``options`` are those of :class:`Question`. Of many nodes the
-    index is compared with its checksums first, as nearly all of it will be read.
+    right one; each is queried once. With ``ids`` pages hold node ids instead of names; ``options``
+    are those of :class:`Question`. A query for many nodes checks the index first, as it reads
+    nearly all of it.
     """
 
     def __init__(
@@ -89,16 +89,16 @@ class Work:
 
     @property
     def index(self) -> Searcher:
-        """What is asked."""
+        """Return the index to query."""
         return self.question.index
 
     @property
     def nodes(self) -> int:
-        """How many nodes are asked for."""
+        """Return the number of nodes to query."""
         return self.asked.size
 
     def pieces(self, todo: Iterable[range], first: int = 0) -> Generator[Piece]:
-        """Return the hits of some runs of nodes, numbered from ``first`` on, from all threads."""
+        """Yield the hits of some runs of nodes, numbered from ``first`` on, from all threads."""
         asked = self.asked[first:]
 
         def work(run: range) -> Piece:
@@ -116,30 +116,30 @@ class Work:
                 self._stopped.clear()
 
     def advise(self) -> None:
-        """Say how the index is read: of many nodes nearly every page will be, so what stands around
-        it is welcome; but where the memory given does not hold them all, it would drive out others.
+        """Declare how the index is read: with many nodes nearly every page is needed, so reading
+        ahead pays; but not if the memory limit does not hold them all.
         """
         store = self.index.stored.store
         fits = store.nbytes <= self.index.means.memory
         store.advise(Access.AROUND if self._many and fits else Access.SCATTERED)
 
     def give_back(self, *mapped: NDArray[Any]) -> None:
-        """Give back the pages of the index, and of what else is ``mapped``, where the process takes
-        more memory than it may.
+        """Release pages of the index, and of other ``mapped`` arrays, if the process exceeds its
+        memory limit.
         """
         if resident() > self.index.means.total:
             self.index.stored.store.evict()
             evict(*mapped)
 
     def pages(self, rows: PieceRows, places: Ids | slice, first: int = 0) -> OutputPages:
-        """Return the pages of some nodes, by their numbers among those asked for from ``first`` on,
-        which are those of ``rows``.
+        """Return the pages of some nodes; ``places`` are their numbers from ``first`` on, in
+        ``rows``.
         """
         return self._pages(self.asked[first:][places], *rows.of(places))
 
     @property
     def none(self) -> OutputPages:
-        """No pages, with the types of those that there will be."""
+        """Return an empty page with the right types."""
         nobody = np.empty(0, np.uint32)
         return self._pages(nobody, nobody, np.empty((0, self.words), np.uint32))
 
@@ -159,30 +159,30 @@ class Work:
         )
 
     def _titled(self, ids: Ids) -> NDArray[Any] | None:
-        """Titles, None for none; None if the graph has none at all."""
+        """Return titles, None for none; None if the graph has no titles."""
         titles = self.index.stored.titles
         if titles is None:
             return None
         return _each(lambda some: [title or None for title in titles.of(some)], ids)
 
     def _named(self, ids: Ids) -> Any:
-        """Names, or the numbers themselves."""
+        """Return names, or the ids themselves."""
         return ids.astype(np.int64) if self._ids else _each(self.index.nodes.stored.names, ids)
 
     @property
     def chunk(self) -> int:
-        """How many nodes' pages are written at once."""
+        """Return how many nodes to write at once."""
         return max(1, _OUT_ROWS // self.question.k)
 
 
 def _each(called: Callable[[Ids], Sequence[str | None]], ids: Ids) -> NDArray[Any]:
-    """What some nodes are called, object[n]: each is looked up once."""
+    """Return the names of some nodes, object[n], each looked up once."""
     different, where = np.unique(ids, return_inverse=True)
     return np.array([*called(different), None], object)[:-1][where]
 
 
 def _compare(index: Searcher) -> None:
-    """Leave out the shards that are damaged, by their checksums; raises :class:`Damaged` for any
+    """Check the index by its checksums and exclude damaged shards; raises :class:`Damaged` for any
     other file.
     """
     store = index.stored.store
@@ -218,19 +218,18 @@ _STRATA, _STRATUM = 160, 6
 _LONG, _FEW_LEFT = (24, 128), 10
 """Strata and their size where pages are quick, and of how many such samples a batch has more."""
 _FIRST = 6
-"""Nodes at most of the run that is not counted."""
+"""Most nodes of the warm-up run, which is not timed."""
 _SCRATCH, _PLACES, _ROW = 44, 24, 1400
 """Bytes a node and thread while relating; a node asked; a row that is being written."""
 
 
 @dataclass(frozen=True)
 class BatchPlan(Document):
-    """What a batch of so many ``nodes`` will take, all of it.
+    """Predicted cost of a batch of so many ``nodes``.
 
-    ``hits`` in all; ``seconds`` by the clock from now on, on ``threads``; ``memory`` in bytes, of
-    the whole process, pages of the ``index`` (bytes) included as far as memory holds them; the
-    ``bytes`` of the output, and of the ``disk`` that is taken meanwhile. ``sampled`` is of how many
-    nodes the answers tell it.
+    ``hits`` in total; remaining ``seconds`` on ``threads``; ``memory`` of the whole process in
+    bytes, including pages of the ``index`` (bytes) as far as memory holds them; ``bytes`` of the
+    output, and of the temporary ``disk`` space. The estimate is based on ``sampled`` nodes.
     """
 
     nodes: int
@@ -245,7 +244,7 @@ class BatchPlan(Document):
 
 
 def strata(missing: Sequence[range], count: int, size: int) -> list[range]:
-    """Return ``count`` runs of ``size`` places at equal distances, of those ``missing``."""
+    """Return ``count`` evenly spaced runs of ``size`` nodes, of those ``missing``."""
     places = np.concatenate([np.empty(0, np.int64), *(np.array(run) for run in missing)])
     if places.size <= count * size:
         return list(missing)
@@ -259,11 +258,11 @@ def strata(missing: Sequence[range], count: int, size: int) -> list[range]:
 
 
 def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) -> BatchPlan | None:
-    """Answer a sample of what is not ``kept``, and keep it; None if nothing is left."""
+    """Query a sample of the nodes not ``kept`` and keep its hits; None if no node is left."""
     runs = strata(kept.missing, _STRATA, _STRATUM)
 
     def answer(runs: list[range]) -> list[Piece]:
-        """As many as there is time for."""
+        """Query as many runs as time allows."""
         found, began = [], time.monotonic()
         with closing(work.pieces(runs)) as pieces:
             for piece in pieces:
@@ -296,13 +295,13 @@ def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) 
 
 
 def _far_to_near(runs: list[range]) -> list[range]:
-    """Return runs in an order whose beginnings are spread over all of them."""
+    """Return runs in an order that spreads them early over the whole range."""
     turns = sorted(range(len(runs)), key=lambda i: f"{i:08b}"[::-1])
     return [runs[i] for i in turns if len(runs[i])]
 
 
 def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) -> BatchPlan:
-    """Return what a batch takes beside: memory and disk."""
+    """Return the plan, with memory and disk."""
     scratch = work.threads * _SCRATCH * len(work.index.nodes)
     chunk = _ROW * min(hits, work.chunk * work.question.k)
     means = work.index.means
@@ -329,7 +328,7 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
 
 
 class _Sample(NamedTuple):
-    """Of what was written: rows, seconds a row, bytes, and bytes a row more."""
+    """Measurements of a trial output: rows, seconds per row, bytes, and bytes per further row."""
 
     rows: int
     seconds_a_row: float
@@ -338,7 +337,7 @@ class _Sample(NamedTuple):
 
 
 def _written(work: Work, output: Output, pieces: list[Piece], folder: Path) -> _Sample:
-    """What became of the hits of some pieces."""
+    """Write the hits of some pieces as a trial, and measure."""
     rows = rows_of(pieces, work.nodes, work.words)
     asked = np.sort(np.concatenate([np.arange(p.begin, p.begin + p.size) for p in pieces]))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:

@@ -45,12 +45,12 @@ _URLS = ("http://", "https://")
 
 
 def levels_of(nodes: int) -> int:
-    """Levels of folders for so many nodes."""
+    """Return the levels of folders for so many nodes."""
     return 0 if nodes <= _FEW else 1 if nodes <= _MANY else 2
 
 
 def file_name(node: object, levels: int = 0) -> str:
-    """Return where in a folder the file of a node is, ``/`` between folders."""
+    """Return the path of a node's file in the folder, with ``/`` between folders."""
     raw = str(node).encode("utf-8", "surrogateescape")
     digits = hashlib.sha256(raw).hexdigest()
     name = quote(raw, safe="").replace("%", "=")
@@ -63,13 +63,13 @@ def file_name(node: object, levels: int = 0) -> str:
 
 
 class FolderOutput(Output):
-    """A folder of JSON, with the script (``site``) or without."""
+    """A folder of JSON files, with the script (``site``) or without."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        """An empty directory is as good as none."""
+        """Accept an empty directory like a missing one."""
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise OutputExists(f"{path} is not a folder. Choose another output")
         names = os.listdir(path) if path.exists() else []
@@ -89,7 +89,7 @@ class FolderOutput(Output):
     def write(
         self, path: Path, pages: Pages, empty: OutputPages, scratch: Path, facts: dict[str, Any]
     ) -> int:
-        """A file after another; the manifest is last."""
+        """Write one file after another, and the manifest last."""
         levels = levels_of(facts["nodes"])
         work = scratch / _KIND
         inside, made, urls = work / "files", set[str](), False
@@ -130,7 +130,7 @@ class FolderOutput(Output):
         return size + len(content)
 
     def trial(self, pages: list[OutputPages], scratch: Path) -> int:
-        """Of files that are not synced, with the lines of the table that lists them."""
+        """Write files without syncing them, with their lines in the table."""
         size, made = 0, set[str]()
         for some in pages:
             for page in some.each():
@@ -150,7 +150,7 @@ def _write(folder: Path, name: str, text: str, made: set[str]) -> None:
 
 
 def _counted(folder: Path) -> tuple[int, int]:
-    """Return how many files of nodes there are, and the bytes of all files."""
+    """Return the number of node files, and the bytes of all files."""
     count = size = 0
     for place, _, names in os.walk(folder):
         count += len(names) * (place != str(folder))
@@ -167,5 +167,5 @@ def _is_ours(path: Path) -> bool:
 
 
 def script() -> bytes:
-    """What puts a list into a page; it says itself what it takes."""
+    """Return the script that inserts a list into a page; its usage is in its comments."""
     return (files(__package__) / SCRIPT).read_bytes()

@@ -31,7 +31,7 @@ from cocite.storage.staging import written_from
 _TABLES = ("parquet", "csv", "tsv", "arrow")
 _FOLDERS = ("folder", "site")
 OUTPUTS = ("parquet", "csv", "tsv", "jsonl", "arrow", "graphml", "gexf", "dot", *_FOLDERS)
-"""What the output may be. A table of a database has an address and no path (``io/database.py``)."""
+"""Kinds of output. A database table has an address instead of a path (``io/database.py``)."""
 
 
 def chosen_output(
@@ -44,8 +44,8 @@ def chosen_output(
     append: bool = False,
     safe: bool = False,
 ) -> tuple[Output, Path]:
-    """Return what writes to ``output``, or to a table of a database, and where that is. What is
-    unfinished lies beside it, or, if it is on a server, beside the ``index``. Raises
+    """Return the writer for ``output`` or for a database table, and the path for unfinished work.
+    That is beside the output or, for a table on a server, beside the ``index``. Raises
     :class:`UsageError`.
     """
     if to is None:
@@ -63,9 +63,8 @@ def chosen_output(
 
 
 def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool = False) -> Output:
-    """Return what writes ``path``: of the kind that is named, or by the end of its name, of which
-    ``/`` is that of a folder; CSV and TSV ``safe`` for spreadsheets or not. Raises
-    :class:`UsageError`.
+    """Return the writer for ``path``, by ``kind`` or else by extension; a trailing ``/`` means a
+    folder. ``safe`` escapes CSV and TSV for spreadsheets. Raises :class:`UsageError`.
     """
     name = os.fspath(path)
     if is_address(name):
@@ -93,9 +92,7 @@ Text = Callable[[OutputPages, bool], bytes]
 
 
 class FileOutput(Output):
-    """A file, which ``save`` writes; ``text`` is what a pipe gets, None if it is no output for
-    pipes.
-    """
+    """A file, written by ``save``; ``text`` formats it for pipes, None if that is impossible."""
 
     def __init__(
         self,
@@ -111,32 +108,32 @@ class FileOutput(Output):
         self._save, self._text, self._ready = save, text, ready
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        """A file is replaced by a file only."""
+        """Allow only a file to replace a file."""
         self._ready()
         return check_file(path, overwrite)
 
     def write(
         self, path: Path, pages: Pages, empty: OutputPages, scratch: Path, facts: dict[str, Any]
     ) -> int:
-        """Write beside, then rename."""
+        """Write a temporary file, then rename it."""
         with written_from(scratch, path) as file:
             self._save(Path(file.name), pages, empty, facts)
             return Path(file.name).stat().st_size
 
     def trial(self, pages: list[OutputPages], scratch: Path) -> int:
-        """Of a file that is not synced."""
+        """Write a file without syncing it."""
         path = scratch / f"trial.{self.kind}"
         self._save(path, pages, pages[0], {})
         return path.stat().st_size
 
     def text(self, pages: OutputPages, first: bool) -> bytes:
-        """As a pipe gets it."""
+        """Return the text for a pipe."""
         assert self._text is not None
         return self._text(pages, first)
 
 
 def _table_output(kind: str, safe: bool) -> FileOutput:
-    """A table, ``safe`` for spreadsheets or not."""
+    """Return the output for a table, ``safe`` for spreadsheets or not."""
     writer = WRITERS[f".{kind}"]
     assert isinstance(writer, TableFile)
     table = writer.safe or writer if safe else writer
@@ -159,7 +156,7 @@ def _table_output(kind: str, safe: bool) -> FileOutput:
 
 
 def _lines_output() -> FileOutput:
-    """JSON, a line a node."""
+    """Return the output for JSON lines, one line per node."""
 
     def text(pages: OutputPages, first: bool) -> bytes:
         return "".join(map(json_of, pages.each())).encode(errors="surrogateescape")
@@ -176,7 +173,7 @@ _LINK = {"rank": "int", "stderr": "double"}
 
 
 def _graph_output(kind: str) -> FileOutput:
-    """The k-nearest graph, for Gephi and the like."""
+    """Return the output for a k-nearest graph, for Gephi and similar tools."""
     writer = GRAPHS[f".{kind}"]
 
     def piece(pages: OutputPages) -> GraphPiece:
@@ -214,27 +211,27 @@ class DatabaseOutput(Output):
         self.twice = target.address.kind == "duckdb"
 
     def place(self, index: Path) -> Path:
-        """Return what the path is, of an index at ``index``: what is unfinished lies beside it."""
+        """Return the path for unfinished work, given that of the index."""
         address = self.target.address
         if address.is_file:
             return Path(address.place).with_name(self.target.plain)
         return index.with_name(f"{index.name}.{self.target.plain}")
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        """The address was checked."""
+        """Return the address, which was checked before."""
         return path
 
     def expect(self, pages: OutputPages) -> None:
-        """Try without rows."""
+        """Try the transaction without rows."""
         self.target.expect(pages.types)
 
     def write(
         self, path: Path, pages: Pages, empty: OutputPages, scratch: Path, facts: dict[str, Any]
     ) -> int | None:
-        """All rows at once."""
+        """Insert all rows in one transaction."""
         return self.target.write_table((some.columns for some in pages), empty.types)
 
     def trial(self, pages: list[OutputPages], scratch: Path) -> int:
-        """Of rows that are taken back."""
+        """Insert rows and roll back."""
         columns = [some.columns for some in pages]
         return self.target.trial(columns, pages[0].types, scratch) or 0

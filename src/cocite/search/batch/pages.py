@@ -26,12 +26,11 @@ from cocite.search.batch.pieces import ranks
 class OutputPages:
     """Some nodes and their hits.
 
-    ``nodes`` are names, object[n], or numbers, int64[n]; ``counts`` uint32[n] says how many hits
-    each has. Of all hits, node after node: ``related`` as ``nodes``, and float64 ``numbers``, by
-    their titles: score and stderr, nan where there is none, and the ends of intervals where they
-    are asked for. ``ids`` and ``related_ids`` are the numbers, uint32, of the nodes and of the
-    hits. Of a graph with titles, ``node_titles`` and ``titles`` are those of the nodes and of the
-    hits, None for none.
+    ``nodes`` are names, object[n], or ids, int64[n]; ``counts`` uint32[n] are their numbers of
+    hits. For all hits, node after node: ``related`` like ``nodes``, and float64 ``numbers`` by
+    title: score and stderr, NaN if missing, and the ends of intervals if requested. ``ids`` and
+    ``related_ids`` are uint32 ids of the nodes and hits. If the graph has titles, ``node_titles``
+    and ``titles`` are those of the nodes and hits, None for none.
     """
 
     nodes: NDArray[Any]
@@ -45,7 +44,7 @@ class OutputPages:
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """A row a hit: no row of a node without hits."""
+        """Return the columns of a table with a row for each hit; nodes without hits have none."""
         columns = {
             "node": np.repeat(self.nodes, self.counts),
             "rank": ranks(self.counts).astype(np.int32) + 1,
@@ -56,14 +55,14 @@ class OutputPages:
 
     @property
     def types(self) -> dict[str, str]:
-        """Titles of the columns, and what they hold in SQL."""
+        """Return column titles with their SQL types."""
         name = "VARCHAR" if self.nodes.dtype == object else "BIGINT"
         types = {"node": name, "rank": "INTEGER", "related": name}
         types |= dict.fromkeys(self.numbers, "DOUBLE")
         return types if self.titles is None else types | {"title": "VARCHAR"}
 
     def each(self) -> Iterator[dict[str, Any]]:
-        """What is said of each node, also of one without hits, as JSON has it."""
+        """Yield the JSON object of each node, including nodes without hits."""
         related = self.related.tolist()
         numbers = {title: column.tolist() for title, column in self.numbers.items()}
         numbers["stderr"] = [None if math.isnan(error) else error for error in numbers["stderr"]]
@@ -80,12 +79,12 @@ class OutputPages:
 
 
 def _title(titles: NDArray[Any] | None, place: int) -> dict[str, str | None]:
-    """What is said of a title, where the graph has any."""
+    """Return the title as a field, if the graph has titles."""
     return {} if titles is None else {"title": titles[place]}
 
 
 def json_of(page: dict[str, Any]) -> str:
-    """Return a page as a line of JSON, with its end; no number is rounded."""
+    """Return a page as a line of JSON, with the line end; numbers are not rounded."""
     return json.dumps(page, ensure_ascii=False) + "\n"
 
 
@@ -93,46 +92,46 @@ Pages = Iterable[OutputPages]
 
 
 class Output(ABC):
-    """A kind of output."""
+    """Interface of a kind of output."""
 
     kind: str
     label = ""
-    """What it is called, if not by its path."""
+    """Name of the output, if not its path."""
     memory = 0
-    """Bytes that writing takes, whatever the size."""
+    """Bytes of memory for writing, independent of the size."""
     twice = False
-    """Whether what is written lies on the disk once more while it is made."""
+    """Whether writing temporarily takes the size of the output a second time on disk."""
     streams = False
     """Whether it can be written to a pipe, page after page (:meth:`text`)."""
 
     @abstractmethod
     def check(self, path: Path, overwrite: bool) -> Path:
-        """Return the path, if it may be written; raise :class:`~cocite.errors.OutputExists`."""
+        """Return the path if it may be written; raise :class:`~cocite.errors.OutputExists`."""
 
     def expect(self, pages: OutputPages) -> None:  # noqa: B027 - most take any
-        """See that pages with the types of these can be written, before any work is done."""
+        """Check that pages of these types can be written, before any work is done."""
 
     @abstractmethod
     def write(
         self, path: Path, pages: Pages, empty: OutputPages, scratch: Path, facts: dict[str, Any]
     ) -> int | None:
-        """Write all ``pages``, and let them have the name ``path`` when they are whole; return the
-        bytes, None if they are not known.
+        """Write all ``pages``, renamed to ``path`` when complete; return the bytes, None if
+        unknown.
 
-        ``empty`` has the types of pages without any of them; ``scratch`` is a directory on the same
-        disk, where what is half done may stay; ``facts`` say what is written.
+        ``empty`` has the types of pages but none of them; ``scratch`` is a directory on the same
+        disk, where partial output may stay; ``facts`` describe the output.
         """
 
     @abstractmethod
     def trial(self, pages: list[OutputPages], scratch: Path) -> int:
-        """Write some pages into a scratch directory, or take them back; return their bytes."""
+        """Write some pages into a scratch directory, or roll them back; return their bytes."""
 
     def text(self, pages: OutputPages, first: bool) -> bytes:
-        """Return what a file of pages begins with, if they are the ``first``, or goes on with."""
+        """Return the text for some pages, with a header if they are the ``first``."""
         raise NotImplementedError
 
 
 def timed_trial(output: Output, pages: OutputPages, scratch: Path) -> tuple[int, float]:
-    """Return the bytes that some pages take, and the seconds that it takes to write them."""
+    """Return the bytes of some pages, and the seconds to write them."""
     began = time.perf_counter()
     return output.trial([pages], scratch), time.perf_counter() - began

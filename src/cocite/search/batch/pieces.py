@@ -31,15 +31,15 @@ from cocite.search.batch.question import BatchHits, Ids
 from cocite.storage import Journal
 
 _SECONDS = 3.0
-"""How long a worker is at a piece, but for its last node: what is lost at most by a kill is this
-and what waits for its turn, as long again.
+"""Time that a worker spends on a piece, except its last node. A kill loses at most this much work
+of each worker, and as much again that waits to be written.
 """
 _LEAST, _MOST = 8, 8192
 _SHARES = 2
 
 
 class Piece(NamedTuple):
-    """The hits of ``size`` nodes from number ``begin`` on, and the seconds that they took."""
+    """The hits of ``size`` nodes from number ``begin`` on, and the seconds to find them."""
 
     begin: int
     size: int
@@ -48,9 +48,7 @@ class Piece(NamedTuple):
 
 
 class PieceRows(NamedTuple):
-    """Rows by the numbers of nodes: those of the i-th begin at the word ``begins[i]``, each of so
-    many words, ``width``.
-    """
+    """Rows by node number: those of the i-th begin at word ``begins[i]``, ``width`` words each."""
 
     words: Ids
     begins: NDArray[np.uint64]
@@ -58,14 +56,14 @@ class PieceRows(NamedTuple):
     width: int
 
     def of(self, places: Ids | slice) -> tuple[Ids, Ids]:
-        """Return how many rows some nodes have, and the rows, uint32[rows, width]."""
+        """Return the number of rows of some nodes, and the rows, uint32[rows, width]."""
         counts = self.counts[places]
         first = np.repeat(self.begins[places].astype(np.int64), counts) + self.width * ranks(counts)
         return counts, self.words[first[:, None] + np.arange(self.width)]
 
 
 def words_of(intervals: bool) -> int:
-    """Return the words of a row."""
+    """Return how many words a row takes."""
     return 9 if intervals else 5
 
 
@@ -83,8 +81,8 @@ def ranks(counts: Ids) -> NDArray[np.int64]:
 
 
 class PieceRecord:
-    """``with PieceRecord(path, nodes, width) as kept: kept.add(piece)``: the pieces in a journal,
-    whose rows have ``width`` words.
+    """``with PieceRecord(path, nodes, width) as kept: kept.add(piece)``: a journal of pieces, with
+    rows of ``width`` words.
     """
 
     def __init__(self, path: Path, nodes: int, width: int) -> None:
@@ -105,22 +103,22 @@ class PieceRecord:
 
     @property
     def folder(self) -> Path:
-        """The directory that it is in."""
+        """Return its directory."""
         return self._journal.path.parent
 
     def add(self, piece: Piece) -> None:
-        """Keep one more; raises :class:`~cocite.errors.ResourceError` if the disk is full."""
+        """Store a piece; raises :class:`~cocite.errors.ResourceError` if the disk is full."""
         self._journal.append(piece.content)
         self._runs.append((piece.begin, piece.size))
 
     @property
     def done(self) -> int:
-        """Of how many nodes the hits are kept."""
+        """Return the number of nodes whose hits are stored."""
         return sum(size for _, size in self._runs)
 
     @property
     def missing(self) -> list[range]:
-        """The runs of nodes that no piece covers, ascending."""
+        """Return the runs of nodes that no piece covers, ascending."""
         found, at = [], 0
         for begin, size in sorted(self._runs):
             if begin > at:
@@ -129,7 +127,7 @@ class PieceRecord:
         return [*found, range(at, self._nodes)] if at < self._nodes else found
 
     def rows(self) -> PieceRows:
-        """Return all rows, by the numbers of nodes."""
+        """Return all rows, by node number."""
         there = sum(self._journal.sizes)
         words = np.memmap(self._journal.path, np.uint32, "r") if there else np.empty(0, np.uint32)
         starts = [begin // 4 for begin in self._journal.begins]
@@ -157,9 +155,7 @@ def rows_of(pieces: Sequence[Piece], nodes: int, width: int) -> PieceRows:
 
 
 def piece_of(run: range, answer: Callable[[int], BatchHits], stopped: Event) -> Piece:
-    """Return the hits of the first nodes of a run: all, or as many as are answered in some
-    seconds.
-    """
+    """Return the hits of the first nodes of a run: all, or those found within the time limit."""
     began = at = time.monotonic()
     counts, rows = array("I"), []
     for place in run:
@@ -178,9 +174,9 @@ def piece_of(run: range, answer: Callable[[int], BatchHits], stopped: Event) -> 
 def answered(
     todo: Iterable[range], work: Callable[[range], Piece], threads: int
 ) -> Generator[Piece]:
-    """The pieces of all runs, worked on by so many threads.
+    """Yield the pieces of all runs, found by so many threads.
 
-    Runs are cut so that the last ones are short; what a worker leaves of one comes next.
+    Runs are cut so that the last ones are short; the unfinished rest of a run comes next.
     """
     waiting = deque(todo)
 

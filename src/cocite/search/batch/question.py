@@ -26,7 +26,7 @@ Ids = NDArray[np.uint32]
 
 
 class BatchHits(NamedTuple):
-    """The hits of a node: ids, uint32[hits], and float64[hits, 2]: scores and standard errors; or
+    """The hits of a node: ids, uint32[hits], and float64[hits, 2], scores and standard errors; or
     float64[hits, 4], with the ends of their intervals.
     """
 
@@ -35,7 +35,7 @@ class BatchHits(NamedTuple):
 
 
 class Question:
-    """One question for many nodes of ``index``; options as for ``run.Batch``.
+    """One query for many nodes of ``index``; options as for ``run.Batch``.
 
     Raises :class:`~cocite.errors.UsageError`, :class:`~cocite.errors.UnknownNode`.
     """
@@ -68,7 +68,7 @@ class Question:
         self._latest: tuple[tuple[str, str], tuple[Ids, ...]] = ("", ""), ()
 
     def _facts(self, k: int) -> dict[str, object]:
-        """What answers depend on beside the index."""
+        """Return what answers depend on besides the index."""
         options, level = self._query.options, self._query.level
         facts: dict[str, object] = {"k": k, "settings": self._settings.to_json()}
         facts |= {name: getattr(options, name) for name in FilterOptions.declared()}
@@ -88,22 +88,22 @@ class Question:
         return facts
 
     def of(self, index: Searcher) -> None:
-        """Ask another index from now on: the same without some of its samples."""
+        """Use another index from now on: the same one without some of its samples."""
         self.index = index
 
     @property
     def refined(self) -> bool:
-        """Whether answers are refined."""
+        """Return whether answers are refined."""
         return self._query.level is not None
 
     def check_sites(self, nodes: Ids) -> None:
-        """See that every node has a site, if the pages of its own are left out."""
+        """Check that every node has a site, if pages of the same site are excluded."""
         if self._query.options.exclude_same_site:
             for node in nodes.tolist():
                 site_of(self.index.nodes.stored.name(node))
 
     def each(self, nodes: Ids) -> Iterator[BatchHits]:
-        """Return the hits of some nodes, one after another; plain lists come from one kernel."""
+        """Yield the hits of some nodes, one after another; one kernel makes plain lists."""
         query = self._query
         exact = not self.index.sampled and len(self._levels) < 2
         plain = (exact or not self._levels) and not self.refined and self._filter.empty
@@ -135,7 +135,7 @@ class Question:
         return BatchHits(ids[sure], numbers[sure])
 
     def _site(self, node: int) -> tuple[Ids, ...]:
-        """The ids of the pages of a node's own site."""
+        """Return the ids of the pages of a node's own site."""
         names = self.index.nodes
         site = site_of(names.stored.name(node))
         latest = self._latest

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 _FORMAT = 4
-"""Of the journal: with another one an unfinished batch is not gone on with."""
+"""Format of the journal; unfinished batches of another format cannot be resumed."""
 _PIECES = "pieces"
 
 
@@ -55,8 +55,8 @@ def _silent(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What a batch took: the nodes that it asked for itself, if it resumed, all rows, how many of
-    all nodes have no hit, ``without``, and the bytes of the output, None if they are not known.
+    """Result of a batch: the nodes queried by this run, if it resumed; all rows; how many nodes
+    have no hits; ``without``; and the bytes of the output, None if unknown.
     """
 
     nodes: int
@@ -188,32 +188,32 @@ class Batch:
 
     @property
     def label(self) -> str:
-        """What the output is called."""
+        """Return the name of the output."""
         return self.output.label or str(self._path)
 
     @property
     def refined(self) -> bool:
-        """Whether answers are refined."""
+        """Return whether answers are refined."""
         return self.work.question.refined
 
     @property
     def intervals(self) -> bool:
-        """Whether the ends of intervals are written."""
+        """Return whether the ends of intervals are written."""
         return self.work.question.intervals
 
     @property
     def nodes(self) -> int:
-        """How many nodes are asked for."""
+        """Return the number of nodes to query."""
         return self.work.nodes
 
     @property
     def done(self) -> int:
-        """For how many the hits are there."""
+        """Return the number of nodes whose hits are stored."""
         return self.kept.done
 
     def estimate(self, progress: Progress = _silent) -> BatchPlan | None:
-        """What it will take, from a sample of the nodes, whose hits are kept; None if these are all
-        that there were.
+        """Predict the cost from a sample of the nodes, whose hits are kept; None if no others are
+        left.
         """
         while True:
             try:
@@ -223,7 +223,7 @@ class Batch:
 
     @property
     def _plan(self) -> dict[str, Any]:
-        """Everything that the pieces depend on; the digest is not all."""
+        """Return everything that the pieces depend on; the digest does not cover all of it."""
         return self._facts | {
             "format": _FORMAT,
             "index": self.work.index.stored.digest,
@@ -258,7 +258,7 @@ class Batch:
     # -- the work ----------------------------------------------------------------------
 
     def run(self, progress: Progress = _silent) -> BatchReport:
-        """Ask for what is missing, write the output; ``progress`` as for :func:`related_all`."""
+        """Find missing hits, then write the output; ``progress`` as for :func:`related_all`."""
         while True:
             try:
                 self._relate(progress)
@@ -269,7 +269,7 @@ class Batch:
         return BatchReport(self.nodes - self._before, *self._write(progress))
 
     def _relate(self, progress: Progress) -> None:
-        """Ask for what is missing."""
+        """Find missing hits."""
         self.work.advise()
         progress("relating", self.done, self.nodes)
         with closing(self._pieces()) as pieces:
@@ -286,7 +286,7 @@ class Batch:
             yield from spread_pieces(self._machines, self.work, self._options, missing, key)
 
     def _begin_again(self, found: DamagedShard) -> None:
-        """Without a shard that was found to be damaged: all rows are of the same samples."""
+        """Restart without a shard found damaged: all rows must use the same samples."""
         self._leave_out(found)
         self.kept.__exit__(None, None, None)
         self._building.goes_on(self._plan, "batch", restart=True)
@@ -300,7 +300,7 @@ class Batch:
         self._facts["lost"] = [each.file for each in self.work.index.stored.lost]
 
     def _leave_out_as_before(self) -> None:
-        """What an earlier run of the same batch found to be damaged."""
+        """Exclude shards that an earlier run of the same batch found damaged."""
         found = self._building.plan or {}
         lost, files = found.get("lost"), self.work.index.stored.store.manifest.files
         if self._restart or not lost or found != self._plan | {"lost": lost}:
@@ -313,8 +313,8 @@ class Batch:
     # -- the output --------------------------------------------------------------------
 
     def _write(self, progress: Progress) -> tuple[int, int, int | None]:
-        """Write all rows in the order of the nodes; returns how many there are, how many nodes have
-        none, and the bytes.
+        """Write all rows in the order of the nodes; return the rows, the nodes without rows, and
+        the bytes.
         """
         rows = self.kept.rows()
         total, done = int(rows.counts.sum()), 0
@@ -339,12 +339,12 @@ class Batch:
 _LEAST, _MOST, _SHARES = 64, 8192, 4
 """Nodes of a piece of work; there are so many pieces for each that runs at a time, or more."""
 _opened: dict[tuple[object, ...], Work] = {}
-"""In a process of a cluster: the batch that it works for."""
+"""The batch that a process of a cluster works for."""
 
 
 @dataclass(frozen=True)
 class RangeWork:
-    """What a machine does: a run of places of a batch of an index."""
+    """Work of a machine: the batch of an index, for a run of nodes."""
 
     path: Path
     digest: str
@@ -357,7 +357,7 @@ class RangeWork:
     key: str
 
     def __call__(self, run: range) -> list[Piece]:
-        """The hits of the run."""
+        """Return the hits of the run."""
         work = self._work()
         with closing(work.pieces([run])) as found:
             return list(found)
@@ -391,7 +391,7 @@ class RangeWork:
 
 @dataclass(frozen=True)
 class Machines:
-    """A cluster, and the ``threads`` and the ``memory`` of a piece of work there; None for what its
+    """A cluster, and the ``threads`` and ``memory`` of a piece of work there; None for all that its
     machines have.
     """
 
@@ -403,11 +403,10 @@ class Machines:
 def spread_pieces(
     machines: Machines, work: Work, options: dict[str, Any], todo: Sequence[range], key: str
 ) -> Iterator[Piece]:
-    """The pieces of all runs, from the machines of a cluster. ``options`` are those that ``work``
-    was made of; ``key`` is of the batch.
+    """Yield the pieces of all runs from the machines of a cluster.
 
-    Raises :class:`UsageError` for a graph without an index, and :class:`ClusterError` for a machine
-    that does not see the index.
+    ``options`` are those of ``work``, ``key`` that of the batch. Raises :class:`UsageError` for a
+    graph without an index, and :class:`ClusterError` for a machine that does not see the index.
     """
     index = work.index
     stored = index.stored
@@ -437,7 +436,7 @@ def spread_pieces(
 
 
 def _sent(given: Any) -> Any:
-    """The graphs that were given, as paths."""
+    """Return graphs as paths."""
     if given is None or isinstance(given, str | Path):
         return given
     if isinstance(given, Graph):
@@ -488,12 +487,13 @@ def plan_related_all(
 
 DEFAULT_STREAM = "jsonl"
 _WINDOW = 256
-"""Nodes that are answered before any is written."""
+"""Nodes to answer before any is written."""
 
 
 class HitStream:
-    """``HitStream(index, k, kind="csv").run(file)``; options as for :class:`Batch`. Nodes come in
-    the order in which they are asked for, some at a time; nothing is kept, nothing goes on.
+    """``HitStream(index, k, kind="csv").run(file)``; options as for :class:`Batch`.
+
+    Nodes come in the order given, some at a time; nothing is stored, so a stream cannot resume.
 
     Raises
     ------
@@ -521,7 +521,7 @@ class HitStream:
 
     @property
     def nodes(self) -> int:
-        """How many nodes are asked for."""
+        """Return the number of nodes to query."""
         return self.work.nodes
 
     def run(self, file: BinaryIO, progress: Progress = _silent) -> BatchReport:
@@ -540,8 +540,8 @@ class HitStream:
         return BatchReport(self.nodes, rows, without, size)
 
     def _answered(self, first: int, nodes: int) -> OutputPages:
-        """The pages of some nodes. What is written already is of all samples: a shard that is
-        found to be damaged ends it.
+        """Return the pages of some nodes. All rows must use the same samples, so a shard found
+        damaged ends the stream.
         """
         try:
             with closing(self.work.pieces([range(nodes)], first)) as found:

@@ -53,8 +53,8 @@ DEFAULT_TARGET = 0.001
 
 @dataclass(frozen=True)
 class Level:
-    """How far an answer is refined: the error aimed at, and for samples the confidence; and with
-    which hits are to be above a score, if they are.
+    """How far to refine: the target error, and for samples the confidence; and the confidence with
+    which hits must be above a score, if they must.
     """
 
     target: float
@@ -97,10 +97,10 @@ class Refined(NamedTuple):
 
 
 class Refiner(ABC):
-    """Refined answers from one index. Safe to share between threads."""
+    """Refines answers of one index. Safe to share between threads."""
 
     certain = False
-    """Whether intervals hold for certain, and not with a probability."""
+    """Whether intervals always hold, instead of with a probability."""
 
     def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
         self._stored, self._given, self._means = stored, graph, means
@@ -110,13 +110,13 @@ class Refiner(ABC):
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph behind the index, checked."""
+        """Return the graph of the index, checked."""
         found = find_graph(self._stored, self._given)
         found.check()
         return found
 
     def ends(self, direction: str) -> tuple[Links, Links]:
-        """The graph's links of a direction and those of the other, all of which count the same."""
+        """Return the graph's links of a direction and of the opposite one, unweighted."""
         return self._ends[direction], self._ends[opposite(direction)]
 
     @cached_property
@@ -126,26 +126,26 @@ class Refiner(ABC):
         return {way: links_of(self.graph, way, self._means.memory) for way in ("in", "out")}
 
     def check(self, settings: WholeSettings) -> None:
-        """Raise :class:`UsageError` for a question that it cannot answer; by default for none."""
+        """Raise :class:`UsageError` for an unsupported query; by default for none."""
         return
 
     @abstractmethod
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """The best k; equal scores by hash."""
+        """Return the best k; ties by hash."""
 
     @abstractmethod
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
-        """The score of ``other`` in the row of ``node``, which is another node."""
+        """Return the score of ``other`` in the row of ``node``, a different node."""
 
 
 def most_of(stored: StoredIndex, settings: WholeSettings) -> float:
-    """The most that different nodes score where all parts are walks: their decays' mean."""
+    """Return the most that different nodes score if all parts are walks: their decays' mean."""
     return added(part.weight * decay_of(part, settings) for part in stored.parts)
 
 
 def decay_of(part: StoredPart, settings: WholeSettings) -> float:
-    """The decay of a part that is computed; raises :class:`UsageError` if it goes by anything else,
-    for which there is no linearized form.
+    """Return the decay of a linearized part; raises :class:`UsageError` for other meeting weights,
+    which have no linearized form.
     """
     own = part.ask_settings(settings)
     if own[MEETING_WEIGHT] != MEETING_WEIGHT.default:
@@ -161,12 +161,12 @@ _FEWEST = 100
 
 
 class CandidateRefiner(Refiner):
-    """Of indexes with sampled parts of one ``kind`` of reader."""
+    """Refines indexes with sampled parts of one ``kind`` of reader."""
 
     kind: ClassVar[type[Reader]]
 
     def __init__(self, scorer: Scorer, graph: GivenGraph, means: Resources) -> None:
-        """``scorer`` finds the index's best."""
+        """``scorer`` finds the candidates."""
         super().__init__(scorer.stored, graph, means)
         self._scorer = scorer
         self._others = [each for each in scorer.readers if not isinstance(each, self.kind)]
@@ -180,10 +180,10 @@ class CandidateRefiner(Refiner):
         settings: WholeSettings,
         level: Level,
     ) -> Refined:
-        """Candidates, those at least that may be among the best ``k``; None for all."""
+        """Refine candidates, at least those that may be among the best ``k``; None for all."""
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """The best k of the candidates; equal scores by hash."""
+        """Return the best k of the candidates; ties by hash."""
         from cocite.kernels.listing import order
 
         k, chosen = query.k, query.chosen
@@ -194,14 +194,14 @@ class CandidateRefiner(Refiner):
         return found.taken(places[chosen.passing(found.scores[places])][:k])
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
-        """The score of two nodes, which are no candidates of many."""
+        """Return the score of two nodes, without other candidates."""
         return self._settled(node, np.array([other], np.uint32), None, settings, level)
 
     def _exact(
         self, node: int, ids: NDArray[np.uint32], settings: WholeSettings
     ) -> NDArray[np.float64]:
-        """float64[h, 3]: what parts without samples add to some scores with ``node``, in grains;
-        and how far the truth may be below and above that, as scores are.
+        """Return float64[h, 3]: what parts without samples add to scores with ``node``, in grains;
+        and how far the truth may be below and above that, in scores.
         """
         found = np.zeros((ids.size, 3))
         with borrowed(self._stored.nodes) as scratch:
@@ -215,7 +215,7 @@ class CandidateRefiner(Refiner):
 
 
 def shared_confidence(confidence: float, tests: int) -> float:
-    """Of each of some intervals that hold together with a confidence."""
+    """Return the confidence of each interval if all must hold together with ``confidence``."""
     return min(1 - 1e-15, 1 - (1 - confidence) / max(1, tests))
 
 
@@ -227,11 +227,11 @@ MOST_SAMPLES = 4096
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Who is still in, and what is known of each.
+    """Remaining candidates and their data.
 
-    ``ids`` uint32[h]; ``counts`` uint64[h, 16] for each sampled part, how often a candidate met the
-    node after so many steps; ``exact`` float64[h, 3], what the other parts add to the score, in
-    grains, and how far the truth may be below and above that.
+    ``ids`` uint32[h]; ``counts`` uint64[h, 16] for each sampled part: how often a candidate met the
+    node after each number of steps; ``exact`` float64[h, 3]: what the other parts add to the score,
+    in grains, and how far the truth may be below and above that.
     """
 
     ids: NDArray[np.uint32]
@@ -239,13 +239,13 @@ class _Candidates:
     exact: NDArray[np.float64]
 
     def taken(self, rows: NDArray[np.bool_]) -> _Candidates:
-        """Some of them."""
+        """Return some of them."""
         counts = tuple(each[rows] for each in self.counts)
         return replace(self, ids=self.ids[rows], counts=counts, exact=self.exact[rows])
 
 
 class SampleRefiner(CandidateRefiner):
-    """Of indexes with parts that walk."""
+    """Refines indexes of walks."""
 
     kind = MeetingReader
 
@@ -255,7 +255,7 @@ class SampleRefiner(CandidateRefiner):
 
     @cached_property
     def movers(self) -> tuple[Mover, ...]:
-        """What makes the steps of each part that walks."""
+        """Return the mover of each part of walks."""
         return tuple(part_mover(r.part, self._links(r.part), self._means) for r in self._walking)
 
     def _links(self, part: StoredPart) -> Links:
@@ -272,7 +272,7 @@ class SampleRefiner(CandidateRefiner):
         settings: WholeSettings,
         level: Level,
     ) -> Refined:
-        """Round after round of samples, until nothing more is to be settled."""
+        """Draw rounds of samples until the order is settled."""
         held = self._stored.freshness.newest
         samples, first = len(held), held.start
         counts = tuple(_counts(reader, node, ids, held) for reader in self._walking)
@@ -318,7 +318,7 @@ class SampleRefiner(CandidateRefiner):
         samples: Iterable[int],
         counts: NDArray[np.uint64],
     ) -> None:
-        """Add to ``counts`` what more samples say."""
+        """Add the meetings in more samples to ``counts``."""
         nodes = self._stored.in_graph(np.concatenate([np.array([node], np.uint32), ids]))
         for sample in samples:
             check()
@@ -329,7 +329,7 @@ class SampleRefiner(CandidateRefiner):
     def _estimated(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
     ) -> Refined:
-        """Scores from counted meeting times, as an index of so many samples would have them."""
+        """Return scores from counted meeting times, as an index with so many samples would."""
         from cocite.kernels import totals
 
         best = np.zeros((still.ids.size, 2))
@@ -352,8 +352,8 @@ class SampleRefiner(CandidateRefiner):
     def _held(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The intervals of what the walks add up to: the mean over the samples of all parts, each
-        value times the part's weight and the number of parts.
+        """Return the intervals of the sums over walks: of the mean over the samples of all parts,
+        each value times the part's weight and the number of parts.
         """
         parts = len(self._walking)
         values, most, counts, spans = [], [], [], []
@@ -379,8 +379,8 @@ class SampleRefiner(CandidateRefiner):
 def _counts(
     reader: MeetingReader, node: int, ids: NDArray[np.uint32], newest: range
 ) -> NDArray[np.uint64]:
-    """uint64[ids, 16]: how often each candidate met the node after so many steps, in the newest
-    samples that are there.
+    """Return uint64[ids, 16]: how often each candidate met the node after each number of steps, in
+    the newest samples available.
     """
     found = np.zeros((ids.size, 16), np.uint64)
     there = reader.part.freshness.held >= newest.start

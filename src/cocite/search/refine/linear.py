@@ -59,16 +59,16 @@ if TYPE_CHECKING:
 
 
 _FIRST = 2e-5
-"""The first threshold, as a part of the target: met by it on most graphs in one run or two."""
+"""First threshold, relative to the target; on most graphs one or two runs meet the target."""
 _LEFT_OUT = 1 / 40
-"""What a step backward may leave out, as a part of the target."""
+"""Part of the target that a step backward may omit."""
 _SHARPER = 8.0
 _ENTRIES = 1 << 16
 
 
 @dataclass(frozen=True)
 class LinearRow:
-    """What is known of a row of scores beside them: what may be missing, and the links read."""
+    """Bounds of a row of scores: what may be missing, and the links read."""
 
     bound: float
     links: int
@@ -88,8 +88,8 @@ class Linear:
     def add_row(
         self, node: int, target: float, most_links: int, weight: float, scratch: QueryScratch
     ) -> LinearRow:
-        """Add the scores with ``node``, times ``weight``, to the totals, off by ``target`` at most
-        if some ``most_links`` links suffice.
+        """Add the scores with ``node``, times ``weight``, to the totals; off by at most ``target``
+        if ``most_links`` links suffice.
         """
         from cocite.kernels import linear
 
@@ -129,14 +129,14 @@ class Linear:
 
 
 class _Lent:
-    """The space of one thread, for graphs of up to ``nodes`` nodes."""
+    """Scratch of one thread, for graphs of up to ``nodes`` nodes."""
 
     def __init__(self, nodes: int) -> None:
         self.nodes, self._entries = nodes, _ENTRIES
         self.space: RunSpace = make_space(nodes, _ENTRIES)
 
     def grow(self) -> None:
-        """Twice the entries of a forward run."""
+        """Double the entries of a forward run."""
         self._entries *= 2
         more = make_space(0, self._entries)
         self.space = self.space._replace(nodes=more.nodes, amounts=more.amounts)
@@ -147,7 +147,7 @@ _local = threading.local()
 
 @contextmanager
 def _borrowed(nodes: int) -> Iterator[_Lent]:
-    """The space of this thread, its values all zero; put back only if the question ends well."""
+    """Lend this thread's scratch, all zero; it is kept only if the query succeeds."""
     found: _Lent | None = getattr(_local, "lent", None)
     if found is None or found.nodes < nodes:
         found = _Lent(nodes)
@@ -157,12 +157,12 @@ def _borrowed(nodes: int) -> Iterator[_Lent]:
 
 
 _MOST_LINKS = 20_000_000
-"""Links that a question may read: some 0.1 s of work."""
+"""Most links that a query reads: some 0.1 s of work."""
 _ROUNDING = 1e-11
 
 
 class LinearRefiner(Refiner):
-    """Of SimRank."""
+    """Refines SimRank."""
 
     certain = True
 
@@ -171,7 +171,7 @@ class LinearRefiner(Refiner):
         self._built = cache(self._make)
 
     def linear(self, number: int, decay: float) -> Linear:
-        """What answers for a part, by its place among them; made once for each decay."""
+        """Return the linear solver of a part, cached for each decay."""
         with self._lock:
             return self._built(number, decay)
 
@@ -188,18 +188,18 @@ class LinearRefiner(Refiner):
         return Linear(rows, columns, diagonal)
 
     def check(self, settings: WholeSettings) -> None:
-        """Refuse what is not by decay alone."""
+        """Raise on meeting weights other than the decay."""
         most_of(self._stored, settings)
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """The best k, by what is found; equal scores by hash."""
+        """Return the best k of the computed row; ties by hash."""
         with borrowed(self._stored.nodes) as scratch:
             error = self._add_rows(node, query.settings, level.target, scratch)
             ids, best = query.chosen.best(scratch, query.k)
         return self._with_intervals(ids, best[:, 0] / GRAINS, error, query.settings)
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
-        """The score of ``other`` in the row of ``node``, which is another node."""
+        """Return the score of ``other`` in the row of ``node``, a different node."""
         with borrowed(self._stored.nodes) as scratch:
             error = self._add_rows(node, settings, level.target, scratch)
             score = np.rint(scratch.totals[other, :1]) / GRAINS
@@ -209,7 +209,7 @@ class LinearRefiner(Refiner):
     def _add_rows(
         self, node: int, settings: WholeSettings, target: float, scratch: QueryScratch
     ) -> tuple[float, float, float]:
-        """Add the rows of all parts, no score above what different nodes can have; returns what
+        """Add the rows of all parts, capped at the largest score of different nodes; return what
         may be missing, and the residuals' extremes.
         """
         bound, low, high = 0.0, 0.0, 0.0
@@ -230,8 +230,8 @@ class LinearRefiner(Refiner):
         error: tuple[float, float, float],
         settings: WholeSettings,
     ) -> Refined:
-        """Intervals from what may be missing and the extremes of the residuals; different nodes
-        score the decay at most.
+        """Return intervals from what may be missing and the residuals' extremes; different nodes
+        score at most the decay.
         """
         bound, least, most = error
         low = np.maximum(0.0, scores / (1 + most) - _ROUNDING)
@@ -241,8 +241,8 @@ class LinearRefiner(Refiner):
 
 
 class SelectedRefiner(LinearRefiner):
-    """Of SimRank, for the pages of ``stored`` alone: a row is computed over the whole graph, as
-    paths lead through all of it. Ids are those of the index outside, and of the graph inside.
+    """Refines SimRank for the selected pages of ``stored``. A row is computed over the whole graph,
+    as paths lead through all of it. Ids are those of the index outside, and of the graph inside.
     """
 
     def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
@@ -251,7 +251,7 @@ class SelectedRefiner(LinearRefiner):
         self._requested = stored.in_graph(everybody)
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """The best k that are kept; equal scores by hash."""
+        """Return the best k of the selected pages; ties by hash."""
         chosen = query.chosen
         only = (self._requested, *(self._requested[ids] for ids in chosen.only))
         if chosen.within is not None:
@@ -261,7 +261,7 @@ class SelectedRefiner(LinearRefiner):
         return self._named(super().top(self._in(node), inside, level))
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
-        """The score of ``other`` in the row of ``node``, which is another node."""
+        """Return the score of ``other`` in the row of ``node``, a different node."""
         return self._named(super().pair(self._in(node), self._in(other), settings, level))
 
     def _in(self, node: int) -> int:
@@ -273,11 +273,11 @@ class SelectedRefiner(LinearRefiner):
 
 
 MOST_LINKS = 100_000_000
-"""Links that a question may read: some 0.2 s of work."""
+"""Most links that a query reads: some 0.2 s of work."""
 
 
 class NeighborhoodRefiner(CandidateRefiner):
-    """Of indexes with parts of XJaccard."""
+    """Refines XJaccard."""
 
     kind = MatchReader
 
@@ -293,7 +293,7 @@ class NeighborhoodRefiner(CandidateRefiner):
         settings: WholeSettings,
         level: Level,
     ) -> Refined:
-        """All candidates: exactly as far as the links allow."""
+        """Return all candidates, exact as far as the limit on links allows."""
         grains = self._exact(node, ids, settings)
         variances, spread = np.zeros(ids.size), np.zeros((2, 2, ids.size))
         tests = self._stored.nodes * len(self._matching)
@@ -328,8 +328,8 @@ class NeighborhoodRefiner(CandidateRefiner):
     def _coefficients(
         self, reader: MatchReader, node: int, ids: list[int], most: int
     ) -> NDArray[np.float64]:
-        """float64[h, length]: the coefficients with each candidate, by ids in the graph; nan where
-        links ran out.
+        """Return float64[h, length]: the coefficients with each candidate, by ids in the graph; NaN
+        beyond the limit on links.
         """
         from cocite.kernels.push import TOO_MANY, reachable
 
@@ -369,9 +369,9 @@ class NeighborhoodRefiner(CandidateRefiner):
 
 
 def refiner_for(scorer: Scorer, graph: GivenGraph, means: Resources) -> Refiner | None:
-    """What refines the answers of an index; None if no part of it is sampled.
+    """Return the refiner of an index; None if it has no sampled part.
 
-    Raises :class:`UsageError` if parts would be refined in different ways.
+    Raises :class:`UsageError` if its parts need different refiners.
     """
     stored, sampled = scorer.stored, scorer.sampled
     if all(part.plan.linearized for part in stored.parts):

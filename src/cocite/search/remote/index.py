@@ -40,7 +40,7 @@ from cocite.search.scorer import Scorer
 
 
 def spread_parts(stored: StoredIndex) -> list[int]:
-    """Which parts of an index have samples that are elsewhere; raises :class:`UsageError`."""
+    """Return the parts of an index whose samples are remote; raises :class:`UsageError`."""
     found = [i for i, part in enumerate(stored.parts) if is_sampled(part.layout)]
     for i in found:
         refuse_layout(stored.parts[i].layout)
@@ -48,7 +48,7 @@ def spread_parts(stored: StoredIndex) -> list[int]:
 
 
 def held_by(part: StoredPart, shard: int, shards: int) -> NDArray[np.int64]:
-    """int64[s], ascending: the numbers of the samples of a part that a shard has."""
+    """Return int64[s], ascending: the numbers of the samples of a part in a shard."""
     held = part.freshness.held
     if len(part.freshness.snapshots) > 1:
         return held[shard::shards]
@@ -56,14 +56,14 @@ def held_by(part: StoredPart, shard: int, shards: int) -> NDArray[np.int64]:
 
 
 def marked(stored: StoredIndex) -> str:
-    """What tells an index from another that takes its place."""
+    """Return an identifier that changes when another index replaces this one."""
     return f"{stored.store.manifest.digest()} {sorted(stored.store.lost)}"
 
 
 @dataclass(frozen=True)
 class Holds:
-    """The state of a server: which shard of which index it holds, how many samples of the part that
-    has the fewest, what questions found to be damaged since, and its process.
+    """State of a server: its shard and index, the number of samples of the part that has the
+    fewest, the damage found by queries, and its process.
     """
 
     shard: int
@@ -74,10 +74,10 @@ class Holds:
 
 
 class SampleHolder:
-    """A shard, opened. Other machines call its methods, one at a time."""
+    """An open shard. Remote machines call its methods, one at a time."""
 
     def __init__(self, path: str, shard: int, shards: int) -> None:
-        """Opens the index at ``path``; raises a :class:`~cocite.errors.StoreError`."""
+        """Open the index at ``path``; raises a :class:`~cocite.errors.StoreError`."""
         stored = StoredIndex.open(path)
         self._mark, self._shard = marked(stored), shard
         self._numbers = {i: held_by(stored.parts[i], shard, shards) for i in spread_parts(stored)}
@@ -97,12 +97,12 @@ class SampleHolder:
         self._queried = stored.ask_settings({})
 
     def holds(self) -> Holds:
-        """What it holds: the answer to whether it is there."""
+        """Return its state; also serves as a health check."""
         counts = [reader.part.samples for reader in self._readers.values()]
         return Holds(self._shard, self._mark, min(counts), self._lost, os.getpid())
 
     def tell(self, request: ShardRequest) -> tuple[str, dict[int, ShardResponse]]:
-        """What its samples tell, of each part, and of which index they are."""
+        """Return the identifier of the index, and the response of its samples for each part."""
         while True:
             try:
                 return self._mark, {i: self._of(r, request) for i, r in self._readers.items()}
@@ -116,12 +116,11 @@ class SampleHolder:
 
 
 class ShardStatus(NamedTuple):
-    """A server of a shard, as who asks it sees it.
+    """State of a server as its clients see it.
 
-    ``node`` is where it was placed; ``state`` is ``answers``, or ``left alone`` with the ``fault``.
-    ``waiting`` are the questions that it has not answered yet, ``seconds`` the mean of how long an
-    answer takes, ``opened`` how many times it was found not to answer, ``restarts`` how many times
-    another process was there in its place.
+    ``node`` is its location; ``state`` is ``answers``, or ``left alone`` with the ``fault``.
+    ``waiting`` counts unanswered queries, ``seconds`` is the mean time of an answer, ``opened`` how
+    often it failed to answer, ``restarts`` how often another process replaced it.
     """
 
     shard: int
@@ -137,22 +136,22 @@ class ShardStatus(NamedTuple):
 
 
 class ShardQuery(Protocol):
-    """Whoever carries questions to shards (``search/remote/replicas.py``)."""
+    """Sends queries to shards (``search/remote/replicas.py``)."""
 
     shards: int
 
     def ask(self, request: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """Return what so many shards report by the deadline, of each part: of one at least."""
+        """Return the responses of so many shards by the deadline, for each part; at least one."""
 
     def status(self) -> list[ShardStatus]:
-        """All servers."""
+        """Return the state of all servers."""
 
     def close(self) -> None:
-        """Let the servers go."""
+        """Stop the servers."""
 
 
 class Answered(NamedTuple):
-    """Who answered a question: how many samples, of how many shards, of how many there are."""
+    """Samples and shards that answered a query, and the number of all shards."""
 
     samples: int
     shards: int
@@ -160,11 +159,11 @@ class Answered(NamedTuple):
 
 
 class RemoteShards:
-    """The shards that have the samples of an index. Safe to share between threads."""
+    """The shards with the samples of an index. Safe to share between threads."""
 
     def __init__(self, stored: StoredIndex, company: ShardQuery) -> None:
-        """Raises :class:`UsageError` for an index that has no samples, or such as do not answer
-        over a cluster.
+        """Raises :class:`UsageError` for an index without samples, or whose samples cannot be
+        remote.
         """
         self._stored, self.company = stored, company
         self.parts = spread_parts(stored)
@@ -178,7 +177,7 @@ class RemoteShards:
         _ = stored.names, stored.titles, stored._cached_settings  # all questions share these
 
     def with_samples(self, samples: int) -> RemoteShards:
-        """Return the same for questions to so many samples, of the shards that are least busy."""
+        """Return shards for queries to so many samples, on those that are least busy."""
         have = self._stored.samples or 0
         if type(samples) is not int or not 1 <= samples <= have:
             raise UsageError(f"samples is {samples!r}; the index has {have}: ask for 1 to {have}")
@@ -188,40 +187,40 @@ class RemoteShards:
 
     @property
     def samples(self) -> int | None:
-        """How many samples a question goes to."""
+        """Return the number of samples that a query uses."""
         return self._stored.samples if self._some is None else self._some
 
     @property
     def query_shards(self) -> int:
-        """How many shards a question goes to."""
+        """Return the number of shards that a query uses."""
         have = self._stored.samples or 1
         return -(-(self.samples or have) * self.company.shards // have)
 
     @property
     def status(self) -> list[ShardStatus]:
-        """The state of all servers."""
+        """Return the state of all servers."""
         return self.company.status()
 
     @property
     def answered(self) -> Answered | None:
-        """Who answered the last question of this thread."""
+        """Return which samples answered the last query of this thread."""
         return self._last.__dict__.get("answered")
 
     def close(self) -> None:
-        """Let the servers of samples go."""
+        """Stop the servers of samples."""
         self.company.close()
 
     def refuse(self, what: str, instead: str) -> NoReturn:
-        """Raise :class:`UsageError` for a question about many nodes."""
+        """Raise :class:`UsageError` for a query about many nodes."""
         raise UsageError(
             f"servers of samples are for single questions; {what} are asked of whole files "
             f"({instead})"
         )
 
     def ask(self, whole: Scorer, request: ShardRequest) -> tuple[Scorer, Answered]:
-        """Return the scorer of what shards report for one question, and who reported.
+        """Return the scorer of the shards' responses to a query, and which shards responded.
 
-        ``whole`` is that of the index: it has the parts without samples.
+        ``whole`` is the scorer of the index, with the parts without samples.
         """
         company = self.company
         responses = company.ask(request, self.query_shards)

@@ -40,11 +40,11 @@ from cocite.search.remote.index import (
 )
 
 _SILENCES = 2
-"""Questions in a row that a server may let pass."""
+"""Consecutive queries that a server may miss."""
 
 
 class Breaker:
-    """Of one server. Not safe to share between threads: its owner has a lock."""
+    """Circuit breaker of one server. Not safe to share between threads: its owner has a lock."""
 
     def __init__(self) -> None:
         self.open = True
@@ -59,13 +59,13 @@ class Breaker:
         self.open, self._silent, self.fault = False, 0, ""
 
     def silent(self) -> None:
-        """A question's time was up before the server had answered, and others had."""
+        """Record a timeout of this server while others had answered."""
         self._silent += 1
         if self._silent >= _SILENCES:
             self._opens("it lets questions pass without an answer")
 
     def failed(self, fault: str) -> None:
-        """It is known not to answer."""
+        """Record that it cannot answer."""
         self._opens(fault)
 
     def _opens(self, fault: str) -> None:
@@ -75,20 +75,20 @@ class Breaker:
 
 
 _LOOKS = 0.2
-"""Seconds between two looks at servers that do not answer."""
+"""Seconds between two checks of servers that do not answer."""
 _SLICE = 0.05
-"""Seconds that a question waits before it looks at its own deadline again."""
+"""Seconds that a query waits between checks of its deadline."""
 _SMOOTH = 0.1
 _PATIENCE = 30.0
-"""Seconds that a question waits for the first shard, where nobody limits it."""
+"""Seconds that a query waits for the first shard if it has no deadline."""
 Answer = Any
 
 
 class OnCluster(Protocol):
-    """What carries calls to other machines: ``runner.ray.Cluster``, or a stand-in for tests."""
+    """Interface for remote calls: ``runner.ray.Cluster``, or a stand-in for tests."""
 
     def nodes(self) -> Sequence[Any]:
-        """All nodes."""
+        """Return all nodes."""
 
     def actors(
         self,
@@ -100,19 +100,19 @@ class OnCluster(Protocol):
         restarts: int,
         nodes: Sequence[str] | None = None,
     ) -> Sequence[Any]:
-        """Servers, on nodes of these ids."""
+        """Start servers on the nodes with these ids."""
 
     def get(self, answer: Answer, seconds: float | None = None) -> Any:
-        """What came of a call."""
+        """Return the result of a call."""
 
     def wait(
         self, answers: Sequence[Answer], seconds: float | None = None, *, least: int = 1
     ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """The calls that are answered, and the others."""
+        """Return the completed calls, and the others."""
 
 
 class _Server:
-    """A replica of a shard: whom to call, and what is known of it."""
+    """A replica of a shard: its actor and its state."""
 
     def __init__(self, shard: int, replica: int, node: str, actor: Any) -> None:
         self.shard, self.replica, self.node, self.actor = shard, replica, node, actor
@@ -127,7 +127,7 @@ class _Server:
         self.refused: StoreError | None = None
 
     def status(self) -> ShardStatus:
-        """It, as others see it."""
+        """Return its state as others see it."""
         state = "left alone" if self.breaker.open else "answers"
         return ShardStatus(
             self.shard,
@@ -144,14 +144,14 @@ class _Server:
 
 
 def _fault(error: Exception) -> str:
-    """What is said of a server that failed."""
+    """Describe the error of a server."""
     if isinstance(error, WorkerLost):
         return "its process or its node is lost, and it is being started again"
     return str(error) or type(error).__name__
 
 
 class _Call:
-    """A call that is under way."""
+    """A pending call."""
 
     def __init__(self, server: _Server, answer: Answer) -> None:
         self.server, self.answer, self.began = server, answer, time.monotonic()
@@ -171,7 +171,7 @@ class ReplicaSet:
         deadline: float,
         ended: Callable[[], None] | None = None,
     ) -> None:
-        """Starts them. A question may come at once: it waits for the first that is there."""
+        """Start the servers. Queries may start at once: they wait for the first one available."""
         self.shards, self.replicas, self.deadline = shards, replicas, deadline
         self._cluster, self._mark, self._ended = cluster, mark, ended
         nodes = [node for node in cluster.nodes() if node.alive and node.cpus]
@@ -200,8 +200,8 @@ class ReplicaSet:
     # -- questions ------------------------------------------------------------------------
 
     def ask(self, wanted: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """What so many shards told by the deadline, in their order: of one at least. Raises
-        :class:`QueryTimeout` if none does for long, and what the servers raise if all fail.
+        """Return the responses of so many shards by the deadline, in their order; at least one.
+        Raises :class:`QueryTimeout` if none answers for long, and the servers' error if all fail.
         """
         began = time.monotonic()
         end, second = began + self.deadline, began + self.deadline / 2
@@ -258,9 +258,7 @@ class ReplicaSet:
         return sorted(found.items())
 
     def _chosen(self, shards: int) -> list[int]:
-        """So many shards that can be asked, those with least to do; of equal ones another each
-        time.
-        """
+        """Return so many available shards, the least busy first; ties rotate."""
         with self._lock:
             there = {
                 i: min(s.waiting for s in servers if not s.breaker.open)
@@ -282,7 +280,7 @@ class ReplicaSet:
         calls: list[_Call],
         whoever: bool = False,
     ) -> None:
-        """Ask the next server of a shard that was not asked yet, if there is one."""
+        """Call the next untried server of a shard, if there is one."""
         tried = asked.setdefault(shard, set())
         with self._lock:
             left = [
@@ -303,8 +301,8 @@ class ReplicaSet:
                 server.waiting -= 1
 
     def _reported(self, call: _Call, end: float) -> dict[int, ShardResponse] | None:
-        """What came of a call that is done, which may have to be fetched still; None if it is of
-        another index, failed, or is not here in time.
+        """Return the result of a completed call, perhaps after fetching it; None if it is of
+        another index, failed, or late.
         """
         server = call.server
         try:
@@ -331,7 +329,7 @@ class ReplicaSet:
         return found
 
     def _give_up(self, calls: Sequence[_Call], blamed: bool) -> None:
-        """Wait no longer; what comes of the calls is seen to by the watcher."""
+        """Stop waiting; the watcher handles late results."""
         if not calls:
             return
         with self._lock:
@@ -349,14 +347,14 @@ class ReplicaSet:
     # -- servers --------------------------------------------------------------------------
 
     def status(self) -> list[ShardStatus]:
-        """All servers, as they are now."""
+        """Return the state of all servers."""
         with self._lock:
             return [server.status() for servers in self._servers for server in servers]
 
     def begin(self, seconds: float) -> int:
-        """Wait until every shard has a server that answers, so many seconds at most; returns how
-        many have. Raises what servers say of an index that they cannot open, and
-        :class:`ResourceError` if no shard answers.
+        """Wait at most ``seconds`` until every shard has a server that answers; return how many
+        have. Raises the servers' error if they cannot open the index, and :class:`ResourceError` if
+        no shard answers.
         """
         end = time.monotonic() + seconds
         while True:
@@ -375,13 +373,13 @@ class ReplicaSet:
             time.sleep(_SLICE)
 
     def look(self) -> None:
-        """Ask servers that do not answer what they hold; count off calls that came too late."""
+        """Check servers that do not answer; clear calls that came too late."""
         with suppress(Exception):  # the cluster may be on its way down
             self._reap()
             self._probe()
 
     def _watch(self) -> None:
-        """Look now and then."""
+        """Check regularly."""
         while not self._stop.is_set():
             self.look()
             self._wake.wait(_LOOKS)
@@ -437,7 +435,7 @@ class ReplicaSet:
                     server.breaker.failed("it holds another index")
 
     def close(self) -> None:
-        """End the servers."""
+        """Stop the servers."""
         self._stop.set()
         self._wake.set()
         self._watcher.join()
@@ -450,9 +448,9 @@ class ReplicaSet:
 
 
 _BEGIN = 120.0
-"""Seconds that servers have to begin: a node may have to compile kernels first."""
+"""Seconds for servers to start: a node may have to compile kernels first."""
 _EACH = 2
-"""Shards a node, where nobody says: a node that is lost and comes back does so in pieces."""
+"""Default shards per node: after a loss, a node recovers shard by shard."""
 
 
 def open_spread(
@@ -462,10 +460,10 @@ def open_spread(
     replicas: int,
     deadline: float,
 ) -> RemoteShards:
-    """Return the shards of an index on a cluster, which is reached first if it is an address, and
-    left when the index is closed.
+    """Open the shards of an index on a cluster.
 
-    Raises :class:`UsageError`, and what the cluster or the servers raise.
+    An address is connected first, and disconnected when the index is closed. Raises
+    :class:`UsageError`, and errors of the cluster or the servers.
     """
     if not isinstance(deadline, int | float) or not 0 < deadline < float("inf"):
         raise UsageError(f"deadline is {deadline!r}; it must be a number of seconds above 0")
