@@ -46,13 +46,13 @@ from cocite.storage import FORMAT_VERSION, Entry, Manifest
 from cocite.storage.staging import Staging, copy_array
 
 _BESIDE = 100
-"""Bytes a node that builds take beside links, where these stay in memory: the most that any does,
-but for those that grow with a setting.
+"""Bytes per node beside links in memory: the most of any build, without what grows with a
+setting.
 """
 
 
 def _spreads(plan: PartPlan) -> bool:
-    """Return whether nodes of a cluster make a part; a local refresh makes too little."""
+    """Return whether cluster nodes make a part; a local refresh has too little work."""
     return is_sampled(plan.layout) or (whole_builder(plan.layout).spreads and plan.old is None)
 
 
@@ -71,10 +71,10 @@ class IndexBuild:
         spread: ClusterBuild | None = None,
         elsewhere: bool = False,
     ) -> None:
-        """``overwrite`` replaces ``output`` if it is an index; ``restart`` throws away what an
-        unfinished build with other settings has left. With ``spread`` samples or rows are made by
-        the nodes of a cluster; the means are those of a piece of work there. ``elsewhere``: it will
-        not stay at ``output``, so that where the graph is seen from there is not told.
+        """``overwrite`` replaces an index at ``output``; ``restart`` discards an unfinished build
+        with other settings. With ``spread``, cluster nodes make samples or rows, and the means are
+        those of a piece of work there. ``elsewhere``: the index will be moved, so the manifest
+        omits the relative path of the graph.
         """
         self._elsewhere = elsewhere
         self._spread = spread
@@ -110,12 +110,12 @@ class IndexBuild:
         self.parts = [self._part(plan) for plan in options.parts]
 
     def _page_filter(self) -> NDArray[np.uint32] | None:
-        """The ids of the pages that are kept, ascending; None for all."""
+        """Return the ids of the selected pages, ascending; None for all."""
         keep = self.options.only_nodes
         return None if keep is None else keep.ids(self.graph)
 
     def _texts_compared(self) -> Texts | None:
-        """What a measure of texts compares; None if the index has no part of such a one."""
+        """Return the texts to compare; None without a part for texts."""
         texts = self.options.texts
         return None if texts is None else TextFiles(texts)
 
@@ -138,13 +138,13 @@ class IndexBuild:
         return ShardedPart(work, links, samples, kept, self._spread)
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, CarriedShards | None]:
-        """Return which samples a part draws, and which older ones it keeps."""
+        """Return the samples that a part draws, and the older ones it keeps."""
         return self.options.numbers, None
 
     def _links(self, plan: PartPlan) -> Links:
-        """The links that a part follows; for both directions at once samples follow either, and
-        others take out-links, as in-links are the graph's own. Others than those are made when they
-        are first needed, and there as long as some part holds them.
+        """Return the links that a part follows. For both directions at once samples follow either;
+        other layouts take out-links, as the graph stores in-links. Links that the graph does not
+        store are made on first use and freed with the last part that uses them.
         """
         way = "out" if plan.direction == "both" else plan.direction
         if way in ("in", NO_LINKS):
@@ -188,7 +188,7 @@ class IndexBuild:
 
     @property
     def weighted(self) -> bool:
-        """Whether it goes by the weights of links."""
+        """Return whether it uses link weights."""
         return any(plan.weighted for plan in self.options.parts)
 
     @cached_property
@@ -197,37 +197,37 @@ class IndexBuild:
 
     @cached_property
     def unit(self) -> str:
-        """What progress counts: samples; or nodes, each once, however many parts it is in; or where
-        parts of both kinds are made, steps of equally many for each part.
+        """Return the unit of progress: samples; nodes, each counted once for all parts; or, with
+        parts of both kinds, steps, equally many for each part.
         """
         if not self._sampled:
             return "nodes"
         return "samples" if len(self._sampled) == len(self.options.parts) else "steps"
 
     def _steps(self, part: PartBuild, done: int) -> int:
-        """``done`` of a part's own units, as progress counts."""
+        """Convert ``done`` of a part's own units to steps of progress."""
         if self.unit != "steps":
             return done
         return done * self._sampled[0].settings[SAMPLES] // max(1, part.units)
 
     def _counted(self, steps: int) -> int:
-        """Steps of all parts, as progress counts: a node is done when it is in all of them."""
+        """Convert steps of all parts to units: a node counts when all parts have it."""
         return steps // len(self.parts) if self.unit == "nodes" else steps
 
     @cached_property
     def units(self) -> int:
-        """How many there are."""
+        """Return the number of units."""
         return self._counted(sum(self._steps(part, part.units) for part in self.parts))
 
     @property
     def done(self) -> int:
-        """How many are finished."""
+        """Return the number of finished units."""
         return self._counted(sum(self._steps(part, part.done) for part in self.parts))
 
     @property
     def finished(self) -> tuple[int, int, str]:
-        """How much is finished, of how much, and of what: parts where there are several that are
-        made in one go, as each of them is finished as a whole; else what progress counts.
+        """Return (finished, total, unit): parts if there are several that are each made in one go;
+        otherwise the unit of progress.
         """
         if self.unit != "nodes" or len(self.parts) == 1:
             return self.done, self.units, self.unit
@@ -235,7 +235,7 @@ class IndexBuild:
 
     @property
     def _plan(self) -> dict[str, Any]:
-        """Everything that the bytes of the parts depend on, and where they are cut."""
+        """Return everything that the bytes and boundaries of the parts depend on."""
         options, by = self.options, self.options.meeting_weight
         return {
             "format": FORMAT_VERSION,
@@ -254,21 +254,21 @@ class IndexBuild:
         }
 
     def _resume_or_clear(self) -> None:
-        """Keep what an earlier run of the same plan has finished."""
+        """Keep the finished work of an earlier run of the same plan."""
         if self._draft.goes_on(self._plan, "build", restart=self._restart):
             for part in self.parts:
                 part.resume()
 
     @property
     def name_bytes(self) -> int:
-        """What the names of the nodes take on disk, about: all are of much the same length."""
+        """Estimate the bytes of the node names on disk, by their mean length."""
         names = sum(entry.nbytes for entry in self._name_files().values())
         if self._requested is None:
             return names
         return names * self.nodes // self.graph.nodes + self._requested.entry.nbytes
 
     def estimate(self) -> IndexEstimate:
-        """Size, memory and time of all parts, from pilots on this graph. Raises
+        """Estimate size, memory and time of all parts, from pilots on this graph. Raises
         :class:`ResourceError` if the memory or the disk does not suffice.
         """
         found = []
@@ -307,8 +307,8 @@ class IndexBuild:
         progress: Progress = lambda done, total: None,
         refining: SweepReport = lambda sweep, done, total: None,
     ) -> BuildReport:
-        """Make what is missing and publish; ``progress`` gets samples or nodes (done, total), and
-        ``refining`` (sweep, nodes done, nodes in it) while refined answers are made ready.
+        """Make what is missing and publish. ``progress`` gets samples or nodes (done, total),
+        ``refining`` (sweep, nodes done, nodes in it) while data for refined answers is made.
         """
         begin, before, finished = clock(), self.done, self.finished[0]
         progress(before, self.units)
@@ -329,7 +329,7 @@ class IndexBuild:
         )
 
     def _traffic(self) -> Traffic | None:
-        """What blocks that live apart have sent each other for all parts."""
+        """Return the traffic between partitions, for all parts."""
         found = None
         for part in self.parts:
             if part.traffic is not None:
@@ -345,7 +345,7 @@ class IndexBuild:
         return {name: entry for name, entry in files.items() if name.startswith(copied)}
 
     def _make_ready(self, report: SweepReport) -> tuple[dict[str, Entry], dict[str, Any]]:
-        """What refined answers need of each part: its files, and what is to be said of them."""
+        """Make the data for refined answers; return the files and facts of each part."""
         files: dict[str, Entry] = {}
         facts: dict[str, Any] = {}
         for plan in self.options.parts if self.options.refine else ():
@@ -357,7 +357,7 @@ class IndexBuild:
         return files, facts
 
     def _publish(self, files: dict[str, Entry], refined: dict[str, Any]) -> Path:
-        """Gather the parts' files, copy the names, write the manifest."""
+        """Collect the parts' files, copy the names, write the manifest."""
         for part in self.parts:
             files |= part.publish()
         names = self._copy_names()
@@ -366,7 +366,7 @@ class IndexBuild:
         return self._draft.publish(Manifest("index", facts, files))
 
     def _copy_names(self) -> tuple[str, dict[str, Entry]]:
-        """Copy the names, of the pages that are kept; returns their kind and their files."""
+        """Copy the names of the selected pages; return their kind and their files."""
         graph, folder, files = self.graph, self._draft.path, dict[str, Entry]()
         if self._requested is not None:
             ids = self._requested.ids()
@@ -381,16 +381,16 @@ class IndexBuild:
 
     @property
     def page_filter(self) -> PageFilter | None:
-        """What is to be said of the pages that are kept, if not all are."""
+        """Return the description of the selected pages; None for all."""
         keep = self.options.only_nodes
         return None if keep is None else PageFilter(self.graph.nodes, keep.prefixes)
 
     def _more_files(self) -> dict[str, Entry]:
-        """Files beside those of the parts and the names."""
+        """Return files beside those of the parts and the names."""
         return {}
 
     def _facts(self, names: str) -> dict[str, Any]:
-        """``names`` is the kind of names."""
+        """Return the facts of the manifest; ``names`` is the kind of names."""
         options, graph = self.options, self.graph
         excluded, _ = too_wide(graph, options)
         return ({EXCLUDED: excluded} if excluded else {}) | index_facts(
@@ -409,9 +409,7 @@ class IndexBuild:
         )
 
     def _graph_place(self) -> str:
-        """Return where the graph is, as seen from the index: its URL, if it has one; beside an
-        index that will be elsewhere.
-        """
+        """Return the path of the graph relative to the index, or its URL."""
         graph = self.graph.path.resolve()
         url = origin(self.graph.path)
         if url is not None:
@@ -422,7 +420,7 @@ class IndexBuild:
 
     @property
     def _sides(self) -> Sides | None:
-        """Those of the nodes of the index, if the graph has two."""
+        """Return the sides of the index's nodes, if the graph is bipartite."""
         sides = self.graph.sides
         if sides is None or self._requested is None:
             return sides

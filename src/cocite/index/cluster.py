@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 
 _NOTE = ".json"
 Note = dict[str, Any]
-"""Of a shard: its ``entry`` in the manifest, and of each sample its ``members`` and ``digests``."""
+"""Record of a shard: its manifest ``entry``, and its samples' ``members`` and ``digests``."""
 
 
 @dataclass(frozen=True)
 class SampleWork:
-    """The samples of ``numbers`` of a part, from the ``graph`` of that ``digest``; shards, notes
-    and scratch files lie in ``folder``.
+    """The samples ``numbers`` of a part, of the ``graph`` with that ``digest``; shards, notes and
+    scratch files are in ``folder``.
     """
 
     graph: Path
@@ -67,22 +67,20 @@ class SampleWork:
     """Whether the graph's files are compared with their checksums."""
 
     def of(self, numbers: range) -> SampleWork:
-        """The same of other samples."""
+        """Return the same work for other samples."""
         return replace(self, numbers=numbers)
 
     @property
     def shard(self) -> Path:
-        """The file of these samples, if they are a shard."""
+        """Return the path of these samples' shard."""
         return self.folder / (self.plan.prefix + shard_file(self.numbers.start))
 
     # -- in any process ------------------------------------------------------------------
 
     def links(self) -> Links:
-        """The links that the part follows, from the graph itself, checked once a process: whoever
-        makes many shards of one graph reads it once for that.
+        """Return the links that the part follows, checked and cached once per process.
 
-        Raises a :class:`~cocite.errors.StoreError`, and :class:`UsageError` if another graph is
-        there.
+        Raises a :class:`~cocite.errors.StoreError`, and :class:`UsageError` for another graph.
         """
         found = _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
         plan = self.plan
@@ -91,7 +89,7 @@ class SampleWork:
         return links_of(found, plan.direction, self.means.memory, weighted=plan.weighted)
 
     def builder(self) -> WholeBuilder:
-        """What makes pieces of a part without samples, from the graph, checked as for links."""
+        """Return the builder of pieces of a part without samples, from a checked graph."""
         found = _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
         plan, memory = self.plan, self.means.memory
         way = "out" if plan.direction == "both" else plan.direction
@@ -99,21 +97,19 @@ class SampleWork:
         return whole_builder(plan.layout)(found, links, plan, self.means)
 
     def fit(self, links: Links) -> MemoryPlan:
-        """How the work fits its memory; raises :class:`ResourceError` if it does not."""
+        """Plan the memory; raises :class:`ResourceError` if it does not suffice."""
         place = self.folder.absolute()
         there = next(path for path in (place, *place.parents) if path.exists())
         means = replace(self.means, disk=shutil.disk_usage(there).free)
         return sampled_builder(self.plan.layout).fitted(links, self.plan, means)
 
     def makers(self, links: Links, fit: MemoryPlan) -> list[Maker]:
-        """What makes any samples of the part, as many at a time as there are."""
+        """Return makers of any samples of the part, for as many at a time as there are."""
         builder = sampled_builder(self.plan.layout)
         return builder.makers(links, self.plan, fit, self.folder, self.numbers)
 
     def write(self, links: Links | None = None) -> BuiltShard:
-        """Make the samples, along ``links`` where these are at hand, and write them as one shard
-        with its note.
-        """
+        """Make the samples, along ``links`` if given, and write them as one shard with its note."""
         links = self.links() if links is None else links
         blobs, live = in_order(self.makers(links, self.fit(links)), self.numbers), 0
         with closing(write_shard(self.shard, blobs)) as writing:
@@ -124,12 +120,12 @@ class SampleWork:
                     return BuiltShard(self.numbers.start, done.value, live)
 
     def keep(self, note: Note) -> None:
-        """Write the note of the shard that is there."""
+        """Write the note of the existing shard."""
         _write_note(self.shard, note)
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
-    """Of a file, as long as nobody writes it anew; None if it is not there."""
+    """Return an identity that changes when a file is rewritten; None if it is missing."""
     try:
         status = path.stat()
     except OSError:
@@ -139,8 +135,8 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
 
 @lru_cache(maxsize=1)
 def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, int] | None) -> Graph:
-    """The graph whose manifest is a file of that ``identity``, as long as this process draws
-    samples of it and of no other.
+    """Return the graph whose manifest has this ``identity``, cached until the process uses another
+    one.
     """
     found = Graph.open(path, verify=verify)
     if found.digest != digest:
@@ -156,7 +152,7 @@ def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, in
 
 
 def write_shard(path: Path, blobs: Iterable[Blob]) -> Generator[Blob, None, Note]:
-    """Write a shard, then its note; yields each blob as it is written, and returns the note."""
+    """Write a shard, then its note; yield each blob once written, and return the note."""
     members, digests = [], []
     with staged_file(path) as file, ArrayWriter(file, np.uint32) as writer:
         for blob in blobs:
@@ -176,7 +172,7 @@ def _write_note(path: Path, note: Note) -> None:
 
 
 def read_note(path: Path, samples: int) -> Note | None:
-    """The note of a shard of so many samples whose bytes are whole, or None."""
+    """Return the note of a complete shard of so many samples, or None."""
     try:
         note: Note = json.loads(path.with_name(path.name + _NOTE).read_bytes())
         entry = Entry.from_json(path.name, note["entry"])
@@ -195,12 +191,12 @@ _SHARE = (
     "--staging-url (staging_url=...)"
 )
 _opened: dict[tuple[object, ...], Links] = {}
-"""In a process of a node: the links of the build that it works for."""
+"""Links cached by a process of a cluster node, for the current build."""
 
 
 @dataclass(frozen=True)
 class BuiltShard:
-    """A shard that was made: its first sample, its note, the steps that walks made."""
+    """A completed shard: its first sample, its note, and the steps of its walks."""
 
     first: int
     note: Note
@@ -209,8 +205,8 @@ class BuiltShard:
 
 @dataclass(frozen=True)
 class ShardWork:
-    """What a node does: a shard of the work. ``graph`` is its URL, with the digest of its manifest,
-    if it is copied; ``seen`` a file in the draft, or ``staging_url`` the URL that shards go by.
+    """Work of a cluster node: one shard. ``graph`` is a URL with the digest of its manifest, if it
+    is copied; ``seen`` is a file in the draft, or ``staging_url`` the URL for transferring shards.
     """
 
     work: SampleWork
@@ -219,7 +215,7 @@ class ShardWork:
     staging_url: str | None
 
     def __call__(self, numbers: range) -> BuiltShard:
-        """Make the shard, or find that it was made by a worker that was lost behind it."""
+        """Make the shard, unless a lost worker had completed it."""
         if self.staging_url is None:
             return _write(replace(self.here(), folder=self._folder()), numbers)
         remote = Remote(self.staging_url)
@@ -240,7 +236,7 @@ class ShardWork:
         return folder
 
     def here(self) -> SampleWork:
-        """The work, with the graph where this node has it."""
+        """Return the work with the node's own path of the graph."""
         if self.graph is not None:
             url, digest = self.graph
             return replace(self.work, graph=copied(url, "graph", digest))
@@ -250,7 +246,7 @@ class ShardWork:
 
 
 def _write(work: SampleWork, numbers: range) -> BuiltShard:
-    """One shard of the work, along its links, which this process keeps for the next shard."""
+    """Write one shard, along links that this process caches for the next one."""
     plan = work.plan
     key = work.graph, work.digest, plan.direction, plan.weighted, work.means.memory
     if key not in _opened:
@@ -263,12 +259,12 @@ def _write(work: SampleWork, numbers: range) -> BuiltShard:
 
 @dataclass(frozen=True)
 class PieceWork:
-    """What a node does of a part without samples: any of its pieces."""
+    """Work of a cluster node: any piece of a part without samples."""
 
     work: ShardWork
 
     def __call__(self, asked: Any) -> Any:
-        """Make a piece, by the builder that this process keeps for the next one."""
+        """Make a piece, by the builder that this process caches for the next one."""
         if not _kept or _kept[0][0] != self.work:
             _kept[:] = [(self.work, self.work.here().builder())]
         return _kept[0][1].piece(asked)
@@ -282,7 +278,7 @@ def _called() -> str:
 
 
 class ClusterBuild:
-    """A cluster, and how its nodes come by a graph and give their shards back."""
+    """A cluster, and the transfer of the graph to its nodes and of shards back."""
 
     def __init__(self, cluster: Cluster, graph: str | None, staging_url: str | None) -> None:
         """``graph`` is the URL of the graph, if it has one."""
@@ -291,24 +287,24 @@ class ClusterBuild:
         self._seen = f"seen-{secrets.token_hex(16)}"
 
     def in_words(self) -> str:
-        """In words, where work is done."""
+        """Describe where the work is done."""
         nodes = [node for node in self.cluster.nodes() if node.alive]
         cpus = sum(node.cpus for node in nodes)
         return f"{len(nodes):,} nodes of the cluster at {self.cluster.address}, {cpus:,} cores"
 
     def pieces(self, work: SampleWork, asked: Iterable[Any]) -> Iterator[Any]:
-        """Make pieces of a part without samples; they come by the cluster, in their order."""
+        """Make pieces of a part without samples; yield them in order."""
         sent, means = PieceWork(ShardWork(work, self._copied(work), None, None)), work.means
         return self.cluster.in_order(sent, asked, threads=means.threads, memory=means.total)
 
     def _copied(self, work: SampleWork) -> tuple[str, str] | None:
-        """The URL of the graph, if it has one, with the digest of its manifest."""
+        """Return the URL of the graph, if it has one, with the digest of its manifest."""
         if self._graph is None:
             return None
         return self._graph, Graph.open(work.graph).store.manifest.digest()
 
     def shards(self, work: SampleWork, shards: Sequence[range]) -> Iterator[BuiltShard]:
-        """Make shards of a work; each is in its folder, with its note, when it is yielded."""
+        """Make shards; each one yielded is in its folder, with its note."""
         if self._staging_url is not None and work.plan.wanted is not None:
             raise UsageError(
                 "only nodes that see the output know which pages to keep: omit --staging-url "
@@ -341,14 +337,14 @@ class ClusterBuild:
 
     @staticmethod
     def _key(work: SampleWork) -> str:
-        """Of what shards are: the same for whoever goes on with a build."""
+        """Return a key of the shards, which is the same for a resumed build."""
         plan = json.dumps([work.digest, work.plan.prefix, work.plan.to_json()], sort_keys=True)
         told = f"{plan} {work.plan.wanted} {work.plan.texts}"
         return f"shards-{xxhash.xxh3_128_hexdigest(told.encode())}"
 
 
 def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
-    """A shard from where its node has put it, and then its note; both go there."""
+    """Move a shard from its URL to the draft, then its note."""
     path = shard.shard
     try:
         entry = Entry.from_json(path.name, note["entry"])
@@ -365,8 +361,8 @@ def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
 def of_nodes(
     spread: ClusterBuild | None, means: Resources, threads: object, memory: object
 ) -> Resources:
-    """The means of a piece of work on a node: what of ``threads`` and ``memory`` was given (not
-    None) is in ``means``, else it is what nodes have. Without a cluster, ``means``.
+    """Return the resources for a piece of work on a node: those given by ``threads`` and ``memory``
+    (not None), else the node's own. Without a cluster, returns ``means``.
     """
     if spread is None:
         return means
@@ -381,8 +377,8 @@ def of_nodes(
 def spread_on(
     cluster: str | Cluster | None, graph: str | None = None, staging_url: str | None = None
 ) -> Iterator[ClusterBuild | None]:
-    """Where a build is spread over: a cluster by its address, or one that is connected; None for
-    none. ``graph`` is the URL of its graph, ``staging_url`` that by which shards come.
+    """Connect the cluster of a build for the context; None for none. ``graph`` is the URL of its
+    graph, ``staging_url`` the one for transferring shards.
     """
     if cluster is None:
         if staging_url is not None:
@@ -400,9 +396,7 @@ def spread_on(
 
 @contextmanager
 def connected(cluster: str | Cluster) -> Iterator[Cluster]:
-    """A cluster that is connected, as it is, or the one at an address, for as long as this goes
-    on.
-    """
+    """Connect a cluster by address for the context; one already connected stays so."""
     from cocite.cluster.ray import Cluster
 
     if isinstance(cluster, Cluster):

@@ -37,16 +37,16 @@ from cocite.storage import ArrayWriter, Entry, evict, map_array
 from cocite.storage.spool import ScratchFile
 
 PIECE = 1 << 16
-"""Words, or labels, of a scratch file that are in memory at a time."""
+"""Words, or labels, of a scratch file in memory at a time."""
 _READ = 8 << 20
-"""Bytes of an array that are written at a time."""
+"""Bytes of an array to write at a time."""
 
 
 @dataclass(frozen=True)
 class Blob:
-    """One sample: its words in parts, in order; its members; live tokens a step; XXH3-64.
+    """One sample: its words in parts, in order; its members; live tokens per step; XXH3-64.
 
-    ``parts`` can be gone over again and again, and may come from a file piece by piece.
+    ``parts`` can be iterated repeatedly, perhaps reading a file piece by piece.
     """
 
     parts: Iterable[NDArray[np.uint32]]
@@ -58,7 +58,7 @@ class Blob:
     def of(
         cls, parts: Iterable[NDArray[np.uint32]], members: int, live: tuple[int, ...] = ()
     ) -> Blob:
-        """A blob of these parts, with its digest."""
+        """Return a blob of these parts, with its digest."""
         digest = xxhash.xxh3_64()
         for part in parts:
             digest.update(part.view(np.uint8).data)
@@ -66,12 +66,12 @@ class Blob:
 
     @property
     def nbytes(self) -> int:
-        """Its size on disk."""
+        """Return its size on disk."""
         return sum(part.nbytes for part in self.parts)
 
 
 class FileWords:
-    """The first words of a scratch file, read in pieces each time they are gone over."""
+    """The first words of a scratch file, read in pieces on each iteration."""
 
     def __init__(self, file: ScratchFile, words: int) -> None:
         self._file, self._words = file, words
@@ -84,36 +84,36 @@ class FileWords:
 
 
 Maker = Callable[[int], Blob]
-"""Makes the blob of a sample from its number; owns scratch memory, so one for each thread."""
+"""Makes the blob of a sample from its number. Owns scratch memory: use one for each thread."""
 
 
 Carrier = Callable[[NDArray[np.uint32], NDArray[np.uint64]], Blob]
-"""Makes the blob of a sample anew in other ids, from the words of its shard and its row of them.
-Raises :class:`IndexError` if the sample points outside of itself.
+"""Renumbers the blob of a sample, from the words of its shard and its row of them. Raises
+:class:`IndexError` if the sample points outside of itself.
 """
 
 
 class SampledBuilder(SampledFormat):
-    """How samples are made."""
+    """Interface for making samples."""
 
     @abstractmethod
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """How a build fits its memory; raises :class:`ResourceError` if it cannot."""
+        """Plan the memory of a build; raises :class:`ResourceError` if it does not suffice."""
 
     @abstractmethod
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """One maker a thread, for the samples of ``numbers``, though they make any; scratch files,
-        if there are any, lie in ``folder``.
+        """Return one maker per thread, optimized for the samples ``numbers``; scratch files go to
+        ``folder``.
         """
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
-        """What carries samples over to a graph of ``nodes`` nodes, if the layout
-        ``carries`` them.
+        """Return what converts samples to a graph of ``nodes`` nodes, if the layout ``carries``
+        them.
 
-        ``ids`` uint32[old nodes] is where each node has gone, 2**32 - 1 if it is gone. Each blob is
-        memory of its own.
+        ``ids`` uint32[old nodes] is the new id of each node, 2**32 - 1 if it was removed. Each blob
+        owns its memory.
         """
         raise NotImplementedError
 
@@ -122,10 +122,10 @@ class SampledBuilder(SampledFormat):
 
 
 class BatchMaker:
-    """Makes blobs of samples that are made together, on threads of its own, so one is enough.
+    """Makes blobs of samples in batches, on its own threads, so one is enough.
 
-    ``numbers`` are the samples that are wanted. ``make`` makes what up to ``together`` of them are
-    laid out from, of others nothing need be left; ``layers`` lay one of these out, one a thread.
+    ``numbers`` are the samples to make. ``make`` prepares up to ``together`` of them and may drop
+    earlier ones; ``layers`` lay one out each, one per thread.
     """
 
     def __init__(
@@ -143,8 +143,8 @@ class BatchMaker:
         self._blobs: Iterator[Blob] = iter(())
 
     def __call__(self, sample: int) -> Blob:
-        """The blob of sample number ``sample``; quickly, if they are asked for in order. One that
-        is not wanted is made alone.
+        """Return the blob of a sample; fast if requested in order. Other samples are made
+        singly.
         """
         if sample not in self._built:
             self._stop()
@@ -161,7 +161,7 @@ class BatchMaker:
         return blob
 
     def _stop(self) -> None:
-        """Let threads that are ahead end, before what they read is written over."""
+        """Stop threads that work ahead, before their input is overwritten."""
         close: Any = getattr(self._blobs, "close", None)
         if close is not None:
             close()
@@ -170,7 +170,7 @@ class BatchMaker:
 
 @contextmanager
 def fewer_together(makers: Sequence[Maker], most: int) -> Iterator[None]:
-    """While it lasts, makers make up to ``most`` samples together: pilots of an estimate."""
+    """Limit makers to ``most`` samples per batch for the context: pilots of an estimate."""
     batches = [maker for maker in makers if isinstance(maker, BatchMaker)]
     usual = [maker.together for maker in batches]
     for maker in batches:
@@ -186,12 +186,12 @@ def fewer_together(makers: Sequence[Maker], most: int) -> Iterator[None]:
 
 
 _LOSSES = 8
-"""How often in a row somebody may be lost before a sample is finished."""
+"""Most consecutive losses of workers before a sample is finished."""
 
 
 @dataclass(frozen=True)
 class PartitionWork:
-    """What whoever holds a block is to do: the graph in blocks, its digest and cuts; the part."""
+    """Work for all blocks: the partitioned graph, its digest and cuts; the part."""
 
     folder: str
     digest: str
@@ -200,7 +200,7 @@ class PartitionWork:
 
     @property
     def nodes(self) -> int:
-        """Of the whole graph."""
+        """Return the nodes of the whole graph."""
         return self.cuts[-1]
 
 
@@ -208,10 +208,10 @@ W = TypeVar("W", bound=PartitionWork)
 
 
 class PartitionMaker(BatchMaker, Generic[W]):
-    """Makes blobs of a graph in blocks; each lasts until the next one is made."""
+    """Makes blobs of a partitioned graph; each is valid until the next one is made."""
 
     ahead: ClassVar[int]
-    """Samples that are laid out at a time."""
+    """Samples to lay out at a time."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class PartitionMaker(BatchMaker, Generic[W]):
         folder: Path,
         numbers: range,
     ) -> None:
-        """Hire one of a ``kind`` for each block."""
+        """Start a worker of ``kind`` for each block."""
         super().__init__(numbers, fit.together, self._draw_all, [self._lay_out])
         arguments = [(work, block) for block in range(graph.blocks)]
         self.work, self.blob = work, ScratchFile(folder)
@@ -233,18 +233,18 @@ class PartitionMaker(BatchMaker, Generic[W]):
 
     @abstractmethod
     def draw(self, samples: range) -> None:
-        """Have all blocks draw them; what there was of others is gone."""
+        """Make all blocks draw these samples; earlier ones are dropped."""
 
     @abstractmethod
     def ask(self, sample: int) -> Any:
-        """Have the blocks lay a sample out; returns handles of what comes of it."""
+        """Make the blocks lay a sample out; return handles of the results."""
 
     @abstractmethod
     def put_together(self, sample: int, asked: Any) -> Blob:
-        """The blob, from what was asked for."""
+        """Assemble the blob from the results."""
 
     def evict(self) -> None:
-        """Let go of what somebody who was lost has sent."""
+        """Release what a lost worker has sent."""
 
     def _draw_all(self, samples: range) -> None:
         while True:
@@ -270,7 +270,7 @@ class PartitionMaker(BatchMaker, Generic[W]):
                 self._draw_all(range(sample, self._held.stop))
 
     def _lost(self, error: WorkerLost) -> None:
-        """Somebody was lost: those who are there anew know nothing of what was drawn."""
+        """Handle the loss of a worker: its replacement has no samples."""
         self._losses += 1
         if self._losses > _LOSSES:
             raise error
@@ -283,7 +283,7 @@ class PartitionMaker(BatchMaker, Generic[W]):
 
 
 class ArrayFiles:
-    """The arrays of a part, written into a directory under its prefix, with their ``entries``."""
+    """The arrays of a part, written to a directory under its prefix, with their ``entries``."""
 
     def __init__(self, directory: Path, prefix: str) -> None:
         self.directory, self._prefix = directory, prefix
@@ -293,7 +293,7 @@ class ArrayFiles:
     def writer(
         self, name: str, dtype: DTypeLike, tail: tuple[int, ...] = ()
     ) -> Iterator[ArrayWriter]:
-        """A stream into the file ``name``, whose entry is there when it ends."""
+        """Open a stream to the file ``name``; its entry is recorded at the end."""
         file = self._prefix + name
         with ArrayWriter(self.directory / file, dtype, tail) as writer:
             yield writer
@@ -312,7 +312,7 @@ class ArrayFiles:
                 writer.write(piece)
 
     def write(self, name: str, dtype: DTypeLike, array: NDArray[Any]) -> None:
-        """Write a whole array, in pieces, each given back if it lies in a file."""
+        """Write a whole array in pieces, which are released if they are mapped."""
         tail = array.shape[1:]
         self.stream(name, dtype, pieces_of(array, _READ), tail)
 
@@ -324,18 +324,18 @@ class ArrayFiles:
         self.write(f"{kind}.values", np.float32, rows.weights)
 
     def read(self, name: str) -> NDArray[Any]:
-        """An array written before, as a view of its file."""
+        """Map an array written before."""
         file = self._prefix + name
         return map_array(self.directory / file, self.entries[file])
 
     def rows(self, kind: str) -> Links:
-        """Rows written before."""
+        """Map rows written before."""
         offsets, nodes, values = (self.read(f"{kind}.{n}") for n in ("offsets", "nodes", "values"))
         return Links(offsets, nodes, values)
 
 
 def pieces_of(array: NDArray[Any], nbytes: int) -> Iterator[NDArray[Any]]:
-    """An array in pieces of about so many bytes, given back as far as it was gone through."""
+    """Yield an array in pieces of about so many bytes, each released afterwards."""
     step = max(1, nbytes // (array.itemsize * math.prod(array.shape[1:])))
     for low in range(0, len(array), step):
         yield array[low : low + step]
@@ -346,24 +346,24 @@ class WholeBuilder(WholeFormat):
     """Computes and writes the arrays of a part."""
 
     elsewhere: Callable[[Iterable[Any]], Iterator[Any]] | None = None
-    """Has :meth:`piece` called on other machines, with each of some arguments, in their order."""
+    """Calls :meth:`piece` on other machines, for each argument, in order."""
     logged = 0.0
-    """Up to which part of the work a run that was killed leaves what it made, in logs."""
+    """Fraction of the work whose results are logged, so that a killed run can resume."""
 
     def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Resources) -> None:
         """``links`` are those of the part's direction: in-links, or out-links for ``out``."""
         self.graph, self.links, self.plan, self.means = graph, links, plan, means
 
     def piece(self, asked: Any) -> Any:
-        """What another machine makes, if the layout ``spreads``."""
+        """Return a piece made by another machine, if the layout ``spreads``."""
         raise NotImplementedError
 
     @abstractmethod
     def estimate(self) -> PartEstimate:
-        """Size, memory and time, from a pilot on this graph."""
+        """Estimate size, memory and time, from a pilot on this graph."""
 
     @abstractmethod
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Write the arrays into ``directory``, their names behind the plan's prefix; returns their
-        entries. ``progress`` gets nodes (done, total).
+        """Write the arrays into ``directory``, named with the plan's prefix; return their entries.
+        ``progress`` gets nodes (done, total).
         """

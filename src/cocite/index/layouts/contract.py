@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 _LABEL = re.compile("[a-z0-9-]*")
 _TURNS = {"in": 0, "out": 16, "both": 0, "any": 0}
 _COMPONENT = 32
-"""What is added to a walk's step for its draws: walks of both directions are independent, and those
-of different components are.
+"""Added to a walk's step number for its draws, so that walks of different directions and components
+are independent.
 """
 
 
 def part_prefix(label: str, direction: str) -> str:
-    """What the names of a part's files begin with. Raises :class:`UsageError` for what could name a
-    file elsewhere.
+    """Return the prefix of a part's file names. Raises :class:`UsageError` if it could name a file
+    elsewhere.
     """
     if direction not in (*DIRECTIONS, NO_LINKS) or not _LABEL.fullmatch(label):
         raise UsageError(f"{label!r} and {direction!r} are no label and direction of a part")
@@ -51,7 +51,7 @@ def part_prefix(label: str, direction: str) -> str:
 
 
 WANTED = "wanted"
-"""The file of an index."""
+"""Name of the file in an index."""
 
 
 @dataclass(frozen=True)
@@ -70,17 +70,17 @@ class PartRequest:
 
     @classmethod
     def of(cls, folder: Path, ids: NDArray[np.uint32]) -> PartRequest:
-        """What the file of these ids in ``folder`` is; it is not written."""
+        """Describe the file of these ids in ``folder``, without writing it."""
         digest = xxhash.xxh3_128_hexdigest(np.ascontiguousarray(ids).view(np.uint8).data)
         return cls(folder / WANTED, Entry("<u4", (ids.size,), digest))
 
     @property
     def count(self) -> int:
-        """How many pages."""
+        """Return the number of pages."""
         return self.entry.shape[0]
 
     def write(self, ids: NDArray[np.uint32]) -> None:
-        """Write the file, if it is not there."""
+        """Write the file if it is missing."""
         try:
             if checksum(self.path, self.entry) == self.entry.xxh3_128:
                 return
@@ -95,7 +95,7 @@ class PartRequest:
             raise Damaged(f"{self.path} does not match its checksum. Begin the build again")
 
     def ids(self) -> NDArray[np.uint32]:
-        """uint32[count]: the ids in the graph, mapped."""
+        """Map the ids in the graph, uint32[count]."""
         return map_array(self.path, self.entry)
 
 
@@ -125,48 +125,48 @@ class PartPlan:
     old: Callable[[], Any] | None = None
 
     def stored_nodes(self, nodes: int) -> int:
-        """Of how many pages samples are stored, of a graph of so many nodes."""
+        """Return the pages to store, for a graph of so many nodes."""
         return nodes if self.wanted is None else self.wanted.count
 
     @property
     def prefix(self) -> str:
-        """What the names of its files begin with."""
+        """Return the prefix of its file names."""
         return part_prefix(self.label, self.direction)
 
     @property
     def turn(self) -> int:
-        """What is added to the number of a step for its draws."""
+        """Return the number added to steps for its draws."""
         return _TURNS[self.direction] + _COMPONENT * self.number
 
     @property
     def by_page(self) -> bool:
-        """Whether a link tells the less, the more links its page has."""
+        """Return whether links count less if their page has many of them."""
         return self.settings.get(HUBS, "plain") != "plain"
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
-        """Its own settings of a question, out of those of the whole."""
+        """Return its own query settings, from those of the whole query."""
         return Component(self.measure, fixed=self.fixed).ask_settings(asked)
 
     @property
     def linearized(self) -> bool:
-        """Whether its scores have a linearized form: walks that step to each in-neighbor alike."""
+        """Return whether its scores have a linearized form: walks with uniform steps."""
         return self.measure.name == "simrank" and not self.step.weighted
 
     @property
     def in_share(self) -> float:
-        """How many of its walks' steps go along the links themselves, and not their ``back``."""
+        """Return the share of steps along the links themselves instead of their ``back``."""
         return self.settings.get(IN_SHARE, 1.0)
 
     @property
     def step(self) -> Step:
-        """The step that its walks take."""
+        """Return the step of its walks."""
         measure = self.measure
         step = measure.weighted_step if self.weighted or self.by_page else measure.step
         assert step is not None
         return step
 
     def to_json(self) -> dict[str, object]:
-        """As plans and manifests hold it."""
+        """Return it as plans and manifests store it."""
         value: dict[str, object] = {
             "measure": self.measure.name,
             "direction": self.direction,
@@ -183,53 +183,53 @@ class PartPlan:
 MEMBERS, DIGESTS, SHARD = "members", "digests", "samples-"
 _NUMBER = re.compile("[0-9]{6,10}")
 LINE = 16
-"""Words of a cache line: blobs begin on one."""
+"""Words of a cache line; blobs begin at cache lines."""
 
 
 class PartFormat(ABC):
-    """How a part of an index lies on disk."""
+    """Files of a part of an index."""
 
     files: ClassVar[dict[str, str]]
-    """Its files behind the part's prefix, as ``storage/FORMAT.md`` has them; of n nodes and m
-    links, shards of samples left out.
+    """Its files after the part's prefix, as in ``storage/FORMAT.md``, for n nodes and m links;
+    without shards of samples.
     """
     selects = False
-    """Whether some pages can be stored alone (``index/plan.py``)."""
+    """Whether it can store selected pages only (``index/plan.py``)."""
 
     @classmethod
     def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Those of its files that a part has."""
+        """Return those of its files that a part has."""
         return cls.files
 
 
 class SampledFormat(PartFormat):
-    """How samples lie on disk."""
+    """Files of samples."""
 
     files: ClassVar[dict[str, str]] = {MEMBERS: "<u4[N]", DIGESTS: "<u8[N]"}
-    """Of N samples."""
+    """Files for N samples."""
     shard: ClassVar[str] = "<u4[words]"
-    """A shard; :meth:`place` says how many words those of some members are."""
+    """File of a shard; :meth:`place` returns its number of words."""
     carry_node: ClassVar[int] = 8
-    """Bytes a node that it takes to carry a sample over, beside what it becomes."""
+    """Bytes per node for converting a sample, beside the result."""
 
     def carries(self, settings: PartSettings) -> bool:
-        """Return whether samples can be carried over to another graph (``index/refresh.py``)."""
+        """Return whether samples can be converted to another graph (``index/refresh.py``)."""
         return False
 
     @abstractmethod
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """32-bit words of a blob."""
+        """Return the 32-bit words of a blob."""
 
     @abstractmethod
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """What kernels need of a sample whose blob begins at word ``base``: where each array of it
-        begins, and what else.
+        """Return what kernels need for a sample whose blob begins at word ``base``: the offsets of
+        its arrays, and more.
         """
 
     def place(
         self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:
-        """uint64[samples, parts], the rows of the samples of a shard; and how many words it has."""
+        """Return the rows of a shard's samples, uint64[samples, parts], and its words."""
         base, rows = 0, []
         for count in members:
             rows.append(self.row(base, nodes, count, settings))
@@ -238,18 +238,18 @@ class SampledFormat(PartFormat):
 
     @abstractmethod
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """The words of a blob at most."""
+        """Return the most words of a blob."""
 
 
 class WholeFormat(PartFormat):
-    """How the arrays of a part that is made in one go lie on disk."""
+    """Files of a part that is made in one go."""
 
     spreads: ClassVar[bool] = False
     """Whether a cluster can make pieces of it."""
 
     @classmethod
     def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
-        """Sizes in :attr:`files` beside n and m, of an index of so many nodes of its graph."""
+        """Return sizes in :attr:`files` other than n and m, for so many nodes."""
         return {}
 
 
@@ -259,12 +259,12 @@ def is_shard(name: str) -> bool:
 
 
 def shard_file(first: int) -> str:
-    """The file of the shard that begins with sample ``first``, behind its part's prefix."""
+    """Return the name, without prefix, of the shard that begins with sample ``first``."""
     return f"{SHARD}{first:06d}"
 
 
 def shard_number(name: str) -> int | None:
-    """The first sample of a shard by its name, without the part's prefix; None for another file."""
+    """Return the first sample of a shard from its name without prefix; None for other files."""
     number = name.removeprefix(SHARD)
     if not _NUMBER.fullmatch(number) or name != shard_file(int(number)):
         return None

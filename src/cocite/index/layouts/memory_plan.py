@@ -35,20 +35,20 @@ _MOST_ROWS = (16 << 20) // ROW_ROOM
 _WALK_NODE, _TREE_NODE = 36, 33
 """Bytes of scratch a node in the external form, of each sample that walks and of one laid out."""
 _MOST_TOGETHER = 128
-"""Each has three files open, and a process may have about a thousand."""
+"""Most samples made together: each has three open files, of about a thousand."""
 _MOST_BLOCKS = 1024
-"""A table of four bytes for each pair of blocks is in memory, twice."""
+"""Most blocks: a table of four bytes per pair of blocks is in memory, twice."""
 
 
 Progress = Callable[[int, int], None]
-"""Gets units of work, done and in all."""
+"""Called with units of work, done and total."""
 
 
 @dataclass(frozen=True)
 class StepBytes:
-    """What a step by weights takes beside the links: ``link`` bytes a link and ``node`` bytes a
-    node while it is prepared and used; ``read`` is what it reads a link, if not the links' own.
-    ``fixed`` is what a part takes besides, whatever the graph.
+    """Memory of a weighted step beside the links: ``link`` bytes per link and ``node`` bytes per
+    node while it is prepared and used. It reads ``read`` bytes per link, if not the links' own.
+    ``fixed`` is what a part takes besides, independent of the graph.
     """
 
     link: int = 0
@@ -57,20 +57,20 @@ class StepBytes:
     fixed: int = 0
 
     def baseline(self, nodes: int) -> int:
-        """What is in memory always, of so many nodes."""
+        """Return the bytes always in memory, for so many nodes."""
         return self.node * nodes + self.fixed
 
     def taken(self, links: Links) -> int:
-        """All of it, of these links."""
+        """Return the bytes in total, for these links."""
         return self.link * links.edges + self.node * links.nodes
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What the build of a part takes: a maker of its ``layout`` ``maker(nodes, keep)`` bytes, whose
-    blobs live on if ``keep``; its ``step`` what goes by weights. ``has_external`` says whether the
-    layout has an external form, and how many samples it can make ``together`` in blocks, with their
-    state between two steps on disk.
+    """Memory of the build of a part: a maker of its ``layout`` takes ``maker(nodes, keep)`` bytes,
+    whose blobs persist with ``keep``; its weighted ``step`` more. ``has_external`` says whether the
+    layout has an external form, and ``together`` how many samples it can make at once in blocks,
+    with their state between steps on disk.
     """
 
     layout: str
@@ -102,21 +102,21 @@ class MemoryPlan:
 
     @property
     def external(self) -> bool:
-        """Whether tokens and trees lie in files, too."""
+        """Return whether tokens and trees are in files as well."""
         return self.rows > 0
 
     def scratch(self, folder: Path) -> Scratch:
-        """Where what is as long as the links lies: in ``folder`` if the graph is not in memory."""
+        """Return scratch for arrays as long as the links, on disk if the graph is."""
         return Scratch.near(folder) if self.cuts or self.external else Scratch(None)
 
     @property
     def keep(self) -> bool:
-        """Whether blobs live on while the next ones are made."""
+        """Return whether blobs persist while the next ones are made."""
         return self.threads > 1
 
     @property
     def head(self) -> str:
-        """Its memory and threads, in words."""
+        """Describe its memory and threads."""
         text = f"{format_total(self.memory)} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
         if self.threads < self.wanted:
@@ -147,8 +147,8 @@ class MemoryPlan:
 
 @dataclass(frozen=True)
 class PartEstimate:
-    """What making a part takes: ``bytes`` on disk, ``seconds``, and the ``fit`` it plans, None if
-    it was made before.
+    """Cost of a part: ``bytes`` on disk, ``seconds``, and its plan ``fit``, None if it exists
+    already.
     """
 
     bytes: int
@@ -157,10 +157,10 @@ class PartEstimate:
 
 
 def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
-    """The most threads that fit beside all links; else blocks; else the external form.
+    """Plan the most threads that fit beside all links; else blocks; else the external form.
 
-    Raises :class:`ResourceError` if not even the external form fits, or the layout has none, and
-    :class:`UsageError` for links that are not here.
+    Raises :class:`ResourceError` if the external form does not fit either, or the layout has none,
+    and :class:`UsageError` for links on other machines.
     """
     if isinstance(links, BlockedLinks):
         raise UsageError(
@@ -189,7 +189,7 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
 
 
 def check_partitions(links: BlockedLinks, part: PartPlan) -> None:
-    """Raise :class:`UsageError` for what blocks that live apart do not do."""
+    """Raise :class:`UsageError` for what partitions do not support."""
     if part.by_page or part.wanted is not None:
         what = "--hubs" if part.by_page else "--only-nodes"
         raise UsageError(
@@ -206,9 +206,9 @@ def fit_partitions(
     need: Callable[[int, int, int], int],
     rows: int = 0,
 ) -> MemoryPlan:
-    """How the blocks fit the memory that each of them may take: as many samples at a time, up to
-    ``together``, as that has room for, ``need(samples, nodes, links)`` bytes a block. Raises
-    :class:`ResourceError` if it has none for one.
+    """Plan the memory of partitions: as many samples at a time, up to ``together``, as fit at
+    ``need(samples, nodes, links)`` bytes per block. Raises :class:`ResourceError` if not even one
+    fits.
     """
     check_partitions(links, part)
     graph, offsets, most = links.whole, links.offsets, 0
@@ -225,15 +225,15 @@ def fit_partitions(
 
 
 def least_block(size: int) -> int:
-    """What is kept free at least for a block of links of ``size`` bytes: all of them up to 1 MiB,
-    a 256th beyond that, 16 MiB at most.
+    """Return the least memory reserved for a block of links of ``size`` bytes: all of them up to 1
+    MiB, a 256th beyond that, at most 16 MiB.
     """
     return min(_LEAST_BLOCK, max(_SMALL_BLOCK, size // _LEAST_PART), size)
 
 
 def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> MemoryPlan:
-    """Blocks of the graph, the tokens of a sample in memory: threads as fit beside ``block`` bytes,
-    where samples are made together, each with one of them.
+    """Plan blocks of the graph with the tokens of a sample in memory: as many threads as fit beside
+    ``block`` bytes, each with one sample if they are made together.
     """
     nodes, together = links.nodes, demand.together
     scratch = STATE_NODE * nodes * together if together > 1 else 0
@@ -256,8 +256,8 @@ def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> 
 def _plan_external(
     links: Links, means: Resources, step: StepBytes, tokens: int, most: int
 ) -> MemoryPlan:
-    """Blocks with tokens on disk, ``most`` samples at once; ``tokens`` is what they take in
-    memory, if they do not fit.
+    """Plan blocks with tokens on disk, at most ``most`` samples at once; ``tokens`` is their size
+    in memory, if they do not fit.
     """
     nodes, blocks = links.nodes, means.blocks
     beside = step.baseline(nodes)
@@ -288,7 +288,7 @@ def _plan_external(
 
 
 def _external_together(nodes: int, blocks: int, rows: int, memory: int, most: int) -> int:
-    """As many samples, up to ``most``, as have their tables in a sixth of the memory, beside
+    """Return how many samples, up to ``most``, have their tables in a sixth of the memory, beside
     buffers and a block.
     """
     for count in range(most, 1, -1):
@@ -298,15 +298,15 @@ def _external_together(nodes: int, blocks: int, rows: int, memory: int, most: in
 
 
 def samples_together(samples: int, nodes: int, disk: int) -> int:
-    """Return how many samples share a scan of the links: all whose scratch takes half of the
-    ``disk`` that is free, and no fewer than ``TOGETHER`` of them, or more than may have files open.
+    """Return how many samples share a scan of the links: as many as fit in half of the free
+    ``disk``, at least ``TOGETHER``, and at most as the limit on open files allows.
     """
     room = disk // 2 // (_WALK_NODE * max(1, nodes))
     return max(TOGETHER, min(samples, room, _MOST_TOGETHER))
 
 
 def too_little(layout: str, nodes: int, needed: int, memory: int, how: str) -> ResourceError:
-    """What to raise where ``memory`` is less than the least that is ``needed``."""
+    """Return the exception for ``memory`` less than the ``needed`` least."""
     return ResourceError(
         f"a graph of {nodes:,} nodes needs {format_least(needed)} of memory to index, in blocks "
         f"and {how}; {short_of(memory)}{floor_text(layout)}"

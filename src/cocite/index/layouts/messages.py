@@ -45,17 +45,17 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class ShardRequest:
-    """What is asked of a shard: the rows of nodes, the codes of pairs, and where pairs meet."""
+    """Query to a shard: rows of nodes, codes of pairs, and where pairs meet."""
 
     rows: tuple[int, ...] = ()
     pairs: tuple[Pair, ...] = ()
     ways: bool = False
-    """Whether walks, or common winners, of the pairs are wanted, too."""
+    """Whether to include the walks, or common winners, of the pairs."""
 
 
 class Row(NamedTuple):
-    """``ids`` uint32[h], ascending, and ``codes`` [h, samples]. ``whole`` is whether they are all
-    that a node meets.
+    """``ids`` uint32[h], ascending, and ``codes`` [h, samples]; ``whole`` if they are all that a
+    node meets.
     """
 
     ids: Ids
@@ -64,8 +64,8 @@ class Row(NamedTuple):
 
 
 class ShardResponse(NamedTuple):
-    """What the samples of a shard tell of a part: their ``numbers`` int64[s], ascending; rows of
-    nodes; the walks of nodes, uint32[s, length]; and the common winners of pairs, likewise.
+    """Answer of a shard for a part: its sample ``numbers`` int64[s], ascending; rows of nodes; the
+    walks of nodes, uint32[s, length]; and the common winners of pairs, likewise.
     """
 
     numbers: NDArray[np.int64]
@@ -78,7 +78,7 @@ class ShardResponse(NamedTuple):
 
 
 def tell(reader: SummingReader, wanted: ShardRequest, settings: PartSettings) -> ShardResponse:
-    """What a shard tells of its part; ``settings`` are any that a question may have: codes do not
+    """Return a shard's answer for its part; ``settings`` may be those of any query: codes do not
     depend on them.
     """
     rows = {node: _row(reader, node, settings) for node in wanted.rows}
@@ -122,9 +122,9 @@ def _encode(reader: Reader, node: int, ids: Ids) -> Codes:
 
 
 class RemoteSamples:
-    """What shards told of a part, with their samples in the order of their numbers.
+    """Answers of shards for a part, ordered by sample number.
 
-    Raises :class:`Damaged` for what cannot be of an index of so many ``nodes``.
+    Raises :class:`Damaged` for answers that do not fit an index of so many ``nodes``.
     """
 
     def __init__(self, told: Sequence[ShardResponse], nodes: int) -> None:
@@ -146,14 +146,14 @@ class RemoteSamples:
                     raise Damaged("a shard answered for another index: restart it")
 
     def rows(self, node: int) -> Iterator[tuple[NDArray[np.int64], Row]]:
-        """The places of a shard's samples, and its row of ``node``, shard by shard."""
+        """Yield the positions of a shard's samples, and its row of ``node``, shard by shard."""
         for places, each in zip(self._places, self._reported, strict=True):
             yield places, each.rows[node]
 
     def encoded_meetings(
         self, node: int, others: Ids, nothing: int, kind: type[np.generic]
     ) -> Codes:
-        """[samples, h]: the codes of ``node`` with others, ``nothing`` where they do not meet."""
+        """Return [samples, h]: the codes of ``node`` with others, ``nothing`` without a meeting."""
         found = np.full((self.numbers.size, others.size), nothing, kind)
         for places, row in self.rows(node):
             at = np.searchsorted(row.ids, others)
@@ -171,31 +171,31 @@ class RemoteSamples:
         return found
 
     def walks(self, node: int, length: int) -> NDArray[np.uint32]:
-        """uint32[samples, length]: the walks of ``node``."""
+        """Return the walks of ``node``, uint32[samples, length]."""
         return self._merged([each.walks[node] for each in self._reported], length)
 
     def common(self, pair: Pair, length: int) -> NDArray[np.uint32]:
-        """uint32[samples, length]: the winners that a pair shares."""
+        """Return the winners that a pair shares, uint32[samples, length]."""
         return self._merged([each.common[pair] for each in self._reported], length)
 
 
 class _DecodedRows(SummingReader):
-    """A reader of a part that answers from what a shard has sent of it."""
+    """A reader of a part that answers from what a shard has sent."""
 
     response: RemoteSamples
 
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
-        """There is no kernel for it."""
+        """Return None: there is no kernel for it."""
         return None
 
     @abstractmethod
     def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
-        """uint64[codes, 2]: what each code is worth, and its square, in fixed point."""
+        """Return uint64[codes, 2]: the value of each code, and its square, in fixed point."""
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up what all shards told."""
+        """Add up the rows of all shards."""
         from cocite.kernels import minhash
 
         table, count = self.worths(settings), 0
@@ -207,10 +207,10 @@ class _DecodedRows(SummingReader):
 
 
 class _Meetings(_DecodedRows, MeetingReader):
-    """Codes are meeting times."""
+    """Reader whose codes are meeting times."""
 
     def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
-        """By meeting time; nothing from 16 on."""
+        """Return values by meeting time; 0 from 16 on."""
         found = np.zeros((256, 2), np.uint64)
         worth = weights_of(self.weight(settings).values)
         found[: len(worth)] = worth
@@ -218,21 +218,21 @@ class _Meetings(_DecodedRows, MeetingReader):
         return found
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        """Return tau in every sample, uint8[samples, h]; 255 without a meeting."""
         found: Times = self.response.encoded_meetings(node, others, int(NEVER), np.uint8)
         return found
 
 
 class _Walks(_Meetings, WalkReader):
-    """Walks were told, too, if they were asked for."""
+    """Reader with walks, if they were requested."""
 
     def walks(self, node: int) -> NDArray[np.uint32]:
-        """The walk of a node in every sample."""
+        """Return the walk of a node in every sample."""
         return self.response.walks(node, self.part.settings[LENGTH])
 
 
 class RemoteTrees(_Meetings, TreeReader):
-    """The layouts ``trees`` and ``packed``: walks are made again from the graph, if it is there."""
+    """The layouts ``trees`` and ``packed``: walks are repeated on the graph, if available."""
 
 
 class RemotePaths(_Walks, PathReader):
@@ -247,11 +247,11 @@ class RemoteMinhash(_DecodedRows, MinhashReader):
     """The layout ``minhash``; codes are masks."""
 
     def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
-        """By mask."""
+        """Return values by mask."""
         return self.table(settings)
 
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """uint16[samples, h]: the masks of a node and others, none of them itself."""
+        """Return uint16[samples, h]: the masks of a node and others, which must differ from it."""
         found: Masks = self.response.encoded_meetings(node, others, 0, np.uint16)
         return found
 
@@ -267,11 +267,11 @@ SPREAD: dict[str, type[_DecodedRows]] = {
     "paths": RemotePaths,
     "trees": RemoteTrees,
 }
-"""Layouts whose samples can be elsewhere."""
+"""Layouts whose samples can be remote."""
 
 
 def refuse_layout(layout: str) -> None:
-    """Raise :class:`UsageError` for samples that tell something of every pair of nodes."""
+    """Raise :class:`UsageError` for a layout whose samples affect every pair of nodes."""
     if layout not in SPREAD:
         raise UsageError(
             f"an answer in the layout {layout} covers all nodes, which is too long to send "
@@ -280,7 +280,7 @@ def refuse_layout(layout: str) -> None:
 
 
 def remote_reader(part: StoredPart, response: RemoteSamples) -> Reader:
-    """What answers for a part from what a shard has sent of it."""
+    """Return the reader of a part for the answer of a shard."""
     fresh = part.freshness
     if not np.array_equal(fresh.held, response.numbers):
         fresh = replace(fresh, there=(response.numbers,))

@@ -26,11 +26,11 @@ from cocite.resources import Resources
 from cocite.storage.spool import Scratch
 
 LinksOf = Callable[[str, bool], Links]
-"""The links of a direction; with their weights, if they count."""
+"""The links of a direction, with weights if they are used."""
 
 
 def memoized_links(make: LinksOf) -> LinksOf:
-    """Return ``make`` with a memory of what it made. Safe to share between threads."""
+    """Return ``make`` with a cache. Safe to share between threads."""
     made: dict[tuple[str, bool], Links] = {}
     lock = threading.Lock()
 
@@ -44,7 +44,7 @@ def memoized_links(make: LinksOf) -> LinksOf:
 
 
 class DraftEnds:
-    """The links of a graph with a page more, those that are asked for; ``before`` gives the links
+    """The links of a graph with an added page, made on request; ``before`` returns the links
     without it. Safe to share between threads.
     """
 
@@ -59,22 +59,22 @@ class DraftEnds:
 
 @dataclass(frozen=True)
 class DraftPart(StoredPart):
-    """One part of an index as if a draft had been there: ``built`` is the part without it."""
+    """One part of an index with a draft added: ``built`` is the part without it."""
 
     ends: DraftEnds = field(kw_only=True)
     built: StoredPart = field(kw_only=True)
 
     @property
     def on_the_fly(self) -> bool:
-        """Its readers are those of drafts."""
+        """Return True: it uses the readers for drafts."""
         return True
 
     def links(self, way: str) -> Links:
-        """The links of the graph: ``in``, ``out`` or ``any`` (``way``)."""
+        """Return the links of the graph: ``in``, ``out`` or ``any`` (``way``)."""
         return self.ends.links(way, self.weighted)
 
     def array(self, name: str) -> NDArray[Any]:
-        """Those of the layout ``links`` that are not links: norms, or degrees."""
+        """Return the arrays of the layout ``links`` other than links: norms, or degrees."""
         if name == DEGREES:
             return np.concatenate([np.empty(0), *link_degrees(self.links(self.direction))])
         assert name == NORMS

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from cocite.graph.blocks import Links
 
 _AT_ONCE = 1 << 26
-"""Nodes times samples that a kernel looks at between two looks at the clock: 0.2 s at most; of very
-many nodes a few samples.
+"""Nodes times samples that a kernel processes between checks of the deadline: 0.2 s at most; with
+very many nodes a few samples.
 """
 
 
 class DamagedShard(Damaged):
-    """A question met a shard that points outside of itself: ``file`` is its name."""
+    """A query found a shard that points outside of itself: ``file`` is its name."""
 
     def __init__(self, message: str, file: str) -> None:
         super().__init__(message)
@@ -47,8 +47,8 @@ class DamagedShard(Damaged):
 class Shard:
     """A run of samples: its words, and where each sample's arrays begin in them.
 
-    ``first`` is the place of its first sample among those of the part that are there, ``number``
-    that sample's number.
+    ``first`` is the position of its first sample among those available, ``number`` that sample's
+    number.
     """
 
     first: int
@@ -58,7 +58,7 @@ class Shard:
 
     @property
     def samples(self) -> int:
-        """How many samples it holds."""
+        """Return its number of samples."""
         return len(self.blobs)
 
 
@@ -75,27 +75,27 @@ class StoredPart:
     weight: float
     freshness: Freshness
     format: PartFormat | None
-    """What lies where; None where nothing lies anywhere."""
+    """Files of the layout; None if it has none."""
     weighted: bool = False
     label: str = ""
     number: int = 0
     fixed: PartSettings = field(default_factory=PartSettings)
     only: int | None = None
-    """The first samples that count; None for all of them."""
+    """Number of first samples to use; None for all."""
 
     @property
     def on_the_fly(self) -> bool:
-        """Whether nobody built it: what its layout would hold is made when it is asked."""
+        """Return whether it is not built: its layout's data is computed per query."""
         return False
 
     @property
     def prefix(self) -> str:
-        """What the names of its files begin with."""
+        """Return the prefix of its file names."""
         return part_prefix(self.label, self.direction)
 
     @property
     def plan(self) -> PartPlan:
-        """The plan that it was made by."""
+        """Return the plan that it was made by."""
         return PartPlan(
             self.measure,
             self.direction,
@@ -109,7 +109,7 @@ class StoredPart:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """What it is, as ``cocite info`` tells it."""
+        """Return its description, as in ``cocite info``."""
         return {
             "measure": self.measure.name,
             "direction": self.direction,
@@ -121,8 +121,8 @@ class StoredPart:
         }
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
-        """Its own settings of a question, out of those of the index. The last ones are kept: a
-        question asks for them several times, and a batch has the same for all nodes.
+        """Return its own query settings, from those of the index. The last ones are cached: a query
+        needs them several times, and a batch has the same for all nodes.
         """
         last: tuple[WholeSettings, PartSettings] | None = self.__dict__.get("_last_asked")
         if last is None or last[0] is not asked:
@@ -131,22 +131,22 @@ class StoredPart:
         return last[1]
 
     def evidence(self, asked: WholeSettings) -> str:
-        """The evidence that is asked of it; if it takes none, the default."""
+        """Return the evidence that a query requests of it; the default if it supports none."""
         return self.ask_settings(asked).get(EVIDENCE, EVIDENCE.default)
 
     @property
     def samples(self) -> int:
-        """How many samples answer, for a measure that has them."""
+        """Return the number of available samples, for a measure with samples."""
         there = self.freshness.there
         samples = there[0].size if there else self.settings[SAMPLES]
         return samples if self.only is None else self.only
 
     def array(self, name: str) -> NDArray[Any]:
-        """The array ``name`` of this part."""
+        """Map the array ``name`` of this part."""
         return self.store.array(self.prefix + name)
 
     def links(self, way: str) -> Links:
-        """The in-links or out-links (``way``) of a part in the layout ``links``, mapped."""
+        """Map the in-links or out-links (``way``) of a part in the layout ``links``."""
         from cocite.graph.blocks import Links
 
         weighted = f"{self.prefix}{way}_weights" in self.store.manifest.files
@@ -160,15 +160,15 @@ class StoredPart:
         return links
 
     def damaged(self, first: int) -> Damaged:
-        """What to raise when a query meets a shard that points outside of itself: the one that
-        has the sample of the place ``first``.
+        """Return the error for a shard that points outside of itself: the one with the sample at
+        position ``first``.
         """
         number = max(each.number for each in self.shards if each.first <= first)
         name = self.prefix + shard_file(number)
         return DamagedShard(str(self.damaged_file(shard_file(number))), name)
 
     def damaged_file(self, name: str) -> Damaged:
-        """What to raise when a query meets a file that points outside of itself."""
+        """Return the error for a file that points outside of itself."""
         path = self.store.path
         return Damaged(
             f"{path / (self.prefix + name)} is damaged; see: cocite verify {path}. Copy the index "
@@ -177,7 +177,7 @@ class StoredPart:
 
     @cached_property
     def shards(self) -> tuple[Shard, ...]:
-        """All shards that are there and have samples which count, in their order."""
+        """Return all available shards with samples in use, in order."""
         members, numbers = self.array(MEMBERS), self.freshness.numbers
         if members.size != self.settings[SAMPLES]:
             raise Damaged(f"{self.store.path}: its shards do not hold {members.size} samples")
@@ -199,7 +199,7 @@ class StoredPart:
         return tuple(shard for shard in shards if shard.samples)
 
     def of(self, numbers: NDArray[np.int64]) -> StoredPart:
-        """The part with some of its samples only, by their ``numbers``, ascending."""
+        """Return the part with only the samples ``numbers``, ascending."""
         shards, place = list[Shard](), 0
         for shard in self.shards:
             own = np.arange(shard.number, shard.number + shard.samples)
@@ -214,18 +214,18 @@ class StoredPart:
 
     @property
     def at_once(self) -> int:
-        """How many samples are looked at between two looks at the clock, at most."""
+        """Return how many samples to process between checks of the deadline."""
         return max(1, _AT_ONCE // self.nodes)
 
     def slices(self) -> Iterator[slice]:
-        """All samples, whichever shards they lie in, in the pieces of such a question."""
+        """Yield all samples in slices, for a query that checks the deadline before each."""
         for low in range(0, self.samples, self.at_once):
             check()
             yield slice(low, low + self.at_once)
 
     def pieces(self) -> Iterator[Shard]:
-        """The shards, large ones in several pieces, for a question that may have a deadline: it is
-        looked at before each.
+        """Yield the shards, large ones in several pieces, for a query that checks the deadline
+        before each.
         """
         most = self.at_once
         for shard in self.shards:
@@ -239,13 +239,13 @@ class StoredPart:
 
     @property
     def runs(self) -> dict[str, range]:
-        """The files of its shards, with the numbers of their samples, in that order."""
+        """Return the files of its shards, with the numbers of their samples, in order."""
         return runs_of(self.store, self.prefix, self.freshness.numbers.start, self.settings)
 
 
 def runs_of(store: Store, prefix: str, oldest: int, settings: PartSettings) -> dict[str, range]:
-    """The shards that the manifest names of a part, whose first sample has the number ``oldest``,
-    with the numbers of their samples.
+    """Return the shards of a part in the manifest, with the numbers of their samples; the oldest
+    has number ``oldest``.
     """
     start = prefix + SHARD
     names = [name for name in store.manifest.files if name.startswith(start)]

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 
 Paths = tuple[list[int], list[int]]
-"""From the first node, and from the second, to the page: ids, the page last; empty if not known."""
+"""Paths from both nodes to the page: ids, the page last; empty if unknown."""
 
 
 @dataclass(frozen=True)
 class Graphs:
-    """Where the graphs behind an index come from: ``find`` gives that of a digest, None if it is
-    not at hand, and raises what there is to say where no graph is given at all. ``means`` are for
-    what is made of them.
+    """Access to the graphs of an index: ``find`` returns the one with a digest, None if it is
+    missing, and raises an error if no graph is available at all. ``means`` serve what is made of
+    them.
     """
 
     find: Callable[[str], Graph | None]
@@ -55,13 +55,13 @@ class Graphs:
 
 @dataclass(frozen=True)
 class Reasons:
-    """The reasons of one part for two different nodes, each page once, in no special order.
+    """The reasons of one part for two different nodes, each page once, in no particular order.
 
     ``nodes`` uint32[r] are the pages and ``shares`` float64[r] what each adds to the part's score;
-    ``path`` gives the paths to the page of a row; ``samples`` int64[r] is in how many samples it
-    was the reason, None where there are no samples. Ids from the number of nodes on are of what is
-    no page, or ``gone``: words, or names, in order. ``unattributed`` is what pages add that are not
-    known.
+    ``path`` returns the paths to the page of a row; ``samples`` int64[r] counts the samples in
+    which it was the reason, None without samples. Ids from the number of nodes on are words, or
+    names of removed pages, in the order of ``gone``. ``unattributed`` is the share of unknown
+    pages.
     """
 
     nodes: NDArray[np.uint32]
@@ -72,7 +72,7 @@ class Reasons:
     unattributed: float = 0.0
 
     def named(self, ids: list[int], names: Names) -> tuple[str, ...]:
-        """The names of some ids, those of pages that are gone among them."""
+        """Return the names of some ids, including removed pages."""
         there = [node for node in ids if node < len(names)]
         known = iter(names.names(np.array(there, np.uint32)))
         return tuple(
@@ -90,10 +90,10 @@ def apportioned(
     worths: NDArray[np.float64],
     path: Callable[[int], Paths],
 ) -> Reasons:
-    """A score shared out among ``nodes`` in proportion to their ``worths``, those of 0 left out.
+    """Divide a score among ``nodes`` in proportion to their ``worths``, omitting those of 0.
 
-    Measures that divide a sum by what does not depend on its terms share out their score so.
-    ``path`` gets a node's id.
+    For measures that divide a sum by what does not depend on its terms. ``path`` is called with a
+    node's id.
     """
     found = worths > 0
     if score <= 0 or not found.any():
@@ -118,11 +118,11 @@ class QueryScratch:
 
     ``totals`` float64[nodes, 2] (grains, variance) with the nodes that have one in
     ``touched[:have]``; ``sums`` uint64[nodes, 2], ``marks`` uint32[nodes] and ``used`` for a part's
-    own samples, zero again when the part is done. ``touched`` and ``used`` uint32[2 nodes + 1] have
-    room for as many again as there are nodes: a kernel that finds too many, as files are damaged,
-    need look only now and then. Packed trees take one row more of the sums, as ``changes``, and all
-    marks as ``bytes`` uint8 and ``eights`` uint64. ``below`` is whether scores below 0 are wanted,
-    as others are to be added to them.
+    own samples, reset to zero after the part. ``touched`` and ``used`` uint32[2 nodes + 1] have
+    room for twice the nodes: a kernel that finds too many, because files are damaged, need check
+    only now and then. Packed trees use one more row of the sums, as ``changes``, and all marks as
+    ``bytes`` uint8 and ``eights`` uint64. ``below`` keeps scores below 0, as others will be added
+    to them.
     """
 
     def __init__(self, nodes: int) -> None:
@@ -144,7 +144,7 @@ class QueryScratch:
         self.lend(nodes)
 
     def lend(self, nodes: int) -> None:
-        """Make the arrays those of so many nodes: what goes beyond is then no node of theirs."""
+        """Size the arrays for so many nodes, so that larger ids are detected."""
         if nodes == self._lent:
             return
         self._lent = nodes
@@ -159,18 +159,18 @@ class QueryScratch:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """The sums as float64[nodes, 2]: of exact scores, and beside them what a push has left."""
+        """Return the sums as float64[nodes, 2]: exact scores, and the residuals of a push."""
         return self.sums.view(np.float64)
 
     def list_once(self) -> None:
-        """List every node touched once: one whose total was 0 in between is there again."""
+        """Remove duplicate nodes, listed again after their total was 0."""
         nodes = np.unique(self.touched[: self.have])
         self.have = nodes.size
         self.touched[: nodes.size] = nodes
 
     def note_sums(self, count: int) -> None:
-        """Of an answer that touched the nodes ``used[:count]``, in sums that are uint64[nodes]. Of
-        small graphs, all of these may stay.
+        """Record an answer that touched the nodes ``used[:count]``, in sums that are uint64[nodes].
+        For small graphs, all pages of these may stay.
         """
         if 2 * _PAGE * self._pages.size > self._most:
             self._pages[self.used[:count] // (_PAGE // 8)] = True
@@ -178,19 +178,20 @@ class QueryScratch:
 
     @property
     def worn(self) -> bool:
-        """Whether its pages may have become too many to keep."""
+        """Return whether it may use too many pages to keep."""
         most = min(_NODE * self.nodes, 2 * _PAGE * self.wear)
         return most + _PAGE * int(np.count_nonzero(self._pages)) + 4 * self._longest > self._most
 
 
 @cache
 def _free() -> int:
-    """Bytes, looked up once: it takes longer than a question."""
+    """Return the free memory in bytes, cached: the look-up takes longer than a query."""
     return available()
 
 
 def _mapped(size: int) -> NDArray[np.uint8]:
-    """Zeros that exist page by page when touched: no huge pages for a few scattered cells.
+    """Return zeros that are allocated page by page when touched: no huge pages for a few scattered
+    cells.
 
     Private to this process: a forked child has its own.
     """
@@ -207,7 +208,7 @@ _local = threading.local()
 
 @contextmanager
 def borrowed(nodes: int) -> Iterator[QueryScratch]:
-    """The scratch of this thread, all zero; put back only if the query ends well."""
+    """Lend this thread's scratch, all zero; it is kept only if the query succeeds."""
     found: QueryScratch | None = getattr(_local, "scratch", None)
     if found is None or found.nodes < nodes or found.worn:
         found = QueryScratch(nodes)
@@ -225,32 +226,32 @@ Values = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class Estimate(NamedTuple):
-    """A score in grains and the variance of its estimate: 0 if exact, nan if not known."""
+    """A score in grains and the variance of its estimate: 0 if exact, NaN if unknown."""
 
     grains: float
     variance: float
 
 
 class Span(NamedTuple):
-    """What values can be: the least of a sample, the least that it can stand for, the most."""
+    """Range of sample values: least value, least truth behind a value, largest value."""
 
     least: float
     beyond: float
     most: float
 
     def plus(self, other: Span, weight: float) -> Span:
-        """That of the values plus ``weight`` times some others."""
+        """Return the span of the values plus ``weight`` times some others."""
         return Span(*(a + weight * b for a, b in zip(self, other, strict=True)))
 
     @property
     def width(self) -> float:
-        """R."""
+        """Return R."""
         return self.most - self.least
 
 
 class ListedHits(NamedTuple):
-    """Hits as they are told: uint32[h], float64[h, 4] (score, standard error, ends of the
-    interval), and how many of the first stand in their order for certain, None if intervals tell.
+    """Hits as returned: uint32[h]; float64[h, 4] (score, standard error, ends of the interval); and
+    how many of the first are certain, None if intervals tell.
     """
 
     ids: Ids
@@ -259,8 +260,8 @@ class ListedHits(NamedTuple):
 
 
 class PairEvidence(NamedTuple):
-    """What a part says of many pairs of different nodes: ``estimates`` float64[pairs, 2], grains
-    and variances; ``values(some)``, of a slice of them, as :meth:`SampledReader.values` has them.
+    """Result of a part for many pairs of different nodes: ``estimates`` float64[pairs, 2], grains
+    and variances; ``values(some)`` for a slice of them, like :meth:`SampledReader.values`.
     """
 
     estimates: NDArray[np.float64]
@@ -268,32 +269,32 @@ class PairEvidence(NamedTuple):
 
 
 class Reader(ABC):
-    """Answers for one part of an index. Safe to share between threads."""
+    """Answers queries from one part of an index. Safe to share between threads."""
 
     signed = False
-    """Whether scores may be below 0, so that those of several parts may add up to it."""
+    """Whether scores may be below 0, so that sums over parts may be as well."""
 
     def __init__(self, part: StoredPart) -> None:
         self.part = part
 
     @property
     def unit(self) -> bool:
-        """Whether no score is above 1."""
+        """Return whether all scores are at most 1."""
         return self.part.measure.unit
 
     @abstractmethod
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The score of two nodes, which may be the same one."""
+        """Return the score of two nodes, which may be equal."""
 
     @property
     def pairs_from(self) -> int | None:
-        """How many pairs :meth:`pairs` is quicker for than one after another; None if it answers
-        for none.
+        """Return the number of pairs from which :meth:`pairs` is faster than single pairs; None if
+        it is not supported.
         """
         return None
 
     def pairs(self, first: Ids, second: Ids, settings: PartSettings) -> PairEvidence:
-        """Many pairs of different nodes at once, as :meth:`pair` says of each, to the bit."""
+        """Score many pairs of different nodes, bit-identical to :meth:`pair`."""
         raise NotImplementedError
 
     @abstractmethod
@@ -303,31 +304,33 @@ class Reader(ABC):
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
-        """The best ``k`` of ``node``, of at least ``floor`` grains, with intervals by betting, if
-        the part is all that answers and can tell it in one go: what all its methods together tell,
-        to the bit. ``bets`` are the wealth that gives up a mean, and what sums may be off by.
+        """Return the best ``k`` of ``node`` with at least ``floor`` grains, with intervals by
+        betting, in one call if this is the only part and supports it. Bit-identical to the separate
+        methods. ``bets`` are the wealth at which a mean is rejected, and the rounding error of
+        sums.
         """
         return None
 
     def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """The same of the first of some nodes, at least one, if one kernel finds all of it: for
-        batches, without deadlines. Fastest where nodes next to each other are alike. Intervals are
-        left out where no wealth gives up a mean.
+        """Return the same for the first of some nodes, at least one, if one kernel finds all of it;
+        for batches without deadlines. Fastest if adjacent nodes are similar. Omits intervals if no
+        wealth rejects a mean.
         """
         return None
 
     def variances(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
-        """float64[h]: what ``gather`` left out of the variances of the best hits.
+        """Return float64[h]: what ``gather`` omitted from the variances of the best hits; by
+        default 0.
 
-        For readers that learn a variance from more than they need for a score. By default nothing.
+        For readers that need more data for a variance than for a score.
         """
         return np.zeros(others.size)
 
     def settle_exact(self, scratch: QueryScratch, count: int) -> None:
-        """Add the exact scores of ``scratch.used[:count]``, whole grains in ``scratch.scores``, to
-        the totals, times the part's weight.
+        """Add the exact scores of ``scratch.used[:count]``, whole grains in ``scratch.scores``,
+        times the part's weight, to the totals.
         """
         from cocite.kernels import totals
 
@@ -336,16 +339,16 @@ class Reader(ABC):
 
     @abstractmethod
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """The pages that make up the score of two different nodes; their shares add up to it.
+        """Return the pages behind the score of two different nodes; their shares add up to it.
 
-        ``graphs`` is asked for those that samples were drawn from where the part itself does not
-        hold enough.
+        ``graphs`` provides the graphs of samples if the part does not store enough.
         """
 
     def certified(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
-        """float64[h, 2]: how far the true scores may be below and above what is computed.
+        """Return float64[h, 2]: how far the true scores may be below and above the computed ones;
+        by default 0.
 
-        For what is certain; the uncertainty of samples is another matter. By default nothing.
+        Covers certain bounds only, not the uncertainty of samples.
         """
         return np.zeros((others.size, 2))
 
@@ -361,18 +364,18 @@ class SampledReader(Reader):
     def values(
         self, node: int, others: Ids, settings: PartSettings
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """float64[samples, h] twice: the value of each sample for ``node`` and others, none of them
-        itself, and the most that it may stand for, where a sample does not go to its end. What the
-        samples say that do not know both nodes means nothing.
+        """Return two float64[samples, h]: the value of each sample for ``node`` and others, which
+        must differ from it, and the most that the truth may be if a sample is truncated. Values of
+        samples that do not know both nodes are undefined.
         """
 
     @abstractmethod
     def span(self, settings: PartSettings) -> Span:
-        """What the values of two different nodes can be."""
+        """Return the range of values for two different nodes."""
 
 
 class SummingReader(SampledReader):
-    """A part whose samples are added up as fixed-point sums, for each node that has any."""
+    """A part whose samples are added up as fixed-point sums, for each node that has one."""
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Gather the sums, then settle them, each over the samples that know both nodes."""
@@ -397,7 +400,7 @@ class SummingReader(SampledReader):
         """Fill ``scratch.sums`` and ``scratch.used``; returns how many nodes have a sum."""
 
     def estimated(self, values: NDArray[np.uint64], samples: int) -> Estimate:
-        """From uint64[2]: a sum of fixed-point values, and of their squares, over ``samples``."""
+        """Estimate from uint64[2], fixed-point sums of values and squares."""
         from cocite.kernels import totals
 
         grains, variance = totals.estimate(values[0], values[1], float(samples))
@@ -406,9 +409,10 @@ class SummingReader(SampledReader):
 
 @lru_cache(maxsize=64)
 def weights_of(values: tuple[float, ...]) -> NDArray[np.uint64]:
-    """uint64[16, 2]: what meetings after 0..15 steps are worth and its square, fixed-point.
+    """Return uint64[16, 2]: the weights of meetings after 0..15 steps and their squares,
+    fixed-point.
 
-    Their rounding is below 2**-49. None is 0: a sum of 0 tells a kernel that a node was not met.
+    Rounding errors are below 2**-49. None is 0: a sum of 0 tells a kernel that a node was not met.
     """
     table = np.array([[max(1, round(w * ONE)), round(w * w * ONE)] for w in values], np.uint64)
     table.flags.writeable = False
@@ -419,8 +423,8 @@ def weights_of(values: tuple[float, ...]) -> NDArray[np.uint64]:
 
 
 class _Row(NamedTuple):
-    """Where the classes of a layout are, as ``module:class`` below this package; without a
-    ``reader`` of its own, each measure names one.
+    """Classes of a layout, as ``module:class`` below this package; without a ``reader``, each
+    measure names one.
     """
 
     format: str
@@ -496,11 +500,11 @@ _DRAWN = {
     "text": "cocite.index.layouts.rows.on_the_fly:OnTheFlyWordsReader",
     "trees": "cocite.index.layouts.trees.on_the_fly:OnTheFlyReader",
 }
-"""What answers in the place of a layout where nothing is stored; links are read alike."""
+"""Readers for drafts, by layout; the layout ``links`` is read as usual."""
 
 
 def format_of(layout: str) -> PartFormat:
-    """What lies where; raises :class:`Damaged`, as names come from manifests."""
+    """Return the files of a layout; raises :class:`Damaged`, as names come from manifests."""
     if layout not in LAYOUTS:
         raise Damaged(f"an index names the layout {layout!r}, which this release does not know")
     found: PartFormat = _found(LAYOUTS[layout].format)()
@@ -513,7 +517,7 @@ def is_sampled(layout: str) -> bool:
 
 
 def sampled_format(layout: str) -> SampledFormat:
-    """Of a layout of samples; raises :class:`Damaged` for another."""
+    """Return the format of a layout with samples; raises :class:`Damaged` for others."""
     found = format_of(layout)
     if not isinstance(found, SampledFormat):
         raise Damaged(f"an index names the layout {layout!r} for samples, which it does not hold")
@@ -521,19 +525,19 @@ def sampled_format(layout: str) -> SampledFormat:
 
 
 def sampled_builder(layout: str) -> SampledBuilder:
-    """What makes the samples of a layout that has them."""
+    """Return the builder of samples of a layout."""
     found: SampledBuilder = _found(LAYOUTS[layout].builder)()
     return found
 
 
 def whole_builder(layout: str) -> type[WholeBuilder]:
-    """What makes the arrays of a layout that is made in one go."""
+    """Return the builder of a layout that is made in one go."""
     found: type[WholeBuilder] = _found(LAYOUTS[layout].builder)
     return found
 
 
 def reader_of(part: StoredPart) -> Reader:
-    """What answers for a part; raises :class:`Damaged` for a layout that its measure has not."""
+    """Return the reader of a part; raises :class:`Damaged` for a wrong layout."""
     drawn = _DRAWN.get(part.layout) if part.on_the_fly else None
     place = drawn or LAYOUTS[part.layout].reader or part.measure.reader
     if part.layout not in part.measure.layouts:

@@ -24,16 +24,16 @@ from cocite.measures.settings import MAX_SAMPLES
 from cocite.storage import Facts
 
 SINCE = "since"
-"""uint32[nodes]: the number of the first sample that knows each node."""
+"""uint32[nodes]: number of the first sample that knows each node."""
 MOST_NUMBERS = 2**32 - 1 - MAX_SAMPLES
-"""Samples that an index can have drawn, all its life: their numbers are uint32."""
+"""Most samples that an index can draw over its lifetime: numbers are uint32."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The samples of one refresh, 0 the build: ``samples`` numbers from ``first`` on, and the name
-    and digest of the ``graph`` that they were drawn from, on which ``date`` (None: not known), and
-    the ``path`` where it was then, as seen from the index.
+    """The samples of one refresh, 0 for the build. ``samples`` numbers from ``first`` on; the name
+    and digest of their ``graph``; the ``date`` (None if unknown); and the ``path`` of the graph
+    then, relative to the index.
     """
 
     refresh: int
@@ -45,22 +45,21 @@ class Snapshot:
     path: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        """As manifests hold it."""
+        """Return it as manifests store it."""
         return dict(self.__dict__)
 
     @property
     def numbers(self) -> range:
-        """Those of its samples."""
+        """Return the numbers of its samples."""
         return range(self.first, self.first + self.samples)
 
 
 @dataclass(frozen=True)
 class LocalRefresh:
-    """The last of so many local ``refreshes`` of an index of rows, on ``date``: how many ``nodes``
-    have rows that were made anew, all others theirs of before, back to the full build, ``since``
-    when it was made of the graph called ``graph``. Of ``checked`` others the share ``differ`` has
-    another list of ten, and scores are off by ``largest_difference`` at most
-    (``index/layouts/rows/local.py``).
+    """The last of ``refreshes`` local refreshes of an index of rows, on ``date``: ``nodes`` have
+    recomputed rows, others keep theirs, from the full build of the graph called ``graph`` on
+    ``since``. Of ``checked`` others the share ``differ`` has another list of ten, and scores are
+    off by at most ``largest_difference`` (``index/layouts/rows/local.py``).
     """
 
     refreshes: int
@@ -73,12 +72,12 @@ class LocalRefresh:
     graph: str
 
     def to_json(self) -> dict[str, object]:
-        """As manifests hold it."""
+        """Return it as manifests store it."""
         return dict(self.__dict__)
 
     @classmethod
     def read(cls, facts: Facts) -> Self:
-        """As a manifest says; raises :class:`Damaged`."""
+        """Read it from a manifest; raises :class:`Damaged`."""
         return cls(
             facts.whole("refreshes", 1),
             _day(facts, "date"),
@@ -93,10 +92,10 @@ class LocalRefresh:
 
 @dataclass(frozen=True)
 class Freshness:
-    """The snapshots of an index, oldest first; ``since`` is None if all samples know all.
+    """The snapshots of an index, oldest first; ``since`` is None if all samples know all nodes.
 
-    ``there`` is int64[samples], ascending, the numbers of the samples that are there of each part,
-    if some are lost: of one part, or of all parts that an answer is made of.
+    ``there`` is int64[samples], ascending: the numbers of available samples of a part, or of all
+    parts of an answer, if some are lost.
     """
 
     snapshots: tuple[Snapshot, ...]
@@ -106,19 +105,19 @@ class Freshness:
 
     @property
     def numbers(self) -> range:
-        """Those of all samples."""
+        """Return the numbers of all samples."""
         return range(self.snapshots[0].first, self.snapshots[-1].numbers.stop)
 
     @property
     def refreshed(self) -> bool:
-        """Whether the samples are of several graphs, or some do not know all nodes: no build draws
-        such.
+        """Return whether the samples come from several graphs, or some do not know all nodes:
+        results of a refresh.
         """
         return len(self.snapshots) > 1 or self.since is not None
 
     @property
     def newest(self) -> range:
-        """The numbers of the samples that were drawn from the newest graph."""
+        """Return the numbers of the samples from the newest graph."""
         last = first = self.snapshots[-1]
         for each in reversed(self.snapshots):
             if each.digest != last.digest:
@@ -127,8 +126,8 @@ class Freshness:
         return range(first.first, last.numbers.stop)
 
     def only(self, samples: int) -> Freshness:
-        """With the first samples only, of those that are there; raises :class:`UsageError` if they
-        are of several graphs.
+        """Return the first available samples only; raises :class:`UsageError` if they come from
+        several graphs.
         """
         if len(self.snapshots) > 1:
             raise UsageError(
@@ -141,7 +140,7 @@ class Freshness:
 
     @property
     def alike(self) -> int | None:
-        """How many samples, the last ones, are of the newest graph; None if all are."""
+        """Return how many samples, the last ones, come from the newest graph; None for all."""
         if len(self.snapshots) == 1:
             return None
         newest = self.newest
@@ -150,14 +149,14 @@ class Freshness:
 
     @property
     def held(self) -> NDArray[np.int64]:
-        """int64[samples]: the numbers of the samples of a part, ascending, those that are there."""
+        """Return the numbers of a part's available samples, ascending, int64[samples]."""
         return self.there[0] if self.there else np.arange(self.numbers.start, self.numbers.stop)
 
     def knowing(self, node: int | NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
-        """Return how many samples, the newest ones, know ``node``, or one for each, and each of
-        ``others``: int64[h].
+        """Return how many samples, the newest ones, know both ``node`` and each of ``others``,
+        int64[h].
 
-        Raises :class:`Damaged` if it is none.
+        Raises :class:`Damaged` if none does.
         """
         numbers = self.numbers
         if self.since is None:

@@ -36,16 +36,16 @@ from cocite.options import opposite
 from cocite.storage import Entry
 
 _PIECE = 8 << 20
-"""Bytes that are read and written at a time."""
+"""Bytes to read and write at a time."""
 _PILOT, _WINDOW = 1 << 20, 1 << 18
 """Bytes of links that the pilot turns round, and to how many nodes: it takes 13 MB at most."""
 
 
 class LinksBuilder(LinksFormat, WholeBuilder):
-    """Of the layout ``links``."""
+    """Builds the layout ``links``."""
 
     def estimate(self) -> PartEstimate:
-        """Size exactly; time from a piece of this graph that is turned round and checksummed."""
+        """Return the exact size, and the time from a piece of this graph."""
         links = self.links
         size = 2 * links.nbytes + (16 * links.nodes if has_norms(self.plan) else 0)
         if self.plan.direction == "any":  # they are those of both ends
@@ -56,7 +56,7 @@ class LinksBuilder(LinksFormat, WholeBuilder):
         )
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Copy, turn round, copy, then the norms; or copy what was merged, then the degrees."""
+        """Copy, transpose, copy, then write the norms; or copy merged links, then the degrees."""
         way, nodes = self.plan.direction, self.links.nodes
         stages = 1 if way == "any" else 3 + has_norms(self.plan)
 
@@ -107,7 +107,7 @@ def _copy(files: ArrayFiles, way: str, links: Links, progress: Progress) -> None
 
 
 def _pilot(links: Links, norms: bool) -> float:
-    """Seconds a byte of the result, without waiting for the disk."""
+    """Return the seconds per byte of the result, without waiting for the disk."""
     from cocite.kernels.links import turn
 
     last = next(iter(cut_blocks(links, _PILOT)), links.nodes)
@@ -131,13 +131,13 @@ def _pilot(links: Links, norms: bool) -> float:
 
 
 _LINK_BYTES = 8 << 20
-"""Bytes of links that are read at a time."""
+"""Bytes of links to read at a time."""
 
 
 def link_norms(
     rows: Links, columns: Links, progress: Progress = lambda done, total: None
 ) -> Iterator[NDArray[np.float64]]:
-    """``norms`` for the nodes of one block after another: float64[n, 2] each."""
+    """Yield ``norms`` for the nodes of one block after another, float64[n, 2] each."""
     from cocite.kernels import neighbors
 
     for first, last in pairwise((0, *cut_blocks(rows, _LINK_BYTES), rows.nodes)):
@@ -152,7 +152,7 @@ def link_norms(
 
 
 def link_degrees(links: Links) -> Iterator[NDArray[np.float64]]:
-    """How many links each node of one block after another has, or what they weigh: float64[n]."""
+    """Yield the number, or weight, of each node's links, float64[n], block by block."""
     from cocite.kernels.links import sum_runs
 
     for first, last in pairwise((0, *cut_blocks(links, _LINK_BYTES), links.nodes)):

@@ -47,7 +47,7 @@ def has_norms(plan: PartPlan) -> bool:
 
 
 def has_degrees(plan: PartPlan) -> bool:
-    """Return whether a part has what its measure divides by: ``ppr-symmetric``."""
+    """Return whether a part has the divisors of its measure: ``ppr-symmetric``."""
     return plan.measure.name == "ppr-symmetric"
 
 
@@ -70,8 +70,8 @@ class LinksFormat(WholeFormat):
 
     @classmethod
     def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Links by both ends, or taken either way; weights if the part goes by them, norms for
-        common neighbors, degrees for ppr-symmetric.
+        """Return links by both ends, or merged; weights if the part uses them, norms for common
+        neighbors, degrees for ppr-symmetric.
         """
         way, weighted = plan.direction == "any", plan.weighted
         has = {"weights": weighted, NORMS: has_norms(plan), DEGREES: has_degrees(plan)}
@@ -100,7 +100,7 @@ class CommonReader(Reader):
         return self.part.array(NORMS)
 
     def _norms(self, power: int) -> NDArray[np.float64]:
-        """float64[nodes, 2], which kernels read where links are weighed only."""
+        """Return float64[nodes, 2], which kernels read only if links are weighted."""
         return self._sums if power else _NO_NORMS
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
@@ -119,7 +119,7 @@ class CommonReader(Reader):
         return Estimate(grains, 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """The common neighbors, by what each is worth."""
+        """Return the common neighbors, with their weights."""
         score = self.pair(first, second, settings).grains / GRAINS
         rows, members = self._rows, self._columns.offsets
         cuts = (rows.offsets[node : node + 2].tolist() for node in (first, second))
@@ -133,7 +133,7 @@ class CommonReader(Reader):
         return apportioned(score, common, worths, lambda node: ([first, node], [second, node]))
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up the common neighbors with everybody, divide, settle."""
+        """Add up common neighbors with all nodes, divide, settle."""
         from cocite.kernels import neighbors
 
         power, form = _chosen(settings)
@@ -148,7 +148,7 @@ class CommonReader(Reader):
 
 
 def _chosen(settings: PartSettings) -> tuple[int, int]:
-    """(the power of the weights, the form) as kernels take them."""
+    """Return (power of the weights, form) as kernels take them."""
     from cocite.kernels.neighbors import FORMS
 
     form = settings[FORM]
@@ -162,8 +162,8 @@ Ids = NDArray[np.uint32]
 
 
 class _Vicinity(NamedTuple):
-    """``nodes`` ascending, whole ``grains`` of authority and ``hubs`` of each; the links among
-    them, by places in ``nodes``.
+    """``nodes``, ascending, with their whole ``grains`` of authority and ``hubs``; the links among
+    them, by position in ``nodes``.
     """
 
     nodes: Ids
@@ -183,21 +183,21 @@ class CompanionReader(Reader):
         self._last: tuple[int, int, _Vicinity] | None = None
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The authority of ``second`` around ``first``."""
+        """Return the authority of ``second`` around ``first``."""
         found = self._around(first, settings)
         place = int(np.searchsorted(found.nodes, second))
         there = place < found.nodes.size and int(found.nodes[place]) == second
         return Estimate(float(found.grains[place]) if there else 0.0, 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """The authorities of all others around ``node``."""
+        """Add the authorities of all others around ``node``."""
         found = self._around(node, settings)
         scratch.scores[found.nodes, 0] = np.where(found.nodes == node, 0.0, found.grains)
         scratch.used[: found.nodes.size] = found.nodes
         self.settle_exact(scratch, found.nodes.size)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """The hubs that link to ``second``, each by how much of a hub it is."""
+        """Return the hubs that link to ``second``, by hub score."""
         found = self._around(first, settings)
         score = self.pair(first, second, settings).grains / GRAINS
         if score == 0:
@@ -211,7 +211,7 @@ class CompanionReader(Reader):
         return apportioned(score, found.nodes[hubs], times * found.hubs[hubs], path)
 
     def _around(self, node: int, settings: PartSettings) -> _Vicinity:
-        """The vicinity of a node."""
+        """Return the vicinity of a node."""
         own = settings.of_graph((MAX_DEGREE,), self._ins.edges)
         max_degree, last = own[MAX_DEGREE], self._last
         if last is not None and last[:2] == (node, max_degree):
@@ -232,7 +232,7 @@ class CompanionReader(Reader):
         return found
 
     def _narrow(self, links: Links, nodes: Ids, max_degree: int) -> Ids:
-        """Those of ``nodes`` that have no more links than ``max_degree``."""
+        """Return those of ``nodes`` with at most ``max_degree`` links."""
         begins, ends = self._ends(links, nodes)
         return nodes[ends - begins <= max_degree]
 
@@ -245,7 +245,7 @@ class CompanionReader(Reader):
         return begins, ends
 
     def _rows(self, links: Links, nodes: Ids) -> tuple[Ids, NDArray[np.int64]]:
-        """All neighbors of ``nodes``, row behind row, and whose they are, by place."""
+        """Return the neighbors of ``nodes``, row after row, and the index of the node of each."""
         check()
         begins, ends = self._ends(links, nodes)
         sizes = ends - begins
@@ -264,7 +264,7 @@ class CompanionReader(Reader):
 def _hits(
     sources: NDArray[np.int64], targets: NDArray[np.int64], nodes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """float64[nodes] authorities and hubs, each of sum 1; all 0 without links."""
+    """Return float64[nodes] authorities and hubs, each with sum 1; all 0 without links."""
     authorities: NDArray[np.float64] = np.zeros(nodes)
     hubs: NDArray[np.float64] = np.ones(nodes)
     if not sources.size:

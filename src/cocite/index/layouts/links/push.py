@@ -37,12 +37,12 @@ from cocite.measures.ppr import DAMPING, FARTHER, MAX_EDGES, MIN_RESULTS, TOLERA
 from cocite.options import opposite
 
 _SLICE = 20_000_000
-"""Links between two moments at which an interruption is heard: some 60 ms."""
+"""Links between checks for interruption: some 60 ms."""
 
 
 class Pushed(Reader):
-    """What all measures by a push have in common. ``_pushed`` says how far it goes, ``_finished``
-    makes scores of what it found.
+    """Base of all measures by push: ``_pushed`` decides how far to push, ``_finished`` turns the
+    result into scores.
     """
 
     def __init__(self, part: StoredPart) -> None:
@@ -54,7 +54,7 @@ class Pushed(Reader):
         self._weights = np.empty(0, np.float32) if weights is None else weights
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The share of ``second`` in a walk from ``first``."""
+        """Return the share of ``second`` in a walk from ``first``."""
         with borrowed(self.part.nodes) as scratch:
             count, _ = self._push(first, settings, scratch)
             grains = float(scratch.scores[second, 0])
@@ -62,10 +62,10 @@ class Pushed(Reader):
         return Estimate(grains, 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """The last steps: what each node before ``second`` was found to hand on to it.
+        """Return the last steps: how much each node before ``second`` passed on to it.
 
-        The push leaves some of what came to ``second`` out of its score, without saying whose, so
-        the score is shared out in proportion to what came from each.
+        The push leaves part of what reached ``second`` out of its score, without saying whose, so
+        the score is divided in proportion to what came from each.
         """
         begin, end = self._before.offsets[second : second + 2].tolist()
         before = self._before.neighbors[begin:end]
@@ -86,7 +86,7 @@ class Pushed(Reader):
         return apportioned(score, before, worths, path)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Push from ``node``, settle all shares but its own."""
+        """Push from ``node``; settle all shares but its own."""
         count, _ = self._push(node, settings, scratch)
         scratch.scores[node, 0] = 0.0
         self.settle_exact(scratch, count)
@@ -136,7 +136,7 @@ class Pushed(Reader):
         return state
 
     def _check(self, result: int) -> None:
-        """Raise :class:`Damaged` if a push has met what is none."""
+        """Raise :class:`Damaged` if a push met an invalid id."""
         from cocite.kernels import push
 
         if result == push.DAMAGED:
@@ -144,7 +144,7 @@ class Pushed(Reader):
 
 
 def _clear(scratch: QueryScratch, used: NDArray[np.uint32]) -> None:
-    """Make what a push has filled 0 again."""
+    """Reset the values that a push has set."""
     scratch.scores[used] = 0.0
     scratch.wear += used.size
 
@@ -153,7 +153,7 @@ class PushReader(Pushed):
     """The layout ``links`` for ``ppr``."""
 
     def error(self, node: int, settings: PartSettings) -> float:
-        """How far any score of ``node`` may be below the truth: what the push left over."""
+        """Return how far any score of ``node`` may be below the truth: the residual of the push."""
         with borrowed(self.part.nodes) as scratch:
             count, bound = self._push(node, settings, scratch)
             _clear(scratch, scratch.used[:count])
@@ -162,7 +162,7 @@ class PushReader(Pushed):
     def certified(
         self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
-        """What was not pushed may be any one node's: at most the tolerance, without pushing."""
+        """Return the possible error of any one node: at most the tolerance, without pushing."""
         slack = np.zeros((others.size, 2))
         slack[:, 1] = settings[TOLERANCE]
         return slack
@@ -184,7 +184,7 @@ class PushReader(Pushed):
 
 
 class _Latest(threading.local):
-    """The latest push of a thread: of which node, with which settings, and what it found."""
+    """The last push of a thread: its node, settings and result."""
 
     asked: tuple[object, ...] = ()
     used: NDArray[np.uint32]
@@ -193,12 +193,12 @@ class _Latest(threading.local):
 
 
 def _chosen(settings: PartSettings) -> tuple[object, ...]:
-    """What a push depends on beside its node."""
+    """Return the settings that a push depends on."""
     return settings[FARTHER], settings[MAX_EDGES], settings[MIN_RESULTS]
 
 
 _EXACT = 1e-13
-"""What is left to hand on by all nodes when nothing more is to be learned: a tenth of a grain."""
+"""Total residual below which more pushing changes nothing: a tenth of a grain."""
 
 
 class ProximityReader(Pushed):
@@ -218,7 +218,7 @@ class ProximityReader(Pushed):
     def certified(
         self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
-        """What was not read may add so much: as the push says, and the score is at most 1."""
+        """Return what unread links may add: as the push says, and the score is at most 1."""
         slack = np.zeros((others.size, 2))
         if self._degrees[node] == 0:
             return slack
@@ -249,7 +249,7 @@ class ProximityReader(Pushed):
     def _pushed(
         self, node: int, settings: PartSettings, scratch: QueryScratch
     ) -> NDArray[np.float64]:
-        """Push until enough was read, then on until enough was reached."""
+        """Push until enough links are read, then until enough nodes are reached."""
         from cocite.kernels import push
 
         links, reach = self._links, np.int64(settings[MIN_RESULTS])
@@ -261,7 +261,7 @@ class ProximityReader(Pushed):
     def _finished(
         self, scratch: QueryScratch, state: NDArray[np.float64], settings: PartSettings
     ) -> tuple[int, float]:
-        """Turn estimates into grains; returns (count, the bound of the error over sqrt(d))."""
+        """Turn estimates into grains; return (count, bound of the error over sqrt(d))."""
         from cocite.kernels import push
 
         values, used, count = scratch.scores, scratch.used, int(state[push.REACHED])

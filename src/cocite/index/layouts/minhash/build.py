@@ -45,13 +45,13 @@ _LEAST_SCAN, _WINDOWS = 4 << 20, 8 << 20
 """For the scan; and of winners on disk, 16 samples of which are written at a time.
 """
 _ALL = np.empty(0, np.uint32)
-"""No list of nodes: all of them."""
+"""No list of nodes: all nodes."""
 
 
 @dataclass(frozen=True)
 class RingPlan(MemoryPlan):
-    """What a build may use: ``memory`` and ``threads`` in all, of them ``layers`` threads that lay
-    out; ``plan`` is that of the scan, made here and nowhere else; ``winners`` their bytes on disk.
+    """Plan of a build: ``memory`` and ``threads`` in all, of them ``layers`` threads for layout;
+    ``plan`` of the scan; bytes of the ``winners`` on disk.
     """
 
     together: int = LANES
@@ -61,7 +61,7 @@ class RingPlan(MemoryPlan):
 
     @property
     def on_disk(self) -> bool:
-        """Whether the winners lie on disk."""
+        """Return whether the winners are on disk."""
         return self.winners > 0
 
     def __str__(self) -> str:
@@ -76,11 +76,11 @@ class RingPlan(MemoryPlan):
 
 
 def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int) -> RingPlan:
-    """How a build fits its memory: all in it, with as many threads as that allows; else on disk.
+    """Plan a build in memory, with as many threads as fit; else on disk.
 
-    ``blob`` is the size of the largest blob, with the scratch that laying it out takes.
+    ``blob`` is the size of the largest blob, with the scratch for its layout.
 
-    Raises :class:`ResourceError` if not even that fits.
+    Raises :class:`ResourceError` if neither fits.
     """
     if means.external:
         raise UsageError(
@@ -109,31 +109,29 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
 
 
 def request_bytes(part: PartPlan) -> int:
-    """What the nodes that are wanted take in memory, if not all are: their list, and their winners
-    in a ring.
-    """
+    """Return the memory for selected nodes: their list, and their winners in a ring; 0 for all."""
     return 0 if part.wanted is None else 8 * part.wanted.count
 
 
 def request_of(
     winners: NDArray[np.uint32], wanted: NDArray[np.uint32] | None
 ) -> NDArray[np.uint32]:
-    """The winners of the nodes that are wanted, None for all."""
+    """Return the winners of the selected nodes, None for all."""
     return winners if wanted is None else winners[wanted]
 
 
 class Layer:
-    """Lays a sample out; owns scratch memory, so one for each thread."""
+    """Lays a sample out. Owns scratch memory: use one for each thread."""
 
     def __init__(self, part: PartPlan, nodes: int) -> None:
-        """Of a graph of so many nodes."""
+        """``nodes`` is the number of nodes of the graph."""
         self._part = part
         self._requested = None if part.wanted is None else part.wanted.ids()
         self._most = MinhashFormat().most_words(part.stored_nodes(nodes), part.settings)
         self._begins = np.empty(0, np.uint32)
 
     def __call__(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
-        """Return the blob of a sample, memory of its own, from the winners of its rings,
+        """Return the blob of a sample, which owns its memory, from the winners of its rings,
         uint32[nodes] each.
         """
         if not self._part.settings[BITS]:
@@ -193,10 +191,10 @@ class RingMaker(BatchMaker):
 
 
 class MinhashBuilder(MinhashFormat, SampledBuilder):
-    """Of the layouts ``minhash`` and ``sketch``."""
+    """Builds the layouts ``minhash`` and ``sketch``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """In memory if all fits, else on disk."""
+        """Plan in memory if all fits, else on disk."""
         if isinstance(links, BlockedLinks):
             from cocite.index.layouts.minhash.partitions import fit_ring_blocks
 
@@ -208,7 +206,7 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """One, with threads of its own."""
+        """Return one maker, with its own threads."""
         if isinstance(links, BlockedLinks):
             from cocite.index.layouts.minhash.partitions import PartitionRingMaker
 
@@ -216,7 +214,7 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
         return [RingMaker(links, part, fit, folder, numbers)]
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
-        """Nodes that are gone leave their groups, new ones are alone in every ring."""
+        """Convert samples: removed nodes leave their groups, new ones are alone in every ring."""
         from cocite.kernels import minhash
 
         length = settings[LENGTH]

@@ -52,16 +52,16 @@ class MinhashFormat(SampledFormat):
     selects = True
 
     def carries(self, settings: PartSettings) -> bool:
-        """Groups hold their winners; bits of hashes do not."""
+        """Return True for groups, which store their winners; bits of hashes do not."""
         return not settings[BITS]
 
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Of groups, or of planes, which have no members."""
+        """Return the words of groups, or of planes, which have no members."""
         length, bits = settings[LENGTH], settings[BITS]
         return plane_words(nodes, length, bits) if bits else minhash_words(nodes, length, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return where cells and groups begin, p, and the length; of planes where they begin, the
+        """Return where cells and groups begin, p, and the length; for planes where they begin, the
         length, and the bits.
         """
         length, bits = settings[LENGTH], settings[BITS]

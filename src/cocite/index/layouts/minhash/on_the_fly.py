@@ -25,13 +25,13 @@ from cocite.measures import SEED, PartSettings
 
 
 class OnTheFlyMinhashReader(MinhashReader):
-    """In the place of the layouts ``minhash`` and ``sketch``."""
+    """Replaces the layouts ``minhash`` and ``sketch`` for drafts."""
 
     _last: tuple[int, Masks, NDArray[np.uint32]] | None = None
 
     def matched(self, node: int) -> tuple[Masks, NDArray[np.uint32]]:
-        """uint16[samples, nodes]: the rings in which each matches ``node``, itself among them; and
-        uint32[samples, length], its winners.
+        """Return the rings in which each node matches ``node``, including itself, uint16[samples,
+        nodes]; and its winners, uint32[samples, length].
         """
         last, part, length = self._last, self.part, self.length
         if last is not None and last[0] == node:
@@ -52,20 +52,20 @@ class OnTheFlyMinhashReader(MinhashReader):
         return masks, own
 
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """uint16[samples, h]: the masks of a node and others."""
+        """Return uint16[samples, h]: the masks of a node and others."""
         found: Masks = self.matched(node)[0][:, others]
         return found
 
     def common(self, first: int, second: int) -> NDArray[np.uint32]:
-        """Return which node made two different nodes match: uint32[samples, length], 2**32 - 1
-        where they do not.
+        """Return the common winners of two different nodes: uint32[samples, length], 2**32 - 1 for
+        none.
         """
         masks, own = self.matched(first)
         match = masks[:, second, None] >> np.arange(self.length) & 1
         return np.where(match == 0, np.uint32(2**32 - 1), own)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up what everybody shares with the node."""
+        """Add up what all nodes share with the node."""
         table, (masks, _) = self.table(settings), self.matched(node)
         met = np.flatnonzero(masks.any(axis=0)).astype(np.uint32)
         met = met[met != node]

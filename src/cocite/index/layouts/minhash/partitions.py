@@ -40,24 +40,24 @@ from cocite.measures.xjaccard import BITS
 from cocite.resources import Resources
 
 _AHEAD = 2
-"""Samples that are laid out at a time."""
+"""Samples to lay out at a time."""
 _LAID_OUT = 24
-"""Bytes a node and ring of a sample that is laid out: pairs, groups and cells."""
+"""Bytes per node and ring of a sample during layout: pairs, groups and cells."""
 _WORD = 32
 
 
 class RingWork(PartitionWork):
-    """What a :class:`RingBlock` is to do."""
+    """Work of a :class:`RingBlock`."""
 
     @property
     def length(self) -> int:
-        """Rings of a sample."""
+        """Return the rings of a sample."""
         return self.plan.settings[LENGTH]
 
 
 class Dealt(NamedTuple):
-    """What goes from a block to another: ``pairs`` uint32[k, 2] of winners, counted from the
-    other's first node, and nodes; so many of each ring, int64[length].
+    """Message from a block to another: ``pairs`` uint32[k, 2] of winners, counted from the other's
+    first node, and nodes; the number of each ring, int64[length].
     """
 
     pairs: NDArray[np.uint32]
@@ -68,9 +68,7 @@ class RingBlock(ScanBlock):
     """One block of a graph: its rings; the cells or planes of its nodes, and groups of winners."""
 
     def __init__(self, work: RingWork, block: int) -> None:
-        """Open the block of that number, and check it. Raises
-        :class:`~cocite.errors.StoreError`.
-        """
+        """Open and check block number ``block``. Raises :class:`~cocite.errors.StoreError`."""
         held = GraphBlock(work.folder, block, work.digest)
         cuts = np.array(work.cuts, np.uint32)
         super().__init__(held.offsets, held.sources, held.first, cuts, LANES, np.uint32)
@@ -81,7 +79,7 @@ class RingBlock(ScanBlock):
         self._dealt: dict[int, list[tuple[NDArray[np.int64], list[int]]]] = {}
 
     def neighborhoods(self, samples: range) -> tuple[object, ...]:
-        """Take up samples anew, what there was of others is gone; sends nothing."""
+        """Start new samples and drop earlier ones; sends nothing."""
         from cocite.kernels import ring_rows
 
         work = self.work
@@ -93,8 +91,8 @@ class RingBlock(ScanBlock):
         return self._nothing_sent()
 
     def ring(self, step: int, *messages: NDArray[np.uint32] | None) -> tuple[object, ...]:
-        """One ring of all samples, from what the one before it sent here; returns what it sends
-        for the next one, nothing behind the last.
+        """Make one ring of all samples from the last messages; return those for the next one, none
+        after the last.
         """
         from cocite.kernels import ring_rows
 
@@ -107,11 +105,11 @@ class RingBlock(ScanBlock):
         return self._sent(lanes)
 
     def winners_of(self, sample: int) -> NDArray[np.uint32]:
-        """uint32[length, its nodes]: the winners of a sample."""
+        """Return the winners of a sample, uint32[length, its nodes]."""
         return self._winners[:, sample - self._samples.start]
 
     def deal(self, sample: int) -> tuple[object, ...]:
-        """Bytes for other blocks; then what is dealt to each block."""
+        """Return the bytes for other blocks, then the message for each block."""
         blocks = self.border.cuts.size - 1
         nodes = np.arange(self.first, self.first + self.nodes, dtype=np.uint32)
         pairs: list[list[NDArray[np.uint32]]] = [[] for _ in range(blocks)]
@@ -138,9 +136,9 @@ class RingBlock(ScanBlock):
         return sent, *dealt
 
     def group(self, *dealt: Dealt) -> tuple[object, ...]:
-        """From what all blocks have dealt: int64[length] words of the groups of each ring, and
-        bytes for other blocks; the groups of each ring, uint32; then for each block where the group
-        of each of its pairs begins, counted from the first of this block and ring.
+        """Group what all blocks have sent. Returns int64[length] words of the groups of each ring,
+        and bytes for other blocks; the groups of each ring, uint32; then for each block where the
+        group of each of its pairs begins, counted from the first of this block and ring.
         """
         from cocite.kernels import minhash
 
@@ -170,8 +168,8 @@ class RingBlock(ScanBlock):
     def cells(
         self, sample: int, bases: NDArray[np.int64], *begins: NDArray[np.uint32]
     ) -> NDArray[np.uint32]:
-        """uint32[its nodes, length]: where the group of each node begins, from where those of each
-        ring and block do, ``bases`` int64[length, blocks], and from what each block has answered.
+        """Return uint32[its nodes, length]: where the group of each node begins, from the messages
+        of all blocks and the begins of each ring and block, ``bases`` int64[length, blocks].
         """
         found = np.empty((self.nodes, self.work.length), np.uint32)
         at = [0] * len(begins)
@@ -184,8 +182,8 @@ class RingBlock(ScanBlock):
         return found
 
     def planes(self, sample: int) -> NDArray[np.uint32]:
-        """uint32[groups of 512 nodes, length, bits, 16]: from the group of its first node to that
-        of its last, without the bits of others.
+        """Return uint32[groups of 512 nodes, length, bits, 16]: from the group of its first node to
+        that of its last, with zero bits for other nodes.
         """
         before = self.first % BLOCK
         padded = np.zeros(before + self.nodes, np.uint32)
@@ -200,7 +198,7 @@ class RingBlock(ScanBlock):
 
 
 class _RingRequest(NamedTuple):
-    """Handles of a sample that is being laid out, of each block."""
+    """Handles for the layout of a sample, of each block."""
 
     sent: list[Any]
     words: list[Any]
@@ -209,7 +207,7 @@ class _RingRequest(NamedTuple):
 
 
 class PartitionRingMaker(PartitionMaker[RingWork]):
-    """Makes blobs of a graph in blocks."""
+    """Makes blobs of a partitioned graph."""
 
     ahead = _AHEAD
 
@@ -223,21 +221,21 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
 
     @property
     def traffic(self) -> Traffic:
-        """What blocks have sent each other."""
+        """Return the traffic between blocks."""
         return self.scan.traffic
 
     def draw(self, samples: range) -> None:
-        """One scan a ring, of all of them."""
+        """Draw all samples, one scan per ring."""
         self.scan.begin("neighborhoods", [(samples,)] * self.crew.size, len(samples))
         for step in range(1, self.work.length + 1):
             self.scan.step("ring", step, samples=len(samples))
 
     def evict(self) -> None:
-        """Of the scan."""
+        """Release the state of the scan."""
         self.scan.evict()
 
     def _written(self, pieces: Iterator[NDArray[np.uint32]], members: int) -> Blob:
-        """The blob of pieces, which are written one behind the other."""
+        """Return a blob of consecutive pieces."""
         at = 0
         for piece in pieces:
             words = np.ascontiguousarray(piece).reshape(-1)
@@ -246,19 +244,19 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         return Blob.of(FileWords(self.blob, at), members)
 
     def ask(self, sample: int) -> Any:
-        """Have the planes, or the groups, made."""
+        """Start making the planes, or the groups."""
         if not self.work.plan.settings[BITS]:
             return self._ask_groups(sample)
         return [self.crew.call(block, "planes", sample)[0] for block in range(self.crew.size)]
 
     def put_together(self, sample: int, asked: Any) -> Blob:
-        """The blob of what was made."""
+        """Return the blob of the results."""
         if self.work.plan.settings[BITS]:
             return self._written(self._plane_pieces(asked), self.work.nodes)
         return self._groups(sample, asked)
 
     def _ask_groups(self, sample: int) -> _RingRequest:
-        """Have the groups made."""
+        """Start making the groups."""
         crew, length = self.crew, self.work.length
         blocks = range(crew.size)
         dealt = [crew.call(block, "deal", sample, answers=1 + crew.size) for block in blocks]
@@ -276,7 +274,7 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         return found
 
     def _groups(self, sample: int, asked: _RingRequest) -> Blob:
-        """Cells of all blocks, then groups of all rings."""
+        """Return the cells of all blocks, then the groups of all rings."""
         told = self.crew.take(asked.words)
         words = np.array([words for words, _ in told]).T  # int64[length, blocks]
         ends = np.cumsum(words.reshape(-1))
@@ -306,7 +304,7 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         yield np.zeros(padding, np.uint32)
 
     def _plane_pieces(self, asked: list[Any]) -> Iterator[NDArray[np.uint32]]:
-        """Groups that are whole; the last one of a block waits for its other nodes."""
+        """Yield complete groups; the last one of a block is completed by the next block."""
         waits: NDArray[np.uint32] | None = None
         for handle, last in zip(asked, self.work.cuts[1:], strict=True):
             planes = np.array(self.crew.take([handle])[0])
@@ -320,7 +318,7 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
 
 
 def fit_ring_blocks(links: BlockedLinks, part: PartPlan, means: Resources) -> MemoryPlan:
-    """How the blocks fit the memory that each of them may take (:func:`fit_partitions`)."""
+    """Plan the memory of partitions (:func:`fit_partitions`)."""
     length = part.settings[LENGTH]
 
     def need(samples: int, nodes: int, edges: int) -> int:

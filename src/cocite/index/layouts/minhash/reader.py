@@ -43,28 +43,28 @@ Masks = NDArray[np.uint16]
 
 
 class MatchReader(SampledReader):
-    """A layout that knows in which rings two nodes match."""
+    """Base of readers that know in which rings two nodes match."""
 
     @property
     def length(self) -> int:
-        """Rings of a sample."""
+        """Return the rings of a sample."""
         return self.part.settings[LENGTH]
 
     @abstractmethod
     def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
-        """Fill ``out`` uint16[samples, h] with the masks of a node and others, none of them itself,
-        in a shard; whether it is sound.
+        """Fill ``out`` uint16[samples, h] with the masks of a node and others, which must differ
+        from it, in a shard; return whether the shard is intact.
         """
 
     def masks(self, first: int, second: int) -> Masks:
-        """uint16[samples]: bit k - 1 is set where two nodes match in ring k."""
+        """Return uint16[samples]: bit k - 1 is set where two nodes match in ring k."""
         if first == second:
             return np.full(self.part.samples, 2**self.length - 1, np.uint16)
         found: Masks = self.masks_with(first, np.array([second], np.uint32))[:, 0]
         return found
 
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """uint16[samples, h]: the masks of a node and others, none of them itself."""
+        """Return uint16[samples, h]: the masks of a node and others, which must differ from it."""
         found = np.empty((self.part.samples, others.size), np.uint16)
         for shard in self.part.pieces():
             out = found[shard.first : shard.first + shard.samples]
@@ -75,29 +75,30 @@ class MatchReader(SampledReader):
     def values(
         self, node: int, others: Ids, settings: PartSettings
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The weights of the rings that match, added up, in every sample."""
+        """Return the sum of the weights of matching rings, in every sample."""
         worth = self.table(settings)[:, 0] / float(ONE)
         found = np.take(worth, self.masks_with(node, others))
         return found, found
 
     def span(self, settings: PartSettings) -> Span:
-        """All rings match at best."""
+        """Return the span: at most all rings match."""
         return Span(0.0, 0.0, added(self.weights(settings)))
 
     def weights(self, settings: PartSettings) -> tuple[float, ...]:
-        """What each ring is worth."""
+        """Return the weight of each ring."""
         return tuple(ring_weights(settings, self.length))
 
     def table(self, settings: PartSettings) -> NDArray[np.uint64]:
-        """uint64[2**length, 2]: the value of each mask and its square, in fixed point."""
+        """Return uint64[2**length, 2]: the value of each mask and its square, in fixed point."""
         return match_weights(self.weights(settings))
 
 
 @lru_cache(maxsize=16)
 def match_weights(weights: tuple[float, ...]) -> NDArray[np.uint64]:
-    """uint64[2**length, 2]: the sum of the weights of a mask's rings and its square, fixed-point.
+    """Return uint64[2**length, 2]: the sum of the weights of a mask's rings and its square,
+    fixed-point.
 
-    No ring is worth 0: a sum of 0 tells a kernel that a node was not met.
+    No ring has weight 0: a sum of 0 tells a kernel that a node was not met.
     """
     fixed = np.array([max(1, round(weight * ONE)) for weight in weights], np.uint64)
     rings = np.arange(2 ** len(weights))[:, None] >> np.arange(len(weights)) & 1
@@ -141,7 +142,7 @@ class MinhashReader(MatchReader, SummingReader):
         return found
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """The winners that both share, ring by ring: pages that lead to both in so many links."""
+        """Return the common winners, ring by ring: pages that lead to both in so many links."""
         found = self.common(first, second)
         worth = np.array(self.weights(settings)) / self.known(first, second)
         unattributed = float(worth[np.nonzero(found == self.part.nodes)[1]].sum())
@@ -166,7 +167,7 @@ class MinhashReader(MatchReader, SummingReader):
         return self.estimated(table[found].sum(axis=0, dtype=np.uint64), known)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up over all groups that hold the node."""
+        """Add up all groups that contain the node."""
         from cocite.kernels import minhash
 
         table, count = self.table(settings), 0
@@ -197,7 +198,7 @@ class SketchReader(MatchReader):
 
     @property
     def chance(self) -> float:
-        """q, the probability that different winners match."""
+        """Return q, the probability that different winners match."""
         return float(2.0 ** -self.part.settings[BITS])
 
     def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
@@ -207,7 +208,7 @@ class SketchReader(MatchReader):
         return True  # any bits are sketches
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Bits of hashes do not tell whose they are."""
+        """Return no reasons: bits of hashes do not identify pages."""
         raise UsageError(
             "the layout sketch stores bits of hashes, not pages: build the index without --bits "
             "to ask why"
@@ -216,14 +217,14 @@ class SketchReader(MatchReader):
     def values(
         self, node: int, others: Ids, settings: PartSettings
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """x in every sample."""
+        """Return x in every sample."""
         found, _ = super().values(node, others, settings)
         whole, chance = added(self.weights(settings)), self.chance
         found = (found - chance * whole) / (1 - chance)
         return found, found
 
     def span(self, settings: PartSettings) -> Span:
-        """From no ring that matches to all."""
+        """Return the span, from no matching ring to all."""
         least = -self.chance * added(self.weights(settings)) / (1 - self.chance)
         return Span(least, least, added(self.weights(settings)))
 
@@ -239,7 +240,7 @@ class SketchReader(MatchReader):
     def _estimates(
         self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
-        """float64[h, 2]: the scores of ``node`` with others, in grains, and their variances."""
+        """Return float64[h, 2]: scores with ``node``, in grains, and variances."""
         table, sums = self.table(settings), np.zeros((others.size, 2), np.uint64)
         masks = self.masks_with(node, others)
         for begin in range(0, len(masks), _SAMPLES_AT_ONCE):
@@ -255,7 +256,7 @@ class SketchReader(MatchReader):
         return found
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Count the matches of all nodes, and make scores of them."""
+        """Count the matches of all nodes, and turn them into scores."""
         from cocite.kernels import minhash_bits
 
         part, length = self.part, self.length
@@ -286,5 +287,5 @@ class SketchReader(MatchReader):
     def variances(
         self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
-        """Those of the hits."""
+        """Return the variances of the hits."""
         return self._estimates(node, others, settings)[:, 1]

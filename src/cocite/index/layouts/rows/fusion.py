@@ -82,12 +82,12 @@ _STEP, _FEW = 256, 16
 that is read brings a piece of its file along.
 """
 _READ = 2 << 20
-"""Entries that are read or written at a time."""
+"""Entries to read or write at a time."""
 _AWAY = 16
-"""Such steps in a row another machine makes at a time."""
+"""Consecutive steps that another machine makes at a time."""
 _PILOTS = 200
 _SHARES = (0.3, 0.5, 0.1, 0.1)
-"""What each stage takes of the time, about."""
+"""Approximate share of each stage in the total time."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Family:
 
 
 class Pusher:
-    """Makes rows of P of some entries each; owns scratch memory, so one for each thread."""
+    """Makes rows of P. Owns scratch memory: use one for each thread."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Pusher:
         most: int,
         after: Callable[[], None],
     ) -> None:
-        """Of ``most`` nodes at a time, along ``links``; ``after`` is called after each."""
+        """Make rows for ``most`` nodes at a time, along ``links``; call ``after`` after each."""
         weights = np.empty(0, np.float32) if links.weights is None else links.weights
         self._links, self._after = (links.offsets, links.neighbors, weights), after
         volume = float(degrees.sum())
@@ -129,7 +129,7 @@ class Pusher:
         self._out = np.empty(most * keep, np.uint32), np.empty(most * keep, np.float32)
 
     def __call__(self, nodes: range) -> Rows:
-        """Counts, ids and values of the rows of some nodes."""
+        """Return counts, ids and values of the rows of some nodes."""
         from cocite.kernels import rows
 
         counts = np.zeros(len(nodes), np.uint64)
@@ -141,7 +141,7 @@ class Pusher:
 
 
 class Expander:
-    """Makes rows of codes; owns scratch memory, so one for each thread."""
+    """Makes rows of codes. Owns scratch memory: use one for each thread."""
 
     def __init__(self, family: Family, most: int, after: Callable[[], None] = lambda: None) -> None:
         """As :class:`Pusher`."""
@@ -158,7 +158,7 @@ class Expander:
         self._out = np.empty(size, np.uint32), np.empty(size, np.uint8)
 
     def __call__(self, pages: Ids) -> Codes:
-        """Counts, ids, codes and norms of the rows of some pages."""
+        """Return counts, ids, codes and norms of the rows of some pages."""
         from cocite.kernels import rows
 
         counts, norms = np.zeros(pages.size, np.uint64), np.zeros(pages.size, np.uint32)
@@ -170,7 +170,7 @@ class Expander:
 
 
 def _best(size: int) -> tuple[NDArray[Any], ...]:
-    """Return where a kernel finds the best of many."""
+    """Return the arrays in which a kernel selects the best."""
     return np.empty(size), np.empty(size, np.uint32), np.empty(size, np.uint64)
 
 
@@ -181,7 +181,7 @@ def _scale(degrees: NDArray[np.float64]) -> float:
 
 
 def degrees_of(links: Links) -> NDArray[np.float64]:
-    """float64[nodes]: what the links of each node weigh."""
+    """Return the total link weight of each node, float64[nodes]."""
     return np.concatenate([np.empty(0), *link_degrees(links)])
 
 
@@ -191,13 +191,13 @@ def _arrays(links: Links) -> tuple[NDArray[Any], ...]:
 
 
 class RowsBuilder(RowsFormat, WholeBuilder):
-    """Of the layout ``rows``."""
+    """Builds the layout ``rows``."""
 
     # -- what a build stands on ----------------------------------------------------------
 
     @property
     def _nearest(self) -> NearestBuilder:
-        """What makes lists."""
+        """Return the builder of lists."""
         settings = self.plan.settings
         chosen = {NEIGHBORS.name: max(KEPT, self._sizes[0]), MAX_DEGREE.name: settings[MAX_DEGREE]}
         own = PartSettings.checked(SNN.build, chosen)
@@ -216,17 +216,17 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def pushed_entries(self) -> int:
-        """Entries of a row of P at most."""
+        """Return the most entries of a row of P."""
         return max(KEEP, self._sizes[1])
 
     @property
     def step(self) -> int:
-        """Of how many nodes a worker makes the rows at a time."""
+        """Return how many rows a worker makes at a time."""
         return _FEW if self.streaming else _STEP
 
     def _need(self, threads: int, entries: float | None = None) -> int:
-        """Bytes of a build in memory, with so many ``entries`` a node of lists and pushed rows: as
-        many as there may be, unless that is known.
+        """Return the memory of a build with ``entries`` per node of lists and pushed rows, by
+        default the most possible.
         """
         links = self.links
         if entries is None:
@@ -246,7 +246,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @cached_property
     def fit(self) -> MemoryPlan:
-        """How the build fits its memory; raises :class:`ResourceError` if it does not."""
+        """Plan the memory; raises :class:`ResourceError` if it does not suffice."""
         nodes, means = self.links.nodes, self.means
         least = (_NODE + _THREAD) * nodes + _LEAST
         if means.memory < least:
@@ -261,18 +261,18 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @cached_property
     def streaming(self) -> bool:
-        """Whether links and rows lie in scratch files, and are given back as they were read."""
+        """Return whether links and rows are in scratch files, released after reading."""
         return self._need(1) > self.means.memory
 
     def give_back(self, *links: Links) -> None:
-        """Of what lies in files, if there is too much of it in memory."""
+        """Release mapped files if too much of them is in memory."""
         if self.streaming and not 0 < resident() < self.means.memory:
             for each in links:
                 each.evict()
 
     @cached_property
     def _walked(self) -> tuple[Links, NDArray[np.float64]]:
-        """Links taken either way, and the degrees of the nodes."""
+        """Return links in both directions, and the degrees of the nodes."""
         links = self.links
         if self.plan.direction != "any":
             keep = 4 * _READ if self.streaming else None
@@ -281,7 +281,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return links, degrees_of(links)
 
     def estimate(self) -> PartEstimate:
-        """Size, memory and time, from the lists and pushes of some nodes."""
+        """Estimate size, memory and time, from the lists and pushes of some nodes."""
         nodes, fit = self.links.nodes, self.fit
         entries, seconds = self._nearest.pilot() if self._listed else (0.0, 0.0)
         (pusher,) = self._pushers(1)
@@ -302,7 +302,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     # -- the work --------------------------------------------------------------------------
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Lists, pushes, rows, columns."""
+        """Write lists, pushes, rows and columns."""
         stages, old = self._stages(progress), self._old
         families = self._families(directory, stages, self._chosen if old is None else old.made)
         if old is None:
@@ -320,13 +320,13 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @cached_property
     def _old(self) -> OldRows | None:
-        """What a local refresh leaves."""
+        """Return the rows that a local refresh keeps."""
         return None if self.plan.old is None else self.plan.old()
 
     def _families(
         self, directory: Path, stages: Iterator[Progress], only: NDArray[np.bool_] | None = None
     ) -> list[Family]:
-        """Lists and pushed rows; ``only`` what the rows of some nodes are made of."""
+        """Return lists and pushed rows; ``only`` those needed for the rows of some nodes."""
         lists = None
         logs = (None, None) if self._old is not None else ("first", "lists")
         if self._listed:
@@ -350,12 +350,12 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def logged(self) -> float:  # type: ignore[override]
-        """Lists and pushed rows."""
+        """Return the share of the work that lists and pushed rows take."""
         shares = _SHARES[1 - self._listed :]
         return sum(shares[:-2]) / sum(shares)
 
     def _stages(self, progress: Progress) -> Iterator[Progress]:
-        """One after the other takes its share of all nodes."""
+        """Yield the progress of one stage after another, each with its share of all nodes."""
         shares = 0, *_SHARES[1 - self._listed :]
         ends = np.cumsum(shares) / sum(shares) * (self.links.nodes - 1)
         for low, high in pairwise(ends.tolist()):
@@ -376,13 +376,13 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return collected(make, step, self.pushed_entries, offsets, scratch, progress, log)
 
     def _away(self, kind: str, step: int) -> tuple[Making, int] | None:
-        """What has rows of a ``kind`` made on other machines, for so many nodes at a time."""
+        """Return how other machines make rows of a ``kind``, for so many nodes at a time."""
         if (elsewhere := self.elsewhere) is None:
             return None
         return lambda ranges: elsewhere((kind, nodes) for nodes in ranges), _AWAY * step
 
     def piece(self, asked: tuple[str, range]) -> Rows:
-        """Lists, or pushed rows, of a range of nodes."""
+        """Return lists, or pushed rows, of a range of nodes."""
         kind, nodes = asked
         makers, step = self._making[kind]
         made = in_order(makers, [nodes[at : at + step] for at in range(0, len(nodes), step)])
@@ -414,7 +414,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def _pages(self) -> Ids:
-        """Whose rows are stored."""
+        """Return the pages whose rows are stored."""
         wanted = self.plan.wanted
         return np.arange(self.links.nodes, dtype=np.uint32) if wanted is None else wanted.ids()
 
@@ -426,7 +426,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return [1.0] * self._listed + [_scale(self._walked[1])]
 
     def _write_rows(self, files: ArrayFiles, families: list[Family], progress: Progress) -> None:
-        """Rows as they come, family by family."""
+        """Write rows as they are made, family by family."""
         pages = self._pages
         offsets, norms = [np.zeros(1, np.uint64)], list[Ids]()
         with ExitStack() as stack:
@@ -458,7 +458,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         files.write("scales", np.float64, np.array([each.scale for each in families]))
 
     def _write_columns(self, files: ArrayFiles, families: int, progress: Progress) -> None:
-        """The transpose of the rows of each family."""
+        """Write the transpose of the rows of each family."""
         from cocite.kernels.links import add_counts
 
         offsets, ids, codes = (files.read(f"rows.{name}") for name in ("offsets", "ids", "codes"))
@@ -492,7 +492,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         files.write("columns.offsets", np.uint64, np.concatenate(begins))
 
     def _report(self, old: OldRows, files: ArrayFiles) -> None:
-        """Find how stale the rows are that stay, and write it beside them."""
+        """Measure how stale the kept rows are, and write the result beside them."""
         pages = self._pages
 
         def make(places: NDArray[np.int64]) -> RowArrays:
@@ -525,7 +525,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
 
 def _silent(done: int, total: int) -> None:
-    """No progress is told."""
+    """Report no progress."""
 
 
 def _half(stage: Progress, number: int, done: int, total: int) -> None:
@@ -534,7 +534,7 @@ def _half(stage: Progress, number: int, done: int, total: int) -> None:
 
 
 def first_others(lists: Links) -> Ids:
-    """The nodes by which the rows of some nodes are expanded, by their lists, each once."""
+    """Return the nodes that expand the rows of some nodes, by their lists, each once."""
     from cocite.kernels.random import scramble
 
     found = [np.empty(0, np.uint32)]

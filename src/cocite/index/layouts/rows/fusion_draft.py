@@ -43,11 +43,11 @@ from cocite.measures.fusion import OWN, SIZE, SIZES
 from cocite.measures.snn import MAX_DEGREE
 
 _CHANGED = 32
-"""Nodes near the unseen one whose rows are made anew."""
+"""Nodes near the unseen one whose rows are recomputed."""
 
 
 class UnseenRowsReader(Reader):
-    """In the place of the layout ``rows``."""
+    """Replaces the layout ``rows`` for drafts."""
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)
@@ -62,7 +62,7 @@ class UnseenRowsReader(Reader):
         return Estimate(GRAINS if other == self._node else float(self._scores[other]), 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add the scores of all others; the unseen node's have been made once."""
+        """Add the scores of all others; those of the unseen node are cached."""
         if node == self._node:
             others, grains = np.flatnonzero(self._scores), self._scores
         else:
@@ -77,7 +77,7 @@ class UnseenRowsReader(Reader):
         scratch.have = settle_exact(values, used, others.size, weight, *own, have)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """The nodes in both rows of a family."""
+        """Return the nodes in both rows of a family."""
         if self._node not in (first, second):
             return self._stored.reasons(first, second, settings, graphs)
         families = range(len(self._stored.weights))
@@ -87,7 +87,7 @@ class UnseenRowsReader(Reader):
         return Reasons(nodes, shares, own_path(nodes, first, second))
 
     def _row(self, family: int, node: int) -> Row:
-        """The row of a node: made anew, or the stored one, with the unseen node, if it has that."""
+        """Return the row of a node, recomputed or stored, with the unseen node."""
         made = self._new_rows[family]
         if node in made:
             return made[node]
@@ -98,8 +98,8 @@ class UnseenRowsReader(Reader):
 
     @cached_property
     def _scores(self) -> NDArray[np.float64]:
-        """float64[nodes + 1]: the scores of the unseen node with all others, in grains; its own is
-        0.
+        """Return float64[nodes + 1]: the scores of the unseen node with all others, in grains; its
+        own is 0.
         """
         total = np.zeros(self._node + 1)
         for number, weight in enumerate(self._stored.weights):
@@ -127,7 +127,7 @@ class UnseenRowsReader(Reader):
 
     @cached_property
     def _new_rows(self) -> list[dict[int, Row]]:
-        """The rows of the unseen node, and of those that are linked with it, of each family."""
+        """Return the rows of the unseen node and of those near it, for each family."""
         part = self._draft
         pages = lists_for = np.append(self._linked, np.uint32(self._node))
         lists = None
@@ -152,7 +152,7 @@ class UnseenRowsReader(Reader):
 
     @property
     def _linked(self) -> Ids:
-        """The nodes within two links of the unseen node: the nearest first, then those with the
+        """Return the nodes within two links of the unseen node: nearest first, then those with the
         fewest links.
         """
         page, links = self._draft.ends.page, self._draft.ends.links("any", self.part.weighted)
@@ -168,7 +168,7 @@ class UnseenRowsReader(Reader):
         return np.sort(chosen)
 
     def _lists(self, pages: Ids, neighbors: int) -> Links:
-        """The lists of some pages, ascending; those of others are empty."""
+        """Return the lists of some pages, ascending; those of others are empty."""
         part = self._draft
         ins, outs = part.ends.links("in", False), part.ends.links("out", False)
         chosen = part.direction, part.settings[MAX_DEGREE], neighbors
@@ -176,7 +176,7 @@ class UnseenRowsReader(Reader):
         return _spread(part.nodes, pages, *made)
 
     def _pushed(self, pages: Ids, keep: int) -> Links:
-        """The pushed rows of some pages, ascending; those of others are empty."""
+        """Return the pushed rows of some pages, ascending; those of others are empty."""
         links = self._draft.ends.links("any", self.part.weighted)
         pusher = Pusher(links, degrees_of(links), keep, 1, lambda: None)
         made = [pusher(range(page, page + 1)) for page in pages.tolist()]
@@ -185,7 +185,7 @@ class UnseenRowsReader(Reader):
 
 
 def _spread(nodes: int, pages: Ids, counts: Any, ids: Any, values: Any) -> Links:
-    """The rows of some pages, ascending, as those of all nodes."""
+    """Return the rows of some pages, ascending, as rows of all nodes."""
     sizes = np.zeros(nodes + 1, np.uint64)
     sizes[pages.astype(np.int64) + 1] = counts
     return Links(np.cumsum(sizes, dtype=np.uint64), ids, values)

@@ -41,7 +41,7 @@ from cocite.measures import PartSettings
 from cocite.measures.snn import MAX_DEGREE
 
 _AT_ONCE = 64
-"""Nodes whose lists one call of a kernel makes."""
+"""Lists that one kernel call makes."""
 
 Row = tuple[Ids, NDArray[np.float64]]
 
@@ -73,8 +73,8 @@ class RowsFormat(WholeFormat):
 def shared_nodes(
     families: Iterable[tuple[float, tuple[Row, Row]]],
 ) -> tuple[Ids, NDArray[np.float64]]:
-    """The nodes that two rows share, ascending, and what each adds to the score: of each family its
-    weight and the rows.
+    """Return the nodes that two rows share, ascending, and what each adds to the score, from each
+    family's weight and rows.
     """
     shares: dict[int, float] = {}
     for weight, ((mine, codes), (theirs, others)) in families:
@@ -88,7 +88,7 @@ def shared_nodes(
 
 
 def own_path(nodes: Ids, first: int, second: int) -> Callable[[int], Paths]:
-    """The paths of reasons. What makes nodes near is not held: paths have the pair alone."""
+    """Return paths of the pair alone: the layout does not store what makes nodes near."""
 
     def path(row: int) -> Paths:
         node = int(nodes[row])
@@ -98,7 +98,7 @@ def own_path(nodes: Ids, first: int, second: int) -> Callable[[int], Paths]:
 
 
 def _room(scratch: QueryScratch) -> tuple[NDArray[np.uint64], Ids]:
-    """What kernels add up in, a number a node."""
+    """Return the arrays for a kernel's sums, one number per node."""
     return scratch.sums.reshape(-1)[: len(scratch.sums)], scratch.used
 
 
@@ -129,7 +129,7 @@ class RowsReader(Reader):
                 raise part.damaged_file(name)
 
     def row(self, family: int, node: int) -> Row:
-        """The row of a node: ids ascending, and codes."""
+        """Return the row of a node: ids ascending, and codes."""
         offsets, ids, codes = self._rows
         at = family * self.part.nodes + node
         begin, end = int(offsets[at]), int(offsets[at + 1])
@@ -138,7 +138,7 @@ class RowsReader(Reader):
         return ids[begin:end], codes[begin:end].astype(np.float64)
 
     def column(self, family: int, node: int) -> Row:
-        """The nodes whose rows have a node: ids ascending, and codes."""
+        """Return the nodes whose rows contain a node: ids ascending, and codes."""
         offsets, ids, codes = self._columns
         at = family * self._graph_nodes + node
         begin, end = int(offsets[at]), int(offsets[at + 1])
@@ -147,7 +147,7 @@ class RowsReader(Reader):
         return ids[begin:end], codes[begin:end].astype(np.float64)
 
     def norms(self, family: int) -> NDArray[np.float64]:
-        """The sums of the rows of a family."""
+        """Return the sums of the rows of a family."""
         nodes = self.part.nodes
         return self._norms[family * nodes : (family + 1) * nodes].astype(np.float64)
 
@@ -164,7 +164,7 @@ class RowsReader(Reader):
         return Estimate(float(grains), 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Follow each entry of the node's rows to all who have it."""
+        """Add up, for each entry of the node's row, the rows that contain it."""
         from cocite.kernels import rows
 
         check()
@@ -175,7 +175,7 @@ class RowsReader(Reader):
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
-        """The best hits by one kernel, if the part is all that answers."""
+        """Return the best hits from one kernel, if this is the only part."""
         check()
         found = self.many_at_once(np.array([node], np.uint32), k, floor, bets, settings)
         return None if found is None else found[0]
@@ -183,7 +183,7 @@ class RowsReader(Reader):
     def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """The lists of the first of some nodes by one kernel."""
+        """Return the lists of the first of some nodes from one kernel."""
         from cocite.kernels import rows
 
         if self.part.weight != 1:
@@ -204,7 +204,7 @@ class RowsReader(Reader):
         return count
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """The nodes in both rows of a family, each with its parts of all families."""
+        """Return the nodes in both rows of a family, each with its share over all families."""
         families = range(len(self.weights))
         pairs = ((self.row(each, first), self.row(each, second)) for each in families)
         nodes, shares = shared_nodes(zip(self.weights, pairs, strict=True))
@@ -216,12 +216,12 @@ class RowsReader(Reader):
 
     @property
     def weights(self) -> list[float]:
-        """What each family counts."""
+        """Return the weight of each family."""
         found: list[float] = self._weights.tolist()
         return found
 
     def _places(self, nodes: Ids) -> Ids:
-        """The ids of nodes of the graph in the index; NOWHERE of those that it does not keep."""
+        """Return the ids in the index of nodes of the graph; NOWHERE for nodes not selected."""
         if self.part.nodes == self._graph_nodes:
             return nodes
         kept = self.part.store.array(WANTED)

@@ -34,8 +34,8 @@ from cocite.index.layouts.part import StoredPart
 from cocite.storage import evict
 
 HUB = 32
-"""Links of a node that changed, either way, whose neighbors are made anew, at most: a link more or
-less moves the neighbors of a hub little, and they are many.
+"""Most links, in either direction, of a changed node whose neighbors are recomputed: one link moves
+the neighbors of a hub little, and they are many.
 """
 CHECKED, LISTED = 1000, 10
 """Nodes whose rows are made anew for comparison, and how many others their lists have."""
@@ -51,10 +51,10 @@ Codes = tuple[NDArray[np.uint64], Ids, NDArray[np.uint8], Ids]
 
 
 def changed_nodes(before: Graph, now: Graph, ids: Ids, *, weighted: bool) -> Bools:
-    """bool[nodes now]: whose links are not those that they were, all that are new among them;
-    ``ids`` are those of the nodes before in the graph of now, NOWHERE of nodes that are gone.
+    """Return bool[nodes now]: nodes whose links have changed, including all new nodes.
 
-    Compared are sums of 64 random bits a link.
+    ``ids`` are the current ids of the old nodes, NOWHERE for removed ones. Compares sums of 64
+    random bits per link.
     """
     keys = _mixed(np.arange(now.nodes, dtype=np.uint64))
     gone = _mixed(np.arange(before.nodes, dtype=np.uint64) + np.uint64(1 << 32))
@@ -67,7 +67,7 @@ def changed_nodes(before: Graph, now: Graph, ids: Ids, *, weighted: bool) -> Boo
 
 
 def with_neighbors(graph: Graph, nodes: Bools) -> Bools:
-    """bool[nodes]: the nodes of a mask, and those that are linked with one that is no hub."""
+    """Return bool[nodes]: the nodes of a mask, and the neighbors of those that are not hubs."""
     degrees = np.diff(graph.in_offsets.astype(np.int64)) + graph.out_degrees
     found, telling = nodes.copy(), nodes & (degrees <= HUB)
     for sources, ends, _ in _links(graph, False):
@@ -77,7 +77,7 @@ def with_neighbors(graph: Graph, nodes: Bools) -> Bools:
 
 
 def _sums(graph: Graph, keys: NDArray[np.uint64], weighted: bool) -> NDArray[np.uint64]:
-    """uint64[nodes]: a sum over the links of each node of what its other end is called."""
+    """Return uint64[nodes]: for each node, the sum of a hash of each neighbor."""
     found, back = np.zeros(graph.nodes, np.uint64), _mixed(~keys)
     for sources, ends, weights in _links(graph, weighted):
         factor = np.uint64(1)
@@ -89,7 +89,7 @@ def _sums(graph: Graph, keys: NDArray[np.uint64], weighted: bool) -> NDArray[np.
 
 
 def _links(graph: Graph, weighted: bool) -> Iterator[tuple[Ids, NDArray[np.int64], Any]]:
-    """Where links begin, where they end, and their weights, in pieces."""
+    """Yield link starts, ends and weights, in pieces."""
     links = links_of(graph, "in", weighted=weighted)
     for low, high in pairwise((0, *cut_blocks(links, _READ), links.nodes)):
         offsets = links.offsets[low : high + 1].astype(np.int64)
@@ -112,9 +112,9 @@ def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class OldRows:
-    """The rows of a ``part`` as it was before; ``places`` (of each node of the graph of now) says
-    which row of a family is that node's, NOWHERE for those that are made anew, ``made`` which nodes
-    those are; and ``ids`` (of each node of the graph before) what columns are called now.
+    """The rows of a ``part`` before a refresh. ``places`` is the old row of each node of the new
+    graph, NOWHERE for those to recompute; ``made`` marks the recomputed nodes; ``ids`` are the new
+    ids of the old nodes.
     """
 
     part: StoredPart
@@ -124,12 +124,12 @@ class OldRows:
 
     @cached_property
     def scales(self) -> list[float]:
-        """The value of the code 255 of each family."""
+        """Return the value of code 255 for each family."""
         found: list[float] = self.part.array("scales").tolist()
         return found
 
     def rows(self, family: int, pages: Ids) -> Codes:
-        """Those of some pages, in ids of now."""
+        """Return the rows of some pages, in new ids."""
         offsets, ids, codes = (self.part.array(f"rows.{n}") for n in ("offsets", "ids", "codes"))
         at = family * self.part.nodes + self.places[pages].astype(np.int64)
         begins = offsets[at].astype(np.int64)
@@ -146,12 +146,12 @@ class OldRows:
         return counts, columns[order], values, norms.astype(np.uint32)
 
     def evict(self) -> None:
-        """Give back what was read."""
+        """Release the memory of pages read."""
         evict(*(self.part.array(f"rows.{name}") for name in ("ids", "codes")))
 
 
 class MixedRows:
-    """Gives the rows of a family: those that stay, and those that ``expander`` makes anew."""
+    """The rows of a family: old ones, and those that ``expander`` recomputes."""
 
     def __init__(
         self, expander: Callable[[Ids], Codes], old: OldRows, family: int, streaming: bool
@@ -160,7 +160,7 @@ class MixedRows:
         self._streaming = streaming
 
     def __call__(self, pages: Ids) -> Codes:
-        """Counts, ids, codes and norms of the rows of some pages."""
+        """Return counts, ids, codes and norms of the rows of some pages."""
         anew = self._old.made[pages]
         made, kept = self._expander(pages[anew]), self._old.rows(self._family, pages[~anew])
         if self._streaming:
@@ -174,7 +174,7 @@ class MixedRows:
 
 
 def report_file(prefix: str) -> str:
-    """The file of a draft that says what a local refresh found of a part."""
+    """Return the file of a draft with the findings of a local refresh on a part."""
     return f"{prefix}local.json"
 
 
@@ -190,9 +190,9 @@ class RowArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class Staleness:
-    """Of ``checked`` nodes whose rows were left, drawn at random: what share of their lists of ten
-    ``differ``, as another node has a larger score by new rows, and by how much a score of these
-    lists is off at most, ``largest_difference``.
+    """Staleness of ``checked`` old rows, drawn at random. ``differ`` is the share of their lists of
+    ten in which another node scores higher by recomputed rows; ``largest_difference`` bounds the
+    score differences within these lists.
     """
 
     checked: int
@@ -207,8 +207,8 @@ def staleness(
     left: NDArray[np.int64],
     make: Callable[[NDArray[np.int64]], RowArrays],
 ) -> Staleness:
-    """How stale the rows at the places ``left`` are; ``weights`` are those of the families, and
-    ``make`` makes the rows of some places anew.
+    """Measure how stale the rows at the positions ``left`` are; ``weights`` are those of the
+    families, and ``make`` recomputes the rows at some positions.
     """
     from cocite.kernels import rows
 
@@ -221,7 +221,7 @@ def staleness(
     own = (np.arange(weights.size)[:, None] * nodes + checked).ravel()
 
     def lists(mine: RowArrays) -> list[Ids]:
-        """The lists of the nodes that are checked, by their rows and the stored ones of others."""
+        """Return the lists of the checked nodes, from their rows and the stored rows of others."""
         norms = stored.norms.copy()
         norms[own] = mine.norms[own]
         room = np.zeros(nodes, np.uint64), np.empty(2 * nodes + 1, np.uint32)

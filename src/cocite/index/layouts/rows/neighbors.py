@@ -57,8 +57,8 @@ Rows = tuple[NDArray[np.uint64], Ids, NDArray[np.float32]]
 
 
 def room(width: int, k: int) -> tuple[NDArray[Any], ...]:
-    """The scratch memory of ``kernels/near.py``, all 0, for lists of ``k`` others, looked for in
-    strips of ``width`` ids: 24 bytes an id.
+    """Allocate the scratch of ``kernels/near.py``, all 0, for lists of ``k`` others, found in
+    strips of ``width`` ids: 24 bytes per id.
     """
     return (
         np.zeros(width),
@@ -80,7 +80,7 @@ def lists_of(
     pages: Ids,
     own: float = 1.0,
 ) -> Rows:
-    """Counts, ids and values of the lists of some ``pages``, from links in memory."""
+    """Return counts, ids and values of the lists of some ``pages``, from links in memory."""
     from cocite.kernels import near
 
     weights = []
@@ -112,14 +112,14 @@ _LEAST_LEAN = _LEAST_LINKS + 24 * _MOST_ENTRIES
 _PILOTS = 400
 _PIECE = 1 << 21
 _READ = 8 << 20
-"""Entries that are counted, and bytes that are read or written, at a time."""
+"""Entries to count, and bytes to read or write, at a time."""
 _TURN_SECONDS = 3e-8
-"""To turn an entry round, mark it, and write it twice."""
+"""Seconds to transpose an entry, mark it, and write it twice."""
 _SIDES = {"in": 1, "out": 2, "both": 3}
 
 
 class _Lister:
-    """Makes lists; owns scratch memory, so one for each thread."""
+    """Makes lists. Owns scratch memory: use one for each thread."""
 
     def __init__(self, layout: NearestBuilder) -> None:
         k = layout.k
@@ -137,7 +137,7 @@ class _Lister:
         self._out = np.empty(size, np.uint32), np.empty(size, np.float32)
 
     def __call__(self, pages: range) -> Rows:
-        """Counts, nodes and values of the lists of some pages."""
+        """Return counts, nodes and values of the lists of some pages."""
         from cocite.kernels import near
 
         layout, counts = self._layout, np.zeros(len(pages), np.uint64)
@@ -152,7 +152,7 @@ class _Lister:
 
 
 Making = Callable[[Sequence[range]], Iterator[Rows]]
-"""Makes counts, ids and values of ranges of nodes, in their order."""
+"""Makes counts, ids and values for ranges of nodes, in order."""
 
 
 def making(
@@ -179,8 +179,8 @@ def collected(
     progress: Progress,
     log: Path | None = None,
 ) -> Links:
-    """Rows of all nodes, ``most`` entries each at most, made for ``step`` nodes at a time;
-    ``offsets`` is all 0 and is filled. A ``log`` keeps what is made for a run that goes on.
+    """Return the rows of all nodes, at most ``most`` entries each, made for ``step`` nodes at a
+    time; fills ``offsets``, all 0 before. A ``log`` stores completed rows for a resumed run.
     """
     nodes, used, at = offsets.size - 1, 0, 0
     ids, values = (scratch.zeros(nodes * most, dtype) for dtype in (np.uint32, np.float32))
@@ -198,7 +198,7 @@ def collected(
 
 
 def _logged(make: Making, step: int, nodes: int, log: Path | None) -> Generator[Rows]:
-    """The rows that a log has, and then those that are made and added to it."""
+    """Yield the rows in a log, then new ones, which are added to it."""
     at = end = 0
     for rows in () if log is None else _read_log(log):
         at, end = at + rows[0].size, end + 24 + 8 * (rows[0].size + rows[1].size)
@@ -218,8 +218,8 @@ def _logged(make: Making, step: int, nodes: int, log: Path | None) -> Generator[
 
 
 def _read_log(log: Path) -> Iterator[Rows]:
-    """The records of a log, up to the first that is not whole: how many rows and entries it has, a
-    digest, counts, ids, values.
+    """Yield the intact leading records of a log: numbers of rows and entries, a digest, counts,
+    ids, values.
     """
     with suppress(FileNotFoundError), log.open("rb") as file:
         left = log.stat().st_size
@@ -258,33 +258,33 @@ def _known(rows: Links, nodes: range) -> Rows:
 
 
 class NearestBuilder(NearestFormat, WholeBuilder):
-    """Of the layout ``nearest``."""
+    """Builds the layout ``nearest``."""
 
     own = 1.0
-    """What a page counts among its own neighbors."""
+    """Weight of a page among its own neighbors."""
     logged = 1.0
 
     # -- what a build stands on ----------------------------------------------------------
 
     @property
     def k(self) -> int:
-        """How many others a list has at most."""
+        """Return the most entries of a list, without the page itself."""
         return min(self.plan.settings[NEIGHBORS], max(1, self.links.nodes - 1))
 
     @property
     def pages(self) -> int:
-        """Of how many pages a worker makes the lists at a time."""
+        """Return how many lists a worker makes at a time."""
         most = _FEW_PAGES if self.streaming else _MOST_PAGES
         return max(1, min(most, _MOST_ENTRIES // (self.k + 1)))
 
     @property
     def ins(self) -> Links:
-        """Who links to each page."""
+        """Return the in-links."""
         return links_of(self.graph, "in")
 
     @cached_property
     def outs(self) -> Links:
-        """What each page links to."""
+        """Return the out-links."""
         if self.plan.direction != "in":
             return self.links
         if self.lean:  # nothing else is there by then
@@ -292,17 +292,17 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return links_of(self.graph, "out", self.means.memory - self._least(self.fit.threads))
 
     def _least(self, threads: int) -> int:
-        """What is in memory beside links and lists."""
+        """Return the memory beside links and lists."""
         return (_NODE + threads * _THREAD) * self.links.nodes + 24 * threads * _MOST_ENTRIES
 
     @property
     def _least_streaming(self) -> int:
-        """What it takes with only the links in files."""
+        """Return the memory with only the links in files."""
         return self._least(1) + min(_LEAST_LINKS, 2 * self.links.nbytes)
 
     @cached_property
     def fit(self) -> MemoryPlan:
-        """How the build fits its memory; raises :class:`ResourceError` if it does not."""
+        """Plan the memory; raises :class:`ResourceError` if it does not suffice."""
         links = self.links.nbytes
         for threads in range(self.means.threads, 0, -1):
             need = 2 * links + self._least(threads)
@@ -318,18 +318,18 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
     @cached_property
     def streaming(self) -> bool:
-        """Whether links are given back as they were read."""
+        """Return whether links are released after reading."""
         return self.means.memory < 2 * self.links.nbytes + self._least(1)
 
     @cached_property
     def lean(self) -> bool:
-        """Whether what there is of each node lies in scratch files, too."""
+        """Return whether data per node is in scratch files as well."""
         return self.means.memory < self._least_streaming
 
     @cached_property
     def width(self) -> int:
-        """How many ids a strip has: all of them, or as many as half of the memory is enough for;
-        the other half is for what is read.
+        """Return the ids of a strip: all, or as many as fit in half of the memory; the other half
+        is for reading.
         """
         nodes = self.links.nodes
         if not self.lean:
@@ -343,7 +343,9 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
     @cached_property
     def weights(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """By side: what each page tells as a neighbor, and what all neighbors of each tell."""
+        """Return by side the weight of each page as a neighbor, and the total weight of its
+        neighbors.
+        """
         from cocite.kernels import near
 
         max_degree, scratch = np.int64(self.plan.settings[MAX_DEGREE]), self._scratch(self.lean)
@@ -362,7 +364,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return found
 
     def _pieces(self, links: Links) -> Iterator[tuple[int, int]]:
-        """Runs of nodes, whose links are read before they are given back."""
+        """Yield runs of nodes, whose links are read before they are released."""
         return pairwise((0, *(cut_blocks(links, _READ) if self.streaming else ()), links.nodes))
 
     def _give_back(self, links: Links, *arrays: NDArray[Any]) -> None:
@@ -371,7 +373,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
             evict(*arrays)
 
     def pilot(self) -> tuple[float, float]:
-        """Entries of all lists, and seconds that they take, from the lists of some pages."""
+        """Estimate the entries of all lists, and the seconds, from the lists of some pages."""
         nodes = self.links.nodes
         lister = _Lister(self)
         sample = np.linspace(0, nodes - 1, min(_PILOTS, nodes)).astype(np.int64).tolist()
@@ -383,7 +385,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return entries, seconds / len(sample) / self.fit.threads * nodes
 
     def estimate(self) -> PartEstimate:
-        """Size, memory and time, from the lists of some pages."""
+        """Estimate size, memory and time, from the lists of some pages."""
         nodes, fit = self.links.nodes, self.fit
         entries, seconds = self.pilot()
         size = int(_ENTRY * entries) + 16 * (nodes + 1) + 32 * nodes
@@ -391,7 +393,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return PartEstimate(size, fit, seconds + entries * _TURN_SECONDS)
 
     def _taken(self, entries: int) -> int:
-        """What a build of lists of so many entries takes: while they are made, or turned round."""
+        """Return the memory for lists of so many entries, while they are made or transposed."""
         nodes, threads = self.links.nodes, self.fit.threads
         making = (_MAKING + threads * _THREAD) * nodes + 24 * threads * self.pages * (self.k + 1)
         making += _ENTRY // 2 * entries * self.fits
@@ -401,7 +403,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
     # -- the work --------------------------------------------------------------------------
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Lists, their transpose, what is mutual; then all arrays."""
+        """Make lists, their transpose and mutual marks; then write all arrays."""
         from cocite.kernels import features
         from cocite.kernels.links import add_counts
 
@@ -444,8 +446,8 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return files.entries
 
     def _holders(self, lists: Links, held: NDArray[np.uint32], directory: Path) -> Links:
-        """The transpose of lists; ``held`` is how many have each page. Lists in files are given
-        back meanwhile, and holders are in memory only where there is room for what is read, too.
+        """Return the transpose of lists; ``held`` counts the lists that contain each page. Releases
+        lists in files after reading; holders are in memory only if there is room for both.
         """
         memory, keep = self.means.memory - held.nbytes, None
         if not self.lean:
@@ -457,12 +459,12 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
     @cached_property
     def fits(self) -> bool:
-        """Whether lists and their transpose stay in memory, however long they are."""
+        """Return whether lists and their transpose fit in memory at any length."""
         most = self.links.nodes * (self.k + 1)
         return _ENTRY * most + self.fit.memory <= self.means.memory
 
     def listers(self) -> list[Callable[[range], Rows]]:
-        """What makes lists of a range of pages, one a thread."""
+        """Return makers of lists for a range of pages, one per thread."""
         return [_Lister(self) for _ in range(self.fit.threads)]
 
     def lists(

@@ -31,7 +31,7 @@ from cocite.storage.spool import Scratch
 
 
 class OnTheFlyNeighborReader(NearestReader):
-    """In the place of the layout ``nearest``."""
+    """Replaces the layout ``nearest`` for drafts."""
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)
@@ -39,7 +39,7 @@ class OnTheFlyNeighborReader(NearestReader):
 
 
 class OnTheFlyPageSimReader(FeatureReader):
-    """In the place of the layout ``features``."""
+    """Replaces the layout ``features`` for drafts."""
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)
@@ -47,7 +47,7 @@ class OnTheFlyPageSimReader(FeatureReader):
 
 
 class _PartInMemory(StoredPart):
-    """A part some of whose arrays were ``made`` just now; the others are those that were built."""
+    """A part with some new arrays, ``made``; the others are as built."""
 
     def __init__(self, part: DraftPart, made: dict[str, NDArray[Any]]) -> None:
         names = list(StoredPart.__dataclass_fields__)
@@ -62,7 +62,7 @@ class _PartInMemory(StoredPart):
 
 
 class _ListBuilder(NearestBuilder):
-    """Of links that no graph on disk has."""
+    """Builds lists from links in memory."""
 
     def __init__(self, part: DraftPart) -> None:
         plan = replace(part.plan, weight=1.0)
@@ -71,7 +71,7 @@ class _ListBuilder(NearestBuilder):
 
     @property
     def ins(self) -> Links:
-        """Who links to each page."""
+        """Return the in-links."""
         return self.links
 
     def _scratch(self, on_disk: bool) -> Scratch:
@@ -79,7 +79,7 @@ class _ListBuilder(NearestBuilder):
 
 
 class _FeatureBuilder(FeaturesBuilder):
-    """The same."""
+    """Builds features from links in memory."""
 
     def __init__(self, part: DraftPart) -> None:
         plan = replace(part.plan, weight=1.0)
@@ -87,7 +87,7 @@ class _FeatureBuilder(FeaturesBuilder):
         self.onward = part.links(opposite(part.direction))
 
     def too_many(self, source: int) -> ResourceError:
-        """What to raise when the paths of a page take too many steps."""
+        """Return the error for a page with too many paths."""
         settings = self.plan.settings
         return ResourceError(
             f"with the draft the paths of a page take more than {settings[MOST_STEPS]:,} links, "
@@ -97,7 +97,7 @@ class _FeatureBuilder(FeaturesBuilder):
 
 
 def _mapped_arrays(builder: WholeBuilder) -> dict[str, NDArray[np.generic]]:
-    """The arrays of a part, mapped; their files have no names any more."""
+    """Return the arrays of a part, mapped from deleted files."""
     with tempfile.TemporaryDirectory(prefix="cocite-draft-") as folder:
         entries = builder.write(Path(folder), lambda done, total: None)
         start = len(builder.plan.prefix)
@@ -105,7 +105,7 @@ def _mapped_arrays(builder: WholeBuilder) -> dict[str, NDArray[np.generic]]:
 
 
 class OnTheFlyWordsReader(WordsReader):
-    """In the place of the layout ``text``."""
+    """Replaces the layout ``text`` for drafts."""
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)

@@ -56,27 +56,27 @@ from cocite.resources import Resources, format_least, short_of
 from cocite.storage import Entry, evict
 
 _NODE = 40
-"""Bytes a node beside the links and the workers."""
+"""Bytes per node beside the links and the workers."""
 _LEAST_LINKS = 24 << 20
 _MOST_SOURCES = 256
 _PILOTS = 400
 _PILOT_SECONDS, _LEAST_PILOTS = 3, 8
 _ROWS = 8
-"""Rows of what was cut, by the hops left; with a larger radius the last one is for many."""
+"""Rows of truncated features, by hops left; with a larger radius the last row covers many."""
 _PASSES, _LITTLE = 64, 1e-6
 """How often that is passed on, or until so much of what was lost by a page on average remains."""
 _SPARE = 1 << 16
 """Entries that rows may have together before one that might be the longest."""
 _TURN_SECONDS = 3e-8
-"""To turn an entry round and write it twice."""
+"""Seconds to transpose an entry and write it twice."""
 _ROUNDING = 1 + 1e-6
-"""More than what sums of float64 are off by."""
+"""Bound on the rounding error of float64 sums."""
 
 Rows = list[tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32]]]
 
 
 class _Spreader:
-    """Makes rows of holders; owns scratch memory, so one for each thread."""
+    """Makes rows of holders. Owns scratch memory: use one for each thread."""
 
     def __init__(self, layout: FeaturesBuilder) -> None:
         nodes, radius = layout.nodes, layout.radius
@@ -97,7 +97,7 @@ class _Spreader:
         self.cut = np.zeros((layout.rows, nodes), np.uint64)
 
     def __call__(self, sources: range) -> Rows:
-        """The rows of some sources: counts, nodes, values, in pieces of whole rows."""
+        """Yield the rows of some sources (counts, nodes, values), in pieces of whole rows."""
         from cocite.kernels import features
 
         links = self._links.offsets, self._links.neighbors
@@ -126,7 +126,7 @@ class _Spreader:
 
 
 class FeaturesBuilder(FeaturesFormat, WholeBuilder):
-    """Of the layout ``features``."""
+    """Builds the layout ``features``."""
 
     def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Resources) -> None:
         super().__init__(graph, links, plan, means)
@@ -136,26 +136,26 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @property
     def radius(self) -> int:
-        """Hops at most: no path has as many as there are nodes."""
+        """Return the most hops: fewer than the number of nodes."""
         return max(1, min(self.plan.settings[RADIUS], self.nodes - 1))
 
     @property
     def deep(self) -> bool:
-        """Whether paths may be long."""
+        """Return whether paths may be long."""
         return self.radius > _ROWS
 
     @property
     def rows(self) -> int:
-        """Rows of what is cut; none where nothing is."""
+        """Return the rows of truncated features; 0 without truncation."""
         return min(self.radius, _ROWS) if self.plan.settings[THRESHOLD] > 0 else 0
 
     @cached_property
     def rates(self) -> NDArray[np.float64]:
-        """What a hop counts, threshold, units in 1, how many paths a score of 1 has at most, what a
-        path counts, and how many steps those of a page may take.
+        """Return the weight of a hop, the threshold, units in 1, the most paths that a score of 1
+        has, the weight of a path, and the most steps for the paths of a page.
 
-        All scores together are ``nodes``, and no more is cut, as it is cut once on every way: so
-        many units that this fits 62 bits, which leaves half of the numbers for rounding up.
+        All scores add up to ``nodes``, and truncation removes at most that, once on every path:
+        units are chosen to fit 62 bits, which leaves half of the range for rounding up.
         """
         settings, radius = self.plan.settings, self.radius
         decay, threshold = settings[DECAY], settings[THRESHOLD]
@@ -166,7 +166,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         return np.array([hop, threshold, unit, paths, path, settings[MOST_STEPS]], np.float64)
 
     def too_many(self, source: int) -> ResourceError:
-        """What to raise when the paths of a page take too many steps."""
+        """Return the error for a page with too many paths."""
         settings = self.plan.settings
         return ResourceError(
             f"the paths of {self.graph.names.name(source)!r} take more than "
@@ -177,7 +177,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @cached_property
     def fit(self) -> MemoryPlan:
-        """How the build fits its memory; raises :class:`ResourceError` if it does not."""
+        """Plan the memory; raises :class:`ResourceError` if it does not suffice."""
         nodes, links = self.nodes, self.links.nbytes
         for threads in range(self.means.threads, 0, -1):
             need = 2 * links + _NODE * nodes + threads * self._spreader_bytes
@@ -193,25 +193,27 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @property
     def _spreader_bytes(self) -> int:
-        """Of one :class:`_Spreader`, with a row that is made and two that wait."""
+        """Return the bytes of a :class:`_Spreader`, a row in progress and two waiting."""
         long = 28 * self.radius + self.nodes if self.deep else 0
         return (36 + 8 * self.rows) * self.nodes + long + 16 * _SPARE
 
     @cached_property
     def streaming(self) -> bool:
-        """Whether links are given back as they were read."""
+        """Return whether links are released after reading."""
         nodes, links = self.nodes, self.links.nbytes
         return self.means.memory < 2 * links + _NODE * nodes + self._spreader_bytes
 
     @cached_property
     def onward(self) -> Links:
-        """Whom every node passes its score on to: the other end of the links of the direction."""
+        """Return the links along which scores are passed on: the other end of the direction's
+        links.
+        """
         used = self.fit.threads * self._spreader_bytes + (_NODE - 16) * self.nodes
         return links_of(self.graph, opposite(self.plan.direction), self.means.memory - used)
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
-        """PageRank, of mean 1."""
+        """Return the PageRank, with mean 1."""
         degrees = np.diff(self.onward.offsets).astype(np.uint32)
         found = power_scores(self._scan, degrees, self.plan.settings[DAMPING])
         if self.streaming:
@@ -220,7 +222,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @cached_property
     def _scan(self) -> Scan:
-        """Sums over the links of the direction, one value a node."""
+        """Return a scan that sums over the direction's links, one value per node."""
         memory = max(1, self.means.memory - 24 * self.nodes)
         means = Resources(self.fit.threads, memory)
         folder = None if self.graph is None else self.graph.path  # a draft has none
@@ -228,11 +230,11 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @cached_property
     def longest(self) -> int:
-        """Entries of a row at most."""
+        """Return the most entries of a row."""
         return int(min(self.nodes, 3 + self.scores.max() * self.rates[3]))
 
     def estimate(self) -> PartEstimate:
-        """Size, memory and time, from the rows of a sample of sources."""
+        """Estimate size, memory and time, from the rows of a sample of sources."""
         from cocite.kernels.random import scramble
 
         nodes, fit = self.nodes, self.fit
@@ -260,7 +262,9 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     # -- the work --------------------------------------------------------------------------
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Holders as they come; then features, their transpose, what was cut, and their sums."""
+        """Write holders as they are made; then features (their transpose), truncated features, and
+        their sums.
+        """
         files = ArrayFiles(directory, self.plan.prefix)
         nodes = self.nodes
         held, cut = self._write_holders(files, progress)
@@ -277,7 +281,9 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     def _write_holders(
         self, files: ArrayFiles, progress: Progress
     ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
-        """uint32[nodes], how many features each node has; float64[r, nodes], what was cut."""
+        """Write holders; return the number of features of each node, uint32[nodes], and truncated
+        features, float64[r, nodes].
+        """
         from cocite.kernels.links import add_counts
 
         nodes = self.nodes
@@ -307,7 +313,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         return held, booked / self.rates[2]
 
     def _turned(self, holders: Links, held: NDArray[np.uint32], directory: Path) -> Links:
-        """The features: in memory if both fit, else in a scratch file, block after block."""
+        """Return the features: in memory if both fit, else in a scratch file, block after block."""
         least, whole = 16 * self.nodes + _LEAST_LINKS, holders.nbytes
         out = self.plan.direction == "out" and not self.streaming
         memory = self.means.memory - _NODE * self.nodes - (self.links.nbytes if out else 0)
@@ -316,14 +322,14 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         return transpose(holders, held, max(memory, least), directory)
 
     def _ranges(self) -> Iterator[range]:
-        """Sources worked on at once: as many as have room for their rows, if each were full."""
+        """Yield the sources to process at once: as many as there is room for full rows."""
         nodes, fit = self.nodes, self.fit
         spare = max(0, self.means.memory - fit.memory) // (fit.threads + 1)
         size = max(1, min(_MOST_SOURCES, spare // (8 * self.longest)))
         return (range(a, min(a + size, nodes)) for a in range(0, nodes, size))
 
     def _lost(self, cut: NDArray[np.float64]) -> NDArray[np.float32]:
-        """At most how much the features of each node have lost, in all."""
+        """Return a bound on the truncated features of each node, in total."""
         hop = self.rates[0]
         degrees = np.maximum(np.diff(self.onward.offsets), 1)
         lost, came = np.zeros(self.nodes), np.zeros(self.nodes)
@@ -339,9 +345,9 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     def _pass_on(
         self, lost: NDArray[np.float64], came: NDArray[np.float64], rates: NDArray[np.float64]
     ) -> None:
-        """Add to ``lost`` what ``came`` may lead to with many hops left; ``came`` is 0 afterwards.
+        """Add to ``lost`` what ``came`` may lead to with many hops left; resets ``came``.
 
-        What is still on its way at the end comes to each page once at most, as paths do, whole.
+        What remains at the end reaches each page at most once, like paths, undiminished.
         """
         left = self.radius - 1
         for _ in range(min(_PASSES, left)):
@@ -356,7 +362,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
 
 def _totals(offsets: NDArray[np.uint64], values: NDArray[np.float32]) -> NDArray[np.float64]:
-    """float64[nodes], the sum of each row."""
+    """Return the sum of each row, float64[nodes]."""
     from cocite.kernels.features import totals
 
     found = np.empty(offsets.size - 1)

@@ -41,8 +41,8 @@ Row = tuple[NDArray[np.uint32], NDArray[np.float32]]
 
 
 class StoredRows:
-    """Rows of a part, one for each of ``count`` nodes, any number if None: where each begins, ids
-    (``members``), values.
+    """Rows of a part for ``count`` nodes, any number if None: offsets, ids (``members``),
+    values.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class StoredRows:
             raise part.damaged_file(f"{kind}.offsets")
 
     def __call__(self, node: int) -> Row:
-        """The row of a node: ids ascending, and values."""
+        """Return the row of a node: ids ascending, and values."""
         offsets, ids, values = self.arrays
         begin, end = int(offsets[node]), int(offsets[node + 1])
         if not begin <= end <= ids.size:
@@ -88,14 +88,16 @@ class NearestReader(Reader):
         return Estimate(float(grains), 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """The pages in both lists. What makes them near is not held: paths have the nodes alone."""
+        """Return the pages in both lists; paths have only the nodes, as the layout does not store
+        what makes pages near.
+        """
         score = self.pair(first, second, settings).grains / GRAINS
         return list_reasons(
             (first, second), score, self.listed(first), self.listed(second), settings
         )
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Follow each page of the list, ascending, to all who have it in theirs."""
+        """Add up, for each page of the list, ascending, the lists that contain it."""
         from cocite.kernels import features, neighbors
 
         form, power, mutual = chosen_form(settings)
@@ -116,7 +118,7 @@ def list_reasons(
     other: Row,
     settings: PartSettings,
 ) -> Reasons:
-    """The pages in the lists of two nodes, values below 0 of those that are not mutual."""
+    """Return the pages in the lists of two nodes; those not mutual have values below 0."""
     form, _, mutual = chosen_form(settings)
     (mine, values), (theirs, others) = one, other
     common, here, there = np.intersect1d(mine, theirs, return_indices=True)
@@ -132,7 +134,7 @@ def list_reasons(
 
 
 def chosen_form(settings: PartSettings) -> tuple[int, int, bool]:
-    """(the form, the power of values in norms, whether one-sided entries are left out)."""
+    """Return (form, power of values in norms, whether one-sided entries are omitted)."""
     from cocite.kernels.neighbors import FORMS
 
     form = settings[FORM]
@@ -158,13 +160,13 @@ class FeaturesFormat(WholeFormat):
 
     @classmethod
     def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """What every node scores with itself is there if scores are normalized."""
+        """Return the files, with each node's score with itself if scores are normalized."""
         has = {OWN: plan.settings[NORMALIZED]}
         return {name: form for name, form in cls.files.items() if has.get(name, True)}
 
 
 _ROUNDING = 2.0**-22
-"""A term is off by three roundings to float32 at most, and then some for sums of float64."""
+"""Relative error of a term: at most three roundings to float32, and float64 sums."""
 
 
 class FeatureReader(Reader):
@@ -183,11 +185,11 @@ class FeatureReader(Reader):
 
     @property
     def unit(self) -> bool:
-        """Whether no score is above 1: normalized ones."""
+        """Return whether all scores are at most 1: normalized ones."""
         return self._own is not None
 
     def _scale(self, first: int, second: int) -> float:
-        """What the score of two nodes is divided by."""
+        """Return the divisor of the score of two nodes."""
         if self._own is None:
             return 1.0
         one, other = float(self._own[first]), float(self._own[second])
@@ -206,7 +208,7 @@ class FeatureReader(Reader):
         return Estimate(float(np.rint(score / self._scale(first, second) * GRAINS)), 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """The features that both hold. How one came is held only where it is the node's own."""
+        """Return the common features; a path is known only for a node's own feature."""
         (mine, values), (theirs, others) = self.features(first), self.features(second)
         common, here, there = np.intersect1d(mine, theirs, return_indices=True)
         pairs = np.sort(np.column_stack((values[here], others[there])).astype(np.float64), axis=1)
@@ -222,11 +224,11 @@ class FeatureReader(Reader):
     def certified(
         self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
-        """What the threshold cut, by the bounds of ``measures/pagesim.py``, nothing of it for the
-        node itself below, as it never scores too high with itself; and the rounding of features.
+        """Return bounds for truncated features, by ``measures/pagesim.py``, and for rounding.
 
-        What a node scores with itself is too low by what it lost, if at all. So a normalized score
-        is between the least and the most of the other, divided by what it may be at most and is.
+        A node's score with itself is never too high; it is too low by at most what it lost. So a
+        normalized score lies between its least divided by the largest norms, and its most divided
+        by the computed ones.
         """
         cut = self.part.array("cut").astype(np.float64)
         lost = cut[node] + cut[others]
@@ -244,7 +246,7 @@ class FeatureReader(Reader):
         return slack
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Follow each feature, ascending, to all who hold it."""
+        """Add up, for each feature, ascending, all nodes that have it."""
         from cocite.kernels import features
 
         sums = scratch.scores.reshape(-1)
@@ -261,7 +263,7 @@ class FeatureReader(Reader):
 
 
 _PRODUCT = 0
-"""The form of ``kernels/features.py`` that adds up products."""
+"""Form of ``kernels/features.py`` that adds up products."""
 
 
 class WordsReader(Reader):
@@ -273,7 +275,7 @@ class WordsReader(Reader):
         self._holders = StoredRows(part, "holders", None)
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The cosine of two nodes; a node is wholly similar to itself."""
+        """Return the cosine of two nodes; 1 for a node with itself."""
         from cocite.kernels import features
 
         if first == second:
@@ -284,7 +286,7 @@ class WordsReader(Reader):
         return Estimate(min(float(grains), float(GRAINS)), 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Follow each word, in order, to all pages that have it."""
+        """Add up, for each word, in order, all pages that have it."""
         from cocite.kernels import features
 
         sums, used, holders = scratch.scores, scratch.used, self._holders.arrays
@@ -297,13 +299,13 @@ class WordsReader(Reader):
         self.settle_exact(scratch, count)
 
     def certified(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
-        """The rounding of the weights that are stored; none of a node and itself."""
+        """Return bounds on the rounding of stored weights; 0 for a node with itself."""
         scores = np.array([self.pair(node, v, settings).grains for v in others.tolist()]) / GRAINS
         slack = np.where((others == node) | (scores == 0), 0.0, _ROUNDING * scores + 1 / GRAINS)
         return np.column_stack((slack, slack))
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """The words that both have, under ids beyond those of the nodes."""
+        """Return the common words, with ids beyond those of the nodes."""
         score = self.pair(first, second, settings).grains / GRAINS
         (mine, values), (theirs, others) = self.words(first), self.words(second)
         shared, here, there = np.intersect1d(mine, theirs, return_indices=True)
@@ -315,7 +317,7 @@ class WordsReader(Reader):
         return Reasons(ids, score * (terms / terms.sum()), lambda row: ([], []), gone=named)
 
     def _word(self, number: int) -> str:
-        """What a word is."""
+        """Return a word by number."""
         offsets, letters = (self.part.array(f"words.{name}") for name in ("offsets", "letters"))
         if number + 1 >= offsets.size:
             raise self.part.damaged_file("texts.words")

@@ -47,8 +47,8 @@ class TextFiles:
 
 @dataclass(frozen=True)
 class OldTexts:
-    """The texts of an index, for its refresh: its arrays by the prefix of a part and their names,
-    and ``ids`` gives uint32[old nodes], the id of each page now, NOWHERE for those that are gone.
+    """The texts of an index, for its refresh: its arrays by prefix of a part and name; ``ids``
+    returns the current id of each old page, uint32[old nodes], NOWHERE for removed ones.
     """
 
     arrays: Callable[[str, str], NDArray[Any]]

@@ -48,15 +48,15 @@ from cocite.storage.spool import Scratch, ScratchFile
 
 _log = logging.getLogger("cocite")
 BATCH = 1 << 20
-"""Pairs that are written, or weighed, at a time; more only of a text that has more by itself."""
+"""Pairs to write, or to weight, at a time; a text with more is one batch."""
 
 Allow = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Words:
-    """Words in the order of the alphabet: UTF-8 ``letters`` uint8, one behind the other, which
-    begin at ``offsets`` uint64[words + 1].
+    """Words in alphabetical order: UTF-8 ``letters`` uint8, concatenated, and their ``offsets``
+    uint64[words + 1].
     """
 
     offsets: NDArray[np.uint64]
@@ -64,13 +64,13 @@ class Words:
 
     @classmethod
     def of(cls, words: list[str]) -> Words:
-        """Of words in order."""
+        """Return sorted words in this form."""
         each = [word.encode() for word in words]
         ends = np.cumsum([0, *map(len, each)], dtype=np.uint64)
         return cls(ends, np.frombuffer(b"".join(each), np.uint8))
 
     def only(self, kept: NDArray[np.bool_]) -> Words:
-        """Those that are ``kept``."""
+        """Return the words that are ``kept``."""
         sizes = self.offsets[1:].astype(np.int64) - self.offsets[:-1].astype(np.int64)
         letters = self.letters[np.repeat(kept, sizes)]
         return Words(np.cumsum([0, *sizes[kept]], dtype=np.uint64), letters)
@@ -78,10 +78,10 @@ class Words:
 
 @dataclass(frozen=True)
 class WordCounts:
-    """What was counted. Text i is that of node ``nodes[i]``, and has the pairs uint32[:, 2] (word,
-    how often) from ``begins[i]`` up to ``begins[i + 1]`` of the ``file``; ``numbers`` turns what
-    words are called there into their places in ``words``, and ``held`` is how many texts have each
-    of these. It took so many ``seconds``.
+    """Word counts of texts. Text i belongs to node ``nodes[i]``, and has the pairs uint32[:, 2]
+    (word, count) from ``begins[i]`` to ``begins[i + 1]`` of the ``file``; ``numbers`` maps word ids
+    of the file to positions in ``words``, and ``held`` counts the texts with each word. Counting
+    took ``seconds``.
     """
 
     nodes: NDArray[np.int64]
@@ -93,7 +93,7 @@ class WordCounts:
     seconds: float
 
     def batches(self) -> Iterator[tuple[range, NDArray[np.uint32], NDArray[np.uint32]]]:
-        """Texts, and of all their pairs the places of the words and how often they are there."""
+        """Yield batches of texts, with the word positions and counts of all their pairs."""
         cuts = [0]
         for text, end in enumerate(self.begins[1:].tolist()):
             if end - int(self.begins[cuts[-1]]) > BATCH and text > cuts[-1]:
@@ -108,9 +108,8 @@ class WordCounts:
 def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> WordCounts:
     """Count the words of the texts of nodes, with a scratch file in ``directory``.
 
-    ``allow`` is called with how many different words and texts there are, now and then and at the
-    end, and raises what is to be raised if they are too many. Of texts of no node the logger
-    ``cocite`` warns.
+    ``allow`` is called with the numbers of distinct words and texts, regularly and at the end, to
+    raise an error if they are too many. Logs a warning about texts without a node.
 
     Raises :class:`~cocite.errors.UsageError` without scikit-learn, and
     :class:`~cocite.errors.InputError` for texts that cannot be read, or two of one node.
@@ -157,7 +156,7 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Word
 def _in_order(
     file: ScratchFile, ids: dict[str, int], nodes: list[int], begins: list[int], start: float
 ) -> WordCounts:
-    """What was counted since ``start``, its words in order."""
+    """Return the counts, with words sorted."""
     words = sorted(ids, key=str.encode)
     numbers = np.empty(len(words), np.uint32)
     numbers[[ids[word] for word in words]] = np.arange(len(words), dtype=np.uint32)
@@ -180,11 +179,11 @@ _NODE, _WORD, _ROW = 40, 200, 24
 _BATCHES = 16 << 20
 _LEAST_TURNED = 16 << 20
 _ENTRY_SECONDS = 4e-7
-"""To weigh a pair, cut, turn round and write it."""
+"""Seconds to weight a pair, select, transpose and write it."""
 
 
 class _Weighed(NamedTuple):
-    """Rows in some order: row ``place[v]`` is that of node v, which has none if that is below 0."""
+    """Rows in some order: ``place[v]`` is the row of node v, below 0 for none."""
 
     rows: Links
     place: NDArray[np.int64]
@@ -192,16 +191,16 @@ class _Weighed(NamedTuple):
 
 
 class TextBuilder(TextFormat, WholeBuilder):
-    """Of the layout ``text``."""
+    """Builds the layout ``text``."""
 
     # -- what a build stands on ----------------------------------------------------------
 
     def _need(self, words: int) -> int:
-        """What is in memory beside the rows, with so many different words."""
+        """Return the memory beside the rows, for so many distinct words."""
         return _NODE * self.graph.nodes + _WORD * words + _BATCHES + _LEAST_TURNED
 
     def _allow(self, words: int, texts: int) -> None:
-        """Raises :class:`ResourceError` if there is too little memory for these."""
+        """Raise :class:`ResourceError` if the memory does not suffice for these."""
         need = self._need(words)
         if need > self.means.memory:
             raise ResourceError(
@@ -210,7 +209,7 @@ class TextBuilder(TextFormat, WholeBuilder):
             )
 
     def _counted(self, files: TextFiles) -> WordCounts:
-        """What was counted of the texts, once for all parts that are made of them."""
+        """Return the word counts of the texts, shared by all parts."""
         if files.counted is None:
             folder = Scratch.near(self.graph.path).directory
             assert folder is not None
@@ -220,8 +219,8 @@ class TextBuilder(TextFormat, WholeBuilder):
         return found
 
     def estimate(self) -> PartEstimate:
-        """Size, memory and time, that of reading included; texts are read for it, and not again
-        when the index is made.
+        """Estimate size, memory and time, including reading; the texts are read once, for estimate
+        and index.
         """
         texts, nodes, prefix = self.plan.texts, self.graph.nodes, self.plan.prefix
         seconds = 0.0
@@ -243,7 +242,7 @@ class TextBuilder(TextFormat, WholeBuilder):
     # -- the work --------------------------------------------------------------------------
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Weigh the words of all pages, turn them round, and write both."""
+        """Weight the words of all pages, transpose, and write both."""
         from cocite.kernels.links import add_counts
 
         texts, nodes = self.plan.texts, self.graph.nodes
@@ -271,7 +270,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return files.entries
 
     def _cached(self, counted: WordCounts) -> NDArray[np.bool_]:
-        """bool[words]: which are in texts that are neither too few nor too many."""
+        """Return bool[words]: words in neither too few nor too many texts."""
         settings, texts = self.plan.settings, counted.nodes.size
         kept = (counted.held >= settings[MIN_DF]) & (counted.held <= settings[MAX_DF] * texts)
         if not kept.any():
@@ -283,7 +282,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return kept
 
     def _entries(self, counted: WordCounts, kept: NDArray[np.bool_]) -> int:
-        """Return how many words all pages have together."""
+        """Return the total number of words of all pages."""
         most = self.plan.settings[WORDS]
         each = (
             np.bincount(_rows_of(counted, batch)[kept[places]])
@@ -292,7 +291,9 @@ class TextBuilder(TextFormat, WholeBuilder):
         return sum(int(np.minimum(sizes, most).sum()) for sizes in each)
 
     def _weighed(self, counted: WordCounts, directory: Path, progress: Progress) -> _Weighed:
-        """The rows of all texts, in their order: the words that count most, of length 1."""
+        """Return the rows of all texts, in order: the words with the largest weights, of length
+        1.
+        """
         kept, most = self._cached(counted), self.plan.settings[WORDS]
         number = np.cumsum(kept) - 1
         idf = 1 + np.log((1 + counted.nodes.size) / (1 + counted.held))
@@ -322,7 +323,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return _Weighed(Links(offsets, words, values), place, counted.words.only(kept))
 
     def _old(self, texts: OldTexts) -> _Weighed:
-        """The rows of the index that is refreshed."""
+        """Return the rows of the index to refresh."""
         get, ids = partial(texts.arrays, self.plan.prefix), texts.ids()
         place, stay = np.full(self.graph.nodes, -1, np.int64), np.flatnonzero(ids != NOWHERE)
         place[ids[stay]] = stay
@@ -330,7 +331,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return _Weighed(rows, place, Words(get("words.offsets"), get("words.letters")))
 
     def _ordered(self, made: _Weighed, directory: Path) -> Links:
-        """The rows in the order of the nodes."""
+        """Return the rows in the order of the nodes."""
         begins = made.rows.offsets.astype(np.int64)
         has = made.place >= 0
         sizes = np.where(has, np.diff(begins)[made.place], 0)
@@ -348,12 +349,12 @@ class TextBuilder(TextFormat, WholeBuilder):
         return Links(offsets, words, values)
 
     def _scratch(self, entries: int, directory: Path) -> Scratch:
-        """For rows of so many words: in memory if all that is made of them fits."""
+        """Return scratch for rows of so many words: in memory if everything fits."""
         fits = _ROW * entries + _NODE * self.graph.nodes + _BATCHES <= self.means.memory
         return Scratch(None) if fits else Scratch.near(directory)
 
 
 def _rows_of(counted: WordCounts, batch: range) -> NDArray[np.int64]:
-    """Of all pairs of a batch, which text of it they are of."""
+    """Return the index of the text of each pair of a batch."""
     sizes = np.diff(counted.begins[batch.start : batch.stop + 1])
     return np.repeat(np.arange(len(batch)), sizes)

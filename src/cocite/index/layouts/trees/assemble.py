@@ -64,7 +64,7 @@ from cocite.resources import Resources
 from cocite.storage.spool import ScratchFile, Spool
 
 EIGHT = 8
-"""Labels to a word: ranges of positions begin at whole words of labels."""
+"""Labels per word: ranges of positions begin at whole words of labels."""
 
 
 def range_cuts(nodes: int, width: int) -> NDArray[np.uint32]:
@@ -73,20 +73,21 @@ def range_cuts(nodes: int, width: int) -> NDArray[np.uint32]:
 
 
 class BlockTrees:
-    """Lays out the trees of a block, in the rooms and with the dealer of its walk."""
+    """Lays out the trees of a block, in the buffers and with the dealer of its walk."""
 
     def __init__(
         self, rooms: Rooms, cuts: NDArray[np.uint32], dealer: Dealer, ranges: NDArray[np.uint32]
     ) -> None:
-        """``cuts`` are those of the blocks, ``ranges`` those of positions (:func:`range_cuts`)."""
+        """``cuts`` are the blocks', ``ranges`` those of positions (:func:`range_cuts`)."""
         self._rooms, self._cuts, self._dealer = rooms, cuts, dealer
         self._ranges = Dealer(ranges, rooms.dealt)
 
     def positions(
         self, block: int, cursor: int, records: RowSpool, told: RowSpool, tell: RowSpool
     ) -> tuple[int, NDArray[np.uint32]]:
-        """Return where the nodes of a block stand, uint32[its nodes], in the rooms; the next tree
-        begins at ``cursor``, and, which is returned, behind the block. ``told`` has its messages.
+        """Return where the next tree begins after the block, and the positions of its nodes,
+        uint32[its nodes], in a buffer. The first tree of the block begins at ``cursor``; ``told``
+        has the messages for it.
         """
         from cocite.kernels import walk_blocks
 
@@ -108,7 +109,7 @@ class BlockTrees:
         return cursor, position
 
     def places(self, block: int) -> Iterator[NDArray[np.uint32]]:
-        """The places of the block whose positions were made last, piece by piece in a room."""
+        """Yield the places of the last block, piece by piece in a buffer."""
         from cocite.kernels import walk_blocks
 
         first, size = self._cuts[block], int(self._cuts[block + 1]) - int(self._cuts[block])
@@ -125,7 +126,9 @@ class BlockTrees:
     def range(
         self, number: int, low: int, size: int, places: RowSpool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """The members and the labels, a byte each, of the range that begins at position ``low``."""
+        """Return the members and the labels, a byte each, of the range that begins at position
+        ``low``.
+        """
         from cocite.kernels import walk_blocks
 
         member, label = self._rooms.at[:size], self._rooms.flat.view(np.uint8)[:size]
@@ -138,7 +141,7 @@ class BlockTrees:
 
 
 class ExternalTrees:
-    """Lays out the samples of an external walker; a blob lasts until the next one is made."""
+    """Lays out the samples of an external walker; a blob is valid until the next one is made."""
 
     def __init__(
         self,
@@ -147,7 +150,7 @@ class ExternalTrees:
         directory: Path,
         wanted: NDArray[np.uint32] | None = None,
     ) -> None:
-        """``wanted`` uint32[m], ascending, are the nodes that blobs are of, None for all."""
+        """``wanted`` uint32[m], ascending, are the selected nodes, None for all."""
         self._walker, self._nodes, self._requested = walker, nodes, wanted
         self._rooms, self._cuts = walker.rooms, walker.cuts
         self._width = self._rooms.at.size // EIGHT * EIGHT
@@ -159,13 +162,13 @@ class ExternalTrees:
         self._stored = nodes if wanted is None else wanted.size
 
     def __call__(self, sample: int) -> Blob:
-        """The blob of a sample that was walked."""
+        """Return the blob of a sample that was walked."""
         met = self._walker(sample)
         members = self._write_members(self._write_positions(met))
         return Blob.of(FileWords(self._blob, self._write_labels(members)), members, met.live)
 
     def _write_positions(self, met: Meetings) -> int:
-        """Block after block; returns the number of members among all nodes."""
+        """Write block after block; return the number of members among all nodes."""
         self._messages.clear()
         self._places.clear()
         cursor, messages = 0, self._messages
@@ -179,7 +182,7 @@ class ExternalTrees:
         return cursor
 
     def _named(self, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Places by the number of the node among those that are wanted, NOWHERE for none."""
+        """Return places by index among the selected nodes, NOWHERE for others."""
         if self._requested is not None and rows.size:
             low, high = np.searchsorted(self._requested, rows[[0, -1], 1])
             near = self._requested[low : high + 1]
@@ -190,8 +193,8 @@ class ExternalTrees:
         return rows
 
     def _write_members(self, members: int) -> int:
-        """Range after range of positions, and labels, a byte each, to a file of their own; returns
-        how many of the members are wanted.
+        """Write range after range of positions, and labels, a byte each, to a separate file; return
+        how many members are selected.
         """
         done, state = 0, np.zeros(4, np.int64)
         standing = None if self._requested is None else np.full(self._stored, NOWHERE, np.uint32)
@@ -211,7 +214,7 @@ class ExternalTrees:
     def _selected(
         self, member: NDArray[np.uint32], label: NDArray[np.uint8], state: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """The members that are wanted, and their labels; ``state`` goes on from range to range."""
+        """Return the selected members, and their labels; ``state`` persists between ranges."""
         from cocite.kernels import trees
 
         # What is filled begins behind the labels that are collected, in the same room.
@@ -222,7 +225,7 @@ class ExternalTrees:
         return node[:size], joined[:size]
 
     def _write_labels(self, members: int) -> int:
-        """Write the labels behind the members, packed; returns how many words the blob has."""
+        """Append the packed labels to the members; return the words of the blob."""
         at, words = self._stored + members, tree_words(self._stored, members)
         for low in range(0, members, PIECE):
             label = np.empty(min(PIECE, members - low), np.uint8)
@@ -241,13 +244,13 @@ def external_maker(
     numbers: range,
     wanted: NDArray[np.uint32] | None = None,
 ) -> BatchMaker:
-    """A maker of blobs from the samples of an external walker."""
+    """Return a maker of blobs from the samples of an external walker."""
     trees = ExternalTrees(walker, nodes, directory, wanted)
     return BatchMaker(numbers, walker.together, walker.walk, [trees])
 
 
 def _packed(label: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Labels, eight to a word."""
+    """Pack labels, eight per word."""
     from cocite.kernels import trees
 
     packed = np.zeros(-(-label.size // EIGHT), np.uint32)
@@ -260,20 +263,20 @@ def _packed(label: NDArray[np.uint8]) -> NDArray[np.uint32]:
 
 _ROWS = 1 << 16
 _SAMPLE_NODE = 36
-"""Bytes a node of a block, of each sample that walks: tokens come and go, and records."""
+"""Bytes per sample and node of a block: tokens coming and going, and records."""
 _AHEAD = 3
-"""Samples that are laid out at a time."""
+"""Samples to lay out at a time."""
 
 
 @dataclass(frozen=True)
 class BlockWork(PartitionWork):
-    """What a :class:`TreeBlock` is to do, with so many ``rows`` under way."""
+    """Work of a :class:`TreeBlock`, with ``rows`` rows in transit."""
 
     rows: int
 
     @property
     def width(self) -> int:
-        """Positions in a range: there is one range a block at most."""
+        """Return the positions of a range: there are at most as many ranges as blocks."""
         blocks = len(self.cuts) - 1
         return -(-self.nodes // (blocks * EIGHT)) * EIGHT
 
@@ -282,9 +285,7 @@ class TreeBlock(BlockWalker):
     """One block of a graph: its walks and its trees."""
 
     def __init__(self, work: BlockWork, block: int) -> None:
-        """Open the block of that number, and check it. Raises
-        :class:`~cocite.errors.StoreError`.
-        """
+        """Open and check block number ``block``. Raises :class:`~cocite.errors.StoreError`."""
         held = GraphBlock(work.folder, block, work.digest)
         plan, cuts = work.plan, np.array(work.cuts, np.uint32)
         own = Links(held.offsets, held.sources, held.weights if plan.weighted else None)
@@ -307,13 +308,14 @@ class TreeBlock(BlockWalker):
         self._own_places: dict[int, Message] = {}
 
     def begin(self, samples: range) -> None:
-        """Take up samples anew."""
+        """Start new samples."""
         super().begin(samples)
         self._own_places = {}
 
     def lay_out(self, sample: int, cursor: int, *told: Message) -> tuple[object, ...]:
-        """Where the block's nodes stand: where the next tree begins, and bytes sent; uint32[nodes]
-        positions; then what it tells each block behind it, and the places of each range.
+        """Lay out the block's nodes: return where the next tree begins, and bytes sent;
+        uint32[nodes] positions; then the message for each later block, and the places for each
+        range.
         """
         messages, tell = MemorySpool(self._blocks), MemorySpool(self._blocks)
         for _, _, tag, rows in unpack(told):
@@ -337,8 +339,8 @@ class TreeBlock(BlockWalker):
         return cursor, sent, positions, *behind, *ranges
 
     def collect(self, sample: int, members: int, *places: Message | None) -> tuple[object, ...]:
-        """The range of the block's number: its members uint32[size], and their labels packed, whole
-        words of them. ``members`` is how many the sample has.
+        """Return the range with the block's number: its members uint32[size], and their labels in
+        whole packed words. ``members`` is the number of the sample's members.
         """
         number = self._block
         low, high = (min(int(cut), members) for cut in self._ranges[number : number + 2])
@@ -355,7 +357,7 @@ def _letter(sample: int, letters: MemorySpool, bucket: int) -> Message:
 
 @dataclass
 class _LaidOut:
-    """Handles of a sample that is being laid out."""
+    """Handles of a sample during layout."""
 
     members: Any
     sent: list[Any]
@@ -364,7 +366,7 @@ class _LaidOut:
 
 
 class BlocksMaker(PartitionMaker[BlockWork]):
-    """Makes blobs of a graph in blocks."""
+    """Makes blobs of a partitioned graph."""
 
     ahead = _AHEAD
 
@@ -382,15 +384,15 @@ class BlocksMaker(PartitionMaker[BlockWork]):
 
     @property
     def traffic(self) -> Traffic:
-        """What blocks have sent each other."""
+        """Return the traffic between blocks."""
         return self._walk.traffic
 
     def draw(self, samples: range) -> None:
-        """All walks of them."""
+        """Walk all samples."""
         self._live = self._walk.walk(samples)
 
     def ask(self, sample: int) -> _LaidOut:
-        """Have a sample laid out, block after block, as soon as each can."""
+        """Start the layout of a sample, block after block, each as soon as possible."""
         crew, blocks = self.crew, self.crew.size
         told: list[list[Any]] = [[] for _ in range(blocks)]
         ranges = self._ranges.size - 1
@@ -410,7 +412,7 @@ class BlocksMaker(PartitionMaker[BlockWork]):
         return found
 
     def put_together(self, sample: int, asked: _LaidOut) -> Blob:
-        """Positions, then members and labels."""
+        """Write positions, then members and labels."""
         crew = self.crew
         members, at = int(crew.take([asked.members])[0]), 0
         for handle in asked.positions:
@@ -429,13 +431,13 @@ class BlocksMaker(PartitionMaker[BlockWork]):
         return Blob.of(FileWords(self.blob, words), members, self._live[sample])
 
     def _write(self, words: NDArray[np.uint32], at: int) -> int:
-        """Write words of the blob; returns where the next are."""
+        """Write words of the blob; return the next position."""
         self.blob.write(4 * at, np.ascontiguousarray(words))
         return at + words.size
 
 
 def fit_blocks(links: BlockedLinks, part: PartPlan, means: Resources) -> MemoryPlan:
-    """How the blocks fit the memory that each of them may take (:func:`fit_partitions`)."""
+    """Plan the memory of partitions (:func:`fit_partitions`)."""
     link = 12 if part.weighted else 4
 
     def need(samples: int, nodes: int, edges: int) -> int:

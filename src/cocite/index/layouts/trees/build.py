@@ -61,7 +61,7 @@ _ID, _VALUE = 4, 4
 
 
 def step_bytes(part: PartPlan) -> StepBytes:
-    """What the step of a part takes beside its links."""
+    """Return the memory of a part's step beside its links."""
     if part.measure.step is None or not part.step.weighted:
         return StepBytes()
     node = _VALUE if part.by_page else 0
@@ -72,8 +72,8 @@ def step_bytes(part: PartPlan) -> StepBytes:
 
 
 def part_weights(links: Links, part: PartPlan, scratch: Scratch) -> StepWeights | None:
-    """What all walkers of a part share, made by some passes over the links into ``scratch``; None
-    if they go by no weights. Raises :class:`UsageError` for products that float32 does not hold.
+    """Return the weights that all walkers of a part share, computed into ``scratch``; None if it
+    uses none. Raises :class:`UsageError` for products outside the range of float32.
     """
     if not part.step.weighted:
         return None
@@ -82,15 +82,15 @@ def part_weights(links: Links, part: PartPlan, scratch: Scratch) -> StepWeights 
 
 
 WANTED_NODE = 12
-"""Bytes for each node that is wanted, beside its blob: the list, mapped, and places on the way."""
+"""Bytes per selected node beside its blob: the mapped list, and places in transit."""
 
 
 class TreesBuilder(TreesFormat, SampledBuilder):
-    """Of the layout ``trees``; it plans and makes those of ``packed``, too."""
+    """Builds the layout ``trees``; also plans and makes samples of ``packed``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """Threads as long as they fit beside the whole graph, else blocks, else everything in
-        files but a block; packed trees have no form in files.
+        """Plan threads that fit beside the whole graph, else blocks, else files for all but a
+        block; packed trees have no form in files.
         """
         packed, step = _is_packed(part), step_bytes(part)
         if isinstance(links, BlockedLinks) and not packed:
@@ -110,7 +110,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """A walker and its scratch a thread, or a group of samples on all threads."""
+        """Return a walker with its scratch per thread, or a group of samples on all threads."""
         if isinstance(links, BlockedLinks):
             from cocite.index.layouts.trees.assemble import BlocksMaker
 
@@ -129,7 +129,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         return [TreeMaker(Walker(**walk), *laid_out) for _ in range(fit.threads)]
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
-        """Nodes that are gone are taken out of their trees, new ones stand in none."""
+        """Convert samples: removed nodes leave their trees, new ones are in none."""
         from cocite.kernels import trees
 
         def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
@@ -146,7 +146,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
     def _laid_out(
         self, words: NDArray[np.uint32], blob: NDArray[np.uint64], nodes: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """A stored sample of so many nodes as members and labels, and where they lie."""
+        """Return a stored sample as members and labels, and their positions."""
         return words, blob
 
     def _encoded(
@@ -181,12 +181,12 @@ class PackedBuilder(PackedFormat, TreesBuilder):
 
 
 def _is_packed(part: PartPlan) -> bool:
-    """Return whether the trees of a part are written as runs."""
+    """Return whether the trees of a part are stored as runs."""
     return part.layout == "packed"
 
 
 def _walk_of(links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> dict[str, Any]:
-    """What all walkers of a part take, by name."""
+    """Return the arguments of all walkers of a part, by name."""
     return {
         "links": links,
         "step": part.step,
@@ -200,11 +200,11 @@ def _walk_of(links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> dic
 
 
 class TreeMaker:
-    """Makes blobs; owns a walker and scratch memory, so one for each thread.
+    """Makes blobs. Owns a walker and scratch memory: use one for each thread.
 
-    With ``keep`` a blob lives on while the next one is made; without, it lies in the scratch.
-    ``wanted`` uint32[m], ascending, are the nodes that it is of, None for all. Trees that are
-    ``packed`` are runs, memory of their own.
+    With ``keep`` a blob outlives the next one; otherwise it is in the scratch. ``wanted``
+    uint32[m], ascending, are the selected nodes, None for all. ``packed`` trees are runs, which own
+    their memory.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class TreeMaker:
         self._joined = np.empty(nodes, np.uint8)
 
     def __call__(self, sample: int) -> Blob:
-        """The blob of sample number ``sample``."""
+        """Return the blob of sample number ``sample``."""
         from cocite.kernels import trees
 
         found = self._walker(sample)
@@ -238,8 +238,8 @@ class TreeMaker:
     def _selected(
         self, position: NDArray[np.uint32], member: NDArray[np.uint32]
     ) -> tuple[NDArray[np.uint32], int]:
-        """Cut members and labels down to the nodes that are wanted; returns where each of those
-        stands, and how many do.
+        """Reduce members and labels to the selected nodes; return the position of each, and the
+        number of members.
         """
         from cocite.kernels import trees
 
@@ -255,7 +255,7 @@ class TreeMaker:
 def group_maker(
     group: WalkerGroup, numbers: range, together: int, nodes: int, keep: bool, *how: Any
 ) -> BatchMaker:
-    """A maker of samples that walk together; ``how`` as for :class:`TreeMaker`."""
+    """Return a maker of samples that walk together; arguments as for :class:`TreeMaker`."""
     makers = [TreeMaker(walker, nodes, keep, *how) for walker in group.walkers]
     return BatchMaker(numbers, together, group, makers)
 
@@ -268,7 +268,7 @@ def tree_blob(
     *,
     copy: bool = False,
 ) -> Blob:
-    """The blob of trees laid out; with ``copy`` in memory of its own."""
+    """Return the blob of laid-out trees; with ``copy`` it owns its memory."""
     from cocite.kernels import trees
 
     nodes, members = position.size, member.size
@@ -284,8 +284,8 @@ def packed_blob(
     room: NDArray[np.uint32],
     live: tuple[int, ...] = (),
 ) -> Blob:
-    """The blob of trees laid out, of as many nodes as there is ``room``, which is written over.
-    Raises :class:`IndexError` if a node stands in them twice.
+    """Return the blob of laid-out trees, overwriting ``room``, one element per node. Raises
+    :class:`IndexError` if a node occurs twice.
     """
     from cocite.kernels import runs as packed
 
@@ -305,8 +305,8 @@ def packed_blob(
 def tree_maker_bytes(
     nodes: int, keep: bool, *, wanted: int | None = None, packed: bool = False
 ) -> int:
-    """The memory that one :class:`TreeMaker` takes, with its blob, and one that waits if kept. So
-    many nodes are ``wanted``, None for all; their list is not in it.
+    """Return the memory of one :class:`TreeMaker`, with its blob, and one waiting with ``keep``.
+    ``wanted`` nodes are selected, None for all; their list is not counted.
     """
     stored = nodes if wanted is None else wanted
     blob = 4 * (packed_words if packed else tree_words)(stored, stored)
@@ -322,26 +322,26 @@ _MOST_POINTS = 2**32 - 1
 
 
 class PathsBuilder(PathsFormat, SampledBuilder):
-    """Of the layout ``paths``."""
+    """Builds the layout ``paths``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """Threads as long as they fit beside the whole graph, else blocks."""
+        """Plan threads that fit beside the whole graph, else blocks."""
         need = partial(path_maker_bytes, part.settings[LENGTH])
         return plan_fit(links, means, Demand(part.layout, need, step_bytes(part)))
 
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """A walker and its scratch a thread."""
+        """Return a walker with its scratch per thread."""
         walk = _walk_of(links, part, fit, folder)
         own = links.nodes, part.settings[LENGTH], fit.keep
         return [PathMaker(Walker(**walk), *own) for _ in range(fit.threads)]
 
 
 class PathMaker:
-    """Makes blobs; owns a walker and scratch memory, so one for each thread.
+    """Makes blobs. Owns a walker and scratch memory: use one for each thread.
 
-    With ``keep`` a blob lives on while the next one is made; without, it lies in the scratch.
+    With ``keep`` a blob outlives the next one; otherwise it is in the scratch.
     """
 
     def __init__(self, walker: Walker, nodes: int, length: int, keep: bool) -> None:
@@ -354,7 +354,7 @@ class PathMaker:
         self._begins: list[int] = []
 
     def __call__(self, sample: int) -> Blob:
-        """The blob of sample number ``sample``."""
+        """Return the blob of sample number ``sample``."""
         from cocite.kernels import paths, trees
 
         self._steps[:] = 0
@@ -392,39 +392,38 @@ class PathMaker:
 
 
 def path_maker_bytes(length: int, nodes: int, keep: bool) -> int:
-    """The memory that one :class:`PathMaker` takes, with its blob and the one before it.
-
-    That is where no walks meet; mostly it is far less.
+    """Return the memory of one :class:`PathMaker`, with its blob and the one before, if no walks
+    meet; usually it is far less.
     """
     blob = 4 * path_words(nodes, nodes * length) - (0 if keep else 8 * nodes)
     return walker_bytes(nodes) + (2 + 4 * length) * nodes + 2 * blob
 
 
 class CompactBuilder(CompactFormat, SampledBuilder):
-    """Of the layout ``compact``."""
+    """Builds the layout ``compact``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """Threads as long as they fit beside the whole graph, else blocks."""
+        """Plan threads that fit beside the whole graph, else blocks."""
         return plan_fit(links, means, Demand(part.layout, compact_maker_bytes, step_bytes(part)))
 
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """One a thread."""
+        """Return one maker per thread."""
         settings = part.settings
         move = Mover(links, part.step, settings[SEED], fit.cuts, part.turn)
         return [CompactMaker(move, links.nodes) for _ in range(fit.threads)]
 
 
 class CompactMaker:
-    """Makes blobs; every blob is memory of its own."""
+    """Makes blobs; each owns its memory."""
 
     def __init__(self, move: Mover, nodes: int) -> None:
         self._move = move
         self._everywhere = np.arange(nodes, dtype=np.uint32)
 
     def __call__(self, sample: int) -> Blob:
-        """The blob of sample number ``sample``."""
+        """Return the blob of sample number ``sample``."""
         from cocite.kernels import paths
 
         nodes = self._everywhere.size
@@ -436,7 +435,7 @@ class CompactMaker:
 
 
 def compact_maker_bytes(nodes: int, keep: bool) -> int:
-    """The memory that one :class:`CompactMaker` takes, with its blob and the one before it, which
-    is there with ``keep`` or without: nothing of a blob lies in scratch memory.
+    """Return the memory of one :class:`CompactMaker`, with its blob and the one before, which
+    exists with or without ``keep``.
     """
     return 4 * nodes + 8 * compact_words(nodes, nodes)

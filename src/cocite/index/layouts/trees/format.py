@@ -20,12 +20,12 @@ from cocite.measures import LENGTH, PartSettings
 
 
 def tree_words(nodes: int, members: int) -> int:
-    """32-bit words of a blob."""
+    """Return the 32-bit words of a blob."""
     return padded(nodes + members + -(-members // 8))
 
 
 def labels_at(words: NDArray[np.uint32], first: int, members: int) -> NDArray[np.uint8]:
-    """uint8[members]: the labels of a sample, which begin at word ``first``."""
+    """Return the labels of a sample, uint8[members], which begin at word ``first``."""
     packed = words[first : first + -(-members // 8)].view(np.uint8)
     return np.stack([packed & 15, packed >> 4], axis=1).ravel()[:members]
 
@@ -36,11 +36,11 @@ class TreesFormat(SampledFormat):
     selects = True
 
     def carries(self, settings: PartSettings) -> bool:
-        """Any sample."""
+        """Return True for all samples."""
         return True
 
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Of the arrays and what fills the last line."""
+        """Return the words of the arrays, padded to whole lines."""
         return tree_words(nodes, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
@@ -48,31 +48,31 @@ class TreesFormat(SampledFormat):
         return base, base + nodes, base + nodes + members, members
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Of a sample in which every node meets another."""
+        """Return the words of a sample in which every node meets another."""
         return tree_words(nodes, nodes)
 
 
 WIDTH = 6
-"""Numbers that say where a sample lies."""
+"""Numbers that locate a sample."""
 _RUN = 13
 """Bits of a run beside its first node."""
 _BEHIND = 2
-"""Words behind the last run, as runs are read by words of 64 bits."""
+"""Words after the last run, as runs are read in words of 64 bits."""
 
 
 def bits_of(count: int) -> int:
-    """Bits of the numbers below ``count``."""
+    """Return the bits of the numbers below ``count``."""
     return max(1, (count - 1).bit_length())
 
 
 def parts_of(nodes: int, runs: int) -> tuple[int, int, int]:
-    """Words of the directory, the order and the runs of a sample."""
+    """Return the words of the directory, the order and the runs of a sample."""
     order, size = runs * bits_of(runs), runs * (bits_of(nodes) + _RUN)
     return 3 * (nodes // 64 + 1), -(-order // 32), -(-size // 32)
 
 
 def packed_words(nodes: int, runs: int) -> int:
-    """32-bit words of a blob."""
+    """Return the 32-bit words of a blob."""
     return padded(sum(parts_of(nodes, runs)) + _BEHIND)
 
 
@@ -83,11 +83,11 @@ class PackedFormat(SampledFormat):
     selects = True
 
     def carries(self, settings: PartSettings) -> bool:
-        """Any sample."""
+        """Return True for all samples."""
         return True
 
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Of the arrays and what fills the last line."""
+        """Return the words of the arrays, padded to whole lines."""
         return packed_words(nodes, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
@@ -97,7 +97,7 @@ class PackedFormat(SampledFormat):
         return *begins, members, bits_of(nodes), bits_of(members)
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Of a sample in which every run is one node."""
+        """Return the words of a sample in which every run is one node."""
         return packed_words(nodes, nodes)
 
 
@@ -106,7 +106,7 @@ def _eighths(nodes: int) -> int:
 
 
 def path_words(nodes: int, points: int) -> int:
-    """32-bit words of a blob."""
+    """Return the 32-bit words of a blob."""
     return padded(2 * nodes + 3 * _eighths(nodes) + points)
 
 
@@ -114,7 +114,7 @@ class PathsFormat(SampledFormat):
     """The layout ``paths``."""
 
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Of the arrays and what fills the last line."""
+        """Return the words of the arrays, padded to whole lines."""
         return path_words(nodes, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
@@ -126,12 +126,12 @@ class PathsFormat(SampledFormat):
         return base, base + nodes, label, nodes, *begins, members
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Of a sample in which no walks meet."""
+        """Return the words of a sample in which no walks meet."""
         return path_words(nodes, nodes * settings[LENGTH])
 
 
 def compact_words(nodes: int, members: int) -> int:
-    """32-bit words of a blob."""
+    """Return the 32-bit words of a blob."""
     return padded(2 * nodes + 1 + members)
 
 
@@ -139,7 +139,7 @@ class CompactFormat(SampledFormat):
     """The layout ``compact``."""
 
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Of the arrays and what fills the last line."""
+        """Return the words of the arrays, padded to whole lines."""
         return compact_words(nodes, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
@@ -147,5 +147,5 @@ class CompactFormat(SampledFormat):
         return base, base + nodes, base + 2 * nodes + 1, members, settings[LENGTH]
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Of a graph in which every node has an in-link."""
+        """Return the words for a graph in which every node has an in-link."""
         return compact_words(nodes, nodes)
