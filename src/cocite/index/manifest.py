@@ -57,12 +57,12 @@ DIAGONAL = "diagonal"
 
 
 def decay_of(plan: PartPlan) -> float:
-    """The decay that a part is made ready for."""
+    """Return the decay for which refined answers of a part are prepared."""
     return plan.fixed.get(DECAY, DECAY.default)
 
 
 def diagonal_bytes(nodes: int) -> int:
-    """What it takes on disk, for one part."""
+    """Return the bytes on disk, for one part."""
     from cocite.engine.diagonal import LIMITS
 
     return 4 * (1 + LIMITS) * nodes
@@ -76,8 +76,8 @@ def write_diagonal(
     means: Resources,
     report: SweepReport,
 ) -> tuple[dict[str, Entry], dict[str, Any]]:
-    """Make and write the diagonal of a part, for its decay or the default one; goes on where an
-    earlier run was interrupted.
+    """Compute and write the diagonal of a part, for its decay or the default; resumes an
+    interrupted run.
 
     Returns its entry and its facts, each under the name of the file.
     """
@@ -107,7 +107,7 @@ def write_diagonal(
 
 
 def read_diagonal(table: Any, facts: dict[str, Any]) -> Diagonal:
-    """The diagonal as it was written."""
+    """Return the stored diagonal."""
     from cocite.engine.diagonal import Diagonal
 
     return Diagonal(float(facts["decay"]), table, float(facts["low"]), float(facts["high"]))
@@ -124,11 +124,10 @@ _LARGEST_RESIDUAL = 1e9
 @dataclass(frozen=True)
 class IndexFacts:
     """The facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
-    ``settings``; what is told of its ``graph``; its ``parts``, their ``snapshots``; what is
-    ``refined``, by the name of the file; of the pages that are ``kept``, if not all are; the
-    ``meeting_weight`` of questions that do not say, and ``query_defaults``, what else they take;
-    how many pages are ``excluded``, as they have more links than tell something; and the last
-    ``local`` refresh since the full build, if there was one.
+    ``settings``; its ``graph``; its ``parts`` and their ``snapshots``; what is ``refined``, by file
+    name; the selected pages, ``kept``, unless all are; the default ``meeting_weight`` and other
+    ``query_defaults``; how many pages are ``excluded`` because they have too many links; and the
+    last ``local`` refresh since the full build, if any.
     """
 
     nodes: int
@@ -148,7 +147,7 @@ class IndexFacts:
 
     @classmethod
     def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
-        """Those of the index at ``path``; raises :class:`Damaged`."""
+        """Read those of the index at ``path``; raises :class:`Damaged`."""
         try:
             return _read(Facts(told, f"{path}: the manifest"))
         except (UsageError, OverflowError) as error:
@@ -196,7 +195,7 @@ def _read(facts: Facts) -> IndexFacts:
 
 
 def _by(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> str | None:
-    """What meetings are worth by default, as it is written when it is kept."""
+    """Return the stored default meeting weight, if any."""
     if MEETING_WEIGHT.name not in facts:
         return None
     told = facts.text(MEETING_WEIGHT.name)
@@ -207,7 +206,7 @@ def _by(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> str | None
 
 
 def _asks(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> dict[str, Value]:
-    """What questions take unless they say otherwise, if any of that is kept."""
+    """Return the stored defaults of queries, if any."""
     if ASKS not in facts:
         return {}
     told = facts.group(ASKS)
@@ -217,7 +216,7 @@ def _asks(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> dict[str
 
 
 def _graph(facts: Facts) -> dict[str, Any]:
-    """Return which graph it was built from."""
+    """Return the description of the graph."""
     return {
         "name": facts.text("name"),
         "digest": facts.digest("digest"),
@@ -230,7 +229,7 @@ def _graph(facts: Facts) -> dict[str, Any]:
 def _parts(
     facts: Facts, measure: Measure, settings: WholeSettings
 ) -> tuple[tuple[PartPlan, ...], str]:
-    """The parts of all components, and their direction."""
+    """Return the parts of all components, and their direction."""
     told = facts.groups("parts")
     found: list[PartPlan] = []
     ways = set()
@@ -246,8 +245,8 @@ def _parts(
 
 
 def _way(component: Component, told: Sequence[Facts]) -> str:
-    """The direction of a component whose parts are the first of those told: its own, if it has one,
-    and else ``both`` if there are two of its number, in and out.
+    """Return the direction of a component whose parts come first in ``told``: its own, or ``both``
+    if two parts have its number, in and out.
     """
     way = told[0].text("direction", component.measure.directions)
     if way == "in" and not component.measure.joint and len(told) == 2:
@@ -262,7 +261,7 @@ def _way(component: Component, told: Sequence[Facts]) -> str:
 def _component(
     component: Component, way: str, settings: WholeSettings, told: Sequence[Facts]
 ) -> list[PartPlan]:
-    """The parts of a component, which are the first of those told."""
+    """Return the parts of a component, which come first in ``told``."""
     taken = component.measure.build
     given = {s.name: settings[s] for s in taken if settings.get(s, s.default) != s.default}
     layout = told[0].text("layout", component.measure.layouts)
@@ -277,7 +276,7 @@ def _component(
 
 
 def _refined(facts: Facts, parts: Sequence[PartPlan]) -> dict[str, dict[str, float]]:
-    """What is made ready for refined answers: of all parts, or of none."""
+    """Return the data for refined answers: of all parts, or of none."""
     told = facts.group("refined") if "refined" in facts else Facts({}, "")
     if told.values and set(told.values) != {plan.prefix + DIAGONAL for plan in parts}:
         raise facts.refused("refined", "of all parts")
@@ -302,8 +301,8 @@ def index_facts(
     kept: PageFilter | None,
     sides: Sides | None,
 ) -> dict[str, Any]:
-    """What the manifest of an index says; ``names`` is the kind of names, ``kept`` what is said of
-    the pages that are kept, if not all are, ``sides`` those of its nodes, if they have two.
+    """Return the facts of an index for its manifest; ``names`` is the kind of names, ``kept``
+    describes selected pages, if not all, ``sides`` those of a bipartite graph.
     """
     facts: dict[str, Any] = {
         "nodes": nodes,
@@ -325,7 +324,7 @@ def index_facts(
 
 
 def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
-    """Raises :class:`Damaged` for a file that is missing, not as declared, or not declared."""
+    """Raise :class:`Damaged` for a file that is missing, not as declared, or not declared."""
     files = DeclaredFiles(path, manifest.files)
     sizes = {"n": facts.nodes, "m": int(facts.graph["edges"])}
     take_name_files(files, facts.names, facts.nodes)
@@ -351,8 +350,8 @@ def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
 
 
 def _take_samples(files: DeclaredFiles, path: Path, facts: IndexFacts, plan: PartPlan) -> None:
-    """The files of a part of samples: its shards begin with numbers of samples, the first one with
-    the oldest.
+    """Claim the files of a part of samples: its shards are named by their first sample, from the
+    oldest on.
     """
     layout = sampled_format(plan.layout)
     files.take(layout.files, {"N": plan.settings[SAMPLES]}, plan.prefix)

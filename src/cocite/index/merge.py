@@ -43,7 +43,7 @@ from cocite.storage.staging import Staging, copy_array
 
 
 class _Source(NamedTuple):
-    """Where a sample of a part is: its shard, and its row there; how many members it has, and its
+    """Location of a sample of a part: its shard, and its row there; its number of members, and its
     digest.
     """
 
@@ -54,7 +54,7 @@ class _Source(NamedTuple):
     digest: int
 
     def blob(self) -> Blob:
-        """The sample, compared with its digest; raises :class:`Damaged`."""
+        """Return the sample, checked by its digest; raises :class:`Damaged`."""
         begins, words = self.shard.blobs[:, 0], self.shard.words
         end = int(begins[self.row + 1]) if self.row + 1 < len(begins) else words.size
         blob = Blob.of((words[int(begins[self.row]) : end],), self.members)
@@ -76,9 +76,8 @@ class Merge:
         verify: bool = True,
         elsewhere: bool = False,
     ) -> None:
-        """``shard``, ``overwrite`` and ``elsewhere`` as for a build; ``verify`` says whether what
-        is read is compared with its checksums. Raises :class:`UsageError` if the indexes do not fit
-        together.
+        """``shard``, ``overwrite`` and ``elsewhere`` as for a build; ``verify`` compares input with
+        its checksums. Raises :class:`UsageError` if the indexes do not match.
         """
         if isinstance(indexes, str | os.PathLike) or len(indexes) < 2:
             raise UsageError("a merge joins two indexes or more: give all of them")
@@ -106,12 +105,12 @@ class Merge:
 
     @property
     def paths(self) -> list[Path]:
-        """The indexes that are joined."""
+        """Return the indexes to merge."""
         return [index.store.path for index in self._indexes]
 
     @property
     def units(self) -> int:
-        """Samples of all parts."""
+        """Return the samples of all parts."""
         return len(self._sampled) * len(self.numbers)
 
     def __enter__(self) -> Self:
@@ -150,7 +149,7 @@ class Merge:
     # -- samples -----------------------------------------------------------------------
 
     def _part(self, number: int) -> Iterator[Blob | dict[str, Entry]]:
-        """Write a part's shards: yields each sample, and at the end the entries of its files."""
+        """Write a part's shards: yield each sample, and finally the entries of its files."""
         plan, folder = self._options.parts[number], self._draft.path
         sources = self._sources(number)
         files: dict[str, Entry] = {}
@@ -163,7 +162,7 @@ class Merge:
         yield files | write_counts(folder, plan.prefix, *counts)
 
     def _sources(self, number: int) -> list[_Source]:
-        """Return where each sample of a part is, in the order of their numbers."""
+        """Return the location of each sample of a part, in the order of their numbers."""
         found: dict[int, _Source] = {}
         for index in self._indexes:
             part = index.parts[number]
@@ -180,8 +179,8 @@ class Merge:
     # -- everything else ---------------------------------------------------------------
 
     def _others(self) -> dict[str, Entry]:
-        """Copy the files that are the same in all: names, parts without samples, and what is made
-        ready for refined answers.
+        """Copy the files that are equal in all indexes: names, parts without samples, and data for
+        refined answers.
         """
         made = {self._options.parts[i].prefix for i in self._sampled}
         files: dict[str, Entry] = {}
@@ -193,7 +192,7 @@ class Merge:
         return files
 
     def _facts(self) -> dict[str, Any]:
-        """Those of a build: the graph's path is seen from where the result will be."""
+        """Return the facts as in a build; the graph's path is relative to the final location."""
         first = self._indexes[0]
         path = str(first.graph["path"])
         if not is_url(path):
@@ -212,7 +211,7 @@ class Merge:
 
 
 def _check_alone(index: StoredIndex) -> None:
-    """Raises :class:`UsageError` for an index that no merge can take."""
+    """Raise :class:`UsageError` for an index that cannot be merged."""
     path = index.store.path
     if index.samples is None:
         raise UsageError(f"{path} has no samples ({index.measure.name}): there is nothing to join")
@@ -229,7 +228,7 @@ def _check_alone(index: StoredIndex) -> None:
 
 
 def _check_fits(first: StoredIndex, other: StoredIndex) -> None:
-    """Raises :class:`UsageError` unless both are of the same graph, measure and settings."""
+    """Raise :class:`UsageError` unless both have the same graph, measure and settings."""
     one, two = first.store.path, other.store.path
     if first.graph["digest"] != other.graph["digest"]:
         raise UsageError(
@@ -257,7 +256,7 @@ def _check_fits(first: StoredIndex, other: StoredIndex) -> None:
 
 
 def _report(index: StoredIndex) -> dict[str, Any]:
-    """What must be the same, by name."""
+    """Return the properties that must be equal, by name."""
     told: dict[str, Any] = {"measure": index.measure.name, "direction": index.direction}
     files = index.store.manifest.files
     told["pages kept"] = files[WANTED].xxh3_128 if WANTED in files else "all"
@@ -281,14 +280,14 @@ def _shown(told: dict[str, Any], name: str) -> str:
 
 
 def _common_files(index: StoredIndex, made: Collection[str]) -> dict[str, Entry]:
-    """All files but samples; ``made`` are the prefixes of the parts of samples."""
+    """Return all files but samples; ``made`` are the prefixes of the parts of samples."""
     own = {prefix + kind for prefix in made for kind in (MEMBERS, DIGESTS)}
     files = index.store.manifest.files
     return {n: entry for n, entry in files.items() if n not in own and not is_shard(n)}
 
 
 def _check_parts(indexes: list[StoredIndex]) -> list[StoredIndex]:
-    """The indexes without the shards that are damaged, of those whose numbers others have, too."""
+    """Return the indexes without damaged shards whose samples another index has."""
     span, _, whole = _held(indexes)
     twice = {*(np.flatnonzero(whole > 1) + span.start).tolist()}
     found = []
@@ -304,8 +303,8 @@ def _check_parts(indexes: list[StoredIndex]) -> list[StoredIndex]:
 
 
 def _held(indexes: Sequence[StoredIndex]) -> tuple[range, NDArray[np.bool_], NDArray[np.int64]]:
-    """The span of all numbers; bool[parts, numbers], which of them some index holds of each sampled
-    part; and int64[numbers], how many indexes hold all of a sample.
+    """Return the range of all numbers; bool[parts, numbers], whether any index has each sample of
+    each part; and int64[numbers], how many indexes have all of a sample.
     """
     told = [index.freshness.numbers for index in indexes]
     span = range(min(each.start for each in told), max(each.stop for each in told))
@@ -323,7 +322,7 @@ def _held(indexes: Sequence[StoredIndex]) -> tuple[range, NDArray[np.bool_], NDA
 
 
 def _numbers(indexes: Sequence[StoredIndex]) -> range:
-    """The numbers of all samples; raises :class:`UsageError` unless each is there once."""
+    """Return the numbers of all samples; raises :class:`UsageError` unless each occurs once."""
     span, there, whole = _held(indexes)
     named = " and ".join(str(index.store.path) for index in indexes)
     twice = np.flatnonzero(whole > 1) + span.start
@@ -349,5 +348,5 @@ _Settings = TypeVar("_Settings", WholeSettings, PartSettings)
 
 
 def _with(settings: _Settings, samples: int) -> _Settings:
-    """The same with so many samples, if they have any."""
+    """Return the settings with so many samples, if they have any."""
     return settings.changed(SAMPLES, samples) if SAMPLES in settings else settings

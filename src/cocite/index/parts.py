@@ -43,15 +43,15 @@ from cocite.storage.staging import copy_array
 
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
 MOST_SHARDS = 512
-"""Every shard is a mapped file, and a process may open about a thousand."""
+"""Most shards: each is a mapped file, and a process may open about a thousand."""
 
 
 _MOST_LINKED = 256
-"""Shards that are kept as they are; were there more, they are written anew, fuller."""
+"""Most shards to link unchanged; with more, they are rewritten in fewer, larger ones."""
 
 
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
-    """Samples in a shard: as asked, or what makes files of a sensible size and number."""
+    """Return the samples of a shard: as requested, or for files of a sensible size and number."""
     samples = plan.settings[SAMPLES]
     blob = 4 * sampled_format(plan.layout).most_words(nodes, plan.settings)
     shard = asked or max(
@@ -66,7 +66,7 @@ def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
 
 
 class CarriedShards:
-    """The samples of a part that stay: their shards linked, or written in the ids of now."""
+    """The samples of a part that are kept: their shards linked, or rewritten with new ids."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class CarriedShards:
         self.shards: Sequence[range] = list(_cut(numbers, self._linked, shard))
 
     def link(self, shard: range, path: Path) -> Note | None:
-        """Link a shard that stays as it is, and say what its note would; None if it does not."""
+        """Link an unchanged shard, and return its note; None if it must be rewritten."""
         if shard not in self._linked:
             return None
         store, name = self._part.store, self._part.prefix + shard_file(shard.start)
@@ -109,7 +109,7 @@ class CarriedShards:
         return {"entry": entry.to_json(), **note}
 
     def makers(self) -> list[Maker]:
-        """One a thread; raises :class:`Damaged` if what is to be carried over is not whole."""
+        """Return one maker per thread; raises :class:`Damaged` if a kept shard is damaged."""
         part, ids = self._part, self._ids()
         for shard, begin in zip(part.shards, self._begins, strict=True):
             numbers = range(begin, begin + shard.samples)
@@ -132,7 +132,7 @@ class CarriedShards:
 
 
 def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
-    """The numbers cut into shards: those that are linked, and runs between them."""
+    """Cut the numbers into shards: linked ones, and runs between them."""
     ends = {each.start: each.stop for each in linked}
     start = numbers.start
     while start < numbers.stop:
@@ -143,17 +143,17 @@ def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
 
 
 class ShardedPart:
-    """A part of samples: those of the ``work``, in shards of so many, and before them those
-    ``kept``. ``links`` gives those of the part's direction when they are needed, as parts share
-    them. With ``spread`` the nodes of a cluster draw them.
+    """A part of samples: those of the ``work``, in shards, after those ``kept``. ``links`` returns
+    those of the part's direction on demand, shared between parts. With ``spread`` cluster nodes
+    draw them.
     """
 
     fit: MemoryPlan | None = None
-    """How the work fits its memory, once that is planned."""
+    """Memory plan of the work, once made."""
     live_steps = 0
-    """Steps that walks made, of the samples made in this run."""
+    """Steps of walks, for the samples of this run."""
     traffic: Traffic | None = None
-    """What blocks that live apart have sent each other, in this run."""
+    """Traffic between partitions, in this run."""
 
     def __init__(
         self,
@@ -174,14 +174,14 @@ class ShardedPart:
     # -- what is there, what is to do -------------------------------------------------
 
     def resume(self) -> None:
-        """Keep the shards whose bytes are whole."""
+        """Keep complete shards of an earlier run."""
         for shard in self._shards():
             note = read_note(self.work.of(shard).shard, len(shard))
             if note is not None:
                 self._notes[shard.start] = note
 
     def link_finished(self) -> None:
-        """Take over the shards that stay as they are."""
+        """Link the unchanged shards."""
         if self._cached is None:
             return
         for shard in self._cached.shards:
@@ -192,7 +192,7 @@ class ShardedPart:
 
     @property
     def done(self) -> int:
-        """Samples in finished shards."""
+        """Return the samples in finished shards."""
         return self.units - sum(map(len, self._missing(self._shards())))
 
     def _shards(self) -> list[range]:
@@ -216,11 +216,11 @@ class ShardedPart:
         return self._makers
 
     def estimate(self) -> PartEstimate:
-        """Size, memory and time, from pilot samples on this graph: as many as the makers make at
-        once, after another one each, which compiles the kernels and brings the graph into memory.
+        """Estimate size, memory and time, from pilot samples on this graph: as many as the makers
+        make at once, after a first one each, which compiles the kernels and loads the graph.
 
-        Memory is as planned, or what was taken for the pilots, if that is more: kernels that are
-        compiled for the first time take some.
+        Memory is as planned, or what the pilots took, if that is more: compiling kernels takes
+        some.
         """
         makers = self._ready_makers()
         count = max(1, min(self.round, len(self.work.numbers)))
@@ -238,7 +238,7 @@ class ShardedPart:
         return PartEstimate(int(self.units * (size + 12)), self.fit, seconds)
 
     def _carrying(self) -> float:
-        """Seconds that the samples kept will take, from one of them."""
+        """Estimate the seconds for the kept samples, from one of them."""
         missing = [] if self._cached is None else self._missing(self._cached.shards)
         if self._cached is None or not missing:
             return 0.0
@@ -261,7 +261,7 @@ class ShardedPart:
             self._make_elsewhere(self._spread, progress)
 
     def _make_elsewhere(self, spread: ClusterBuild, progress: Progress) -> None:
-        """On the nodes of a cluster; whatever memory is taken is theirs."""
+        """Make the samples on cluster nodes, in their memory."""
         missing = self._missing(self._sampled_shards())
         if not missing:
             return
@@ -294,11 +294,11 @@ class ShardedPart:
             self.close()  # before the next part takes memory of its own
 
     def _written(self, shard: range, blobs: Iterator[Blob]) -> Generator[Blob]:
-        """Write one shard and its note; yields each blob as it is written."""
+        """Write one shard and its note; yield each blob once written."""
         self._notes[shard.start] = yield from write_shard(self.work.of(shard).shard, blobs)
 
     def close(self) -> None:
-        """The makers go, and their scratch with them."""
+        """Release the makers and their scratch."""
         for maker in self._makers:
             sent: Traffic | None = getattr(maker, "traffic", None)
             if sent is not None:  # its blocks live apart
@@ -306,7 +306,7 @@ class ShardedPart:
         self._makers = []
 
     def publish(self) -> dict[str, Entry]:
-        """Gather the notes into two arrays."""
+        """Collect the notes into two arrays."""
         files = {}
         members: list[int] = []
         digests: list[int] = []
@@ -322,7 +322,7 @@ class ShardedPart:
 def write_counts(
     folder: Path, prefix: str, members: Sequence[int], digests: Sequence[int]
 ) -> dict[str, Entry]:
-    """Write how many members each sample of a part has, and its digest."""
+    """Write the number of members of each sample of a part, and its digest."""
     files = {}
     for kind, values in (
         (MEMBERS, np.array(members, np.uint32)),
@@ -335,8 +335,8 @@ def write_counts(
 
 
 class WholePart:
-    """A part that is made in one go, node by node. ``links`` gives those of its direction; with
-    ``spread`` the nodes of a cluster make pieces of it, if its layout has such.
+    """A part that is made in one go, node by node. ``links`` returns those of its direction; with
+    ``spread`` cluster nodes make pieces of it, if its layout supports that.
     """
 
     fit: MemoryPlan | None = None
@@ -375,7 +375,7 @@ class WholePart:
         return self._built
 
     def resume(self) -> None:
-        """Keep the part if its note is there and every file is whole."""
+        """Keep the part if it has its note and all files are intact."""
         try:
             note = json.loads(self._note.read_bytes())
             files = {name: Entry.from_json(name, value) for name, value in note.items()}
@@ -386,13 +386,13 @@ class WholePart:
 
     @property
     def done(self) -> int:
-        """All; or what logs have, of a layout that has such."""
+        """Return all units; or those in logs, if the layout has logs."""
         if self._files:
             return self.units
         return self._logged if any(self._directory.glob(f"{self.plan.prefix}*.log")) else 0
 
     def estimate(self) -> PartEstimate:
-        """As the layout says."""
+        """Return the estimate of the layout."""
         if self._files:
             size = sum(entry.nbytes for entry in self._files.values())
             return PartEstimate(size, None, 0.0)
@@ -416,13 +416,13 @@ class WholePart:
         self._built = None
 
     def close(self) -> None:
-        """The links go, and what was made for an estimate."""
+        """Release the links, and the data of the estimate."""
         self._built = None
 
     def publish(self) -> dict[str, Entry]:
-        """Nothing is left to do."""
+        """Return the entries: the files are in place."""
         return self._files
 
 
 PartBuild = ShardedPart | WholePart
-"""A part in the making, in the draft's directory: samples or nodes are its ``units``."""
+"""A part under construction in the draft; its ``units`` are samples or nodes."""

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from cocite.options.build import MeasureOptions
 
 ASKS = "asks"
-"""The fact of an index that holds them."""
+"""Name of the fact with the query defaults of an index."""
 
 
 def query_settings(
@@ -59,11 +59,11 @@ def query_settings(
     default: str | None = None,
     query_defaults: Mapping[str, Value] | None = None,
 ) -> WholeSettings:
-    """All settings of a question to an index of some parts, which keeps ``default`` for
+    """Return all settings of a query to an index of some parts, with the stored ``default`` for
     ``meeting_weight``, and ``query_defaults`` for others.
 
-    Raises :class:`UsageError` for what the measure does not take, and for what is not allowed for
-    walks of these lengths.
+    Raises :class:`UsageError` for settings of other measures, and for values not allowed for walks
+    of these lengths.
     """
     walking = [part for part in parts if MEETING_WEIGHT in part.measure.ask]
     longest = max((part.settings[LENGTH] for part in walking), default=0)
@@ -95,10 +95,10 @@ def saved_settings(
     query_defaults: Mapping[str, object],
     by: str | None = None,
 ) -> dict[str, Value]:
-    """What an index keeps for its questions, of what is given for it, checked and by name.
+    """Return the query defaults to store in an index, checked and by name.
 
-    Raises :class:`UsageError` for ``meeting_weight``, which is kept by itself, and for what no
-    question takes.
+    Raises :class:`UsageError` for ``meeting_weight``, which is stored separately, and for unknown
+    settings.
     """
     if MEETING_WEIGHT.name in query_defaults:
         raise UsageError(
@@ -110,7 +110,7 @@ def saved_settings(
 
 _log = logging.getLogger("cocite")
 _SHOWN = 3
-"""Prefixes that a sentence names."""
+"""Most prefixes that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Keep:
     def checked(
         cls, names: Iterable[object] | None, prefixes: str | Sequence[str] | None
     ) -> Self | None:
-        """None if neither is given; raises :class:`UsageError`."""
+        """Return None if neither is given; raises :class:`UsageError`."""
         if isinstance(names, str):
             raise UsageError("only_nodes is a single text; give a list of names")
         if names is None and prefixes is None:
@@ -137,8 +137,8 @@ class Keep:
         return cls(given, tuple(dict.fromkeys(map(str, names or ()))))
 
     def ids(self, graph: Graph) -> NDArray[np.uint32]:
-        """uint32[m], ascending: the pages of ``graph`` that are kept; raises :class:`UsageError` if
-        there is none.
+        """Return the selected pages of ``graph``, uint32[m], ascending; raises :class:`UsageError`
+        if there is none.
         """
         found = [graph.names.with_prefix(prefix) for prefix in self.prefixes]
         named = [graph.names.find(name) for name in self.names]
@@ -160,26 +160,26 @@ class Keep:
 
 @dataclass(frozen=True)
 class PageFilter:
-    """What a manifest says of it: the ``nodes`` of the graph, and the ``prefixes`` that pages were
-    chosen by, if any.
+    """Page selection in a manifest: the ``nodes`` of the graph, and the ``prefixes`` that selected
+    the pages, if any.
     """
 
     nodes: int
     prefixes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As manifests hold it."""
+        """Return it as manifests store it."""
         return {"nodes": self.nodes, "prefixes": list(self.prefixes)}
 
     def in_words(self, count: int) -> str:
-        """Of ``count`` pages that are kept."""
+        """Describe ``count`` selected pages."""
         shown = ", ".join(self.prefixes[:_SHOWN]) + ", ..." * (len(self.prefixes) > _SHOWN)
         by = f" (prefix {shown})" if shown else ""
         return f"{count:,} of the {self.nodes:,} pages of its graph{by}"
 
 
 def page_filter(facts: Facts, nodes: int, most: int) -> PageFilter | None:
-    """What the manifest of an index of so many ``nodes`` says, if it keeps some pages only; raises
+    """Return the page selection of an index of so many ``nodes``, None for all pages; raises
     :class:`Damaged`.
     """
     if "wanted" not in facts:
@@ -192,7 +192,7 @@ def page_filter(facts: Facts, nodes: int, most: int) -> PageFilter | None:
 
 
 def links_in_words(measure: Measure, direction: str) -> str:
-    """Which links a measure looks at; ``mixed`` if the components of a blend differ in it."""
+    """Describe the links that a measure uses; ``mixed`` if the components of a blend differ."""
     if direction == NO_LINKS:
         return "no links"
     return DIRECTIONS.get(measure.looks_at(direction), "mixed directions")
@@ -200,12 +200,11 @@ def links_in_words(measure: Measure, direction: str) -> str:
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What an index is made of. ``direction`` is ``mixed`` if components differ in it;
-    ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
-    (``index/manifest.py``); ``first`` is the number of the first sample, ``keep`` says which pages
-    are kept, if not all; ``meeting_weight`` is what meetings are worth where a question does not
-    say, ``query_defaults`` are other settings that questions take unless they say otherwise;
-    ``texts`` is where the texts of the pages are, if they are compared.
+    """What an index is built from. ``direction`` is ``mixed`` if components differ; ``unweighted``
+    ignores link weights, ``refine`` prepares refined answers (``index/manifest.py``); ``first`` is
+    the number of the first sample, ``keep`` selects pages, if not all; ``meeting_weight`` and
+    ``query_defaults`` are defaults of queries; ``texts`` is the path of the pages' texts, if they
+    are compared.
     """
 
     measure: Measure
@@ -232,11 +231,11 @@ class BuildOptions:
         options: MeasureOptions | None = None,
         **given: Any,
     ) -> BuildOptions:
-        """Return what an index is made of; what is not given is the measure's to choose.
+        """Return checked options; the measure chooses those not given.
 
-        ``given`` are fields of :class:`~cocite.options.build.IndexOptions`, in the place of
-        ``options``. With ``texts`` the measure is blended with ``tfidf``. Raises
-        :class:`UsageError` for a value that is not allowed.
+        ``given`` are fields of :class:`~cocite.options.build.IndexOptions`, instead of ``options``.
+        With ``texts`` the measure is blended with ``tfidf``. Raises :class:`UsageError` for a value
+        that is not allowed.
         """
         from cocite.options.build import IndexOptions  # questions do not wait for it
 
@@ -270,19 +269,19 @@ class BuildOptions:
 
     @property
     def samples(self) -> int | None:
-        """How many samples its parts have, those that have any; None if none has."""
+        """Return the number of samples of its sampled parts; None if there are none."""
         return next((p.settings[SAMPLES] for p in self.parts if SAMPLES in p.settings), None)
 
     @property
     def numbers(self) -> range:
-        """Those of its samples."""
+        """Return the numbers of its samples."""
         return range(self.first, self.first + (self.samples or 0))
 
     def for_graph(self, graph: Graph) -> BuildOptions:
-        """The same for a graph, whose links may have weights, that count unless left aside.
+        """Return the options for a graph, whose link weights count unless ignored.
 
-        Raises :class:`UsageError` if a measure does not follow them, or where there is nothing to
-        make ready for refined answers.
+        Raises :class:`UsageError` if a measure does not support them, or if nothing needs
+        preparation for refined answers.
         """
         found = self._sized(graph.edges)
         if graph.in_weights is not None and not self.unweighted:
@@ -296,7 +295,7 @@ class BuildOptions:
         return found
 
     def _sized(self, links: int) -> BuildOptions:
-        """With what depends on the size of the graph."""
+        """Resolve settings that depend on the size of the graph."""
         parts = tuple(
             replace(plan, settings=plan.settings.of_graph(plan.measure.build, links))
             for plan in self.parts
@@ -319,7 +318,7 @@ class BuildOptions:
 
 
 def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
-    """The measure of an index for which texts are given, or not: with its share of ``tfidf``."""
+    """Return the measure of an index, blended with ``tfidf`` if texts are given."""
     if share is not None and not (isinstance(share, int | float) and 0 < share < 1):
         raise UsageError(
             f"text_fraction is {share!r}; it must be a number between 0 and 1, both excluded"
@@ -359,7 +358,7 @@ def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
 def component_parts(
     component: Component, way: str, layout: str, settings: PartSettings
 ) -> list[PartPlan]:
-    """The parts of a component in a direction: ``in``, ``out``, ``both`` or ``any``."""
+    """Return the parts of a component in a direction: ``in``, ``out``, ``both`` or ``any``."""
     measure = component.measure
     ways = ("in", "out") if way == "both" and not measure.joint else (way,)
     return [
@@ -380,7 +379,7 @@ def component_parts(
 def _numbered(
     numbers: range, measure: Measure, settings: Mapping[str, object]
 ) -> dict[str, object]:
-    """The settings with as many samples as there are numbers."""
+    """Return the settings with as many samples as there are numbers."""
     fine = isinstance(numbers, range) and numbers.step == 1 and 0 <= numbers.start < numbers.stop
     if not fine or numbers.stop > MOST_NUMBERS:
         raise UsageError(
@@ -398,7 +397,7 @@ def _numbered(
 
 
 def _see_who_takes(measure: Measure, settings: Mapping[str, object]) -> None:
-    """Raise :class:`UsageError` for a setting that is another measure's, and say whose."""
+    """Raise :class:`UsageError` for a setting of another measure, and name that."""
     known = {setting.name for setting in (*measure.build, *measure.ask)}
     for name in settings:
         takers = [m.name for m in MEASURES.values() if any(s.name == name for s in m.build)]
@@ -410,7 +409,7 @@ def _see_who_takes(measure: Measure, settings: Mapping[str, object]) -> None:
 
 
 def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
-    """Raises :class:`UsageError` for a layout that cannot keep some pages alone."""
+    """Raise :class:`UsageError` for a layout that cannot store selected pages only."""
     for plan in parts:
         if format_of(plan.layout).selects:
             continue
@@ -432,7 +431,7 @@ def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
 
 
 def _check_samples(parts: list[PartPlan], numbers: range | None) -> None:
-    """Sample i of a blend is the sum of theirs, so they have equally many."""
+    """Check that components have equally many samples: sample i of a blend is the sum of theirs."""
     counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
     if numbers is not None and counts != {len(numbers)}:
         counts.add(len(numbers))

@@ -59,7 +59,7 @@ from cocite.storage import Access, ArrayWriter, Entry, Store
 
 _log = logging.getLogger("cocite")
 ROWS = "rows"
-"""The layout that is refreshed locally."""
+"""Layout that supports local refresh."""
 _FULLY = (
     "A local refresh compares its links with those of GRAPH: put it back, or omit --local "
     "(local=True)"
@@ -72,8 +72,8 @@ _LOOKED_UP, _LEAST_FAMILIAR = 1000, 0.1
 def graph_with_links(
     index: str | os.PathLike[str], graph: Graph, means: Resources, options: RefreshOptions
 ) -> Graph:
-    """The graph that ``index`` is refreshed from: with the links that a server took for it, in the
-    place of the one that is given, if ``options`` say so.
+    """Return the graph for a refresh of ``index``: with the links that a server collected for it
+    instead of the given graph, if ``options`` say so.
     """
     if not options.add_links:
         return graph
@@ -98,8 +98,8 @@ def graph_with_links(
 
 
 class RefreshBuild(IndexBuild):
-    """One refresh, used as an :class:`IndexBuild`: its units are the samples that are drawn, and
-    those that are written anew.
+    """One refresh, used as an :class:`IndexBuild`: its units are the samples to draw and to
+    rewrite.
     """
 
     def __init__(
@@ -112,8 +112,8 @@ class RefreshBuild(IndexBuild):
         verify: bool = True,
         spread: ClusterBuild | None = None,
     ) -> None:
-        """What is read of the index is compared with its checksums if it is to ``verify``. With
-        ``spread`` the nodes of a cluster draw what is drawn anew.
+        """``verify`` compares the index's files with their checksums. With ``spread`` cluster nodes
+        draw new samples.
         """
         fraction, date, texts = options.fraction, options.date, options.texts
         restart, force, self._local = options.restart, options.force, options.local
@@ -170,7 +170,7 @@ class RefreshBuild(IndexBuild):
         super().__init__(graph, place, built, means, overwrite=True, restart=restart, spread=spread)
 
     def _already(self, graph: Graph) -> str:
-        """In words, that the index is of this graph; "" if it is not, or of other titles."""
+        """Return a note if the index is of this graph already; "" if not, or if titles differ."""
         old, newest = self._old, self._old.freshness.snapshots[-1]
         if newest.digest != graph.digest or (old.local and not self._local):
             return ""
@@ -185,7 +185,7 @@ class RefreshBuild(IndexBuild):
         )
 
     def _check_layouts(self, graph: Graph) -> None:
-        """Raises :class:`UsageError` if graph and index do not go together."""
+        """Raise :class:`UsageError` if graph and index do not match."""
         old, path = self._old, self._old.store.path
         before, now = old.names.sides, graph.sides
         if (before and (before.titles, before.mark)) != (now and (now.titles, now.mark)):
@@ -210,7 +210,7 @@ class RefreshBuild(IndexBuild):
                 )
 
     def _graph_before(self, verify: bool) -> Graph:
-        """The graph that the index is of, for a local refresh; raises :class:`UsageError`."""
+        """Return the index's previous graph, for a local refresh; raises :class:`UsageError`."""
         old = self._old
         if all(part.layout != ROWS for part in old.parts):
             raise UsageError(
@@ -228,8 +228,8 @@ class RefreshBuild(IndexBuild):
         return found
 
     def _check_names(self, graph: Graph) -> None:
-        """Raises :class:`UsageError` if hardly any node is in the graph: it is another graph, and
-        what it would replace is lost. Some nodes are looked up, spread evenly over all.
+        """Raise :class:`UsageError` if hardly any node is in the graph: it is another graph, and
+        the replaced samples would be lost. Checks some nodes, evenly spaced.
         """
         path, names = self._old.store.path, self._old.names
         count = min(len(names), _LOOKED_UP)
@@ -268,7 +268,7 @@ class RefreshBuild(IndexBuild):
         progress: Progress = lambda done, total: None,
         refining: SweepReport = lambda sweep, done, total: None,
     ) -> BuildReport:
-        """As of a build; an index that is of the graph already stays as it is."""
+        """Run like a build; an index of this graph already does not change."""
         if self.already:
             report = BuildReport(0, 0, 0.0, 0, self._old.store.nbytes)
         else:
@@ -282,26 +282,26 @@ class RefreshBuild(IndexBuild):
         return report
 
     def estimate(self) -> IndexEstimate:
-        """As of a build; samples that are linked were not made by an earlier run."""
+        """Estimate like a build; linked samples do not count as made by an earlier run."""
         linked = sum(part.linked for part in self.parts if isinstance(part, ShardedPart))
         found = super().estimate()
         return replace(found, done=found.done - linked)
 
     @property
     def date(self) -> str:
-        """The day that the fresh samples are of."""
+        """Return the date of the new samples."""
         return self._date
 
     @property
     def retained(self) -> int:
-        """How many samples stay."""
+        """Return the number of samples kept."""
         return sum(generation.samples for generation in self._generations)
 
     # -- what differs from a build -----------------------------------------------------
 
     def _texts_compared(self) -> Texts | None:
-        """Those that are given, or what the index holds of them: the same for all its parts of
-        texts, but for their settings.
+        """Return the given texts, or those in the index: the same for all its parts of texts,
+        except for their settings.
         """
         given = super()._texts_compared()
         if given is not None or not self._old.measure.texts:
@@ -312,7 +312,7 @@ class RefreshBuild(IndexBuild):
         return OldTexts(self._old_array, lambda: self._ids)
 
     def _old_array(self, prefix: str, name: str) -> NDArray[Any]:
-        """An array of a part of the index."""
+        """Return an array of a part of the index."""
         return next(part for part in self._old.parts if part.prefix == prefix).array(name)
 
     def _part(self, plan: PartPlan) -> PartBuild:
@@ -321,14 +321,14 @@ class RefreshBuild(IndexBuild):
         return super()._part(plan)
 
     def _old_rows(self, prefix: str) -> OldRows:
-        """What stays of a part."""
+        """Return the kept rows of a part."""
         part = next(part for part in self._old.parts if part.prefix == prefix)
         return OldRows(part, *self._new_rows)
 
     @cached_property
     def _new_rows(self) -> tuple[NDArray[np.uint32], NDArray[np.bool_], NDArray[np.uint32]]:
-        """Which row was that of each node of the graph; whose rows are made anew; and what each
-        node of the graph before is called now.
+        """Return the old row of each node of the graph; whose rows are recomputed; and the new id
+        of each old node.
         """
         before, graph, kept = self._before, self.graph, self._pages
         ids = self._ids if kept is None else match_names(before.names, graph.names)
@@ -358,7 +358,7 @@ class RefreshBuild(IndexBuild):
         return self.drawn, CarriedShards(part, numbers, ids, same, self.nodes, shard, threads)
 
     def _room_for(self, each: int) -> int:
-        """Return how many blobs fit the memory; raises :class:`ResourceError` if not two."""
+        """Return how many blobs fit the memory; raises :class:`ResourceError` if fewer than two."""
         most = max(self._old.nodes, self.graph.nodes)
         beside = 0 if self._same else 4 * self._old.nodes
         need = max(2 * each + beside, 0 if self._same else _MATCH_NODE * most)
@@ -378,7 +378,7 @@ class RefreshBuild(IndexBuild):
         return super()._plan | own
 
     def _resume_or_clear(self) -> None:
-        """Goes on with the date on which it was begun."""
+        """Resume with the date of the first run."""
         if not self._dated:
             with suppress(UsageError):  # a plan that is damaged is none that goes on
                 self._date = _checked_date((self._draft.plan or {}).get("date", self._date))
@@ -404,7 +404,7 @@ class RefreshBuild(IndexBuild):
         return facts | {"generations": [g.to_json() for g in (*self._generations, newest)]}
 
     def _local_refresh(self) -> LocalRefresh:
-        """What was made anew, and how stale the rest is of the part where that is worst."""
+        """Return what was recomputed, and the staleness of the worst part."""
         old, before = self._old, self._old.local
         files = (report_file(part.prefix) for part in old.parts if part.layout == ROWS)
         reports = [json.loads((self._draft.path / file).read_bytes()) for file in files]
@@ -416,7 +416,7 @@ class RefreshBuild(IndexBuild):
         return LocalRefresh(refreshes, self._date, **worst, since=began, graph=graph)
 
     def _more_files(self) -> dict[str, Entry]:
-        """Since when each node is known, unless all samples know all."""
+        """Write the first sample that knows each node, unless all samples know all."""
         if not self.retained:
             return {}
         since = np.full(self.nodes, self.drawn.start, np.uint32)
@@ -433,7 +433,7 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _same(self) -> bool:
-        """Whether the nodes are the same, and have the same ids."""
+        """Return whether nodes and ids are unchanged."""
         if self._pages is not None:
             here = np.arange(self._old.nodes, dtype=np.uint32)
             return self.nodes == self._old.nodes and bool((self._matched == here).all())
@@ -447,7 +447,7 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _ids(self) -> NDArray[np.uint32]:
-        """uint32[old nodes]: the id of each old node now, NOWHERE for none."""
+        """Return the new id of each old node, uint32[old nodes], NOWHERE for none."""
         if self._pages is not None:
             return self._matched
         if self._same:
@@ -458,7 +458,7 @@ class RefreshBuild(IndexBuild):
     # -- of an index that keeps some pages only -----------------------------------------
 
     def _page_filter(self) -> NDArray[np.uint32] | None:
-        """Those that were kept and are still there, and all that have a prefix now."""
+        """Return the selected pages that still exist, and all that match a prefix now."""
         if self._old.kept is None:
             return None
         self._old.store.advise(Access.AROUND)
@@ -468,7 +468,7 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _matched(self) -> NDArray[np.uint32]:
-        """uint32[old nodes]: the place of each old node among the pages that are kept now."""
+        """Return the position of each old node among the pages selected now, uint32[old nodes]."""
         assert self._pages is not None
         stay = self._there != NOWHERE
         ids = np.full(self._there.size, NOWHERE, np.uint32)
@@ -477,15 +477,15 @@ class RefreshBuild(IndexBuild):
 
     @property
     def page_filter(self) -> PageFilter | None:
-        """Those of the index, of the graph of now."""
+        """Return the index's selection, for the new graph."""
         old = self._old.kept
         return None if old is None else PageFilter(self.graph.nodes, old.prefixes)
 
 
 def _read_anyway(old: StoredIndex, local: bool) -> list[str]:
-    """The files of an index that are read whatever stays of it: all but the parts that are made
-    anew, of which texts are carried over, and rows if it is refreshed ``local``. Shards that stay
-    are compared when they are.
+    """Return the files of an index that are read whatever is kept: all but recomputed parts, of
+    which texts are converted, and rows if it is refreshed ``local``. Kept shards are compared when
+    they are read.
     """
     anew = tuple(
         part.prefix
@@ -497,7 +497,7 @@ def _read_anyway(old: StoredIndex, local: bool) -> list[str]:
 
 
 def _unchanged(old: StoredIndex, numbers: range) -> tuple[Snapshot, ...]:
-    """The snapshots with those of their samples that stay, dated."""
+    """Return the snapshots with their kept samples, dated."""
     built, kept = _built_on(old), []
     for each in old.freshness.snapshots:
         first = max(each.first, numbers.start)
@@ -509,7 +509,7 @@ def _unchanged(old: StoredIndex, numbers: range) -> tuple[Snapshot, ...]:
 
 
 def _built_on(old: StoredIndex) -> str:
-    """The day on which an index was written."""
+    """Return the day on which an index was written."""
     manifest = (old.store.path / "manifest.json").stat()
     return datetime.datetime.fromtimestamp(manifest.st_mtime, datetime.UTC).date().isoformat()
 
@@ -520,19 +520,19 @@ def _titles(store: Store) -> dict[str, Entry]:
 
 
 def _bipartite(sides: Sides | None) -> str:
-    """What a graph is, in words."""
+    """Describe whether a graph is bipartite."""
     if sides is None:
         return "not bipartite"
     return f"bipartite ({sides.mark}NAME and {sides.titles[1]})"
 
 
 def _refreshed_count(fraction: float, samples: int) -> int:
-    """Rounded up to whole samples, at least one; 0.07 of 100 are 7, whatever floats make of it."""
+    """Round up to whole samples, at least one; 0.07 of 100 are 7 despite floating-point error."""
     return max(min(1, samples), math.ceil(round(fraction * samples, 9)))
 
 
 def _checked_date(date: str | None) -> str:
-    """The date as manifests hold it; raises :class:`UsageError` if it is none."""
+    """Return the date as manifests store it; raises :class:`UsageError` if it is invalid."""
     if date is None:
         return datetime.datetime.now(datetime.UTC).date().isoformat()
     try:

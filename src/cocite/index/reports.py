@@ -31,8 +31,8 @@ from cocite.storage import evict
 
 @dataclass(frozen=True)
 class IndexEstimate:
-    """What a build will take: ``bytes`` on disk, the ``rooms`` of its parts, ``seconds``; and how
-    much memory making refined answers ready takes, 0 if it is not to be done.
+    """Predicted cost of a build: ``bytes`` on disk, the ``rooms`` of its parts, ``seconds``; and
+    the memory for preparing refined answers, 0 without.
     """
 
     bytes: int
@@ -74,9 +74,9 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True)
 class GraphReport:
-    """The ``hubs`` of a graph of so many ``pages``, and how many pages are ``without`` answers in
-    an index, as they have no links in its ``way``: ``in``, ``out``, or ``any`` for either; and how
-    many are ``excluded``, as they have more links than ``max_degree`` (None: there is no such).
+    """Properties of a graph of so many ``pages``: its ``hubs``; how many pages are ``without``
+    answers, as they have no links in the index's ``way`` (``in``, ``out``, or ``any`` for either);
+    and how many are ``excluded``, as they have more links than ``max_degree`` (None: no limit).
     """
 
     hubs: tuple[Hub, ...]
@@ -88,13 +88,13 @@ class GraphReport:
 
     @classmethod
     def of(cls, graph: Graph, options: BuildOptions) -> Self:
-        """What is known of ``graph`` for an index that is made as ``options`` say."""
+        """Examine ``graph`` for an index made by ``options``."""
         way = _way(options)
         without = 0 if any(part.measure.texts for part in options.parts) else _lone(graph, way)
         return cls(graph.hubs, graph.nodes, without, way, *too_wide(graph, options))
 
     def lines(self, graph: Graph, options: BuildOptions) -> list[str]:
-        """Both in words, each with what to do; nothing of what there is none of."""
+        """Describe both, each with advice; omits what does not occur."""
         return [
             *self._of_hubs(graph, options),
             *self._of_excluded(options),
@@ -102,7 +102,7 @@ class GraphReport:
         ]
 
     def _of_hubs(self, graph: Graph, options: BuildOptions) -> list[str]:
-        """Nothing either if all parts count hubs less, as was chosen."""
+        """Describe hubs; [] if all parts down-weight hubs by choice."""
         parts = [part for part in options.parts if not part.measure.texts]
         if not self.hubs or not parts or all(part.by_page for part in parts):
             return []
@@ -147,8 +147,8 @@ class GraphReport:
 
 
 def _way(options: BuildOptions) -> str:
-    """The direction in which a page must have links to have an answer; ``any`` where it may be
-    related to those that it has links with in the other one.
+    """Return the direction in which a page needs links to have an answer; ``any`` if links in the
+    other direction may relate it to their pages.
     """
     ways = {
         part.measure.looks_at(part.direction)
@@ -161,9 +161,9 @@ def _way(options: BuildOptions) -> str:
 
 
 def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
-    """How many pages have more links than tell something in an index, and how many that are, of
-    several components the fewest; 0 and None if links are not counted. Pages that are compared by
-    in-links share what links to them, so that its out-links count, and a page is its own neighbor.
+    """Return how many pages have too many links for an index, and the limit, the least of several
+    components; 0 and None without a limit. Pages compared by in-links share what links to them, so
+    its out-links count; a page is its own neighbor.
     """
     parts = [part for part in options.parts if MAX_DEGREE in part.settings]
     if not parts:

@@ -67,7 +67,7 @@ class IndexDocument(Document):
 
     @classmethod
     def of(cls, index: StoredIndex) -> Self:
-        """Gather what the manifest says."""
+        """Read the manifest."""
         return cls(
             str(index.store.path),
             index.measure.name,
@@ -95,16 +95,16 @@ class IndexDocument(Document):
 
     @property
     def samples(self) -> int:
-        """How many samples it has, 0 if it has none."""
+        """Return the number of samples, 0 for none."""
         return sum(generation.samples for generation in self.snapshots)
 
     @property
     def bytes_each(self) -> float:
-        """Bytes a node, and a sample, if it has samples."""
+        """Return the bytes per node, and per sample, if it has samples."""
         return self.bytes / (self.nodes * (self.samples or 1))
 
     def facts(self) -> dict[str, Any]:
-        """What there is, without words for people."""
+        """Return the facts for programs, without prose."""
         spare = [
             "meeting_weight",
             "query_defaults",
@@ -156,7 +156,7 @@ class BuildDocument(Document):
 
     @classmethod
     def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
-        """What ``work`` says when it has run."""
+        """Return the document of ``work`` after its run."""
         options, nodes, made = work.options, work.nodes, report.units
         _, units, unit = work.finished
         return cls(
@@ -186,16 +186,16 @@ class BuildDocument(Document):
 
     @property
     def sampled(self) -> bool:
-        """Whether all of it is samples."""
+        """Return whether all of it is samples."""
         return self.unit == "samples"
 
     @property
     def bytes_each(self) -> float:
-        """Bytes a node, and a sample, if all of it is samples."""
+        """Return the bytes per node, and per sample, if all of it is samples."""
         return self.bytes / (self.nodes * (self.units if self.sampled else 1))
 
     def facts(self) -> dict[str, Any]:
-        """Settings stand beside the others; what is counted is in the titles."""
+        """Return the fields, settings beside the others; field names contain the unit."""
         facts = {name: getattr(self, name) for name in ("index", "measure", "direction", "layout")}
         facts |= {"weighted": self.weighted, **self.settings, f"{self.unit}_made": self.made}
         facts |= {"seconds": self.seconds, "bytes": self.bytes}
@@ -218,8 +218,9 @@ class BuildDocument(Document):
 
 @dataclass(frozen=True)
 class RefreshDocument(Document):
-    """A refresh that is done: how many samples were ``kept`` and ``drawn`` from ``graph``; none if
-    the index is ``already`` of that graph. Of a ``local`` one what it found, else None.
+    """A completed refresh: how many samples were ``kept``, and ``drawn`` from ``graph``; none if
+    the index is ``already`` of that graph. ``local`` has the findings of a local refresh, else
+    None.
     """
 
     index: str
@@ -234,7 +235,7 @@ class RefreshDocument(Document):
 
     @classmethod
     def of(cls, work: RefreshBuild, report: BuildReport, index: str) -> Self:
-        """What ``work`` says when it has run."""
+        """Return the document of ``work`` after its run."""
         drawn, took = len(work.drawn), (report.seconds, report.bytes)
         told, local = bool(work.already), StoredIndex.open(index).local
         return cls(index, str(work.graph.path), work.retained, drawn, work.date, *took, told, local)
@@ -242,7 +243,7 @@ class RefreshDocument(Document):
 
 @dataclass(frozen=True)
 class MergeDocument(Document):
-    """A merge that is done: the ``samples`` of the indexes ``merged``, from number ``first`` on."""
+    """A completed merge: the ``samples`` of the indexes ``merged``, from number ``first`` on."""
 
     index: str
     merged: Sequence[str]
@@ -253,7 +254,7 @@ class MergeDocument(Document):
 
     @classmethod
     def of(cls, work: Merge, seconds: float, index: str) -> Self:
-        """What ``work`` says when it has run."""
+        """Return the document of ``work`` after its run."""
         merged, size = list(map(str, work.paths)), StoredIndex.open(index).store.nbytes
         return cls(index, merged, len(work.numbers), work.numbers.start, seconds, size)
 

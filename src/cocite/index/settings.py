@@ -35,7 +35,7 @@ _KEYS = (*_TEXTS, "unweighted", "settings")
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """What an index is made of; ``settings`` are those of building and of asking, by name."""
+    """What an index is built from; ``settings`` are those of building and of queries, by name."""
 
     measure: str = DEFAULT
     direction: str | None = None
@@ -45,24 +45,24 @@ class IndexSettings:
 
     @property
     def building(self) -> dict[str, Value]:
-        """The settings of the index."""
+        """Return the build settings."""
         asking = _query_settings(find_measure(self.measure))
         return {name: value for name, value in self.settings.items() if name not in asking}
 
     @property
     def query_defaults(self) -> dict[str, Value]:
-        """The settings of its questions, without ``meeting_weight``."""
+        """Return the query settings, without ``meeting_weight``."""
         asking = _query_settings(find_measure(self.measure)) - {MEETING_WEIGHT.name}
         return {name: value for name, value in self.settings.items() if name in asking}
 
     @property
     def meeting_weight(self) -> By | None:
-        """What meetings are worth, if it says."""
+        """Return the meeting weight, if given."""
         found = self.settings.get(MEETING_WEIGHT.name)
         return None if found is None else str(found)
 
     def check(self) -> IndexSettings:
-        """Itself; raises :class:`UsageError` for what no index can be made of."""
+        """Return itself; raises :class:`UsageError` for invalid settings."""
         found = find_measure(self.measure)
         known = {s.name for s in (*found.build, *found.ask)}
         strangers = [name for name in self.settings if name not in known]
@@ -83,7 +83,7 @@ class IndexSettings:
         return self
 
     def text(self, remarks: Sequence[str] = ()) -> str:
-        """The file, with remarks on top, a line each."""
+        """Return the file, with remarks on top, one line each."""
         lines = [f"# {remark}".rstrip() for remark in remarks] + [""] * bool(remarks)
         named = {name: getattr(self, name) for name in _TEXTS}
         lines += [f"{name} = {_written(text)}" for name, text in named.items() if text is not None]
@@ -96,19 +96,18 @@ class IndexSettings:
 
 
 SettingsLike = IndexSettings | str | os.PathLike[str]
-"""What may be given for settings: a file, by its path, or what is in one."""
+"""Settings, or the path of a settings file."""
 
 
 def _settings_of(given: SettingsLike) -> IndexSettings:
-    """What is given, or what is in the file that is; raises :class:`UsageError`, ``InputError``."""
+    """Return the given settings, or read them; raises :class:`UsageError`, ``InputError``."""
     return given.check() if isinstance(given, IndexSettings) else read_settings(given)
 
 
 def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> BuildOptions:
-    """Return what an index is made of: ``settings``, if there are some, and ``options``, which go
-    before them.
+    """Return what an index is built from: ``settings``, if given, overridden by ``options``.
 
-    Raises :class:`UsageError` for a measure that is not theirs: settings are those of one.
+    Raises :class:`UsageError` for another measure than that of ``settings``.
     """
     measure, given, by = options.measure, options.settings, options.meeting_weight
     chosen = IndexSettings(measure or DEFAULT) if settings is None else _settings_of(settings)
@@ -134,10 +133,10 @@ def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> Buil
 
 
 def read_settings(path: str | os.PathLike[str]) -> IndexSettings:
-    """What is in a file.
+    """Read a settings file.
 
-    Raises :class:`~cocite.errors.InputError` if it cannot be read, or is no TOML, and
-    :class:`~cocite.errors.UsageError` for a key, a setting or a value that is not allowed.
+    Raises :class:`~cocite.errors.InputError` if it cannot be read or is not TOML, and
+    :class:`~cocite.errors.UsageError` for an invalid key, setting or value.
     """
     try:
         told = tomllib.loads(Path(path).read_text("utf-8"))
@@ -177,10 +176,10 @@ def _example(key: str) -> str:
 
 
 def _query_settings(measure: Measure) -> set[str]:
-    """The settings that a measure takes when it is asked only."""
+    """Return the query settings of a measure that are not build settings."""
     return {s.name for s in measure.ask} - {s.name for s in measure.build}
 
 
 def _written(value: Value) -> str:
-    """A value as TOML has it: JSON's way of writing texts, numbers, true and false is TOML's."""
+    """Format a value as TOML: JSON's strings, numbers, true and false are TOML's."""
     return json.dumps(value, ensure_ascii=False)

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 
 class Lost(NamedTuple):
-    """A shard that is not there: its ``file``, which begins with sample number ``first`` and has so
-    many ``samples``, and what is wrong with it.
+    """A missing shard: its ``file``, which begins with sample number ``first`` and has ``samples``
+    samples, and what is wrong with it.
     """
 
     file: str
@@ -53,28 +53,30 @@ class Lost(NamedTuple):
 
 
 def in_runs(numbers: Iterable[int]) -> list[range]:
-    """Ascending numbers as runs of consecutive ones."""
+    """Group ascending numbers into runs of consecutive ones."""
     runs = groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0])
     found = [[number for _, number in group] for _, group in runs]
     return [range(run[0], run[-1] + 1) for run in found]
 
 
 def numbers_in_words(runs: Sequence[range]) -> str:
-    """``16..31, 48 and 64..79``, as ``--sample-range`` takes them."""
+    """Format runs as ``16..31, 48 and 64..79``, as ``--sample-range`` takes them."""
     words = [f"{r.start}..{r.stop - 1}" if len(r) > 1 else f"{r.start}" for r in runs]
     return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + words[-1:])
 
 
 def redraw_command(path: str) -> str:
-    """What draws all samples of the index at ``path`` anew, with its settings, from one graph."""
+    """Return the command that draws all samples of an index again, with its settings, from one
+    graph.
+    """
     return f"cocite refresh {shlex.quote(path)} GRAPH --fraction 1 --force"
 
 
 def lost_in_words(
     path: str, measure: str, lost: Sequence[Lost], left: int, *, refreshed: bool
 ) -> str:
-    """What the index at ``path`` by a measure has lost, that so many samples are left, and how to
-    make it whole, if it was ``refreshed`` or not; empty if nothing is lost.
+    """Describe what an index has lost, how many samples are left, and how to repair it, depending
+    on whether it was ``refreshed``; "" if nothing is lost.
     """
     if not lost:
         return ""
@@ -95,25 +97,25 @@ def lost_in_words(
 
 
 _KEPT = 64
-"""Settings of questions that are kept."""
+"""Query settings to cache."""
 
 
 class StoredIndex:
     """The directory of an index. Opening it reads the manifest and maps the files.
 
-    Shards that are ``lost`` do without: the other samples answer (``index/stored.py``).
+    If shards are ``lost``, the other samples answer.
     """
 
     lost: tuple[Lost, ...] = ()
     kept: PageFilter | None = None
     wanted: NDArray[np.uint32] | None = None
-    """uint32[nodes], ascending: the ids of the pages in the graph, if some are kept only."""
+    """uint32[nodes], ascending: the selected pages' ids in the graph, None for all pages."""
     drafted = False
-    """Whether a page was added to it that is not in its graph (``index/virtual.py``)."""
+    """Whether it has an added page that is not in its graph (``index/virtual.py``)."""
     replaced: int | None = None
-    """The node in whose place that page stands, if there is one: it is no hit."""
+    """The node that the added page replaces, if any: it is no hit."""
     excluded = 0
-    """How many pages have more links than tell something, and are left aside."""
+    """Number of pages ignored because they have too many links."""
     _only: int | None = None
 
     def __init__(self, store: Store) -> None:
@@ -153,8 +155,8 @@ class StoredIndex:
         )
 
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
-        """All settings of a question; raises :class:`UsageError`. They are kept: a question asks
-        for them several times, and most are asked with the same.
+        """Return all settings of a query, cached: a query needs them several times, and most
+        queries use the same. Raises :class:`UsageError`.
         """
         values = tuple(given.values())
         plain = all(type(value) in (str, int, float, bool) for value in values)
@@ -174,7 +176,9 @@ class StoredIndex:
         return {}
 
     def _left(self, plans: tuple[PartPlan, ...], whole: Freshness) -> dict[str, Freshness]:
-        """Which samples of each part are there, by its prefix; raises :class:`Damaged` if none."""
+        """Return the available samples of each part, by its prefix; raises :class:`Damaged` if
+        none.
+        """
         store, lost, found = self.store, list[Lost](), dict[str, Freshness]()
         for plan in plans:
             if SAMPLES not in plan.settings:
@@ -197,17 +201,19 @@ class StoredIndex:
 
     @property
     def samples(self) -> int | None:
-        """How many samples answer, of the part that has the fewest; None if none has any."""
+        """Return the number of available samples of the part with the fewest; None without
+        samples.
+        """
         counts = [part.samples for part in self.parts if SAMPLES in part.settings]
         return min(counts, default=None)
 
     @property
     def graph_nodes(self) -> int:
-        """How many nodes its graph has."""
+        """Return the number of nodes of its graph."""
         return self.nodes if self.kept is None else self.kept.nodes
 
     def in_graph(self, ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """The ids of nodes in the graph; raises :class:`Damaged`."""
+        """Return the graph's ids of nodes; raises :class:`Damaged`."""
         if self.wanted is None:
             return ids
         found = self.wanted[ids]
@@ -216,14 +222,14 @@ class StoredIndex:
         return found
 
     def of_graph(self) -> StoredIndex:
-        """A view of it whose nodes are those of the graph, for what reads that and no sample."""
+        """Return a view whose nodes are those of the graph, for code that reads no samples."""
         view = copy(self)
         view.nodes, view.kept, view.wanted = self.graph_nodes, None, None
         return view
 
     def without(self, file: str, fault: str) -> StoredIndex:
-        """The same without a shard that is found to be damaged; raises :class:`Damaged` if no other
-        is left.
+        """Return the index without a shard found damaged; raises :class:`Damaged` if no other is
+        left.
         """
         lost = self.store.lost | {file: fault}
         found = type(self)(replace(self.store, lost=lost))
@@ -233,17 +239,16 @@ class StoredIndex:
 
     @property
     def loss(self) -> str:
-        """What is lost, and how it is made again, in a sentence; empty if nothing is."""
+        """Return a sentence on what is lost and how to repair it; "" if nothing is."""
         path, refreshed = str(self.store.path), self.freshness.refreshed
         told = (self.measure.name, self.lost, self.samples or 0)
         return lost_in_words(path, *told, refreshed=refreshed)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> StoredIndex:
-        """Open the directory ``path``, or a copy of what lies at a URL, to be read for single
-        questions, here and there; raises a :class:`~cocite.errors.StoreError`. ``verify`` says
-        whether what makes something of its files compares them with their checksums first; opening
-        does not.
+        """Open the directory ``path``, or a copy of a URL, for queries with random access; raises a
+        :class:`~cocite.errors.StoreError`. ``verify`` says whether derived work compares files with
+        their checksums first; opening does not.
         """
         place = os.fspath(path)
         if "://" in place:  # nobody else waits for copies
@@ -253,9 +258,8 @@ class StoredIndex:
         return cls(Store.open(place, "index", Access.SCATTERED, is_shard, verify=verify))
 
     def validated(self, most: int | None = None) -> StoredIndex:
-        """The same without the shards that are found to be damaged, by their checksums; raises
-        :class:`Damaged` for any other file. With ``most`` bytes to be read, as many files as that
-        allows, the smallest first; by default all.
+        """Return the index without shards found damaged by their checksums; raises :class:`Damaged`
+        for any other file. Reads at most ``most`` bytes, smallest files first; by default all.
         """
         entries, found, read = self.store.manifest.files, self, 0
         for name in sorted(entries, key=lambda name: entries[name].nbytes):
@@ -271,7 +275,7 @@ class StoredIndex:
         return found
 
     def with_samples(self, samples: int) -> StoredIndex:
-        """A view of it with its first samples only; raises :class:`UsageError`."""
+        """Return a view with its first samples only; raises :class:`UsageError`."""
         have = self.samples
         if have is None:
             raise UsageError(f"{self.measure.name} has no samples: all of the index is one")
@@ -286,8 +290,8 @@ class StoredIndex:
         return view
 
     def diagonal(self, part: StoredPart) -> Diagonal | None:
-        """What was made ready for refined answers of a part, if anything: read in full, as the
-        certificate is worth what its bytes are. Raises :class:`Damaged`.
+        """Return the diagonal for refined answers of a part, if stored, after checking its
+        checksum: its certificate depends on it. Raises :class:`Damaged`.
         """
         name = part.prefix + DIAGONAL
         facts = self.refined.get(name)
@@ -303,7 +307,7 @@ class StoredIndex:
         return found
 
     def damaged(self) -> Damaged:
-        """What to raise when an answer shows that some file is damaged, and not which."""
+        """Return the error for an answer that shows damage in an unknown file."""
         path = self.store.path
         return Damaged(
             f"{path} is damaged; see: cocite verify {path}. Copy it again from where it was whole, "
@@ -312,12 +316,12 @@ class StoredIndex:
 
     @property
     def weighted(self) -> bool:
-        """Whether scores go by the weights of the links."""
+        """Return whether scores use link weights."""
         return any(part.weighted for part in self.parts)
 
     @property
     def texts(self) -> dict[str, int] | None:
-        """Of how many ``pages`` it has words, and how many ``words``; None if it compares none."""
+        """Return the numbers of ``pages`` with words, and of ``words``; None without texts."""
         part = next((part for part in self.parts if part.measure.texts), None)
         if part is None:
             return None
@@ -326,12 +330,12 @@ class StoredIndex:
 
     @cached_property
     def titles(self) -> Titles | None:
-        """The titles of the nodes, from the index's own copy; None if there are none."""
+        """Return the titles of the nodes, from the index's own copy; None if there are none."""
         return open_titles(self.store, int(self.store.facts["nodes"]))
 
     @cached_property
     def names(self) -> Names:
-        """The names of the nodes, from the index's own copy."""
+        """Return the names of the nodes, from the index's own copy."""
         found = names_of(self.store)
         if self.kept is not None:
             found.note = f"{found.note}. " * bool(found.note) + (
@@ -342,12 +346,12 @@ class StoredIndex:
 
     @cached_property
     def digest(self) -> str:
-        """A checksum of what it holds: the same wherever the shards are cut."""
+        """Return a checksum of its content, independent of the size of shards."""
         files = self.store.manifest.files
         return self.store.manifest.digest(*(name for name in files if not is_shard(name)))
 
 
 def _first(part: StoredPart, samples: int, fresh: Freshness) -> StoredPart:
-    """A part with its first samples only, of those that are there."""
+    """Return a part with only its first available samples."""
     own = part.freshness.only(samples) if part.freshness.there else fresh
     return replace(part, only=samples, freshness=own)

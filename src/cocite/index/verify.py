@@ -38,14 +38,14 @@ from cocite.results import Document
 from cocite.storage import MANIFEST, Manifest, Store, evict, kind_of
 
 Fault = tuple[str, str]
-"""A file behind its part's prefix, and what is wrong with it, in words."""
+"""A file after its part's prefix, and a description of its damage."""
 _PIECE = 1 << 20
 _Words = NDArray[np.uint32]
 
 
 def part_faults(part: StoredPart) -> Iterator[Fault]:
-    """What is wrong with a part, a file at a time; of shards the first sample that is not sound.
-    Files that are lost are left out.
+    """Yield the damage of a part, file by file; for shards the first damaged sample. Skips lost
+    files.
     """
     if SAMPLES in part.settings:
         yield from _sample_faults(part)
@@ -74,7 +74,7 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
 
 
 def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
-    """The members of rows that begin as ``name`` says, and what they are below; -1 for letters."""
+    """Return the members of rows with this prefix, and their upper limit; -1 for letters."""
     words = part.array("words.offsets").size - 1 if part.layout == "text" else 0
     if name == "words.offsets":
         return "words.letters", -1
@@ -91,7 +91,7 @@ def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
 
 
 def _words_fault(offsets: NDArray[np.uint64], letters: NDArray[np.uint8]) -> str:
-    """What is wrong with words one behind the other, in ascending order of their bytes."""
+    """Describe what is wrong with concatenated words, which must ascend by bytes."""
     ends = offsets.astype(np.int64)
     if ends[0] != 0 or ends[-1] != letters.size or (np.diff(ends) < 1).any():
         return "words do not begin and end with the letters"
@@ -108,7 +108,7 @@ def _words_fault(offsets: NDArray[np.uint64], letters: NDArray[np.uint8]) -> str
 
 
 def _all(values: NDArray[np.floating], fine: Callable[..., NDArray[np.bool_]]) -> bool:
-    """Return whether all of an array are so; in pieces, which are given back."""
+    """Return whether a condition holds for all of an array, read in pieces."""
     found = all(bool(fine(values[at : at + _PIECE]).all()) for at in range(0, values.size, _PIECE))
     evict(values)
     return found
@@ -249,11 +249,13 @@ _SAMPLES: dict[str, Callable[[_Words, int, int, PartSettings], str]] = {
     "minhash": _minhash,
     "sketch": _sketch,
 }
-"""What is wrong with a sample: its words, the nodes, its count in ``members``, the settings."""
+"""Checks of a sample: from its words, the nodes, its count in ``members`` and the settings to a
+description of the damage.
+"""
 
 
 _NAMED = 5
-"""Surplus files that are named."""
+"""Most surplus files to name."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +276,9 @@ class VerifyDocument(Document):
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self:
-        """Read the store at ``path``; raises a :class:`~cocite.errors.StoreError` if none is."""
+        """Read the store at ``path``; raises a :class:`~cocite.errors.StoreError` if there is
+        none.
+        """
         name = os.fspath(path)
         found_kind = kind_of(name)
         kind = found_kind if found_kind in ("index", BLOCKED, BLOCK) else "graph"
@@ -290,13 +294,13 @@ class VerifyDocument(Document):
         return cls(name, kind, *size, not told, [*told, *faults.values()], left, surplus)
 
     def facts(self) -> dict[str, Any]:
-        """Without what there is nothing to say of."""
+        """Return the fields that are not empty."""
         facts, spare = super().facts(), {"left": self.left, "surplus": self.surplus}
         return {name: facts[name] for name in facts if spare.get(name, True)}
 
     @property
     def leftovers(self) -> str:
-        """What lies in it and is no part of it, in words; "" if nothing does."""
+        """Name the files that do not belong to it; "" for none."""
         if not self.surplus:
             return ""
         more = len(self.surplus) - _NAMED
@@ -305,7 +309,7 @@ class VerifyDocument(Document):
 
     @property
     def verdict(self) -> str:
-        """All of it in a few words."""
+        """Summarize the result in a few words."""
         damaged = len(self.faults) - (not self.sound)
         files = [f"{damaged} of {self.files} files are damaged"] if damaged else []
         if self.sound:
@@ -315,20 +319,20 @@ class VerifyDocument(Document):
 
 @dataclass(frozen=True)
 class VerifiedLinks(Document):
-    """The same of all ``stores`` that are kept of the file of links ``path``, or that a graph in
-    blocks has there.
+    """Results for all ``stores`` cached for the file of links ``path``, or the parts of a
+    partitioned graph there.
     """
 
     path: str
     stores: Sequence[VerifyDocument]
 
     def facts(self) -> dict[str, Any]:
-        """What is said of each."""
+        """Return the fields of each."""
         return {"path": self.path, "stores": [each.facts() for each in self.stores]}
 
 
 def _left(store: Store, faults: dict[str, str]) -> str:
-    """What is to be said of an index of which samples are damaged and nothing else."""
+    """Describe an index of which only samples are damaged."""
     if store.manifest.kind != "index" or not faults or not all(map(is_shard, faults)):
         return ""
     try:
@@ -339,7 +343,7 @@ def _left(store: Store, faults: dict[str, str]) -> str:
 
 
 def _content(store: Store) -> dict[str, str]:
-    """What is wrong with what is in the files of a store whose checksums all fit, by file."""
+    """Return faults in files whose checksums all match, by file."""
     try:
         if store.manifest.kind == BLOCK:
             check_block(store.path)
@@ -386,7 +390,7 @@ def _of_index(index: StoredIndex) -> Iterator[Fault]:
 
 
 def _report(store: Store) -> list[str]:
-    """What is wrong with the manifest of a store, if anything is."""
+    """Return the faults of the manifest of a store."""
     try:
         if store.manifest.kind == "index":
             facts = IndexFacts.read(store.path, store.facts)

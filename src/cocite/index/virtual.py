@@ -29,10 +29,10 @@ from cocite.resources import Resources
 
 
 class Drafts:
-    """What all drafts of an open index share: the links of its graph."""
+    """State shared by all drafts of an open index: the links of its graph."""
 
     def __init__(self, stored: StoredIndex, graph: Callable[[], Graph], means: Resources) -> None:
-        """``graph`` finds the newest graph of the index, when it is needed."""
+        """``graph`` finds the newest graph of the index on demand."""
         if stored.kept is not None:
             raise UsageError(
                 f"{stored.store.path} keeps {stored.kept.in_words(stored.nodes)}: a draft may link "
@@ -50,11 +50,11 @@ class Drafts:
         return found
 
     def links(self, way: str) -> Links:
-        """The links of the graph, with their weights if they count."""
+        """Return the links of the graph, with weights if they are used."""
         return self._links(way, self._stored.weighted)
 
     def __call__(self, page: UnseenPage, name: str, replaced: int | None = None) -> UnseenIndex:
-        """The index with a page of this name, which may stand in the place of a node."""
+        """Return the index with an added page of this name, which may replace a node."""
         shared, parts = DraftEnds(self._links, page, self._means), []
         for part in self._stored.parts:
             own = DraftEnds(_own(part), page, self._means) if part.layout == "links" else shared
@@ -65,12 +65,12 @@ class Drafts:
 
 
 def _own(part: StoredPart) -> LinksOf:
-    """The links that a part holds."""
+    """Return the links that a part stores."""
     return lambda way, weighted: part.links(way)
 
 
 def _of_one(freshness: Freshness) -> Freshness:
-    """All samples are of the newest graph."""
+    """Return the freshness with all samples from the newest graph."""
     numbers, newest = freshness.numbers, freshness.snapshots[-1]
     whole = replace(newest, refresh=0, first=numbers.start, samples=len(numbers))
     return replace(freshness, snapshots=(whole,), since=None)
@@ -100,16 +100,16 @@ class UnseenIndex(StoredIndex):
 
     @property
     def unlinked(self) -> str:
-        """The links that all its parts look at, in words, where the draft has none of these."""
+        """Describe the links that all its parts use, if the draft has none of them."""
         ways = {part.measure.looks_at(part.direction) for part in self.parts}
         found = " or ".join(DIRECTIONS[way] for way in DIRECTIONS if way in ways)
         return "" if any(self.page.row(way)[0].size for way in ways) else found
 
     @property
     def graph_nodes(self) -> int:
-        """How many nodes its graph has: all but the draft."""
+        """Return the number of nodes of its graph, without the draft."""
         return self.nodes - 1
 
     def without(self, file: str, fault: str) -> StoredIndex:
-        """Raises :class:`Damaged`: the index that it is of is to leave a shard out."""
+        """Raise :class:`Damaged`: the underlying index must exclude the shard."""
         raise Damaged(fault)

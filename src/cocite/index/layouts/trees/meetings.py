@@ -38,8 +38,8 @@ Points = NDArray[np.uint32]
 
 
 class Ways(NamedTuple):
-    """Two walks up to where they meet: uint32[samples, length] both; whether they are known,
-    bool[samples]; and the names of pages on them that are gone, whose ids begin behind all nodes.
+    """Two walks up to their meeting: uint32[samples, length] each; whether they are known,
+    bool[samples]; and the names of removed pages on them, whose ids follow those of all nodes.
     """
 
     one: Points
@@ -49,14 +49,14 @@ class Ways(NamedTuple):
 
 
 class MeetingReader(SummingReader):
-    """A part that knows when any two walks meet."""
+    """Base of readers that know when any two walks meet."""
 
     @abstractmethod
     def times_with(self, node: int, others: Ids) -> Times:
-        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        """Return tau in every sample, uint8[samples, h]; 255 without a meeting."""
 
     def meeting_times(self, first: int, second: int) -> Times:
-        """tau in every sample, uint8[samples]; 255 where the walks do not meet."""
+        """Return tau in every sample, uint8[samples]; 255 without a meeting."""
         found: Times = self.times_with(first, np.array([second], np.uint32))[:, 0]
         return found
 
@@ -69,30 +69,30 @@ class MeetingReader(SummingReader):
         steps: Times,
         graphs: Graphs,
     ) -> Ways:
-        """Two walks in the ``samples`` in which they meet, at ``steps``."""
+        """Return two walks in the ``samples`` in which they meet, at ``steps``."""
 
     def _refuse(self, samples: NDArray[np.int64]) -> None:
-        """Raise what is to be said of the first sample that is not sound, if there is any."""
+        """Raise an error for the first damaged sample, if any."""
         if samples.size:
             shards = self.part.shards
             raise self.part.damaged(max(s.first for s in shards if s.first <= samples[0]))
 
     def weight(self, settings: PartSettings) -> MeetingWeights:
-        """What meetings are worth."""
+        """Return the weights of meetings."""
         return worth_of(settings, self.part.settings)
 
     def values(
         self, node: int, others: Ids, settings: PartSettings
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """f(tau) in every sample. Walks that do not meet within ``length`` steps are worth 0; what
-        they may be worth if they went on is f(length + 1) at most, for a decay; see ``Worth``.
+        """Return f(tau) in every sample. Walks that do not meet within ``length`` steps have value
+        0; longer ones would have at most f(length + 1), for a decay; see ``Worth``.
         """
         times = self.times_with(node, others)
         least, most = both_by_time(self.weight(settings))
         return np.take(least, times), np.take(most, times)
 
     def span(self, settings: PartSettings) -> Span:
-        """Different nodes meet after one step or later."""
+        """Return the span: different nodes meet after at least one step."""
         worth = self.weight(settings)
         values = *worth.values[1 : self.part.settings[LENGTH] + 1], worth.beyond
         return Span(0.0, min(values), max(values))
@@ -107,8 +107,8 @@ class MeetingReader(SummingReader):
         return self.estimated(counts @ weights_of(self.weight(settings).values), samples)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """The nodes at which two walks first meet, each meeting worth f(tau) / samples; those
-        worth nothing are left out.
+        """Return the nodes at which two walks first meet, each meeting worth f(tau) / samples,
+        unless that is 0.
         """
         times = self.meeting_times(first, second)
         worth = np.array(self.weight(settings).values)
@@ -129,7 +129,7 @@ class MeetingReader(SummingReader):
         nodes, rows = np.unique(ways[0][np.arange(steps.size), steps - 1], return_inverse=True)
 
         def path(row: int) -> Paths:
-            """The two ways to a node that carry most of its share, of equal ones the first."""
+            """Return the two walks to a node with most of its share; the first one on ties."""
             carried: dict[tuple[tuple[int, ...], ...], float] = {}
             for i in np.flatnonzero(rows == row).tolist():
                 pair = tuple(tuple(way[i, : steps[i]].tolist()) for way in ways)
@@ -142,11 +142,11 @@ class MeetingReader(SummingReader):
 
 
 class WalkReader(MeetingReader):
-    """A layout that holds the walks themselves."""
+    """Base of readers whose layout stores the walks."""
 
     @abstractmethod
     def _read_walks(self, shard: Shard, node: int, out: NDArray[np.uint32]) -> bool:
-        """Fill ``out`` with the walks of a shard; whether it is sound."""
+        """Fill ``out`` with the walks of a shard; return whether the shard is intact."""
 
     def walks(self, node: int) -> NDArray[np.uint32]:
         """The walk of a node in every sample.
@@ -191,7 +191,7 @@ class WalkReader(MeetingReader):
         steps: Times,
         graphs: Graphs,
     ) -> Ways:
-        """As they are stored."""
+        """Return the walks as stored."""
         one, other = self.walks(first)[samples], self.walks(second)[samples]
         walked = np.arange(one.shape[1]) < steps[:, None]
         ended = walked & ((one == NOWHERE) | (other == NOWHERE))
@@ -201,7 +201,7 @@ class WalkReader(MeetingReader):
 
 @lru_cache(maxsize=64)
 def both_by_time(worth: MeetingWeights) -> NDArray[np.float64]:
-    """float64[2, 256], by meeting time: its value, and the most that it may stand for."""
+    """Return float64[2, 256], by meeting time: its value, and the most that the truth may be."""
     found = np.zeros((2, 256))
     found[:, : len(worth.values)] = worth.values
     found[1, NEVER] = worth.beyond

@@ -28,7 +28,7 @@ from cocite.options import opposite
 
 
 class OnTheFlyReader(MeetingReader):
-    """In the place of the layouts of walks."""
+    """Replaces the layouts of walks for drafts."""
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)
@@ -37,7 +37,7 @@ class OnTheFlyReader(MeetingReader):
 
     @property
     def _numbers(self) -> list[int]:
-        """Those of the samples."""
+        """Return the numbers of the samples."""
         found: list[int] = self.part.freshness.held[: self.part.samples].tolist()
         return found
 
@@ -50,7 +50,7 @@ class OnTheFlyReader(MeetingReader):
         return self.part.links(opposite(self.part.direction))
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        """Return tau in every sample, uint8[samples, h]; 255 without a meeting."""
         nodes = np.append(np.uint32(node), others)
         times = np.empty((len(self._numbers), others.size), np.uint8)
         for row, sample in enumerate(self._numbers):
@@ -59,7 +59,7 @@ class OnTheFlyReader(MeetingReader):
         return times
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up over all samples what the node meets."""
+        """Add up all nodes that the node meets, over all samples."""
         weights, count = weights_of(self.weight(settings).values), 0
         for sample in self._numbers:
             check()
@@ -78,7 +78,7 @@ class OnTheFlyReader(MeetingReader):
         steps: Times,
         graphs: Graphs,
     ) -> Ways:
-        """Made again, along the same links."""
+        """Return the walks, repeated along the same links."""
         points = np.zeros((samples.size, self._length, 2), np.uint32)
         numbers = np.array(self._numbers)[samples].tolist()
         for row, (sample, last) in enumerate(zip(numbers, steps.tolist(), strict=True)):

@@ -53,18 +53,18 @@ _SOUND = -1
 _ALONE, _TOGETHER = 64, 256
 """Nodes of a batch that one kernel answers, at most: one after another, or with shared sums."""
 _TRIED_SAMPLES = 8
-"""Samples, about, that tell whether sums are worth to be shared."""
+"""Approximate number of samples for testing whether sharing sums pays."""
 _PATIENCE, _MOST_WAITS = 4, 15
 """Looks in a row that may say so before batches go without, and how many go without at most: on a
 graph where they always do, looks would take a tenth of the time.
 """
 _MOST_HITS = 256
-"""Of an answer that is made at once."""
+"""Most hits of an answer from one kernel."""
 
 
 class TreeReader(MeetingReader):
-    """The layout ``trees``, and ``packed``, which stores the same trees as runs of nodes. They say
-    when walks meet, and not where: there walks are made again.
+    """The layout ``trees``, and ``packed``, which stores the same trees as runs of nodes. They
+    store when walks meet, but not where: for that, walks are repeated.
     """
 
     def __init__(self, part: StoredPart) -> None:
@@ -77,7 +77,7 @@ class TreeReader(MeetingReader):
         """
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        """Return tau in every sample, uint8[samples, h]; 255 without a meeting."""
         lookup = lookup_of(self.part)
         times = np.empty((self.part.samples, others.size), np.uint8)
         for some in self.part.slices():
@@ -95,7 +95,7 @@ class TreeReader(MeetingReader):
         steps: Times,
         graphs: Graphs,
     ) -> Ways:
-        """Made again, on the graph of each sample."""
+        """Return the walks, repeated on the graph of each sample."""
         from cocite.index.layouts.trees.replay import Replay
 
         one = np.zeros((samples.size, self.part.settings[LENGTH]), np.uint32)
@@ -117,11 +117,13 @@ class TreeReader(MeetingReader):
 
     @property
     def pairs_from(self) -> int | None:
-        """From where on a pass over each sample is less than a walk for each pair."""
+        """Return from how many pairs a pass over each sample is faster than a walk for each
+        pair.
+        """
         return 1 + self.part.nodes // (256 if self._packed else 2048)
 
     def pairs(self, first: Ids, second: Ids, settings: PartSettings) -> PairEvidence:
-        """Sample after sample, all pairs of one before the next."""
+        """Score all pairs in one sample before the next."""
         from cocite.kernels import pairs
 
         times = np.empty((self.part.samples, first.size), np.uint8)
@@ -143,7 +145,7 @@ class TreeReader(MeetingReader):
         return PairEvidence(estimates, values)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up over all walks that meet the node's."""
+        """Add up all walks that meet the node's."""
         weights = weights_of(self.weight(settings).values)
         if self._packed:
             return self._gather_runs(node, weights, scratch)
@@ -159,7 +161,7 @@ class TreeReader(MeetingReader):
         return int(progress[1])
 
     def _gather_runs(self, node: int, weights: NDArray[np.uint64], scratch: QueryScratch) -> int:
-        """The same of packed trees."""
+        """Do the same for packed trees."""
         from cocite.kernels import runs_lookup
 
         changes, marks = scratch.changes, scratch.bytes
@@ -171,13 +173,15 @@ class TreeReader(MeetingReader):
         return int(runs_lookup.collect(changes, marks, scratch.eights, scratch.used))
 
     def _progress(self) -> NDArray[np.uint64]:
-        """How far a kernel got, and how much it may read between two looks at the clock."""
+        """Return a kernel's progress, and how much it may read between checks of the deadline."""
         return np.array([0, 0, self.part.at_once * self.part.nodes], np.uint64)
 
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
-        """By one kernel, unless samples are of several graphs, or there are very many hits."""
+        """Answer by one kernel, unless samples come from several graphs, or there are very many
+        hits.
+        """
         if not self._in_one_pass(k):
             return None
         ids, rows = np.empty(k, np.uint32), np.empty((k, 4))
@@ -196,8 +200,8 @@ class TreeReader(MeetingReader):
     def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """The lists of some nodes by one kernel: of many if they share what is added up, as pages
-        next to each other on a web do, else of a few, one after another.
+        """Return the lists of some nodes from one kernel: of many if they share sums, as adjacent
+        pages of a web do, else of a few, one after another.
         """
         from cocite.kernels import trees_batch
 
@@ -234,8 +238,9 @@ class TreeReader(MeetingReader):
     def _carried(
         self, nodes: Ids, k: int, floor: float, settings: PartSettings
     ) -> list[ListedHits]:
-        """The lists of the first nodes, each from the sums of the one before, while that pays; none
-        if twice a few of them tell, by a few samples, that it does not, as those before them did.
+        """Return the lists of the first nodes, each from the sums of the one before, while that
+        pays. Returns none if two trials on a few samples say that it does not pay, as for the nodes
+        before.
         """
         from cocite.kernels.trees_batch import TRIED
 
@@ -255,7 +260,7 @@ class TreeReader(MeetingReader):
     def _carry(
         self, nodes: Ids, k: int, floor: float, settings: PartSettings, step: int = 1
     ) -> list[ListedHits]:
-        """The same of every ``step``-th sample, without asking whether it pays."""
+        """Do the same for every ``step``-th sample, without testing whether it pays."""
         from cocite.kernels import trees_batch
 
         table = np.ascontiguousarray(self.table[::step])
@@ -272,7 +277,7 @@ class TreeReader(MeetingReader):
         return _lists(ids, rows, counts[:done])
 
     def _in_one_pass(self, k: int) -> bool:
-        """Return whether a kernel answers by itself."""
+        """Return whether one kernel can answer."""
         return self.part.weight == 1 and len(self.part.freshness.snapshots) == 1 and k <= _MOST_HITS
 
     def _arguments(
@@ -284,7 +289,7 @@ class TreeReader(MeetingReader):
         bets: tuple[float, float],
         settings: PartSettings,
     ) -> tuple[Any, ...]:
-        """What both kernels take in front."""
+        """Return the first arguments of both kernels."""
         worth, span = self.weight(settings), self.span(settings)
         level, rounding = bets
         most = math.ceil(span.most * GRAINS)
@@ -299,8 +304,8 @@ class TreeReader(MeetingReader):
         return self.table, nodes, weights, both_by_time(worth), arrays, numbers
 
     def _note(self, scratch: QueryScratch, touched: int) -> None:
-        """Record in the scratch what ``_answer`` touched: of packed trees whole blocks of nodes,
-        each of which is part of a page.
+        """Record in the scratch what ``_answer`` touched: for packed trees whole blocks of nodes,
+        each part of a page.
         """
         if self._packed:
             from cocite.kernels.runs_lookup import BLOCK
@@ -310,11 +315,11 @@ class TreeReader(MeetingReader):
             scratch.note_sums(touched)
 
     def _damaged(self, sample: int) -> Damaged:
-        """What to raise for the sample of a place."""
+        """Return the error for the sample at a position."""
         return self.part.damaged(max(s.first for s in self.part.shards if s.first <= sample))
 
     def labels(self) -> Iterator[NDArray[np.uint8]]:
-        """uint8[members] of each sample: the labels in dendrogram order."""
+        """Yield the labels of each sample in dendrogram order, uint8[members]."""
         if self._packed:
             for sample in range(len(self.table)):
                 yield self._unpacked(sample)[1]
@@ -324,7 +329,7 @@ class TreeReader(MeetingReader):
                 yield labels_at(shard.words, first, members)
 
     def _unpacked(self, sample: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """Members and labels of a packed sample."""
+        """Return members and labels of a packed sample."""
         from cocite.kernels import runs
 
         nodes = self.part.nodes
@@ -336,26 +341,28 @@ class TreeReader(MeetingReader):
 
     @cached_property
     def table(self) -> NDArray[np.uint64]:
-        """The samples as kernels take them: see ``table_of``."""
+        """Return the samples as kernels take them: see ``table_of``."""
         return table_of(self.part)
 
 
 def _lists(ids: Ids, rows: NDArray[np.float64], counts: NDArray[np.int64]) -> list[ListedHits]:
-    """What kernels found of as many nodes as there are rows of ``counts``."""
+    """Return the results of kernels, for as many nodes as ``counts`` has rows."""
     found = zip(counts[:, 0].tolist(), ids, rows, strict=False)
     return [ListedHits(own[:count], numbers[:count], 0) for count, own, numbers in found]
 
 
 @lru_cache(maxsize=64)
 def _differences(values: tuple[float, ...]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """uint64[17, 16, 2], what a meeting time is worth more than another, 16 for never; and less."""
+    """Return uint64[17, 16, 2], how much more a meeting time is worth than another, 16 for never;
+    and how much less.
+    """
     weights = weights_of(values)
     others = np.concatenate((weights, np.zeros((1, 2), np.uint64)))
     return weights - others[:, None], others[:, None] - weights
 
 
 def lookup_of(part: StoredPart) -> Any:
-    """The kernels that look up samples: of runs where trees are packed."""
+    """Return the kernels that look up samples, depending on whether trees are packed."""
     if part.layout == "packed":
         from cocite.kernels import runs_lookup
 
@@ -366,7 +373,7 @@ def lookup_of(part: StoredPart) -> Any:
 
 
 def table_of(part: StoredPart) -> NDArray[np.uint64]:
-    """The samples of a part in the rows that kernels take, which begin with three addresses.
+    """Return the samples of a part in the rows that kernels take, which begin with three addresses.
 
     uint64[samples, 4]: of positions, members, labels; the number of members. Or packed,
     uint64[samples, 6]: of directory, order and runs; how many runs; the bits of a node and of the
@@ -396,7 +403,7 @@ class CompactReader(WalkReader):
     """The layout ``compact``."""
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        """Return tau in every sample, uint8[samples, h]; 255 without a meeting."""
         from cocite.kernels import paths
 
         times = np.empty((self.part.samples, others.size), np.uint8)
@@ -408,7 +415,7 @@ class CompactReader(WalkReader):
         return times
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up over all walks that meet the node's."""
+        """Add up all walks that meet the node's."""
         from cocite.kernels import paths
 
         asked, count = (np.uint32(node), weights_of(self.weight(settings).values)), 0

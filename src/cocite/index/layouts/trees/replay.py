@@ -36,8 +36,8 @@ Points = NDArray[np.uint32]
 
 
 def part_mover(part: StoredPart, links: Links, means: Resources) -> Mover:
-    """What makes the steps of a part's walks, along ``links`` of its direction; what goes by
-    weights lies in a scratch file where the memory does not hold it beside them.
+    """Return the mover of a part's walks, along ``links`` of its direction; weights that do not fit
+    in memory beside them are in a scratch file.
     """
     plan = part.plan
     fits = links.nbytes + step_bytes(plan).taken(links) <= means.memory
@@ -48,10 +48,10 @@ def part_mover(part: StoredPart, links: Links, means: Resources) -> Mover:
 
 
 class Replay:
-    """Makes walks of one part again, along the links of its graph."""
+    """Repeats walks of one part along the links of its graph."""
 
     def __init__(self, part: StoredPart, graph: Graph, means: Resources) -> None:
-        """``graph`` is one that samples were drawn from (``search/source.py`` sees to it)."""
+        """``graph`` must be one from which samples were drawn (``search/source.py`` checks it)."""
         self._part, self._graph = part, graph
         if part.plan.step.weighted:
             graph.check()  # all weights are gone through, and not two rows alone
@@ -104,7 +104,7 @@ class Replay:
         return points[:, :, 0], points[:, :, 1]
 
     def _there(self, node: int) -> int:
-        """A node of the index in the ids of the graph."""
+        """Convert a node of the index to an id of the graph."""
         if self._newest:
             return node
         found = self._graph.names.find(self._names.name(node))
@@ -113,7 +113,7 @@ class Replay:
         return found
 
     def _here(self, nodes: Points, gone: list[str]) -> Points:
-        """Nodes of the graph in the ids of the index."""
+        """Convert nodes of the graph to ids of the index."""
         different, rows = np.unique(nodes, return_inverse=True)
         ids = np.empty(different.size, np.uint32)
         for row, name in enumerate(self._graph.names.stored.names(different)):
@@ -126,8 +126,8 @@ class Replay:
         return ids[rows].reshape(nodes.shape)
 
     def _check(self, links: Links, at: Points) -> None:
-        """See that the rows of two nodes are rows of nodes, ascending; where links are taken either
-        way, a node that is linked both ways stands there twice.
+        """Check that the rows of two nodes contain valid ids, ascending; for links either way, a
+        node linked both ways occurs twice.
         """
         ascends = np.greater_equal if self._part.direction == "any" else np.greater
         for node in at.tolist():
