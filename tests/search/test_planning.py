@@ -195,7 +195,7 @@ def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) 
     ("options", "message"),
     [
         ({"delta": 0.1, "disk": "1GB"}, "delta and disk exclude each other; give one of them"),
-        ({"samples": 5, "time": 3}, "samples and time are given"),
+        ({"samples": 5, "time": 3}, "samples and time exclude each other"),
         ({"delta": 0}, "delta is 0; it must be a number between 0 and 1"),
         ({"delta": 0.1, "failure": 1}, "failure is 1; it must be a number between 0 and 1"),
         (

@@ -184,8 +184,8 @@ def test_links_are_taken_once_and_by_who_may(serving: Serving, place: Path) -> N
         (body([("p1", "a\u202eb")]), 422, "links[0].target has U+202E"),
         (body([("p1", "a\nb")]), 422, "links[0].target has a control character"),
         (body([("é" * 40_000, "p1")]), 422, "links[0].source is longer than 65,535 bytes"),
-        (body([("p1", f"x{i}") for i in range(8)]), 413, "takes 7 at once"),
-        (body([("p1", f"x{i}") for i in range(6)]), 413, "keeps 5: refresh the index"),
+        (body([("p1", f"x{i}") for i in range(8)]), 413, "accepts 7 at once"),
+        (body([("p1", f"x{i}") for i in range(6)]), 413, "stores at most 5: refresh the index"),
         (body(NEW) | {"index": "other"}, 404, "this server has web"),
     ],
 )
