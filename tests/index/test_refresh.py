@@ -428,7 +428,7 @@ def test_half_weights_fail(graphs: list[Graph], make_graph: MakeGraph, tmp_path:
     build(graphs[0], tmp_path / "plain")
     build(weighted, tmp_path / "weighted")
     build(weighted, tmp_path / "aside", unweighted=True)
-    with pytest.raises(UsageError, match=r"have weights, those that .* was built from had none"):
+    with pytest.raises(UsageError, match=r"have weights, those of .* have none"):
         cocite.refresh(tmp_path / "plain", weighted, force=True)
     with pytest.raises(UsageError, match=r"have no weights, those that .* built from had some"):
         cocite.refresh(tmp_path / "weighted", graphs[0], force=True)

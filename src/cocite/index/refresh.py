@@ -196,7 +196,7 @@ class RefreshBuild(IndexBuild):
             )
         if old.graph["weighted"] != (graph.in_weights is not None):
             weighted = bool(old.graph["weighted"])
-            here, there = ("had some", "no weights") if weighted else ("had none", "weights")
+            here, there = ("weights", "none") if weighted else ("none", "weights")
             raise UsageError(
                 f"the links of {graph.path} have {there}, those of {path} have {here}, so scores "
                 "cannot be combined. Ingest the graph like that one, or build a new index"

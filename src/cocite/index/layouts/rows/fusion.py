@@ -92,8 +92,8 @@ _SHARES = (0.3, 0.5, 0.1, 0.1)
 
 @dataclass(frozen=True)
 class Family:
-    """Rows to be written: those of ``rows``, expanded by ``lists`` if there are any, ``keep``
-    entries each, ``scale`` the value of the code 255, ``weight`` of a score.
+    """Rows to write: those of ``rows``, expanded by ``lists`` if given, with ``keep`` entries each;
+    ``scale`` is the value of code 255, ``weight`` that in a score.
     """
 
     rows: Links
@@ -114,7 +114,9 @@ class Pusher:
         most: int,
         after: Callable[[], None],
     ) -> None:
-        """Make rows for ``most`` nodes at a time, along ``links``; call ``after`` after each."""
+        """Make rows for at most ``most`` nodes at a time, along ``links``; call ``after`` after
+        each.
+        """
         weights = np.empty(0, np.float32) if links.weights is None else links.weights
         self._links, self._after = (links.offsets, links.neighbors, weights), after
         volume = float(degrees.sum())
@@ -144,7 +146,7 @@ class Expander:
     """Makes rows of codes. Owns scratch memory: use one for each thread."""
 
     def __init__(self, family: Family, most: int, after: Callable[[], None] = lambda: None) -> None:
-        """As :class:`Pusher`."""
+        """See :class:`Pusher`."""
         self._family, self._after = family, after
         others = 0 if family.lists is None else OTHERS
         self._lists = _arrays(family.lists or family.rows)
@@ -175,7 +177,9 @@ def _best(size: int) -> tuple[NDArray[Any], ...]:
 
 
 def _scale(degrees: NDArray[np.float64]) -> float:
-    """What no value of a pushed row exceeds, as p(u, v) <= 1: log(volume / least degree)."""
+    """Return the largest possible value of a pushed row, as p(u, v) <= 1: log(volume / least
+    degree).
+    """
     linked = degrees[degrees > 0]
     return float(np.log(linked.sum() / linked.min())) if linked.size > 1 else 1.0
 
@@ -350,7 +354,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def logged(self) -> float:  # type: ignore[override]
-        """Return the share of the work that lists and pushed rows take."""
+        """Return the share of lists and pushed rows."""
         shares = _SHARES[1 - self._listed :]
         return sum(shares[:-2]) / sum(shares)
 
@@ -420,7 +424,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @cached_property
     def _scales(self) -> list[float]:
-        """The value of the code 255 of each family; of rows among which some stay, theirs."""
+        """Return the value of code 255 for each family; if older rows are kept, their scale."""
         if self._old is not None:
             return self._old.scales
         return [1.0] * self._listed + [_scale(self._walked[1])]
