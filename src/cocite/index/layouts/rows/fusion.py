@@ -114,9 +114,7 @@ class Pusher:
         most: int,
         after: Callable[[], None],
     ) -> None:
-        """Make rows for at most ``most`` nodes at a time, along ``links``; call ``after`` after
-        each.
-        """
+        """Make rows for ``most`` nodes at a time, along ``links``; call ``after`` after each."""
         weights = np.empty(0, np.float32) if links.weights is None else links.weights
         self._links, self._after = (links.offsets, links.neighbors, weights), after
         volume = float(degrees.sum())
@@ -354,7 +352,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def logged(self) -> float:  # type: ignore[override]
-        """Return the share of lists and pushed rows."""
+        """Return the share of the work that lists and pushed rows take."""
         shares = _SHARES[1 - self._listed :]
         return sum(shares[:-2]) / sum(shares)
 

@@ -158,8 +158,8 @@ Making = Callable[[Sequence[range]], Iterator[Rows]]
 def making(
     makers: Sequence[Callable[[range], Rows]], only: Bools | None = None, known: Links | None = None
 ) -> Making:
-    """What makes rows by ``makers``, one a thread; with ``only`` (bool[nodes]) those of other nodes
-    stay empty. Rows that are ``known`` are not made again.
+    """Return what makes rows by ``makers``, one per thread; with ``only`` (bool[nodes]) the rows of
+    other nodes stay empty.
     """
     if only is not None:
         kinds, more = only.astype(np.uint8), list[Callable[[range], Rows]]()
@@ -237,9 +237,7 @@ def _read_log(log: Path) -> Iterator[Rows]:
 def _rows_of_some(
     makers: Sequence[Callable[[range], Rows]], kinds: NDArray[np.uint8], nodes: range
 ) -> Rows:
-    """Counts, ids and values of a range of nodes, made run by run by the maker of their kind; those
-    of kind 0 have none.
-    """
+    """Return counts, ids and values of a range of nodes, computed only for those requested."""
     counts, ids, values = np.zeros(len(nodes), np.uint64), [_NO_IDS], [_NO_VALUES]
     ends = np.flatnonzero(np.diff(kinds[nodes.start : nodes.stop])) + 1
     for low, high in pairwise((0, *ends.tolist(), len(nodes))):
@@ -343,7 +341,9 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
     @cached_property
     def weights(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Return by side each page's weight as a neighbor, and its neighbors' total."""
+        """Return by side the weight of each page as a neighbor, and the total weight of its
+        neighbors.
+        """
         from cocite.kernels import near
 
         max_degree, scratch = np.int64(self.plan.settings[MAX_DEGREE]), self._scratch(self.lean)
@@ -474,9 +474,8 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         known: Links | None = None,
         log: str | None = "lists",
     ) -> Links:
-        """Every page's list, in memory or in scratch files, or ``only`` those of some pages, of
-        which some are ``known``; made ``elsewhere``, if that is given, for so many pages at a time.
-        A file called as the ``log`` keeps what is made for a run that goes on.
+        """Return the lists of all pages, in memory or in scratch files, or ``only`` of some pages.
+        With ``elsewhere``, other machines make them, for so many pages at a time.
         """
         nodes, most = self.links.nodes, self.k + 1
         scratch = Scratch(None) if self.fits else Scratch.near(directory)
