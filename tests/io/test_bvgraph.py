@@ -178,7 +178,8 @@ def test_a_cut_or_changed_file_is_named_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "web.graph"
     whole = path.read_bytes()
     path.write_bytes(whole[:5])
-    with pytest.raises(InputError, match=r"web\.graph is damaged.* of node 2, at byte 2, are invalid"):
+    match = r"web\.graph is damaged.* of node 2, at byte 2, are invalid"
+    with pytest.raises(InputError, match=match):
         stored(path)
     path.write_bytes(b"")
     with pytest.raises(InputError, match="of node 0, at byte 0"):

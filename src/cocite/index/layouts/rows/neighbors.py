@@ -341,9 +341,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
     @cached_property
     def weights(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Return by side the weight of each page as a neighbor, and the total weight of its
-        neighbors.
-        """
+        """Return by side each page's weight as a neighbor, and its neighbors' total."""
         from cocite.kernels import near
 
         max_degree, scratch = np.int64(self.plan.settings[MAX_DEGREE]), self._scratch(self.lean)

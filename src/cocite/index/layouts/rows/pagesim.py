@@ -205,9 +205,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @cached_property
     def onward(self) -> Links:
-        """Return the links along which scores are passed on: the other end of the direction's
-        links.
-        """
+        """Return the links that pass scores on: the other end of the direction's."""
         used = self.fit.threads * self._spreader_bytes + (_NODE - 16) * self.nodes
         return links_of(self.graph, opposite(self.plan.direction), self.means.memory - used)
 
@@ -262,9 +260,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     # -- the work --------------------------------------------------------------------------
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Write holders as they are made; then features (their transpose), truncated features, and
-        their sums.
-        """
+        """Write holders, then features (their transpose), truncated ones, and sums."""
         files = ArrayFiles(directory, self.plan.prefix)
         nodes = self.nodes
         held, cut = self._write_holders(files, progress)
@@ -281,9 +277,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     def _write_holders(
         self, files: ArrayFiles, progress: Progress
     ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
-        """Write holders; return the number of features of each node, uint32[nodes], and truncated
-        features, float64[r, nodes].
-        """
+        """Return uint32[nodes], numbers of features, and float64[r, nodes], truncated ones."""
         from cocite.kernels.links import add_counts
 
         nodes = self.nodes

@@ -88,9 +88,7 @@ class NearestReader(Reader):
         return Estimate(float(grains), 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the pages in both lists; paths have only the nodes, as the layout does not store
-        what makes pages near.
-        """
+        """Return the pages in both lists, without paths to them."""
         score = self.pair(first, second, settings).grains / GRAINS
         return list_reasons(
             (first, second), score, self.listed(first), self.listed(second), settings

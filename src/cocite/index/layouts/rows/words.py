@@ -291,9 +291,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return sum(int(np.minimum(sizes, most).sum()) for sizes in each)
 
     def _weighed(self, counted: WordCounts, directory: Path, progress: Progress) -> _Weighed:
-        """Return the rows of all texts, in order: the words with the largest weights, of length
-        1.
-        """
+        """Return the rows of all texts: the words with the largest weights, of length 1."""
         kept, most = self._cached(counted), self.plan.settings[WORDS]
         number = np.cumsum(kept) - 1
         idf = 1 + np.log((1 + counted.nodes.size) / (1 + counted.held))

@@ -126,9 +126,7 @@ class BlockTrees:
     def range(
         self, number: int, low: int, size: int, places: RowSpool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """Return the members and the labels, a byte each, of the range that begins at position
-        ``low``.
-        """
+        """Return members and labels, a byte each, of the range that begins at ``low``."""
         from cocite.kernels import walk_blocks
 
         member, label = self._rooms.at[:size], self._rooms.flat.view(np.uint8)[:size]
