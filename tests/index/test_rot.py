@@ -18,7 +18,6 @@ import cocite
 from cocite import Graph, Index
 from cocite.cli.main import main
 from cocite.errors import Damaged
-from cocite.graph.links import out_links
 from cocite.index import StoredIndex
 from cocite.index.layouts.contract import is_shard
 from cocite.resources import Resources
@@ -146,31 +145,6 @@ def test_a_small_index_is_compared_when_it_is_opened(graph: Path, tmp_path: Path
             else:
                 with pytest.raises(Damaged, match=f"{name} has checksum"):
                     cocite.open(tmp_path / "x")
-
-
-@pytest.mark.torture
-def test_of_a_larger_one_the_smallest_files(graph: Path, tmp_path: Path) -> None:
-    cocite.build(graph, tmp_path / "x", measure="psimrank", samples=6, shard=6, unweighted=True)
-    stored = StoredIndex.open(tmp_path / "x")
-    sizes = {name: entry.nbytes for name, entry in stored.store.manifest.files.items()}
-    most = sum(sizes.values()) - 1
-    with flipped(tmp_path / "x" / "in.samples-000000", 8):
-        assert not stored.validated(most).lost
-        with pytest.raises(Damaged, match="all its samples"):
-            stored.validated()
-    with flipped(tmp_path / "x" / "in.members", 8), pytest.raises(Damaged, match=r"in\.members"):
-        StoredIndex.open(tmp_path / "x").validated(most)
-
-
-@pytest.mark.torture
-def test_what_was_compared_is_not_compared_again(graph: Path) -> None:
-    opened = Graph.open(graph)
-    opened.check()
-    with flipped(graph / "in_weights", 3):
-        opened.check()
-        out_links(opened)
-        with pytest.raises(Damaged, match="in_weights has checksum"):
-            Graph.open(graph).check()
 
 
 # -- the command line -------------------------------------------------------------------------

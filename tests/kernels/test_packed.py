@@ -1,19 +1,16 @@
-"""Packed trees: runs as the format says, the way back, and every question as of plain trees."""
+"""Packed trees: runs as the format says, and the way back."""
 
 from typing import NamedTuple
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cocite.index.layouts.trees.build import packed_blob
 from cocite.index.layouts.trees.format import PackedFormat, bits_of, parts_of
-from cocite.kernels import runs, runs_lookup, trees_batch
+from cocite.kernels import runs
 from cocite.measures import PartSettings
-from tests.oracles.fusion import order
-from tests.torture.fuzz import TARGETS
 
 SETTINGS = PartSettings()
 
@@ -60,20 +57,6 @@ def packed_of(trees: Trees) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     assert size == words.size
     table[:, :3] = table[:, :3] * np.uint64(4) + np.uint64(words.ctypes.data)
     return words, table
-
-
-def tau(trees: Trees) -> NDArray[np.int64]:
-    """int64[nodes, nodes]: the largest label between two places, 0 if they do not meet."""
-    found = np.zeros((trees.nodes, trees.nodes), np.int64)
-    for at in range(trees.member.size):
-        largest = 0
-        for other in range(at + 1, trees.member.size):
-            if trees.joined[other] == 0:
-                break
-            largest = max(largest, int(trees.joined[other]))
-            first, second = int(trees.member[at]), int(trees.member[other])
-            found[first, second] = found[second, first] = largest
-    return found
 
 
 def numbers(words: NDArray[np.uint32], count: int, bits: int) -> list[int]:
@@ -131,62 +114,3 @@ def test_what_is_packed_is_unpacked(trees: Trees) -> None:
     count = runs.unpack(table[0], member, joined)
     assert member[:count].tolist() == trees.member.tolist()
     assert joined[:count].tolist() == trees.joined.tolist()
-
-
-@settings(max_examples=40)
-@given(forests(), st.data())
-def test_sums_and_times_are_those_of_the_labels_between(trees: Trees, data: st.DataObject) -> None:
-    expected, (_, table) = tau(trees), packed_of(trees)
-    weights = np.array([[3**t, 5**t] for t in range(16)], np.uint64)
-    nodes = trees.nodes
-    changes, marks = np.zeros((nodes + 1, 2), np.uint64), np.zeros(8 * (nodes // 128 + 1), np.uint8)
-    used = np.zeros(2 * nodes + 1, np.uint32)
-    some = data.draw(st.lists(st.integers(0, nodes - 1), min_size=1, max_size=9))
-    for node in data.draw(st.lists(st.integers(0, nodes - 1), min_size=1, max_size=9)):
-        asked = table, np.uint32(node), weights, changes, marks
-        assert runs_lookup.spread(*asked) == runs_lookup.SOUND
-        count = runs_lookup.collect(changes, marks, marks.view(np.uint64), used)
-        met = np.flatnonzero(expected[node])
-        assert used[:count].tolist() == met.tolist()
-        assert changes[met].tolist() == weights[expected[node, met]].tolist()
-        changes[met] = 0
-        assert not changes.any()
-        assert not marks.any()
-        others = np.array([v for v in some if v != node], np.uint32)
-        out = np.zeros((1, others.size), np.uint8)
-        found = runs_lookup.meeting_times(table, np.uint32(node), others, out)
-        assert found == runs_lookup.SOUND
-        assert np.where(out[0] == 255, 0, out[0]).tolist() == expected[node, others].tolist()
-
-
-@settings(max_examples=40)
-@given(forests(), st.integers(0, 2**32))
-def test_carried_answers_are_those_of_the_labels_between(trees: Trees, seed: int) -> None:
-    """Of the same sample twice, all nodes in any order."""
-    expected, (words, row) = tau(trees), packed_of(trees)
-    nodes, k = trees.nodes, min(7, trees.nodes)
-    table = np.concatenate((row, row))
-    worth = np.array([[2**40 >> t, 1] for t in range(16)] + [[0, 0]], np.uint64)
-    weights = worth[:16] - worth[:, None], worth[:, None] - worth[:16]
-    total = 2 * np.where(expected > 0, worth[expected, 0].astype(np.int64), 0)
-    marks = np.zeros(8 * (nodes // 128 + 1), np.uint8)
-    sums, changes = np.zeros((nodes, 2), np.uint64), np.zeros((nodes + 1, 2), np.uint64)
-    scratch = sums, np.zeros(2 * nodes + 1, np.uint32), changes, marks, marks.view(np.uint64)
-    asked = np.random.default_rng(seed).permutation(nodes).astype(np.uint32)
-    while asked.size:
-        ids, counts = np.empty((asked.size, k), np.uint32), np.empty((asked.size, 2), np.int64)
-        out = ids, np.empty((asked.size, k, 4)), counts
-        done = trees_batch.carry(table, asked, weights, 1.0, scratch, out)
-        assert done > min(trees_batch.TRIED, asked.size - 1)
-        assert not any(array.any() for array in (sums, changes, marks))
-        for node, own, (hits, _) in zip(asked[:done].tolist(), ids, counts.tolist(), strict=False):
-            mine = total[node]
-            ranked = sorted(np.flatnonzero(mine).tolist(), key=lambda v: (-mine[v], order(v)))[:k]
-            assert own[:hits].tolist() == ranked
-        asked = asked[done:]
-    del words  # which the kernel read
-
-
-@pytest.mark.parametrize("seed", range(150))
-def test_no_words_lead_out_of_a_sample(seed: int) -> None:
-    TARGETS["packed"](seed.to_bytes(8, "little"))

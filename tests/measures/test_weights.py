@@ -11,12 +11,7 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import UsageError
-from cocite.graph.blocks import Links
-from cocite.graph.links import in_links
 from cocite.index.build import IndexBuild
-from cocite.index.layouts import memory_plan as fit
-from cocite.index.layouts.memory_plan import Demand, MemoryPlan, StepBytes, plan_fit
-from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
 from cocite.index.parts import ShardedPart
 from cocite.index.plan import BuildOptions
 from cocite.measures import MEASURES
@@ -187,31 +182,6 @@ def test_the_command_line_tells_of_weights(
 
 
 # -- memory --------------------------------------------------------------------------------
-
-
-def planned(links: Links, memory: int, step: StepBytes, external: bool = False) -> MemoryPlan:
-    demand = Demand("trees", maker_bytes, step, has_external=True)
-    return plan_fit(links, Resources(1, memory, external=external), demand)
-
-
-def test_weights_count_as_memory(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
-    monkeypatch.setattr(fit, "_LEAST_BLOCK", 1024)
-    graph = tangled(make_graph)
-    links = in_links(graph, weighted=True)
-    n, m = graph.nodes, graph.edges
-    plain = links.nbytes + maker_bytes(n, False)
-    step = StepBytes(4, 4, 8)
-    assert planned(links, plain, StepBytes()).cuts == ()
-    assert planned(links, plain, step).cuts
-    whole = planned(links, plain + 4 * m + 4 * n, step)
-    assert whole.cuts == ()
-    assert whole.memory == plain + 4 * m + 4 * n
-    outside = planned(links, 12_000, step)
-    assert outside.external
-    assert outside.memory == 12_000
-    without = planned(links, 12_000, StepBytes(), external=True)
-    assert len(outside.cuts) > len(without.cuts)
 
 
 def test_a_build_counts_them(make_graph: MakeGraph, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import itertools
 import json
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from cocite import Graph, Index
 from cocite.cli.main import main
 from cocite.errors import UnknownNode, UsageError
 from tests.conftest import MakeGraph, listed
-from tests.oracles import simrank as exact
-from tests.search.test_estimates import inlinks_of
 
 WAYS = ("mean", "min")
 
@@ -73,21 +70,6 @@ def test_filters_are_those_of_one_node(make_graph: MakeGraph, tmp_path: Path) ->
     assert among == {pages[3]}
     prefixed = {hit.node for hit in index.related(asked, 99, prefix="http://a")}
     assert prefixed == set(pages[1:4])
-
-
-@pytest.mark.parametrize("aggregate", WAYS)
-def test_a_certain_order_is_the_true_order(graph: Graph, tmp_path: Path, aggregate: str) -> None:
-    truth, found = exact.psimrank(inlinks_of(graph), 0.6, 10), 0
-    index = cocite.build(graph, tmp_path / "i", samples=6000, shard=500, measure="psimrank")
-    for nodes in itertools.pairwise(range(0, 30, 2)):
-        names = [str(v) for v in nodes]
-        hits = index.related(names, 6, aggregate=aggregate, confidence=1 - 1e-6)
-        certain = hits.certain_ranks
-        true = joined(truth[list(nodes)], aggregate)
-        scores = [true[int(hit.node)] for hit in hits[: certain + 1]]
-        assert scores == sorted(scores, reverse=True)
-        found += certain
-    assert found > 3
 
 
 @pytest.mark.parametrize("aggregate", WAYS)

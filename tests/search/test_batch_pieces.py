@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cocite
-from cocite.search.batch import pieces
-from cocite.search.batch.pieces import Piece, PieceRecord, answered, piece_of
+from cocite.search.batch.pieces import PieceRecord, piece_of
 from cocite.search.batch.question import BatchHits
-from tests.clock import HOLD, Clock
+from tests.clock import HOLD
 from tests.conftest import MakeGraph
 
 
@@ -23,47 +22,6 @@ def hits_of(node: int) -> BatchHits:
     """Node i has i % 3 hits, whose ids and numbers tell whose they are."""
     ids = np.full(node % 3, node, np.uint32)
     return BatchHits(ids, np.column_stack((ids / 7, ids / 11)))
-
-
-def test_worker_hands_over_results_after_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
-
-    def slow(node: int) -> BatchHits:
-        clock.sleep(0.7)
-        return hits_of(node)
-
-    monkeypatch.setattr(pieces, "time", clock)
-    begin = clock.now
-    found = piece_of(range(10, 1000), slow, Event())
-    assert (found.begin, found.size) == (10, 5)
-    assert clock.now - begin == pytest.approx(3.5)
-    monkeypatch.setattr(pieces, "_SECONDS", 0.1)
-    assert piece_of(range(3), slow, Event()).size == 1
-
-
-def test_one_that_is_stopped_ends() -> None:
-    stopped = Event()
-    stopped.set()
-    with pytest.raises(KeyboardInterrupt):
-        piece_of(range(9), hits_of, stopped)
-
-
-@given(
-    nodes=st.integers(0, 200),
-    threads=st.integers(1, 4),
-    most=st.integers(1, 50),
-    cut=st.lists(st.integers(0, 199), max_size=4),
-)
-def test_all_nodes_are_answered_once(nodes: int, threads: int, most: int, cut: list[int]) -> None:
-    ends = sorted({0, nodes, *(min(place, nodes) for place in cut)})
-    todo = [range(a, b) for a, b in pairwise(ends)]
-
-    def work(run: range) -> Piece:
-        return piece_of(run[:most], hits_of, Event())
-
-    found = sorted(answered(todo, work, threads))
-    places = [place for p in found for place in range(p.begin, p.begin + p.size)]
-    assert places == list(range(nodes))
 
 
 @given(ends=st.lists(st.integers(1, 59), max_size=6))

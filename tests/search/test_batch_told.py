@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import cocite
 from cocite import Index
@@ -16,7 +14,6 @@ from cocite.cli.main import main
 from cocite.errors import ResourceError
 from cocite.options.query import DEFAULT_K
 from cocite.search.batch import estimate, pages, pieces
-from cocite.search.batch.estimate import strata
 from cocite.search.batch.question import BatchHits, Ids, Question
 from cocite.search.batch.run import Batch, plan_related_all
 from tests.clock import ThreadClock
@@ -33,25 +30,6 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     (folder / "links.tsv").write_text("".join(rows))
     graph = cocite.ingest(folder / "links.tsv", folder / "g", header="no", delimiter="tab")
     return cocite.build(graph, folder / "i", samples=20, measure="psimrank")
-
-
-@given(
-    ends=st.lists(st.integers(0, 3000), max_size=12),
-    count=st.integers(1, 30),
-    size=st.integers(1, 40),
-)
-def test_strata_are_parts_of_what_is_missing(ends: list[int], count: int, size: int) -> None:
-    cuts = sorted(set(ends))
-    missing = [range(a, b) for a, b in zip(cuts[::2], cuts[1::2], strict=False)]
-    there = {place for run in missing for place in run}
-    found = [place for run in strata(missing, count, size) for place in run]
-    assert len(found) == len(set(found))
-    assert set(found) <= there
-    if len(there) <= count * size:
-        assert set(found) == there
-    else:
-        assert len(strata(missing, count, size)) == count
-        assert all(len(run) <= size for run in strata(missing, count, size))
 
 
 @pytest.mark.parametrize(

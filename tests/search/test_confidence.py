@@ -12,7 +12,7 @@ import cocite
 from cocite.errors import UsageError
 from cocite.index.layouts.reader import Span
 from cocite.options.query import INTERVALS
-from cocite.search.intervals import Draws, certain_prefix, half_width, leading_certain
+from cocite.search.intervals import Draws, half_width, leading_certain
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.search.test_estimates import inlinks_of
@@ -39,21 +39,6 @@ def test_half_widths_are_the_formulas() -> None:
     assert 2 * math.exp(-6 / 7 * 1000 * d * d) == pytest.approx(0.01)
     assert half_width(0.0, 1, 0.6, 0.95) == 0.6  # a single sample says nothing
     assert half_width(5.0, 100, 0.6, 0.95) == 0.6  # never wider than the range
-
-
-@pytest.mark.parametrize(
-    ("ends", "certain"),
-    [
-        ([], 0),
-        ([(0.5, 0.5)], 0),
-        ([(0.5, 0.6), (0.3, 0.4)], 1),
-        ([(0.5, 0.6), (0.5, 0.5)], 0),
-        ([(0.5, 0.6), (0.3, 0.4), (0.1, 0.55)], 0),  # apart from the next, not from the last
-        ([(0.8, 0.9), (0.5, 0.6), (0.3, 0.4), (0.1, 0.55)], 1),
-    ],
-)
-def test_first_intervals_are_separate(ends: list[tuple[float, float]], certain: int) -> None:
-    assert certain_prefix(*np.array(ends).reshape(-1, 2).T) == certain
 
 
 @pytest.mark.parametrize("measure", TWINS)

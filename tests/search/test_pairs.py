@@ -1,6 +1,5 @@
 """Many pairs at once say what each says for itself, to the bit."""
 
-import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,6 @@ import cocite
 from cocite import Index, UnknownNode
 from cocite.errors import Damaged, UsageError
 from cocite.index.layouts.trees.reader import TreeReader
-from cocite.kernels import pairs as kernels
-from cocite.kernels import trees
 from cocite.search import intervals, scorer
 from cocite.search.intervals import Intervals
 from tests.conftest import MakeGraph
@@ -183,42 +180,6 @@ def test_what_is_refused(
         index.similarities(*given, **options)
     assert message in str(caught.value)
     assert isinstance(caught.value, UnknownNode) == (message.startswith("no node"))
-
-
-def test_text_names_are_found_all_at_once(make_graph: MakeGraph, tmp_path: Path) -> None:
-    links = tmp_path / "links.tsv"
-    names = [f"page {i}" for i in range(300)]
-    links.write_text("".join(f"{a}\t{b}\n" for a, b in itertools.pairwise(names)))
-    found = cocite.ingest(links, tmp_path / "g", header="no").names
-    asked = [*names[::7], "none", "page", "", "page 300"]
-    assert found.found(asked).tolist() == [-1 if (i := found.find(n)) is None else i for n in asked]
-    numbers = make_graph(EDGES).names
-    some = np.array([0, 3, 10**6, -1, 89])
-    assert numbers.found(some).tolist() == numbers.found(list(map(str, some))).tolist()
-
-
-@pytest.mark.parametrize("members", [1, 2, 15, 16, 17, 33, 300])
-def test_maxima_between_any_two_places(members: int) -> None:
-    """Against the kernel of one node and others, for all pairs of a sample of so many members."""
-    rng = np.random.default_rng(members)
-    labels = rng.choice(16, members, p=[0.05, *[0.9 / 14] * 14, 0.05]).astype(np.uint32)
-    labels[0] = 0
-    words = np.zeros(members // 8 + 1, np.uint32)
-    for place, label in enumerate(labels.tolist()):
-        words[place // 8] |= np.uint32(label << (4 * (place % 8)))
-    words[members // 8] |= np.uint32(0x77777777 << (4 * (members % 8)) & 0xFFFFFFFF)  # behind it
-    positions = np.append(rng.permutation(members), 2**32 - 1).astype(np.uint32)
-    member = np.argsort(positions[:-1]).astype(np.uint32)
-    row = [array.ctypes.data for array in (positions, member, words)]
-    table = np.array([[*row, members]], np.uint64)
-    everyone = np.arange(members + 1, dtype=np.uint32)
-    expected = np.empty((1, members + 1), np.uint8)
-    for node in range(members + 1):
-        trees.meeting_times(table, np.uint32(node), everyone, expected)
-        found = np.empty((1, members + 1), np.uint8)
-        one = np.full(members + 1, node, np.uint32)
-        assert kernels.meeting_times(table, members + 1, one, everyone, found) == kernels.SOUND
-        assert found.tolist() == expected.tolist()
 
 
 def test_damaged_whole_index_is_an_error(make_graph: MakeGraph, tmp_path: Path) -> None:

@@ -18,11 +18,9 @@ from cocite.search.intervals import half_width
 from cocite.search.plan import (
     PROMISES,
     Costs,
-    expected_error,
     parse_time,
     promises,
     standard_error,
-    standard_errors,
 )
 from tests.conftest import MakeGraph, by_walks
 
@@ -76,24 +74,6 @@ def test_a_standard_error_is_that_of_walks_which_meet_at_once_or_never() -> None
     assert standard_error(score, decay, samples) == pytest.approx(exact)
     assert standard_error(score, decay, 4 * samples) == pytest.approx(exact / 2)
     assert standard_error(0.7, decay, samples) == 0
-
-
-def test_the_error_expected_goes_by_the_largest_decay_of_what_samples() -> None:
-    for measure, samples, decay in (
-        ("psimrank", 100, 0.6),
-        ("blend:psimrank(decay=0.3)+cocitation", 100, 0.3),
-        ("blend:psimrank(decay=0.3)+simrank", 100, 0.6),
-        ("blend:psimrank(decay=0.3,samples=25)+simrank(decay=0.2,samples=25)", 25, 0.3),
-    ):
-        options = BuildOptions.checked(measure)
-        assert options.samples == samples
-        asked = options.measure.ask_settings({})
-        errors = standard_errors(options.parts, asked, options.samples)
-        assert errors == {s: standard_error(s, decay, samples) for s in (0.1, 0.3)}
-    assert expected_error(errors) == ", a score of 0.1 with a standard error of 0.028 at most"
-    options = BuildOptions.checked("blend:cocitation+pagesim")
-    asked = options.measure.ask_settings({})
-    assert expected_error(standard_errors(options.parts, asked, options.samples)) == ""
 
 
 @pytest.mark.parametrize("direction", ["in", "out", "both"])

@@ -1,6 +1,5 @@
 """P-Rank: against its iteration and its walks one by one."""
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,6 @@ import cocite
 from cocite import Graph, Index
 from cocite.constants import NOWHERE
 from cocite.errors import UsageError
-from cocite.graph.blocks import cut_blocks
-from cocite.graph.links import links_of
 from cocite.index.layouts.trees.reader import PathReader
 from tests.conftest import MakeGraph
 from tests.oracles import prank as oracle
@@ -99,18 +96,6 @@ def test_in_steps_alone_are_simrank(make_graph: MakeGraph, tmp_path: Path, layou
         index = build(graph, tmp_path / name, **options, **more)
         for node in list(index.nodes)[::7]:
             assert index.related(node) == classic.related(node)
-
-
-def test_blocks_hold_the_rows_by_both_ends(make_graph: MakeGraph) -> None:
-    """One page links to all, and all link to another one."""
-    graph = make_graph([("a", f"m{i}") for i in range(99)] + [(f"m{i}", "z") for i in range(99)])
-    links = links_of(graph, "both")
-    assert links.back is not None
-    cuts = (0, *cut_blocks(links, 600), graph.nodes)
-    assert len(cuts) > 4
-    for first, last in pairwise(cuts):
-        ends = (rows.offsets[last] - rows.offsets[first] for rows in (links, links.back))
-        assert 16 * (last - first) + 4 * int(sum(ends)) <= 600
 
 
 def test_refined_answers_are_those_of_more_samples(

@@ -155,27 +155,6 @@ def scores_of(index: Index, **asked: Any) -> tuple[NDArray[np.float64], NDArray[
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("direction", ["in", "out"])
-def test_scores_converge_to_xjaccard(make_graph: MakeGraph, edges: Edges, direction: str) -> None:
-    """Values are at most decay, which is what the bound takes."""
-    index = make(
-        make_graph(edges, range(N)), direction=direction, samples=SAMPLES, length=LENGTH, shard=2000
-    )
-    turned = edges if direction == "in" else [(b, a) for a, b in edges]
-    truth = exact.xjaccard(in_neighbors(N, turned), 0.6, LENGTH)
-    allowed = bernstein(truth, SAMPLES, 0.6, N * N)
-    np.fill_diagonal(allowed, 1e-12)
-    found, _ = scores_of(index)
-    assert (np.abs(found - truth) <= allowed).all()
-    assert allowed.max() < 0.03  # the test can fail
-    whole = 0.6 - 0.6 ** (LENGTH + 1)
-    normalized, errors = scores_of(index, normalized=True)
-    assert np.allclose(normalized, found / whole, rtol=0, atol=4e-12)
-    assert (normalized.diagonal() == 1).all()
-    assert (errors.diagonal() == 0).all()
-
-
-@pytest.mark.statistical
 @pytest.mark.parametrize(("bits", "samples"), [(1, 6000), (5, 12_000)])
 def test_bits_are_unbiased(make_graph: MakeGraph, edges: Edges, bits: int, samples: int) -> None:
     """Bernstein, with the variance that values in [low, low + R] and their mean s allow:

@@ -6,11 +6,8 @@ import http.server
 import os
 import re
 import shlex
-import subprocess
-import sys
-import tarfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +23,7 @@ from tests.server.conftest import Server, Start
 from tests.server.hostile import PAYLOADS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
@@ -187,12 +184,6 @@ def test_folder_shows_lists_below_a_root(visit: Open, published: tuple[str, Path
     check_lists(visit().page, f"{base}/docs%20v2/", cocite.open(top / "less.index"), ASKED)
 
 
-def test_folder_shows_lists_at_a_root(visit: Open, published: tuple[str, Path]) -> None:
-    _, top = published
-    for base, _ in hosted(top / "docs v2"):
-        check_lists(visit().page, f"{base}/", cocite.open(top / "less.index"), ASKED)
-
-
 @pytest.mark.parametrize("more", [(), ("--directory-urls",)])
 def test_lists_in_the_pages_of_a_folder_lead_on(
     visit: Open, published: tuple[str, Path], more: tuple[str, ...]
@@ -213,74 +204,6 @@ def test_lists_in_the_pages_of_a_folder_lead_on(
     odd = "guide/" if more else "guide/index.html"
     assert {f"/docs%20v2/{odd}", "/docs%20v2/guide/tips%20%231%20%26%20100%25.html"} <= seen
     assert main(["site", str(top / "docs v2"), "--remove"]) == 0
-
-
-TOPICS = {
-    "index": "guide/install guide/first steps api/client",
-    "guide/install": "guide/first steps api/client",
-    "guide/first steps": "guide/install api/client api/server",
-    "api/client": "api/server guide/first steps",
-    "api/server": "api/client guide/install",
-}
-
-
-def by_sphinx(source: Path, out: Path) -> list[str]:
-    (source / "conf.py").write_text("project = 'made'\nextensions = ['myst_parser']\n")
-    with (source / "index.md").open("a") as index:
-        index.write("\n```{toctree}\n:glob:\n\nguide/*\napi/*\n```\n")
-    return ["-m", "sphinx", "-q", "-b", "html", str(source), str(out)]
-
-
-def by_mkdocs(source: Path, out: Path) -> list[str]:
-    (source.parent / "mkdocs.yml").write_text(
-        f"site_name: made\ndocs_dir: {source}\nsite_dir: {out}\ntheme: readthedocs\n"
-    )
-    return ["-m", "mkdocs", "build", "-q", "-f", str(source.parent / "mkdocs.yml")]
-
-
-@pytest.mark.process
-@pytest.mark.parametrize(
-    ("generator", "needed", "more"),
-    [
-        (by_sphinx, "myst_parser", ()),
-        (by_mkdocs, "mkdocs", ("--directory-urls", "--exclude", "404.html")),
-    ],
-    ids=["sphinx", "mkdocs"],
-)
-def test_lists_in_a_generated_site_lead_to_its_pages(
-    browser: Browser,
-    tmp_path: Path,
-    generator: Callable[[Path, Path], list[str]],
-    needed: str,
-    more: tuple[str, ...],
-) -> None:
-    pytest.importorskip(needed, reason=f"{needed} is not installed")
-    source, out = tmp_path / "source", tmp_path / "out"
-    for name, links in TOPICS.items():
-        path = source / f"{name}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        others = [other for other in TOPICS if other in links]
-        up = "../" * name.count("/")
-        texts = [f"See [{other}](<{up}{other}.md>)." for other in others]
-        path.write_text(f"# The page {name}\n\n" + "\n\n".join(texts) + "\n")
-    subprocess.run([sys.executable, *generator(source, out)], check=True, cwd=tmp_path)
-    assert main(["site", str(out), "--min-score", "0", *more]) == 0
-    followed, context = 0, browser.new_context()  # themes ask for things of other sites
-    for base, _ in hosted(out):
-        page = context.new_page()
-        for html in sorted(out.rglob("*.html")):
-            if "data-cocite-block" not in html.read_text("utf-8"):
-                continue
-            page.goto(f"{base}/{quote(html.relative_to(out).as_posix())}")
-            shown = page.locator("nav.cocite-related[data-cocite-block] a")
-            listed = shown.evaluate_all("all => all.map(each => [each.href, each.innerText])")
-            for address, title in listed:
-                answer = page.goto(address)
-                assert answer is not None
-                assert (answer.status, title in page.title()) == (200, True), address
-                followed += 1
-    context.close()
-    assert followed >= 12
 
 
 def test_server_links_to_pages(visit: Open, published: tuple[str, Path], start: Start) -> None:
@@ -329,20 +252,3 @@ def test_other_links_keep_slash(visit: Open, worlds: Server, elsewhere: tuple[st
     page.wait_for_selector("nav.cocite-related li")
     links = page.locator("nav.cocite-related a").evaluate_all("all => all.map(each => each.href)")
     assert f"{base}/wiki/a/b%20c" in links
-
-
-def test_a_real_folder_of_manuals_shows_lists(
-    browser: Browser, tmp_path: Path, data: Callable[[str], Path]
-) -> None:
-    """Its pages also ask for fonts of another site, which no page of :class:`Visit` may."""
-    with tarfile.open(data("html-git-htmldocs") / "git-htmldocs.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    (inside,) = {path.parent for path in tmp_path.rglob("git.html")}
-    os.rename(inside, tmp_path / "site")
-    publish(tmp_path)
-    index = cocite.open(tmp_path / "less.index")
-    context = browser.new_context()
-    for base, _ in hosted(tmp_path):
-        asked = {"git-log.html": "git-log.html", "": "index.html"}
-        check_lists(context.new_page(), f"{base}/site/", index, asked)
-    context.close()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.errors import ResourceError
-from cocite.storage.spool import ScratchFile, Spool, Stream
+from cocite.storage.spool import ScratchFile, Spool
 
 BUCKETS = 4
 
@@ -54,12 +54,6 @@ def test_every_bucket_comes_back_in_order(
             assert len(spool.readers(bucket)) == stretches
 
 
-def test_a_scratch_file_has_no_name(tmp_path: Path) -> None:
-    spool = Spool(tmp_path, 1)
-    spool.append(rows_of([1, 2, 3]), np.array([0, 3], np.uint32), 0)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_full_disk_names_place_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -68,28 +62,3 @@ def test_full_disk_names_place_and_size(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(ResourceError, match=rf"80 bytes of scratch in {tmp_path}: No space left"):
         file.write(0, np.zeros(10, np.uint64))
-
-
-def test_short_writes_and_reads_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pwrite, preadv = os.pwrite, os.preadv
-    monkeypatch.setattr(os, "pwrite", lambda f, data, at: pwrite(f, data[:7], at))
-    monkeypatch.setattr(os, "preadv", lambda f, into, at: preadv(f, [into[0][:5]], at))
-    file = ScratchFile(tmp_path)
-    file.write(8, np.arange(10, dtype=np.uint32))
-    out = np.empty(10, np.uint32)
-    file.read(8, out)
-    assert out.tolist() == list(range(10))
-    with pytest.raises(ValueError, match="a scratch file ends at 48"):
-        file.read(12, out)
-
-
-@given(st.lists(st.integers(0, 9), max_size=8))
-def test_a_stream_is_what_was_written_to_it(tmp_path: Path, sizes: list[int]) -> None:
-    stream, whole = Stream(tmp_path, np.uint32), np.arange(sum(sizes), dtype=np.uint32)
-    for size in sizes:
-        stream.append(whole[stream.size : stream.size + size])
-    array = stream.finish()
-    del stream
-    assert array.tolist() == whole.tolist()
-    array[:] = 7
-    assert list(tmp_path.iterdir()) == []

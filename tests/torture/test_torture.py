@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 from cocite.errors import Damaged
-from tests.clock import Clock
 from tests.torture import __main__ as command
-from tests.torture import children, report, results
+from tests.torture import children, report
 from tests.torture.__main__ import run
 from tests.torture.children import COLUMNS, FAULTS, Table, run_case
 from tests.torture.kinds import KINDS, Kind
-from tests.torture.results import Given, Row, Until, in_turns
+from tests.torture.results import Given, Row
 
 SHARES = {"arrays": 0.003, "facts": 0.0004}
 """Of all cases of a kind: some forty."""
@@ -130,32 +129,6 @@ def test_the_document_has_all_promises_and_lost_nothing() -> None:
     assert [row[6] for row in rows[2:]] == ["0"] * len(KINDS)
 
 
-def test_the_time_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "time", Clock())
-    found = [(thing, until.left) for thing, until in Until(9).parts("abc")]
-    assert [thing for thing, _ in found] == ["a", "b", "c"]
-    assert [left for _, left in found] == [3, 4.5, 9]
-    assert Until(0).over
-    assert not Until(9).over
-
-
-def test_what_begins_slowly_starves_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    done, clock = [], Clock()
-    monkeypatch.setattr(results, "time", clock)
-
-    def work(name: str, steps: int, begin: float = 0) -> Iterator[None]:
-        clock.sleep(begin)
-        for _ in range(steps):
-            done.append(name)
-            yield
-
-    in_turns([work("a", 2), work("b", 3, 0.05), work("c", 0)], Until(60))
-    assert done == ["a", "b", "a", "b", "b"]
-    done.clear()
-    in_turns([work("a", 9), work("b", 9, 0.05)], Until(0.01))
-    assert done == ["a", "b"]
-
-
 @pytest.mark.torture
 def test_every_operation_has_a_case_however_little_time_there_is() -> None:
     found = run(["power"], share=1, seed=3, seconds=0, only="rank")["power"]
@@ -204,18 +177,3 @@ def test_what_ends_a_process_is_counted(monkeypatch: pytest.MonkeyPatch) -> None
     run_case("all of them", STEPS, table)
     assert table.to_json() == {"cases": 1, **dict.fromkeys(COLUMNS, 1), "wrong": 0, "answer": 2}
     assert {failure.outcome for failure in table.failures} == set(FAULTS) - {"wrong"}
-
-
-def test_nothing_is_written_elsewhere(tmp_path: Path) -> None:
-    """What is harmed is a copy: stores that it was made of are what they were."""
-    from tests.torture.stores import copied
-
-    (tmp_path / "x.graph").mkdir()
-    for name in ("manifest.json", "in_offsets"):
-        (tmp_path / "x.graph" / name).write_text("{}")
-    copy = copied(tmp_path / "x.graph", tmp_path / "y")
-    (copy / "manifest.json").write_text("other")
-    (copy / "in_offsets").unlink()
-    assert [(tmp_path / "x.graph" / n).read_text() for n in ("manifest.json", "in_offsets")] == [
-        "{}"
-    ] * 2
