@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -34,7 +35,7 @@ from cocite.io.readers.dialect import (
     sample,
 )
 from cocite.io.readers.formats import PARQUET, format_of
-from cocite.io.readers.html.tar import TarError, tar_members
+from cocite.io.readers.html.tar import tar_members
 from cocite.io.readers.parquet import not_parquet
 from cocite.io.readers.sources import Source
 from cocite.io.readers.sql import SqlSource, table_rows
@@ -518,7 +519,7 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
                 if member.kind == "file":
                     name = member.name.rsplit("/", 1)[-1]
                     yield name, _cell_text(member.read, f"{member.name} in {path}")
-    except TarError as error:
+    except tarfile.TarError as error:
         raise InputError(f"{path} cannot be read to its end: {error}") from error
 
 

@@ -19,6 +19,7 @@ import posixpath
 import shlex
 import stat
 import sys
+import tarfile
 import zipfile
 import zlib
 from collections import Counter
@@ -26,7 +27,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
 from urllib.parse import quote
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
@@ -44,7 +44,7 @@ from cocite.io.readers.html.site import (
     is_site,
     may_be_page,
 )
-from cocite.io.readers.html.tar import TarError, TarMember, tar_members
+from cocite.io.readers.html.tar import TarMember, tar_members
 from cocite.io.readers.rows import clean_rows
 from cocite.io.readers.signs import zip_archive
 from cocite.io.readers.sources import most_unpacked, unpack_errors, unpacks_to_more
@@ -201,10 +201,6 @@ def _root(url: str, path: str) -> str:
 
 
 _PIECE = 1 << 16
-_IN_PIECES = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""How members of zip archives are packed of which so many bytes are unpacked as are asked for: of
-bzip2 and LZMA 4,096 bytes are, which may be gigabytes.
-"""
 _OUTSIDE = "name in the archive that leads out of it"
 _TAKEN = "file in the archive where another one is"
 _LONG = "name in the archive that is too long, or in more than 100 folders"
@@ -213,8 +209,6 @@ _MAC = "__MACOSX"
 """What zip archives of macOS have beside the files."""
 _NAME = 1 << 9
 """Bytes of memory for a name, beside its text."""
-_ENTRY = 32
-"""Memory for a byte of the list of members of a zip archive, once it is read."""
 
 
 def _read_archive(job: Job) -> Read:
@@ -391,10 +385,7 @@ def _in_zip(job: Job) -> Iterator[TarMember]:
             f"{job.source.label} is a zip archive, which cannot be read as a stream: name the "
             "file, packed by nothing else"
         )
-    with (
-        job.source.path.open("rb") as file,
-        zipfile.ZipFile(cast(IO[bytes], _Reads(job, file))) as archive,
-    ):
+    with zipfile.ZipFile(job.source.path) as archive:
         for entry in archive.infolist():
             job.progress(stage, done, job.source.nbytes)
             done += entry.compress_size
@@ -407,12 +398,6 @@ def _in_zip(job: Job) -> Iterator[TarMember]:
                 yield TarMember(entry.filename, kind, "", io.BytesIO().read)
                 continue
             with _unpacking(job, entry.filename), archive.open(entry) as content:
-                if entry.compress_type not in _IN_PIECES:
-                    raise InputError(
-                        f"{job.source.label} is neither stored nor deflated, and other packings of "
-                        "zip archives are not undone within bounds. If you trust it, unpack it, "
-                        "and name the folder"
-                    )
                 if is_link:
                     text = os.fsdecode(content.read(_LONGEST_NAME + 1))
                     yield TarMember(entry.filename, "symlink", text, content.read)
@@ -420,33 +405,10 @@ def _in_zip(job: Job) -> Iterator[TarMember]:
                     yield TarMember(entry.filename, "file", "", content.read)
 
 
-class _Reads:
-    """A file that is not read in pieces larger than memory: the list of members of a zip archive is
-    read as one, and takes some times as much as Python's objects.
-    """
-
-    def __init__(self, job: Job, file: BinaryIO) -> None:
-        self._job, self._file = job, file
-        self._most = max(job.memory // 4 // _ENTRY, 1 << 20)
-
-    def read(self, size: int = -1) -> bytes:
-        """So many bytes."""
-        if size > self._most:
-            raise ResourceError(
-                f"{self._job.source.label} has a list of members of {format_size(size)}; with this "
-                f"--memory it may have {format_size(self._most)}. Give more with --memory, or "
-                "unpack it, and name the folder"
-            )
-        return self._file.read(size)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
-
-
 @contextmanager
 def _unpacking(job: Job, member: str = "") -> Iterator[None]:
     """Name the file, and the member where that is known, of what is wrong."""
-    wrong: tuple[type[Exception], ...] = (TarError, zipfile.BadZipFile, zlib.error)
+    wrong: tuple[type[Exception], ...] = (tarfile.TarError, zipfile.BadZipFile, zlib.error)
     wrong += (NotImplementedError, RuntimeError, ValueError, MemoryError, *unpack_errors())
     at = f": {member[:200]}" if member else ""
     try:
