@@ -60,7 +60,6 @@ JSON_LOG = (
     '{"level": "info", "time": "2024-05-01T10:00:00Z", "msg": "started", "port": 8080}\n'
     '{"level": "warn", "time": "2024-05-01T10:00:01Z", "msg": "slow query", "ms": 512}\n'
 )
-JSON_LABELS = '{"text": "good film", "label": "pos"}\n{"text": "bad film", "label": "neg"}\n'
 NOTEBOOK = '{"cells": [{"cell_type": "code", "source": ["1 + 1"]}],\n "nbformat": 4}\n'
 PACKAGE_JSON = (
     '{\n  "name": "me",\n  "version": "1.0.0",\n  "dependencies": {"left-pad": "^1.3"}\n}\n'
@@ -253,7 +252,6 @@ REFUSED: dict[str, list[str | bytes]] = {
 """What each is refused as; what is read has its sample in ``test_every_reader.py``."""
 ASKED = {
     "objects with 'level', 'time', 'msg', 'port'; which are source and target is not": JSON_LOG,
-    "has texts and what they are, text,label, and no links. If they are: --columns": JSON_LABELS,
 }
 """What is not clear."""
 NO_TABLES = [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cocite import Graph
-from cocite.errors import InputError, MalformedRow
+from cocite.errors import MalformedRow
 from tests.io.plain import links, read
 
 ROWS = [("Köln", "Zürich"), ("Zürich", "A; B, C"), ("日本", "Köln"), ("\U0001f600", 'say "hi"')]
@@ -18,11 +18,6 @@ ENCODINGS = [
     "utf-8",
     "utf-8-sig",
     "utf-16",
-    "utf-16-le",
-    "utf-16-be",
-    "utf-32",
-    "utf-32-le",
-    "utf-32-be",
 ]
 
 
@@ -63,13 +58,11 @@ def test_places_are_lines_of_the_file(tmp_path: Path) -> None:
         read(tmp_path, "a\tb\nc\td\n".encode("utf-16")[:-3], "x.csv", header="no")
     with pytest.raises(MalformedRow, match=r"x\.csv:2: bytes that are not UTF-8"):
         read(tmp_path, "a\tb\nc\t\ud800d\n".encode("utf-16", "surrogatepass"), "x.csv")
-    with pytest.raises(InputError, match="cannot be read to its end: bytes that are not UTF-32"):
-        read(tmp_path, "a\tb\n".encode("utf-32") + b"\xff" * 8)
 
 
 @pytest.mark.process
 def test_a_pipe_may_be_in_utf_16(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cocite", "ingest", "-", "-o", str(tmp_path / "g")]
-    data = saved(";", "\n").encode("utf-16-le")
+    data = saved(";", "\n").encode("utf-16")
     subprocess.run(command, input=data, capture_output=True, check=True)
     assert sorted(links(Graph.open(tmp_path / "g"))) == sorted(ROWS)

@@ -192,9 +192,6 @@ ZURICH = "Köln\tZürich\nZürich\tKöln\n"
     ("content", "wanted"),
     [
         (ZURICH.encode("latin-1"), "Köln>Zürich Zürich>Köln"),
-        ("a -> b\nb -> c\nlong name -> a\n", "a>b b>c long_name>a"),
-        ("b <- long name\nc  <-  b\n", "long_name>b b>c"),
-        ("New York   Los Angeles\nParis  New York\n", "New_York>Los_Angeles Paris>New_York"),
         ("a\x01b\nb\x01c\n", "a>b b>c"),
     ],
 )
@@ -278,7 +275,7 @@ def test_random_bytes_make_no_graph(tmp_path: Path, content: bytes, skip: bool) 
         return
     if "format" in graph.store.facts["sources"][0]:
         return  # an adjacency list
-    encoding = encoding_of(content, whole=True)
+    encoding = encoding_of(content)
     content = content.decode(encoding, "replace").encode() if encoding else content
     rows = [line for line in content.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
     good = 0

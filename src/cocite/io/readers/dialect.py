@@ -81,14 +81,10 @@ _ANSWERS = {
 }
 """Titles that tables of answers begin with -> what they are, and which columns could be links."""
 
-_TEXTS = _words("text sentence prompt question instruction review tweet content message document")
-_SAID = _words("label labels completion answer response sentiment class category rating summary")
-"""Titles of a text, and of what is to be said of it: tables that models learn from."""
-
 
 def answer_in(titles: Sequence[str]) -> str:
-    """Why a table with these titles is no list of links, but an answer of ours or examples for a
-    model, and what to do; "" if it is neither.
+    """Why a table with these titles is no list of links, but an answer of ours, and what to do; ""
+    if it is none.
     """
     plain = [title.strip().lower() for title in titles]
     plain = [title for title in plain if title != "title"]
@@ -96,9 +92,6 @@ def answer_in(titles: Sequence[str]) -> str:
         if tuple(plain[: len(begun)]) == begun and (len(begun) > 2 or len(plain) == 2):
             told = f"is {what}, and no list of links. Ask what it was made of in its place"
             return told + (f"; to take its hits as links: --columns {columns}" if columns else "")
-    if len(plain) == 2 and any(a in _TEXTS and b in _SAID for a, b in (plain, plain[::-1])):
-        both = ",".join(plain)
-        return f"has texts and what they are, {both}, and no links. If they are: --columns {both}"
     return ""
 
 
@@ -239,7 +232,7 @@ _OPENED = re.compile(r'(?:^|[,;\t])\s*"')
 """A field that is quoted begins."""
 _CLOSED = re.compile(r"\s*(?:[,;\t]|$)")
 _ARROW = re.compile(r"<?[-=~]*>|<[-=~]+|[-=]{2,}|[←→↔⇐⇒⟵⟶⟹]")
-_ARROWS = re.compile(r"(.*\S)\s+(<?[-=~]+>|<[-=~]+|[←→↔⇐⇒⟵⟶⟹])\s+(\S.*)")
+_ARROWS = re.compile(r".*\S\s+(?:<?[-=~]+>|<[-=~]+|[←→↔⇐⇒⟵⟶⟹])\s+\S.*")
 
 
 def sample(head: bytes, comment: str) -> list[str]:
@@ -314,42 +307,30 @@ def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
 
 
 def in_doubt(lines: list[str], delimiter: str) -> str:
-    """Why lines cut by a guessed ``delimiter`` are not surely links, and what to say; "" if they
-    are. ``{file}`` stands for what prints them.
-    """
+    """Why lines cut by a guessed ``delimiter`` are not surely links, and what to say; "" if so."""
     rows = [fields(line, delimiter) for line in lines]
     if not rows:
         return ""
+    such = f"such as {lines[0].strip()[:60]!r}"
     middle = [row[1].strip() for row in rows if len(row) == 3]
     if len(middle) == len(rows) and all(map(_ARROW.fullmatch, middle)):
         back = all(arrow.startswith("<") and ">" not in arrow for arrow in middle)
         return (
-            f"has arrows between its names, such as {lines[0].strip()[:60]!r}. Say which columns "
-            f"are source and target: --columns {'3,1' if back else '1,3'}"
+            f"has arrows between its names, {such}. Say which columns are source and target: "
+            f"--columns {'3,1' if back else '1,3'}"
         )
     if delimiter != "space" and all(len(row) == 2 for row in rows):
         return ""
-    arrows = [
-        match[2] for match in map(_ARROWS.fullmatch, (line.strip() for line in lines)) if match
-    ]
-    if len(arrows) * 2 > len(lines):
-        arrow = Counter(arrows).most_common(1)[0][0]
-        order = "$2, $1" if arrow.startswith("<") and ">" not in arrow else "$1, $2"
-        return (
-            f"has arrows between its names, such as {lines[0].strip()[:60]!r}. Put tabs in their "
-            f"place: {{file}} | awk -F ' *{arrow} *' -v OFS='\\t' '{{ print {order} }}' | cocite "
-            "ingest - -o DIR"
-        )
+    if sum(bool(_ARROWS.fullmatch(line.strip())) for line in lines) * 2 > len(lines):
+        return f"has arrows between its names, {such}. Put tabs in their place"
     lengths = Counter(map(len, rows))
     if delimiter == "space" and (len(rows[0]) > 2 or lengths.most_common(1)[0][0] > 2):
         least, most = min(lengths), max(lengths)
         many = f"{most}" if least == most else f"{least} to {most}"
         return (
-            f"has {many} columns between blanks, such as {lines[0].strip()[:60]!r}; which are "
-            "source and target is not clear. If the first two are: --columns 1,2. If names have "
-            "blanks in them, put a tab between source and target; where there are two blanks or "
-            "more between them: {file} | awk -F '   *' -v OFS='\\t' '{ print $1, $2 }' | cocite "
-            "ingest - -o DIR"
+            f"has {many} columns between blanks, {such}; which are source and target is not clear. "
+            "If the first two are: --columns 1,2. If names have blanks in them, put a tab between "
+            "source and target"
         )
     return ""
 

@@ -1,9 +1,9 @@
 """What the user named as input: files, globs, standard input; plain or packed.
 
 Packing is recognized by the first bytes of the content, never by the name: gzip, bzip2, xz and
-Zstandard; so is text in UTF-16 or UTF-32, as spreadsheets save it, which is read as UTF-8: by its
-mark, or by its zeros. What an input begins with (:class:`Beginning`) is looked at unpacked, and is
-still there to be read afterwards, of a pipe too.
+Zstandard; so is text in UTF-16, as spreadsheets save it, which is read as UTF-8. What an input
+begins with (:class:`Beginning`) is looked at unpacked, and is still there to be read afterwards, of
+a pipe too.
 
 A packed input unpacks to at most :data:`MOST_RATIO` times its size, or :data:`ALWAYS_UNPACKED`
 bytes if that is more; then reading it ends with an error. Unpacking takes a few hundred megabytes
@@ -36,50 +36,11 @@ from cocite.resources import format_size
 
 CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _CONTROLS = bytes(code for code in range(256) if CONTROL.match(bytes([code])))
-_MARKS = {
-    "UTF-32": (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"),
-    "UTF-16": (b"\xff\xfe", b"\xfe\xff"),
-}
-_WITHOUT = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
 
 
-def encoding_of(content: bytes, whole: bool) -> str:
-    """The encoding of 2 or 4 bytes a letter that a text begins in: by its mark, or as it makes no
-    lines in UTF-8 and has zeros where such an encoding has them. "" if it is none.
-    """
-    for name, marks in _MARKS.items():
-        if content.startswith(marks):
-            return name
-    if not bad_lines(content, whole, CONTROL):
-        return ""
-    for name in _WITHOUT:
-        size = 2 if name.startswith("UTF-16") else 4
-        letters = content[: len(content) // size * size]
-        if letters and not (whole and letters != content) and _reads_as(letters, name):
-            return name
-    return ""
-
-
-def _reads_as(content: bytes, codec: str) -> bool:
-    size, first = (2 if codec.startswith("UTF-16") else 4), 0 if codec.endswith("BE") else -1
-    zeros = [content[i::size].count(0) for i in range(size)]
-    if first == -1:
-        zeros.reverse()
-    # The high bytes are zero in Latin text and in every blank and line end; hardly a low one is.
-    letters = len(content) // size
-    if (
-        zeros[0] * 20 < letters
-        or zeros[-1] * 10 > zeros[0]
-        or (size == 4 and zeros[1] * 2 < letters)
-    ):
-        return False
-    try:
-        text = content.decode(codec)
-    except UnicodeDecodeError as error:
-        text = content[: error.start].decode(codec)
-        if len(content) - error.start > 4:
-            return False
-    return not CONTROL.search(text.encode("utf-8", "replace"))
+def encoding_of(content: bytes) -> str:
+    """UTF-16, in which spreadsheets save text, by its mark; "" for any other encoding."""
+    return "UTF-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else ""
 
 
 def has_control(content: bytes) -> bool:
@@ -151,9 +112,7 @@ def _recoded(stream: Any, encoding: str) -> Iterator[bytes]:
         data = stream.read(1 << 16)
         try:
             yield decoder.decode(data, not data).encode("utf-8", "surrogatepass")
-        except UnicodeDecodeError as error:
-            if data:
-                raise OSError(f"bytes that are not {encoding} ({error.reason})") from error
+        except UnicodeDecodeError:  # the last letter is cut
             yield b"\xff"
 
 
@@ -248,7 +207,7 @@ def lines_of(text: str) -> list[str]:
 @dataclass(frozen=True)
 class Beginning:
     """What an input begins with, unpacked: ``whole`` if that is all of it, ``packed`` by what, the
-    ``path`` of one that is a file, and its ``encoding`` if that has 2 or 4 bytes a letter.
+    ``path`` of one that is a file, and its ``encoding`` if that is UTF-16.
     """
 
     content: bytes
@@ -360,7 +319,7 @@ class Source:
 
     @cached_property
     def encoding(self) -> str:
-        """That of a text with 2 or 4 bytes a letter, "" of others."""
+        """UTF-16, "" of any other."""
         return self.beginning().encoding
 
     @cached_property
@@ -395,7 +354,7 @@ class Source:
             stream.close()
             raw.close()
         whole = len(content) < LOOK
-        encoding = encoding_of(content[:LOOK], whole)
+        encoding = encoding_of(content)
         if encoding:
             content = content[:LOOK].decode(encoding, "replace").encode("utf-8", "replace")
         return Beginning(content[:LOOK], whole, packed, self.path, encoding)

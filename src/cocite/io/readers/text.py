@@ -2,8 +2,7 @@
 
 Delimiter, header and columns, where they are not given, are found out or asked about by
 ``io/readers/dialect.py``, and reported. A file of nodes is one name a line, or a table if tabs
-(commas in ``.csv``) cut it into columns. Weights with a decimal comma, 0,5 or 1.234,5, are told as
-what they are, with the command that writes them with a point: 1,234 may be a thousand and more.
+(commas in ``.csv``) cut it into columns.
 
 What comes of it is a clean file, which DuckDB loads without a question: a row a line, fields
 between tabs, LF at the end, no titles, no quotes. It begins with a byte order mark, so that no
@@ -79,31 +78,6 @@ def clean_relation(job: Job, integers: bool) -> str:
 def relation_of(job: Job, columns: dict[str, str], name: str = _NAME) -> str:
     """The relation of a clean file with these columns, name -> type."""
     return csv_relation(Path(job.scratch, name), columns)
-
-
-_COMMA = re.compile(r"\+?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+),[0-9]+")
-
-
-def with_comma(row: str, at: int | None, delimiter: str, printed_by: str) -> tuple[str, str]:
-    """What is wrong with a row whose weight, in column ``at`` from 0 on, is a number but for its
-    comma, and what to do about it; ``printed_by`` is the command that prints the table. Two empty
-    texts for any other row.
-    """
-    cells = fields(row, delimiter)
-    weight = cells[at].strip() if at is not None and at < len(cells) else ""
-    if at is None or not _COMMA.fullmatch(weight):
-        return "", ""
-    what = f"a weight with a comma, {weight}"
-    point = weight.replace(".", "").replace(",", ".")
-    told = f"Weights have a point, as in {point}. "
-    if delimiter in ("comma", "space"):
-        return what, told + "Write the table so, or omit the weights"
-    sign, column = DELIMITERS[delimiter].replace("\t", "\\t"), f"${at + 1}"
-    return what, told + (
-        f"To write them so: {printed_by} | awk -F '{sign}' -v OFS='{sign}' "
-        f'\'{{ gsub("[.]", "", {column}); sub(",", ".", {column}) }} 1\' | '
-        f"cocite ingest - -o DIR --weight-column {at + 1}"
-    )
 
 
 _PIECE = 1 << 23
@@ -284,9 +258,8 @@ class Cleaner:
             what = advice = ""
             if reason == self._k.TURNED:
                 what = f"a name with {turn_in(content)}"
-            elif reason == self._k.NO_WEIGHT and self.as_written:
-                told = self.found.weight, self.found.delimiter, self._source.printed_by
-                what, advice = with_comma(content, *told)
+            elif reason == self._k.NO_WEIGHT and self.as_written and "," in content:
+                advice = "Weights have a decimal point, as in 0.5"
             content = content if len(content) <= 100 else content[:100] + "..."
             self._to_do = advice
             self.refuse(line, what or self._explain(reason), content)
@@ -357,8 +330,9 @@ class Cleaner:
                 raise UnrecognizedInput(f"{found.file} {answer}")
             header = "yes" if _named(options) else options.header
             ends = titled_ends(rows, header, options.sides)
-            if options.delimiter == "auto" and not options.weight and ends is None:
-                self._ask(in_doubt(lines, found.delimiter))
+            asked = options.delimiter != "auto" or bool(options.weight) or ends is not None
+            if not asked and (doubt := in_doubt(lines, found.delimiter)):
+                raise UnrecognizedInput(f"{found.file} {doubt}")
         found.columns = len(rows[0]) if rows else self.wanted
         self._choose_columns(rows[0] if rows else [], ends)
         taken = found.taken
@@ -374,11 +348,6 @@ class Cleaner:
         if lines and not found.header:
             above = lines_of(head[:LOOK].decode("utf-8", "replace"))
             self._first_row = 1 + above.index(lines[0].split("\n")[0])
-
-    def _ask(self, doubt: str) -> None:
-        if doubt:
-            content = self._source.printed_by
-            raise UnrecognizedInput(f"{self.found.file} {doubt.replace('{file}', content)}")
 
     def rules(self) -> NDArray[np.int64]:
         """What was decided, as the kernel takes it."""

@@ -1,8 +1,8 @@
 """Members of a tar archive, one after the other, as a stream: names, links and contents.
 
 Archives come from strangers, so a member is never a file here, none is remembered, and the content
-of sparse files is passed over. The standard library ends at a damaged header without a word, so
-all that follows the last member must be zeros.
+of sparse files is passed over. The standard library ends at a header that is damaged or cut without
+a word, so a block of zeros, and nothing but zeros, must follow the last member.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def tar_members(stream: IO[bytes]) -> Iterator[TarMember]:
             content: Any = archive.extractfile(member) if kind == "file" else io.BytesIO()
             yield TarMember(member.name, kind, member.linkname, content.read)
         below: Any = archive.fileobj
+        whole = below.tell() - archive.offset == tarfile.BLOCKSIZE
         while rest := below.read(_PIECE):
-            if rest.strip(b"\0"):
-                raise tarfile.ReadError("a header is damaged")
+            whole = whole and not rest.strip(b"\0")
+        if not whole:
+            raise tarfile.ReadError(f"at byte {archive.offset:,}: its end is missing, or damaged")
