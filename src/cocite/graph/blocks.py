@@ -18,19 +18,19 @@ from cocite.storage import evict, fetch, is_mapped
 
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
-"""The files of a stored graph's links: what :class:`InLinks` reads."""
+"""Link files of a stored graph, as :class:`InLinks` reads them."""
 
 _PIECE = 1 << 17
-"""Nodes or neighbors that are looked at, and in memory, at a time."""
+"""Nodes or neighbors to examine, and in memory, at a time."""
 
 
 def rows_fault(
     offsets: NDArray[np.uint64], neighbors: NDArray[np.uint32], bound: int, *, twice: bool = False
 ) -> str:
-    """What is wrong with rows, in words; empty if offsets ascend from 0 to the end, and neighbors
-    are below ``bound`` and ascend strictly within a row, or, ``twice``, may stand there twice.
+    """Describe what is wrong with rows; "" if offsets ascend from 0 to the end, and neighbors are
+    below ``bound`` and ascend strictly within a row, or, with ``twice``, may occur twice.
 
-    Reads both once, in pieces, and gives back those that are mapped.
+    Reads both once, in pieces, and releases mapped ones.
     """
     if int(offsets[0]) != 0 or int(offsets[-1]) != neighbors.size:
         return "rows do not begin and end with the data"
@@ -68,32 +68,32 @@ class Links:
 
     @property
     def nodes(self) -> int:
-        """Number of nodes."""
+        """Return the number of nodes."""
         return self.offsets.size - 1
 
     @property
     def edges(self) -> int:
-        """Number of links."""
+        """Return the number of links."""
         return self.neighbors.size
 
     @property
     def link_bytes(self) -> int:
-        """What one link takes."""
+        """Return the bytes of one link."""
         return 4 if self.weights is None else 8
 
     @property
     def nbytes(self) -> int:
-        """What all of it takes."""
+        """Return the bytes in total."""
         own = self.offsets.nbytes + self.link_bytes * self.edges
         return own + (0 if self.back is None else self.back.nbytes)
 
     @property
     def in_files(self) -> bool:
-        """Whether its links are mapped, and can be given back."""
+        """Return whether its links are mapped, and can be released."""
         return is_mapped(self.neighbors)
 
     def fetch(self, first: int, last: int) -> None:
-        """Have the rows of nodes [first, last) read, of what lies in files."""
+        """Read the rows of nodes [first, last) ahead, if mapped."""
         offsets = self.offsets[first : last + 1]
         part = slice(int(offsets[0]), int(offsets[-1]))
         fetch(offsets, self.neighbors[part])
@@ -101,7 +101,7 @@ class Links:
             fetch(self.weights[part])
 
     def evict(self) -> None:
-        """Give back the memory of what lies in files."""
+        """Release the memory of mapped arrays."""
         evict(self.offsets, self.neighbors)
         if self.weights is not None:
             evict(self.weights)
@@ -110,46 +110,46 @@ class Links:
 
 
 class InLinks(Protocol):
-    """What is read of a stored graph to have its links in any direction: see ``graph/graph.py``."""
+    """What is read of a stored graph to get its links in any direction: see ``graph/graph.py``."""
 
     @property
     def path(self) -> Any:
-        """Where the graph is."""
+        """Return the path of the graph."""
 
     @property
     def in_offsets(self) -> NDArray[np.uint64]:
-        """uint64[nodes + 1]: where each node's in-neighbors begin."""
+        """Return where each node's in-neighbors begin, uint64[nodes + 1]."""
 
     @property
     def in_sources(self) -> NDArray[np.uint32]:
-        """uint32[edges]: the in-neighbors, ascending within a node."""
+        """Return the in-neighbors, uint32[edges], ascending within a node."""
 
     @property
     def in_weights(self) -> NDArray[np.float32] | None:
-        """float32[edges]: the weights of the same links, if they have any."""
+        """Return the weights of these links, float32[edges], or None."""
 
     @property
     def out_degrees(self) -> NDArray[np.uint32]:
-        """uint32[nodes]: how many nodes each node links to."""
+        """Return the out-degree of each node, uint32[nodes]."""
 
     def check(self) -> None:
-        """See that there are nodes, and that links and weights are sound."""
+        """Check that there are nodes, and that links and weights are valid."""
 
     def check_links(self) -> None:
-        """See that the links are sound."""
+        """Check that the links are valid."""
 
 
 @runtime_checkable
 class InBlocks(Protocol):
-    """A graph whose links are not here: see ``graph/partitions.py``."""
+    """A graph whose links are elsewhere: see ``graph/partitions.py``."""
 
     def links(self, direction: str, weighted: bool) -> Links:
-        """What stands for them."""
+        """Return a placeholder for the links."""
 
 
 def count_in_links(offsets: NDArray[np.uint64], ids: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return how many link to some nodes, from uint64[nodes + 1], where in-links begin; 0 for a
-    node that is not among them, such as a draft.
+    """Return the numbers of in-links of some nodes, from uint64[nodes + 1], where in-links begin; 0
+    for nodes beyond, such as a draft.
     """
     found, there = np.zeros(ids.size, np.int64), ids < offsets.size - 1
     places = ids[there].astype(np.int64)
@@ -163,10 +163,10 @@ _OFFSET = 8
 def cut_blocks(
     links: Links, block: int, beside: int = 0, link: int | None = None
 ) -> tuple[int, ...]:
-    """The first node of every block but the first, for blocks of at most ``block`` bytes, with
-    ``beside`` bytes that a run keeps beside the rows for each node of the block. A link takes
-    ``link`` bytes, by default those of its neighbor and weight. Of links by both ends a block
-    holds the rows of its nodes by either.
+    """Return the first node of every block but the first, for blocks of at most ``block`` bytes.
+    ``beside`` are the bytes beside the rows for each node of the block. A link takes ``link``
+    bytes, by default those of its neighbor and weight. For links by both ends a block holds the
+    rows of its nodes by either.
     """
     rows = _BlockRows(links, _OFFSET + beside, link or links.link_bytes)
     cuts: list[int] = []
@@ -180,7 +180,7 @@ def cut_blocks(
 
 
 def cut_evenly(links: Links, blocks: int) -> tuple[int, ...]:
-    """Cuts into ``blocks`` blocks of about equal size; fewer if there are fewer nodes."""
+    """Return cuts into ``blocks`` blocks of about equal size; fewer if there are fewer nodes."""
     rows = _BlockRows(links, _OFFSET, links.link_bytes)
     whole, blocks = rows.before(links.nodes), min(blocks, links.nodes)
     cuts = {rows.first_beyond(whole * i // blocks) for i in range(1, blocks)}
@@ -189,21 +189,21 @@ def cut_evenly(links: Links, blocks: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _BlockRows:
-    """What rows take: ``node`` bytes a node, ``link`` bytes a link."""
+    """Size of rows: ``node`` bytes per node, ``link`` bytes per link."""
 
     links: Links
     node: int
     link: int
 
     def before(self, node: int) -> int:
-        """What the rows of all smaller nodes take."""
+        """Return the bytes of the rows of all smaller nodes."""
         back, found = self.links.back, self.node * node
         if back is not None:
             found += _OFFSET * node + self.link * int(back.offsets[node])
         return found + self.link * int(self.links.offsets[node])
 
     def first_beyond(self, size: int) -> int:
-        """The first node with more than ``size`` bytes before it; nodes + 1 if none has."""
+        """Return the first node with over ``size`` bytes before it, or nodes + 1."""
         found = bisect_right(range(self.links.nodes + 1), size, key=self.before)
         for rows in (self.links, self.links.back or self.links):
             evict(rows.offsets)  # every probe brought its neighborhood along
@@ -211,13 +211,13 @@ class _BlockRows:
 
 
 class WeightFacts:
-    """What a manifest says of weights, which are added one after the other."""
+    """Facts of a manifest on weights, collected piece by piece."""
 
     def __init__(self) -> None:
         self._smallest, self._largest, self._total = np.inf, 0.0, 0.0
 
     def add(self, values: NDArray[np.float32]) -> None:
-        """The next ones, as they are stored."""
+        """Add stored weights."""
         from cocite.kernels.links import sum_runs
 
         if values.size:
@@ -228,7 +228,7 @@ class WeightFacts:
             self._total = float(found[0])
 
     def to_json(self) -> dict[str, float]:
-        """Of no weights there is a sum only."""
+        """Return the facts; without weights only a sum."""
         if not self._largest:
             return {"sum": 0.0}
         return {"smallest": self._smallest, "largest": self._largest, "sum": self._total}

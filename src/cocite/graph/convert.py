@@ -42,7 +42,7 @@ class _Stored(InLinks, Protocol):
 
 
 class Exchanged:
-    """Has a constructor that takes a ``Store``."""
+    """Conversions; its subclass has a constructor that takes a ``Store``."""
 
     def __init__(self, store: Store) -> None:
         raise NotImplementedError
@@ -104,8 +104,8 @@ class Exchanged:
 
     @shows("making a sparse matrix")
     def to_scipy(self: _Stored) -> Any:
-        """A ``scipy.sparse.csr_array``, float64[nodes, nodes]: the weight of the link from the node
-        of the row to that of the column, 1 where links have no weights. Rows and columns are ids:
+        """Return a ``scipy.sparse.csr_array``, float64[nodes, nodes]: the weight of the link from
+        the row's node to the column's, 1 without weights. Rows and columns are ids:
         ``graph.names[id]`` is the name.
         """
         sparse = need("scipy.sparse", "a sparse matrix", "scipy")
@@ -118,7 +118,7 @@ class Exchanged:
 
     @shows("making a graph of NetworkX")
     def to_networkx(self: _Stored) -> Any:
-        """A ``networkx.DiGraph``, or a ``Graph`` if the graph was stored as undirected, with the
+        """Return a ``networkx.DiGraph``, or a ``Graph`` if the graph was stored as undirected, with
         names as nodes, and the attribute ``weight`` if links have weights.
         """
         networkx = need("networkx", "a graph of NetworkX", "networkx")
@@ -136,8 +136,8 @@ class Exchanged:
 
     @shows("making a graph of igraph")
     def to_igraph(self: _Stored) -> Any:
-        """An ``igraph.Graph``, directed unless the graph was stored as undirected. Vertices are
-        ids, with the names as attribute ``name`` unless names are ids; links have the attribute
+        """Return an ``igraph.Graph``, directed unless the graph was stored as undirected. Vertices
+        are ids, with the names as attribute ``name`` unless names are ids; links have the attribute
         ``weight`` if they have weights.
         """
         igraph = need("igraph", "a graph of igraph", "igraph")
@@ -153,22 +153,22 @@ class Exchanged:
 
     @shows("making an Arrow table")
     def to_arrow(self: _Stored) -> Any:
-        """A ``pyarrow.Table`` of links: source, target and, if they have weights, weight; by id of
-        the source, then of the target. Links of an undirected graph are there once. Names that are
-        neither text nor whole numbers are text here. Nodes without links are in none.
+        """Return a ``pyarrow.Table`` of links: source, target and, if they have weights, weight;
+        ordered by id of the source, then of the target. Links of an undirected graph occur once.
+        Names that are neither text nor integers become text. Nodes without links are missing.
         """
         pyarrow = need("pyarrow", "an Arrow table", "arrow")
         return pyarrow.table(_columns(self, names_of_one_type(self.names)))
 
     @shows("making a table of pandas")
     def to_pandas(self: _Stored) -> Any:
-        """A ``pandas.DataFrame`` of links, as :meth:`to_arrow`, with the names as they are."""
+        """Return a ``pandas.DataFrame`` like :meth:`to_arrow`, with the original names."""
         pandas = need("pandas", "a table of pandas", "pandas")
         return pandas.DataFrame(_columns(self, names_as_they_are(self.names)))
 
     @shows("making a table of polars")
     def to_polars(self: _Stored) -> Any:
-        """A ``polars.DataFrame`` of links, as :meth:`to_arrow`."""
+        """Return a ``polars.DataFrame`` of links, like :meth:`to_arrow`."""
         polars = need("polars", "a table of polars", "polars")
         return polars.DataFrame(_columns(self, names_of_one_type(self.names)))
 
@@ -182,7 +182,7 @@ class _Rows(NamedTuple):
 
 
 def _rows(graph: _Stored) -> _Rows:
-    """All links; of an undirected graph, which has each both ways, that from the smaller id."""
+    """Return all links; those of an undirected graph only from the smaller id."""
     graph.check_links()
     offsets = graph.in_offsets.astype(np.int64)
     degrees: NDArray[np.int64] = offsets[1:] - offsets[:-1]
@@ -204,7 +204,7 @@ def _columns(graph: _Stored, called: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def names_as_they_are(names: Names) -> NDArray[Any]:
-    """The names by id, whatever they are; an array of numbers where all are numbers."""
+    """Return the original names by id; an array of numbers if all are numbers."""
     plain = names.stored
     if names.labels is not None and isinstance(plain, IntegerNames):
         values = plain.values()
@@ -215,6 +215,6 @@ def names_as_they_are(names: Names) -> NDArray[Any]:
 
 
 def names_of_one_type(names: Names) -> NDArray[Any]:
-    """The names by id: numbers, or else text."""
+    """Return the names by id: numbers, or else text."""
     found = names_as_they_are(names)
     return found if found.dtype != object else names_as_they_are(names.stored)

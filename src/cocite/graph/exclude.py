@@ -59,12 +59,12 @@ from cocite.storage.staging import Staging
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 _NAMES_PIECE = 1 << 12
-"""Names at a time: a block of them divides it."""
+"""Names to process at a time, a multiple of a block of names."""
 Ids = NDArray[np.uint32]
 
 
 def _sort_hashes(pieces: Iterator[Ids]) -> Iterator[NDArray[np.uint64]]:
-    """One piece of hash * 2**32 + id, ascending, sorted in memory."""
+    """Yield one piece of hash * 2**32 + id, sorted in memory."""
     hashes = np.concatenate([np.empty(0, np.uint32), *pieces]).astype(np.uint64)
     yield np.sort((hashes << np.uint64(32)) | np.arange(hashes.size, dtype=np.uint64))
 
@@ -72,11 +72,11 @@ def _sort_hashes(pieces: Iterator[Ids]) -> Iterator[NDArray[np.uint64]]:
 def write_some_names(
     directory: Path, store: Store, names: Names, ids: Ids, *, as_ingested: bool = False
 ) -> tuple[str, dict[str, Entry]]:
-    """Write the names of ``ids``, ascending, out of ``names``, which are those of ``store``;
-    returns their kind and the entries of the files.
+    """Write the names of ``ids``, ascending, out of ``names``, which are those of ``store``; return
+    their kind and the entries of the files.
 
-    The order of names is written if it is not that of ids; ``as_ingested``: if one is a URL, or
-    there are two sides.
+    The order of names is written if it differs from that of ids; ``as_ingested``: if one is a URL,
+    or there are two sides.
     """
     names = names.stored
     if isinstance(names, IntegerNames):
@@ -108,7 +108,7 @@ def write_some_names(
 
 
 _PIECE = 8 << 20
-"""Bytes of links that are read at a time."""
+"""Bytes of links to read at a time."""
 
 
 def leave_out(
@@ -166,8 +166,8 @@ def write_rest(
     progress: Progress = no_progress,
     stays: Callable[[Ids, Ids], NDArray[np.bool_]] | None = None,
 ) -> tuple[dict[str, Any], int, dict[str, Entry]]:
-    """Write the links that stay, of nodes to ``keep``, of which ``stays`` says by targets and
-    sources which do; returns facts of their weights, how many they are, and the entries.
+    """Write the links that stay, of nodes to ``keep``; return facts of their weights, their number,
+    and the entries. ``stays`` says by targets and sources which links stay.
     """
     from cocite.kernels.links import add_counts
 
@@ -212,13 +212,13 @@ def write_rest(
 
 
 Fault = tuple[str, str]
-"""A file, and what is wrong with it, in words."""
+"""A file, and a description of its damage."""
 _CHECK_PIECE, _NAMES = 1 << 16, 1 << 12
 """Links, and names, that are looked at at a time."""
 
 
 def graph_faults(graph: Graph) -> Iterator[Fault]:
-    """What is wrong with links, degrees and weights."""
+    """Yield faults of links, degrees and weights."""
     offsets, sources = graph.in_offsets, graph.in_sources
     fault = rows_fault(offsets, sources, graph.nodes)
     if fault:
@@ -240,7 +240,7 @@ def graph_faults(graph: Graph) -> Iterator[Fault]:
 
 
 def name_faults(names: Names) -> Iterator[Fault]:
-    """What is wrong with the names: their text, their order, and how they are found."""
+    """Yield faults of the names: their text, their order, and their hashes."""
     stored = names.stored
     if isinstance(stored, IntegerNames):
         values = stored.values()
@@ -279,7 +279,7 @@ def _text_faults(names: TextNames) -> Iterator[Fault]:
 
 
 def title_faults(titles: Titles | None) -> Iterator[Fault]:
-    """What is wrong with titles, if there are any."""
+    """Yield faults of titles, if there are any."""
     try:
         if titles is not None:
             for low in range(0, len(titles), _NAMES):

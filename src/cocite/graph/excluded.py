@@ -16,7 +16,7 @@ _log = logging.getLogger("cocite")
 
 
 def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
-    """The names of pages to be left out, each once; None if none are given. Raises
+    """Return the names of pages to exclude, each once; None if none are given. Raises
     :class:`UsageError`.
     """
     if isinstance(exclude, str | bytes):
@@ -26,8 +26,8 @@ def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """How many pages were left out, with how many links as they were read; of how many names there
-    is no page, and the first of these.
+    """Numbers of excluded pages and of their links, as read; and of names without a page, with the
+    first of these.
     """
 
     nodes: int
@@ -47,12 +47,12 @@ class LeftOut:
         _log.info(f"left out {self.nodes:,} page{s}, with {self.links:,} links")
 
     def to_json(self) -> dict[str, int]:
-        """As a manifest holds it."""
+        """Return it as a manifest stores it."""
         return {"nodes": self.nodes, "links": self.links, "unknown": self.unknown}
 
 
 def nothing_left(count: int) -> UsageError:
-    """The error where ``count`` pages were all that there are."""
+    """Return the error if ``count`` excluded pages were all that there are."""
     return UsageError(
         f"all {count:,} pages are to be left out: there is nothing left. Name fewer of them"
     )

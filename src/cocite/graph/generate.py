@@ -60,12 +60,12 @@ _TOPIC_SKEW = 1.5
 _SHARE = 1 << 16
 _PIECE = 1 << 18
 _DOMAIN = 1 << 63
-"""Keys of the generator are those of samples that no walk has."""
+"""Domain of the generator's random keys, which no sample of walks uses."""
 
 
 @dataclass(frozen=True)
 class Web:
-    """All that kernels need: O(hosts) memory.
+    """All that kernels need, in O(hosts) memory.
 
     ``starts`` uint32[hosts + 1]; ``order`` and ``topics`` uint32[leaves + 1]: hosts in a random
     order, and where each leaf topic begins in it; ``law`` of the in-degrees, with exponent
@@ -83,16 +83,16 @@ class Web:
 
     @property
     def nodes(self) -> int:
-        """How many pages there are."""
+        """Return the number of pages."""
         return int(self.starts[-1])
 
     @property
     def hosts(self) -> int:
-        """How many hosts there are."""
+        """Return the number of hosts."""
         return self.starts.size - 1
 
     def pages(self, first: int, count: int) -> NDArray[np.uint32]:
-        """uint32[count, 2]: in-degrees from page ``first`` on, all and those from outside."""
+        """Return uint32[count, 2]: in-degrees from page ``first`` on, total and external."""
         from cocite.kernels.generate import in_degrees
 
         out = np.empty((count, 2), np.uint32)
@@ -101,7 +101,7 @@ class Web:
 
 
 def plan_web(nodes: int, links: int, seed: int) -> Web:
-    """Settle a web of ``nodes`` pages and exactly ``links`` links."""
+    """Plan a web of ``nodes`` pages and exactly ``links`` links."""
     from cocite.kernels.generate import KEYS, PLAN_WORDS
     from cocite.kernels.random import draw_key, empty_order, make_order
 
@@ -123,7 +123,7 @@ def plan_web(nodes: int, links: int, seed: int) -> Web:
 
 
 def _law(tail: float, scale: float = _DEGREE_SCALE) -> NDArray[np.float64]:
-    """scale * u ** (-1 / tail) as a table. Python's powers: the same bytes on every machine."""
+    """Return scale * u ** (-1 / tail) as a table, by Python's powers: the same on all machines."""
     from cocite.kernels.generate import CELLS, LEVELS
 
     inside = [(1 + cell / CELLS) ** (-1 / tail) for cell in range(CELLS + 1)]
@@ -147,7 +147,7 @@ def _host_starts(nodes: int, key: np.uint64) -> NDArray[np.uint32]:
 
 
 def _stride(nodes: int) -> int:
-    """About nodes / golden ratio, coprime to nodes: its multiples reach all, far ones first."""
+    """Return about nodes / golden ratio, coprime to nodes: its multiples reach all nodes."""
     stride = round(nodes * 0.6180339887498949) % max(nodes, 1)
     while gcd(stride, nodes) != 1:
         stride += 1
@@ -157,7 +157,7 @@ def _stride(nodes: int) -> int:
 def _fit(
     links: int, starts: NDArray[np.uint32], keys: NDArray[np.uint64], plan: NDArray[np.int64]
 ) -> tuple[float, int, int]:
-    """The tail, the pages of 2**16 with in-links, and how many links these make: not above."""
+    """Return the tail, the pages of 2**16 with in-links, and at most the wanted links."""
 
     def total(tail: float, linked: int) -> int:
         from cocite.kernels.generate import in_degrees
@@ -187,7 +187,7 @@ def _fit(
 
 
 MODEL = "web 1"
-"""Which model made a graph: another one, with other bytes, gets another number."""
+"""Version of the model: changes with the bytes of its graphs."""
 
 _PAGES_PIECE = 1 << 17
 _LINKS_PIECE = 1 << 21
@@ -195,7 +195,7 @@ _NAMES_PIECE = 1 << 17
 _SORT_MEMORY = 128 << 20
 
 _TOP_DOMAINS = {"com": 50, "de": 8, "edu": 6, "fr": 4, "it": 4, "net": 8, "org": 14, "uk": 6}
-"""Top-level domains, ascending, and their hosts of 100."""
+"""Top-level domains, ascending, with their hosts out of 100."""
 
 
 @shows("making a web")
@@ -329,7 +329,7 @@ def _write_links(
 
 
 def _cuts(ends: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
-    """Ranges of pages with at most so many links together, or of one page."""
+    """Yield ranges of pages with at most so many links in total, or of one page."""
     low, done = 0, 0
     while low < ends.size:
         high = int(np.searchsorted(ends, np.uint64(done + _LINKS_PIECE), side="right"))
@@ -352,7 +352,7 @@ def _in_links(web: Web, first: int, pages: NDArray[np.uint32]) -> NDArray[np.uin
 def _text_names(
     web: Web, kind: str, labels: _Labels | None, progress: Progress
 ) -> Iterator[TextPiece]:
-    """All names, piece by piece; labels are written on the way."""
+    """Yield all names, piece by piece; write labels on the way."""
     progress("naming pages", 0, web.nodes)
     make = _NameMaker(web)
     for first in range(0, web.nodes, _NAMES_PIECE):
@@ -365,7 +365,7 @@ def _text_names(
 
 
 class _NameMaker:
-    """Makes the names of ranges of pages."""
+    """Makes names for ranges of pages."""
 
     def __init__(self, web: Web) -> None:
         self._web = web

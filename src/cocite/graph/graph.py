@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 _PIECE = 1 << 17
-"""Nodes or links that are looked at, and in memory, at a time."""
+"""Nodes or links to examine, and in memory, at a time."""
 _LARGEST_SUM = 1e300
 _FILES = {OFFSETS: "<u8[n + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[n]", WEIGHTS: "<f4[m]"}
 
@@ -127,59 +127,59 @@ class Graph(Exchanged):
 
     @property
     def store(self) -> Store:
-        """The directory and its manifest."""
+        """Return the directory and its manifest."""
         return self._store
 
     @property
     def path(self) -> Any:
-        """Where the graph is."""
+        """Return the path of the graph."""
         return self._store.path
 
     @property
     def nodes(self) -> int:
-        """Number of nodes; their ids are 0 to nodes - 1."""
+        """Return the number of nodes; their ids are 0 to nodes - 1."""
         return int(self._store.facts["nodes"])
 
     @property
     def edges(self) -> int:
-        """Number of distinct links."""
+        """Return the number of distinct links."""
         return int(self._store.facts["edges"])
 
     @cached_property
     def in_offsets(self) -> NDArray[np.uint64]:
-        """uint64[nodes + 1]: where each node's in-neighbors begin."""
+        """Return where each node's in-neighbors begin, uint64[nodes + 1]."""
         return self._store.array(OFFSETS)
 
     @cached_property
     def in_sources(self) -> NDArray[np.uint32]:
-        """uint32[edges]: the in-neighbors, ascending within a node."""
+        """Return the in-neighbors, uint32[edges], ascending within a node."""
         return self._store.array(SOURCES)
 
     @cached_property
     def in_weights(self) -> NDArray[np.float32] | None:
-        """float32[edges]: the weights of the links in ``in_sources``; None if they have none."""
+        """Return the weights of the links in ``in_sources``, float32[edges], or None."""
         return self._store.array(WEIGHTS) if WEIGHTS in self._store.manifest.files else None
 
     @cached_property
     def out_degrees(self) -> NDArray[np.uint32]:
-        """uint32[nodes]: how many nodes each node links to."""
+        """Return the out-degree of each node, uint32[nodes]."""
         return self._store.array(DEGREES)
 
     @cached_property
     def names(self) -> Names:
-        """The names of the nodes."""
+        """Return the names of the nodes."""
         found, store = names_of(self._store), self._store
         found.in_links = lambda ids: count_in_links(store.array(OFFSETS), ids)
         return found
 
     @property
     def sides(self) -> Sides | None:
-        """The two sides of a bipartite graph, each a range of ids; None for other graphs."""
+        """Return the two sides of a bipartite graph, each a range of ids; None for other graphs."""
         return self.names.sides
 
     @cached_property
     def titles(self) -> Titles | None:
-        """The titles of the nodes; None if it has none."""
+        """Return the titles of the nodes, or None."""
         return open_titles(self._store, self.nodes)
 
     def in_neighbors(self, node: int) -> NDArray[np.uint32]:
@@ -209,14 +209,14 @@ class Graph(Exchanged):
 
     @cached_property
     def hubs(self) -> tuple[Hub, ...]:
-        """The pages that link to more than a fifth of all pages, or that as many link to, those
-        with the most links first; none in small graphs, and dense ones (``graph/graph.py``).
+        """Return the pages with links to or from more than a fifth of all pages, those with the
+        most links first; none in small and in dense graphs (``graph/graph.py``).
         """
         return hubs_of(self.in_offsets, self.out_degrees, self.names)
 
     @cached_property
     def digest(self) -> str:
-        """A checksum of links, weights and names: equal graphs have equal digests."""
+        """Return a checksum of links, weights and names: equal graphs have equal digests."""
         return self._store.manifest.digest(OFFSETS, SOURCES, WEIGHTS, NAME_FILES)
 
     def check(self) -> None:
@@ -249,7 +249,7 @@ class Graph(Exchanged):
 
     @property
     def nbytes(self) -> int:
-        """The size of all arrays on disk."""
+        """Return the size of all arrays on disk."""
         return self._store.nbytes
 
     def info(self) -> GraphInfo:
@@ -289,8 +289,8 @@ class Graph(Exchanged):
 
 
 def check_graph(store: Store) -> None:
-    """See that what a manifest tells of a graph is of its kind, its files of their size; reads no
-    file. Raises :class:`Damaged`.
+    """Check the manifest of a graph and the sizes of its files, without reading them. Raises
+    :class:`Damaged`.
     """
     facts = Facts(store.facts, f"{store.path}: the manifest")
     nodes, edges = facts.whole("nodes", 0, MAX_NODES), facts.whole("edges")
@@ -323,17 +323,17 @@ def check_graph(store: Store) -> None:
 
 
 HUBS_LOG = "cocite.hubs"
-"""The logger that tells of the hubs of a graph that is made."""
+"""Logger for the hubs of a new graph."""
 LEAST = 50
-"""Links that a hub has at least."""
+"""Least number of links of a hub."""
 _SHARE = 5
-"""One of so many pages is the share that a hub has more than."""
+"""A hub has links with more than one of so many pages."""
 _NAMED = 3
-"""So many are named in a sentence."""
+"""Most hubs to name in a sentence."""
 
 
 class Hub(NamedTuple):
-    """A page with its links: how many pages link to it, and how many it links to."""
+    """A page with its numbers of in-links and out-links."""
 
     node: str
     in_links: int
@@ -343,9 +343,9 @@ class Hub(NamedTuple):
 def hubs_of(
     in_offsets: NDArray[np.uint64], out_degrees: NDArray[np.uint32], names: Names
 ) -> tuple[Hub, ...]:
-    """The hubs of a graph, those with the most links in one direction first, then by id.
+    """Return the hubs of a graph, most links in one direction first, then by id.
 
-    ``in_offsets`` is uint64[nodes + 1], ``out_degrees`` uint32[nodes], as a graph has them.
+    ``in_offsets`` is uint64[nodes + 1], ``out_degrees`` uint32[nodes].
     """
     nodes = out_degrees.size
     least = max(LEAST, 2 * int(in_offsets[-1]) / max(1, nodes))
@@ -365,7 +365,7 @@ def hubs_of(
 
 
 def hubs_in_words(hubs: Sequence[Hub], nodes: int) -> str:
-    """``x links to 900 of the 1,000 pages, 300 link to y``: a few by name, the others counted."""
+    """Name a few hubs and count the others: ``x links to 900 of the 1,000 pages``."""
     said: list[str] = []
     for hub in hubs[:_NAMED]:
         of = "" if said else f" of the {nodes:,} pages"
@@ -385,8 +385,8 @@ Ids = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class UnseenPage:
-    """The links of a page: ``out`` uint32[o] are the pages that it links to and ``into`` uint32[i]
-    those that link to it, ascending, each once; float32 weights beside them.
+    """The links of a page: ``out`` uint32[o] are its out-neighbors and ``into`` uint32[i] its
+    in-neighbors, ascending, each once; with float32 weights.
     """
 
     out: Ids
@@ -395,30 +395,31 @@ class UnseenPage:
     into_weights: NDArray[np.float32]
 
     def row(self, way: str) -> tuple[Ids, NDArray[np.float32]]:
-        """Its own row, ``in``, ``out`` or ``any``, and the weights in it. A page that is linked
-        with it both ways is twice in it, the in-link first.
+        """Return its row for ``in``, ``out`` or ``any``, with weights. A page linked both ways
+        occurs twice, the in-link first.
         """
         ins, outs = (self.into, self.into_weights), (self.out, self.out_weights)
         return ins if way == "in" else outs if way == "out" else _merged(ins, outs)
 
     def rows(self, way: str) -> tuple[Ids, NDArray[np.float32]]:
-        """The pages whose rows it comes into, ascending, and the weights there."""
+        """Return the pages whose rows contain it, ascending, with the weights there."""
         ins, outs = (self.into, self.into_weights), (self.out, self.out_weights)
         return outs if way == "in" else ins if way == "out" else _merged(outs, ins)
 
 
 def _merged(*rows: tuple[Ids, NDArray[np.float32]]) -> tuple[Ids, NDArray[np.float32]]:
-    """Two rows as one, ascending; of equal ids that of the first row stands first."""
+    """Merge two rows, ascending; for equal ids the first row's comes first."""
     ids, weights = (np.concatenate(each) for each in zip(*rows, strict=True))
     order = np.argsort(ids, kind="stable")
     return ids[order], weights[order]
 
 
 def with_page(links: Links, page: UnseenPage, way: str, memory: int, scratch: Scratch) -> Links:
-    """The ``links`` of a direction (``in``, ``out``, ``any`` or ``both``) with one page more.
+    """Return the ``links`` of a direction (``in``, ``out``, ``any`` or ``both``) with one page
+    more.
 
     They are made in memory if ``memory`` bytes hold them twice, else in ``scratch``; with weights
-    if ``links`` have some.
+    if ``links`` have weights.
     """
     if way == "both":
         assert links.back is not None
@@ -446,7 +447,7 @@ def with_page(links: Links, page: UnseenPage, way: str, memory: int, scratch: Sc
 def _spliced(
     values: NDArray[Any], cuts: NDArray[np.int64], put: NDArray[Any], own: NDArray[Any], to: Scratch
 ) -> NDArray[Any]:
-    """``values`` with ``put[i]`` before place ``cuts[i]``, ascending, and ``own`` at the end."""
+    """Return ``values`` with ``put[i]`` before place ``cuts[i]``, ascending, and ``own`` last."""
     found = to.zeros(values.size + put.size + own.size, values.dtype)
     begin = 0
     for i, (cut, value) in enumerate(zip(cuts.tolist(), put, strict=True)):
@@ -459,7 +460,7 @@ def _spliced(
 
 
 class NamesAndOne(Names):
-    """Names of nodes, and one of a page behind them, which no search finds but by its name."""
+    """Names of nodes, and one more, which searches do not find except by its exact name."""
 
     def __init__(self, names: Names, name: str) -> None:
         super().__init__(len(names) + 1)
@@ -467,7 +468,7 @@ class NamesAndOne(Names):
         self.titles, self.labels = names.titles, names.labels
 
     def names(self, ids: NDArray[Any]) -> list[Any]:
-        """The names of ``ids``, in their order; that of the page as it is."""
+        """Return the names of ``ids``, in order."""
         ids = self._check(ids)
         own = ids == self._count - 1
         known = iter(self._names.names(ids[~own]))
@@ -480,25 +481,25 @@ class NamesAndOne(Names):
         return self._count - 1 if name == self._own else self._names.find(name)
 
     def see_that_none_is(self, name: str) -> None:
-        """See that no node of the graph is called so."""
+        """Check that no node of the graph has this name."""
         self._names.see_that_none_is(name)
 
     def damaged(self) -> Damaged:
-        """What is to be said of stored names that cannot be as they are."""
+        """Return the error for invalid stored names."""
         return self._names.damaged()
 
     @property
     def stored(self) -> Names:
-        """The same, with the names as they are stored."""
+        """Return the names as they are stored."""
         return NamesAndOne(self._names.stored, self._own)
 
     def evict(self) -> None:
-        """Give back the memory of the files."""
+        """Release the memory of the files."""
         self._names.evict()
 
     def _with_prefix(self, prefix: str) -> NDArray[Any]:
         return self._names._with_prefix(prefix)
 
     def similar(self, name: str, limit: int) -> list[str]:
-        """Names of the graph that are spelt most like one."""
+        """Return the most similar names of the graph."""
         return self._names.similar(name, limit)

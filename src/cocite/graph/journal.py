@@ -24,7 +24,7 @@ from cocite.storage.records import RecordLog
 
 
 class PostedLink(NamedTuple):
-    """A link by names; the weight counts in weighted graphs only."""
+    """A link by names; the weight counts only in weighted graphs."""
 
     source: str
     target: str
@@ -32,18 +32,18 @@ class PostedLink(NamedTuple):
 
 
 def journal_of(index: str | os.PathLike[str]) -> Path:
-    """Return where the links of an index are: beside it."""
+    """Return the path of the log of links of an index, beside it."""
     return Path(os.path.abspath(index) + ".links")
 
 
 def encoded_links(links: Iterable[PostedLink]) -> bytes:
-    """The record of some links."""
+    """Encode some links as a record."""
     rows = [link[:2] if link.weight == 1 else link for link in links]
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def decoded_links(path: Path, record: bytes) -> list[PostedLink]:
-    """The links of a record; raises :class:`~cocite.errors.Damaged`."""
+    """Decode a record; raises :class:`~cocite.errors.Damaged`."""
     try:
         return [PostedLink(str(a), str(b), *map(float, rest)) for a, b, *rest in json.loads(record)]
     except (ValueError, TypeError) as error:
@@ -51,7 +51,7 @@ def decoded_links(path: Path, record: bytes) -> list[PostedLink]:
 
 
 def has_link(graph: Graph, link: PostedLink) -> bool:
-    """Return whether the graph has a link, or is one that leaves it out: of a node to itself."""
+    """Return whether the graph has a link, or ignores it: a self-loop."""
     if link.source == link.target and not graph.store.facts["self_loops_kept"]:
         return True
     names = graph.names.stored
@@ -64,7 +64,7 @@ def has_link(graph: Graph, link: PostedLink) -> bool:
 
 
 def posted_links(index: str | os.PathLike[str], graph: Graph) -> list[PostedLink]:
-    """The links that the server of an index took and that a graph lacks, each once."""
+    """Return the links that the server of an index accepted and that a graph lacks, each once."""
     path = journal_of(index)
     links = (link for each in RecordLog(path).records() for link in decoded_links(path, each))
     found: dict[object, PostedLink] = {}
@@ -76,7 +76,7 @@ def posted_links(index: str | os.PathLike[str], graph: Graph) -> list[PostedLink
 
 
 def drop_links(index: str | os.PathLike[str], graph: Graph) -> int:
-    """Take the links that a graph has out of the log; returns how many are left."""
+    """Remove links that a graph has from the log; return how many are left."""
     path, left = journal_of(index), 0
 
     def without(records: list[bytes]) -> list[bytes]:

@@ -57,10 +57,10 @@ def links_of(
     weighted: bool = False,
     keep: int | None = None,
 ) -> Links:
-    """The links of a direction, ``in``, ``out`` or ``any``, by :func:`in_links`, :func:`out_links`
-    or :func:`either_way`: the first are there, the others are made, with ``memory``,
-    ``progress`` and ``keep``. For ``both`` they are the first, with the second as their ``back``.
-    Those of a graph in blocks are with the blocks (``graph/partitions.py``).
+    """Return the links of a direction, ``in``, ``out`` or ``any``, by :func:`in_links`,
+    :func:`out_links` or :func:`either_way`. ``memory``, ``progress`` and ``keep`` apply to those
+    that must be made. For ``both``, in-links with out-links as their ``back``. A partitioned
+    graph's links stay with its blocks (``graph/partitions.py``).
     """
     if isinstance(graph, InBlocks):
         return graph.links(direction, weighted)
@@ -77,9 +77,7 @@ def links_of(
 
 
 def in_links(graph: InLinks, *, weighted: bool = False) -> Links:
-    """Who links to each node: the graph's own files, mapped; ``weighted`` brings the weights along,
-    if the graph has any.
-    """
+    """Map the in-links of each node; ``weighted`` includes the weights, if the graph has any."""
     return Links(graph.in_offsets, graph.in_sources, graph.in_weights if weighted else None)
 
 
@@ -131,10 +129,10 @@ def either_way(
     weighted: bool = False,
     keep: int | None = None,
 ) -> Links:
-    """Who is linked with each node: in-neighbors and out-neighbors merged, ids ascending; one
-    that is linked both ways stands there twice, its in-link first.
+    """Return in-neighbors and out-neighbors of each node merged, ids ascending; one that is linked
+    both ways occurs twice, its in-link first.
 
-    Parameters and errors are those of :func:`out_links`; out-links are there meanwhile.
+    Parameters and errors are those of :func:`out_links`; out-links are made temporarily.
     """
     from cocite.kernels.links import merge
 
@@ -162,13 +160,13 @@ def either_way(
 
 
 def _rows(links: Links, first: int, last: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Some rows as kernels take them."""
+    """Return some rows as kernels take them."""
     weights = _NO_WEIGHTS if links.weights is None else links.weights
     return links.offsets[first : last + 1], links.neighbors, weights
 
 
 class _Miscounted(Exception):
-    """The degrees given are not those of the links."""
+    """The given degrees do not match the links."""
 
 
 def transpose(
@@ -179,10 +177,10 @@ def transpose(
     progress: Progress = _silent,
     keep: int | None = None,
 ) -> Links:
-    """The same links by their other end; ``degrees`` uint32[nodes] is how often each node is a
-    neighbor. What ``memory`` bytes do not hold, or ``keep``, lies in a scratch file in ``folder``;
-    ``links`` that are in files are given back as they were read where it does not hold both.
-    ``progress`` gets nodes whose links were read (done, total), over all passes.
+    """Return the same links by their other end; ``degrees`` uint32[nodes] counts each node as a
+    neighbor. What exceeds ``memory`` bytes, or ``keep``, is in a scratch file in ``folder``; mapped
+    ``links`` are released after reading if memory does not hold both. ``progress`` gets nodes whose
+    links were read (done, total), over all passes.
     """
     nodes = links.nodes
     whole = links.nbytes + 8 * nodes
@@ -221,8 +219,8 @@ def transpose(
 def _fill(
     links: Links, turned: Links, rows: tuple[int, int], piece: int, give_back: bool
 ) -> Iterator[int]:
-    """The rows of some nodes, from the first up to the last, by a pass over all ``links``, so many
-    bytes at a time; yields how many nodes' links it has read.
+    """Fill the rows of some nodes, from the first to the last, by a pass over all ``links``, a
+    piece at a time; yield how many nodes' links were read.
     """
     from cocite.kernels.links import turn
 

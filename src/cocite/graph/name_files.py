@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 12
 _RECENT = 64
-"""Names whose ids are remembered: those of the questions that are being answered."""
+"""Names whose ids are cached for current queries."""
 
 NAME_FILES = "names."
-"""All files of the names begin so; an index holds copies of them."""
+"""Prefix of all files of names; an index holds copies of them."""
 
 NAME_KINDS = "text", "integers", "dense"
-"""What names can be."""
+"""Kinds of names."""
 
 DATA, BLOCKS = "names.data", "names.blocks"
 HASHES, BY_HASH, BY_NAME = "names.hashes", "names.by_hash", "names.by_name"
@@ -61,7 +61,7 @@ _INTEGER = re.compile("[0-9]{1,20}")
 
 
 def is_integer(name: str) -> bool:
-    """Return whether a name is a whole number as it is written: from 0 to below 2**64."""
+    """Return whether a name is an integer in canonical form, from 0 to below 2**64."""
     return bool(_INTEGER.fullmatch(name)) and str(int(name)) == name and int(name) < 2**64
 
 
@@ -76,11 +76,11 @@ class IntegerNames(Names):
 
     @property
     def dense(self) -> bool:
-        """Whether every name is its own id."""
+        """Return whether every name is its own id."""
         return self._values is None
 
     def values(self) -> NDArray[np.uint64]:
-        """uint64[count], ascending: the integers themselves."""
+        """Return the integers, uint64[count], ascending."""
         return np.arange(self._count, dtype=np.uint64) if self._values is None else self._values
 
     def _texts(self, ids: NDArray[Any]) -> list[str]:
@@ -95,7 +95,7 @@ class IntegerNames(Names):
         return place if place < self._count and self._value(place) == int(name) else None
 
     def _found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
-        """Of an array of whole numbers all at once."""
+        """Search an array of integers at once."""
         if not isinstance(names, np.ndarray) or names.dtype.kind not in "iu" or not self._count:
             return super()._found(names)
         wanted = np.where(names < 0, 0, names).astype(np.uint64)
@@ -107,12 +107,12 @@ class IntegerNames(Names):
         return np.where(there & (names >= 0), places, -1).astype(np.int64)
 
     def see_that_none_is(self, name: str) -> None:
-        """See in another way than :meth:`find` that no node is called so."""
+        """Check, independently of :meth:`find`, that no node has this name."""
         if self._values is not None and bool((self._values[1:] <= self._values[:-1]).any()):
             raise self.damaged()
 
     def damaged(self) -> Damaged:
-        """What is to be said of names that cannot be as they are."""
+        """Return the error for invalid stored names."""
         return _damaged(self._path)
 
     def _value(self, place: int) -> int:
@@ -139,7 +139,7 @@ class IntegerNames(Names):
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
     def similar(self, name: str, limit: int) -> list[str]:
-        """Names that are spelt most like one, nearest first."""
+        """Return the most similar names, nearest first."""
         if not _INTEGER.fullmatch(name):
             return []
         place = self._place(int(name))
@@ -169,17 +169,17 @@ class TextNames(Names):
         return found
 
     def damaged(self) -> Damaged:
-        """What is to be said of names that cannot be as they are."""
+        """Return the error for invalid stored names."""
         return _damaged(self._path)
 
     def _nodes(self, ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Ids out of a file: each is looked at before it is one."""
+        """Return checked ids from a file."""
         if ids.size and int(ids.max()) >= self._count:
             raise self.damaged()
         return ids
 
     def by_hash(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """The hashes of all names, ascending, and the id of each."""
+        """Return the hashes of all names, ascending, and the id of each."""
         if bool((self._hashes[1:] < self._hashes[:-1]).any()):
             raise self.damaged()
         return self._hashes, self._nodes(self._by_hash)
@@ -202,7 +202,7 @@ class TextNames(Names):
         return None
 
     def _found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
-        """All at once: the first name of each hash is mostly the one, and else it is looked for."""
+        """Search all at once; the first name with a hash is usually the match."""
         texts = list(map(str, names))
         hashes = (name_hash(text.encode("utf-8", "surrogatepass")) for text in texts)
         wanted = np.fromiter(hashes, np.uint32, len(texts))
@@ -215,7 +215,7 @@ class TextNames(Names):
         return np.fromiter((-1 if i is None else i for i in found), np.int64, len(texts))
 
     def see_that_none_is(self, name: str) -> None:
-        """See in another way than :meth:`find` that no node is called so."""
+        """Check, independently of :meth:`find`, that no node has this name."""
         wanted = name.encode("utf-8", "surrogatepass")
         rank = self._first(lambda other: other >= wanted)
         if rank < self._count and self._text(self._ranked(rank)) == name:
@@ -228,24 +228,24 @@ class TextNames(Names):
 
     @property
     def has_order(self) -> bool:
-        """Whether ids are in another order than names, which is stored then."""
+        """Return whether names are in another order than ids, which is stored then."""
         return self._by_name is not None
 
     def ranked(self, ranks: NDArray[Any]) -> NDArray[Any]:
-        """The ids of the names that have so many names before them."""
+        """Return the ids of the names at these ranks."""
         return ranks if self._by_name is None else self._nodes(self._by_name[ranks])
 
     def _ranked(self, rank: int) -> int:
         return int(self.ranked(np.array([rank]))[0])
 
     def _first(self, reached: Callable[[bytes], bool]) -> int:
-        """The lowest rank whose name satisfies a condition that then stays true."""
+        """Return the lowest rank from which a monotone condition holds."""
         return bisect_left(
             range(self._count), True, key=lambda r: reached(self._text(self._ranked(r)).encode())
         )
 
     def similar(self, name: str, limit: int) -> list[str]:
-        """Names that are spelt most like one, nearest first."""
+        """Return the most similar names, nearest first."""
         from cocite.kernels.names import distances
 
         wanted = name.encode("utf-8", "replace")
@@ -274,23 +274,23 @@ def _damaged(path: Path | str) -> Damaged:
 
 
 def _alike(first: str, second: str) -> int:
-    """Return how many characters two names begin with in common."""
+    """Return the length of the common prefix of two names."""
     pairs = zip(first, second, strict=False)
     return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 def name_hash(name: bytes) -> int:
-    """The high half of XXH3-64: what names are found by."""
+    """Return the high half of XXH3-64, by which names are looked up."""
     return xxhash.xxh3_64_intdigest(name) >> 32
 
 
 def take_name_files(files: DeclaredFiles, kind: str, count: int) -> None:
-    """See that the files of ``count`` names of a kind are as declared; raises :class:`Damaged`."""
+    """Check the files of ``count`` names of a kind; raises :class:`Damaged`."""
     files.take(_NAME_FORMS[kind], {"n": count, "b": -(-count // CODED_BLOCK)}, optional=(BY_NAME,))
 
 
 def sides_text(facts: Facts, nodes: int) -> Sides | None:
-    """What a manifest says of the sides of its nodes; None if they are of one kind."""
+    """Return the sides of a manifest; None if its nodes are of one kind."""
     if "sides" not in facts:
         return None
     from cocite.graph.sides import sides_of  # other graphs do not wait for it
@@ -299,7 +299,7 @@ def sides_text(facts: Facts, nodes: int) -> Sides | None:
 
 
 def open_names(store: Store) -> Names:
-    """The names held by a graph or an index."""
+    """Return the names in a graph or an index."""
     facts = Facts(store.facts, f"{store.path}: the manifest")
     kind, count = facts.text("names", NAME_KINDS), facts.whole("nodes")
     if kind == "text":
@@ -311,14 +311,14 @@ def open_names(store: Store) -> Names:
 
 
 TITLE_FILES = "titles."
-"""All files of the titles begin so; an index holds copies of them."""
+"""Prefix of all files of titles; an index holds copies of them."""
 
 TITLES_DATA, TITLES_BLOCKS = "titles.data", "titles.blocks"
 _TITLE_FORMS = {TITLES_DATA: "|u1[bytes]", TITLES_BLOCKS: "<u8[b]"}
 
 
 class Titles:
-    """The titles of ``len(titles)`` nodes; ``titles[3]`` is that of the node 3, None for none."""
+    """The titles of ``len(titles)`` nodes; ``titles[3]`` is that of node 3, or None."""
 
     def __init__(self, store: Store, count: int) -> None:
         self._path, self._count = store.path, count
@@ -330,15 +330,15 @@ class Titles:
         return self._count
 
     def __getitem__(self, node: int) -> str | None:
-        """The title of one id; raises :class:`~cocite.errors.UsageError` if it is none."""
+        """Return the title of an id; raises :class:`~cocite.errors.UsageError`."""
         return self.of(np.array([checked_id(node, self._count)]))[0] or None
 
     def __repr__(self) -> str:
         return f"<titles of {self._count:,} nodes>"
 
     def of(self, ids: NDArray[Any]) -> list[str]:
-        """The titles of nodes, in their order, "" for none. A node behind the last one, such as a
-        draft, has none.
+        """Return the titles of nodes, in order, "" for none. Nodes beyond the last one, such as a
+        draft, have none.
         """
         if self.draft is not None:
             ids = np.where(ids == self._count, self.draft, ids)
@@ -358,27 +358,27 @@ class Titles:
         return sum(sum(map(bool, self.of(piece))) for piece in pieces)
 
     def containing(self, text: str) -> NDArray[np.uint32]:
-        """uint32: the ids of all nodes whose titles contain ``text``, as of names."""
+        """Return the ids of all nodes whose titles contain ``text``, uint32, as for names."""
         return NameQuery(text).among(self.of, self._count, _PIECE)
 
     def evict(self) -> None:
-        """Give back the memory of the files: they are read again when they are needed."""
+        """Release the memory of the files."""
         evict(self._data, self._blocks)
 
 
 def open_titles(store: Store, count: int) -> Titles | None:
-    """The titles held by a graph or an index of ``count`` nodes; None if it has none."""
+    """Return the titles in a graph or an index of ``count`` nodes, or None."""
     return Titles(store, count) if store.has(TITLES_DATA) else None
 
 
 def take_title_files(files: DeclaredFiles, count: int) -> None:
-    """See that the files of titles are as declared, if there are any; raises :class:`Damaged`."""
+    """Check that the files of titles, if any, are as declared; raises :class:`Damaged`."""
     if files.starting(TITLE_FILES):
         files.take(_TITLE_FORMS, {"b": -(-count // CODED_BLOCK)})
 
 
 def names_of(store: Store) -> Names:
-    """The names that a store holds, by its labels if it has any."""
+    """Return the names in a store, by its labels if it has any."""
     names = open_names(store)
     if isinstance(store.labels, NodeLabels):
         names.labels = store.labels
@@ -387,11 +387,11 @@ def names_of(store: Store) -> Names:
 
 
 TextPiece = tuple[NDArray[np.uint8], NDArray[np.uint64]]
-"""Names in UTF-8, one behind the other, and where each ends."""
+"""Concatenated names in UTF-8, and where each ends."""
 
 
 HashSorter = Callable[[Iterator[NDArray[np.uint32]]], Iterator[NDArray[np.uint64]]]
-"""From hashes in order of id, pieces of hash * 2**32 + id, ascending."""
+"""Turns hashes in order of id into pieces of hash * 2**32 + id, ascending."""
 
 
 def write_text_names(
@@ -399,8 +399,8 @@ def write_text_names(
 ) -> dict[str, Entry]:
     """Write text names, given in order of id; ``sort`` sorts their hashes.
 
-    A block's length divides that of every piece but the last. Ids in the order of names, where that
-    is another one, are the caller's.
+    The length of every piece but the last must be a multiple of a block's. If the order of names
+    differs from that of ids, the caller writes it.
     """
     with (
         ArrayWriter(directory / DATA, np.uint8) as data,
@@ -416,7 +416,7 @@ def write_text_names(
 
 
 def joined_names(names: list[str]) -> TextPiece:
-    """Names as a piece of text."""
+    """Return names as a piece of text."""
     encoded = [name.encode() for name in names]
     ends = np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)))
     return np.frombuffer(b"".join(encoded), np.uint8), ends
@@ -425,7 +425,7 @@ def joined_names(names: list[str]) -> TextPiece:
 def _encode_all(
     pieces: Iterable[TextPiece], data: ArrayWriter, blocks: ArrayWriter
 ) -> Iterator[NDArray[np.uint32]]:
-    """Front-code all names into the writers; yields their hashes, piece by piece."""
+    """Front-code all names into the writers; yield their hashes, piece by piece."""
     base = 0
     for text, ends in pieces:
         base += encode_texts(text, ends, data, blocks, base)
@@ -453,7 +453,7 @@ def encode_texts(
 
 
 def write_titles(directory: Path, pieces: Iterable[list[str]]) -> dict[str, Entry]:
-    """Write the titles of all nodes, in order of id, in pieces whose length a block divides."""
+    """Write the titles of all nodes, in order of id, in pieces that are multiples of a block."""
     base = 0
     with (
         ArrayWriter(directory / TITLES_DATA, np.uint8) as data,
@@ -465,7 +465,7 @@ def write_titles(directory: Path, pieces: Iterable[list[str]]) -> dict[str, Entr
 
 
 def write_some_titles(directory: Path, titles: Titles, ids: NDArray[np.uint32]) -> dict[str, Entry]:
-    """Write the titles of the nodes ``ids``, ascending, as those of nodes of their own."""
+    """Write the titles of the nodes ``ids``, ascending, renumbered."""
     pieces = (titles.of(ids[low : low + _PIECE]) for low in range(0, ids.size, _PIECE))
     return write_titles(directory, pieces)
 
@@ -474,7 +474,7 @@ Ids = NDArray[np.uint32]
 
 
 def match_names(old: Names, new: Names) -> Ids:
-    """uint32[len(old)]: the id that each old node has among the ``new``; NOWHERE for none."""
+    """Return the id of each old node among ``new`` ones, uint32[len(old)], NOWHERE for none."""
     old, new = old.stored, new.stored
     for names in (old, new):
         if isinstance(names, TextNames):

@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 
 MAX_NODES = 2**32 - 1
-"""Ids are uint32, and the last of those means none."""
+"""Most nodes: ids are uint32, and the largest value means none."""
 Ids = NDArray[np.uint32]
 _PIECE = 1 << 12
-"""Names that are looked through at a time."""
+"""Names to search at a time."""
 _SHOWN = 3
 
 
 def checked_id(node: object, count: int) -> int:
-    """``node`` if it is the id of one of ``count`` nodes; raises :class:`UsageError`."""
+    """Return ``node`` if it is the id of one of ``count`` nodes; raises :class:`UsageError`."""
     if isinstance(node, bool) or not isinstance(node, int | np.integer):
         raise UsageError(f"{node!r} is not an id of a node; ids are whole numbers: names.id(name)")
     if not 0 <= node < count:
@@ -55,7 +55,7 @@ def checked_id(node: object, count: int) -> int:
 
 
 def text_of(label: object) -> str:
-    """The text that a label is stored as: ``str`` of it, with NumPy's scalars as Python's."""
+    """Return the text that stores a label: ``str`` of it, with NumPy scalars as Python's."""
     if isinstance(label, str):
         return str(label)
     if isinstance(label, tuple):
@@ -65,20 +65,20 @@ def text_of(label: object) -> str:
 
 
 class NodeLabels:
-    """What the names of a graph were: ``labels`` by their text, or whole numbers for None."""
+    """The original names of a graph: ``labels`` by their text, or integers for None."""
 
     def __init__(self, labels: Mapping[str, Hashable] | None) -> None:
         self._labels = labels
         self._texts = {} if labels is None else {label: text for text, label in labels.items()}
 
     def of(self, text: str) -> Any:
-        """The label of a stored name; of one that came later, as that of a draft, itself."""
+        """Return the label of a stored name; later names, as a draft's, are their own."""
         if self._labels is not None:
             return self._labels.get(text, text)
         return int(text) if text.isdecimal() else text
 
     def text(self, label: object) -> str:
-        """The stored name that a label may have; a text is one already."""
+        """Return the stored name of a label."""
         if self._labels is None or isinstance(label, str):
             return text_of(label)
         try:
@@ -87,7 +87,7 @@ class NodeLabels:
             return text_of(label)
 
     def has(self, value: object) -> bool:
-        """Return whether a tuple is one label, and not several."""
+        """Return whether a tuple is one label rather than several."""
         try:
             return value in self._texts
         except TypeError:
@@ -95,45 +95,45 @@ class NodeLabels:
 
 
 INTEGERS = NodeLabels(None)
-"""Of names that were whole numbers."""
+"""Labels of names that were integers."""
 
 
 class NamedTitles(Protocol):
     """The titles of the same nodes (``graph/name_files.py``)."""
 
     def containing(self, text: str) -> Ids:
-        """The ids of those whose titles contain ``text``, ascending."""
+        """Return the ids of nodes whose titles contain ``text``, ascending."""
 
     def of(self, ids: NDArray[Any]) -> list[str]:
-        """The titles of ``ids``."""
+        """Return the titles of ``ids``."""
 
 
 class Names(ABC):
     """The names of ``len(names)`` nodes. Iteration yields them in order of id."""
 
     labels: NodeLabels | None = None
-    """What names are told by, if not as text: those that are looked for may be such, or text."""
+    """Original names, if they are not text; searches accept both."""
 
     note = ""
-    """What is to be said of a name that is not there, if not all nodes of a graph are."""
+    """Note for errors about unknown names, if a graph's nodes are not all included."""
 
     sides: Sides | None = None
-    """The two sides of a bipartite table, if the nodes are of such; each is a range of ids."""
+    """The two sides of a bipartite table, each a range of ids, or None."""
 
     titles: Callable[[], NamedTitles | None] = staticmethod(lambda: None)
-    """The titles of the nodes, opened when a name is asked for that is not there: it may be one."""
+    """The titles of the nodes, opened when an unknown name might be one."""
 
     in_links: Callable[[NDArray[np.uint32]], NDArray[np.int64]] = staticmethod(
         lambda ids: np.zeros(ids.size, np.int64)
     )
-    """How many link to some nodes, which decides between equal matches; 0 where it is not known."""
+    """Returns the numbers of in-links of some nodes, which order equal matches; 0 if unknown."""
 
     def __init__(self, count: int) -> None:
         self._count = count
 
     @property
     def stored(self) -> Names:
-        """The names as they are stored, as text."""
+        """Return the names as they are stored, as text."""
         if self.labels is None:
             return self
         plain = copy(self)
@@ -141,7 +141,7 @@ class Names(ABC):
         return plain
 
     def is_one(self, value: object) -> bool:
-        """Return whether a tuple names one node, and not several."""
+        """Return whether a tuple names one node rather than several."""
         return self.labels is not None and self.labels.has(value)
 
     def __len__(self) -> int:
@@ -166,19 +166,19 @@ class Names(ABC):
     def __getitem__(self, node: slice) -> list[str]: ...
 
     def __getitem__(self, node: int | slice) -> str | list[str]:
-        """The name of one id, from the end if it is below 0; of a slice a list of names."""
+        """Return the name of one id, from the end if negative, or the names of a slice."""
         if isinstance(node, slice):
             return self.names(np.arange(*node.indices(self._count)))
         below = isinstance(node, int | np.integer) and -self._count <= node < 0
         return self.name(checked_id(node + self._count if below else node, self._count))
 
     def name(self, node: int) -> str:
-        """The name of one id."""
+        """Return the name of one id."""
         (name,) = self.names(np.array([node]))
         return name  # type: ignore[no-any-return]
 
     def id(self, name: object) -> int:
-        """The id of ``name``, blanks at its ends left out if it is not there with them; raises
+        """Return the id of ``name``, if necessary without leading and trailing blanks; raises
         :class:`UnknownNode` with the nearest names.
         """
         text = self._called(name)
@@ -196,23 +196,23 @@ class Names(ABC):
         return str(name) if self.labels is None else self.labels.text(name)
 
     def names(self, ids: NDArray[Any]) -> list[Any]:
-        """The names of ``ids``, in their order."""
+        """Return the names of ``ids``, in order."""
         texts = self._texts(ids)
         return texts if self.labels is None else list(map(self.labels.of, texts))
 
     def find(self, name: Any) -> int | None:
-        """The id of ``name``, None if no node has it."""
+        """Return the id of ``name``, None if no node has it."""
         return self._find(name if self.labels is None else self.labels.text(name))
 
     def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
-        """The ids of many names, int64[len(names)]; -1 for those that no node has."""
+        """Return the ids of many names, int64[len(names)]; -1 for unknown ones."""
         if self.labels is None or (isinstance(names, np.ndarray) and self.labels is INTEGERS):
             return self._found(names)
         return self._found(list(map(self.labels.text, names)))
 
     def unknown(self, name: object, text: str, *, passes: bool = True) -> UnknownNode:
-        """What is to be said of a name, ``text``, that is not there; raises :class:`Damaged` if it
-        is there and was not found. Without ``passes`` only what takes no pass over all names.
+        """Return the error for an unknown name, ``text``; raises :class:`Damaged` if it exists but
+        was not found. Without ``passes`` avoids passes over all names.
         """
         self.stored.see_that_none_is(text)
         resolver, passes = Resolver(self), passes and len(self) <= SCAN_LIMIT
@@ -228,7 +228,7 @@ class Names(ABC):
         return UnknownNode(name, [node for node, _ in titled] or similar, self.note, titled)
 
     def ids(self, names: Sequence[object]) -> NDArray[np.uint32]:
-        """The ids of many names, uint32[len(names)]; raises :class:`UnknownNode`."""
+        """Return the ids of many names, uint32[len(names)]; raises :class:`UnknownNode`."""
         return np.fromiter((self.id(name) for name in names), np.uint32, len(names))
 
     def _found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
@@ -236,42 +236,42 @@ class Names(ABC):
         return np.fromiter((-1 if i is None else i for i in each), np.int64, len(names))
 
     def containing(self, text: str, *, plain: bool = False) -> NDArray[np.uint32]:
-        """uint32: the ids of all names that contain ``text``, ascending, in any spelling that means
-        the same (``graph/spelling.py``), or, ``plain``, in any case only. Reads all names: some 3
-        million a second.
+        """Return the ids of all names that contain ``text``, uint32, ascending, in any equivalent
+        spelling (``graph/spelling.py``), or with ``plain`` only ignoring case. Reads all names:
+        some 3 million a second.
         """
         return NameQuery(text, plain=plain).among(self._texts, self._count, _PIECE)
 
     def evict(self) -> None:
-        """Give back the memory of the files: they are read again when they are needed."""
+        """Release the memory of the files."""
         evict(*(value for value in vars(self).values() if isinstance(value, np.ndarray)))
 
     def suggest(self, name: str, limit: int = 5, *, passes: bool = True) -> list[str]:
-        """Names that ``name`` may have meant (:class:`Resolver`). Without ``passes`` only what
-        takes no pass over all names.
+        """Return names that ``name`` may have meant (:class:`Resolver`). Without ``passes`` avoids
+        passes over all names.
         """
         return Resolver(self).suggest(name, limit, passes=passes)
 
     @abstractmethod
     def _texts(self, ids: NDArray[Any]) -> list[str]:
-        """The names of ``ids`` as text, in their order."""
+        """Return the names of ``ids`` as text, in order."""
 
     @abstractmethod
     def _find(self, name: str) -> int | None:
-        """The id of a name as text, None if no node has it."""
+        """Return the id of a name as text, or None."""
 
     @abstractmethod
     def see_that_none_is(self, name: str) -> None:
-        """See in another way than :meth:`find` that no node is called so; raises :class:`Damaged`
-        if one may be.
+        """Check, independently of :meth:`find`, that no node has this name; raises :class:`Damaged`
+        if one may.
         """
 
     @abstractmethod
     def damaged(self) -> Damaged:
-        """What is to be said of names that cannot be as they are."""
+        """Return the error for invalid stored names."""
 
     def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
-        """The ids of all names that begin with ``prefix``, ascending."""
+        """Return the ids of all names that begin with ``prefix``, ascending."""
         return np.sort(self._with_prefix(prefix).astype(np.uint32))
 
     @abstractmethod
@@ -279,7 +279,7 @@ class Names(ABC):
 
     @abstractmethod
     def similar(self, name: str, limit: int) -> list[str]:
-        """Names that are spelt most like one, nearest first."""
+        """Return the most similar names, nearest first."""
 
     def _check(self, ids: NDArray[Any]) -> NDArray[Any]:
         signed = ids.dtype.kind != "u"
@@ -289,7 +289,7 @@ class Names(ABC):
 
 
 _FOLD_LIMIT = 300_000
-"""Names that are looked through in any spelling that means the same."""
+"""Most names to search in any equivalent spelling."""
 _LEAST_PART, _FEW = 3, 50_000
 """Characters of a part that says something, and names of which shorter parts are looked for."""
 _SAME, _PREFIX, _WORDS, _NONE = 1, 2, 5, 9
@@ -298,8 +298,8 @@ _MOST_WORDS = 8
 
 @dataclass(frozen=True)
 class Matches:
-    """Nodes, best first: ``ids`` uint32[m], ``ranks`` int8[m] as above, and whether it is their
-    titles that match, and not their names, bool[m].
+    """Nodes, best first: ``ids`` uint32[m], ``ranks`` int8[m] as above, and whether titles match
+    instead of names, bool[m].
     """
 
     ids: Ids
@@ -315,9 +315,9 @@ class Resolver:
         self._titles: NamedTitles | None = names.titles()
 
     def find(self, text: str, among: range | None = None, *, passes: bool = True) -> int | None:
-        """Return the id of the node that is meant without doubt, None if there is none: the one of
-        that name; else the only one whose name or title is the text in another spelling; else the
-        only one whose name is a path or URL that ends with it, behind a slash.
+        """Return the id of the node that is clearly meant, or None. That is the one with this name;
+        else the only one whose name or title is the text in another spelling; else the only one
+        whose name is a path or URL that ends with it, after a slash.
         """
         node = self._stored.find(text)
         if node is not None or not text.strip() or not passes or len(self._stored) > SCAN_LIMIT:
@@ -331,7 +331,7 @@ class Resolver:
         return int(same[0]) if same.size == 1 else None
 
     def matches(self, text: str, among: range | None = None, *, passes: bool = True) -> Matches:
-        """All nodes that match, of some ids if ``among`` is given; all of these without a text."""
+        """Return all nodes that match, within ``among`` if given; all of these without a text."""
         short = len(text) < _LEAST_PART and len(self._stored) > _FEW
         if not text:
             ids = np.arange(len(self._stored), dtype=np.uint32)
@@ -364,9 +364,9 @@ class Resolver:
     def suggest(
         self, text: str, limit: int = 5, *, passes: bool = True, matches: Matches | None = None
     ) -> list[str]:
-        """Names that ``text`` may have meant: itself written otherwise (URL-encoded, blanks as
-        underscores, a scheme before it, the mark of a side), the best matches, then the names that
-        are spelt most like it. ``matches`` are those of the text, if they are known.
+        """Return names that ``text`` may have meant. Variants first (URL-encoded, blanks as
+        underscores, with a scheme, with the mark of a side), then the best matches, then the most
+        similar names. ``matches`` are those of the text, if known.
         """
         stored = self._stored
         under = text.replace(" ", "_")
@@ -386,12 +386,12 @@ class Resolver:
         return list(dict.fromkeys(found))[:limit]
 
     def _containing(self, text: str) -> Ids:
-        """The ids of those whose names or titles contain a text, ascending."""
+        """Return the ids of nodes whose names or titles contain a text, ascending."""
         ids = self._stored.containing(text, plain=len(self._stored) > _FOLD_LIMIT)
         return ids if self._titles is None else np.union1d(ids, self._titles.containing(text))
 
     def _beginning(self, text: str, among: range | None) -> Ids:
-        """The ids of those whose names begin so, as it is written, ascending."""
+        """Return the ids of names with this exact prefix, ascending."""
         sides = self._stored.sides
         if sides is not None and among is not None and among.start == 0:
             text = sides.mark + text.removeprefix(sides.mark)

@@ -38,24 +38,22 @@ HEAD = "graph"
 BLOCKED, BLOCK = "blocked", "block"
 """The kinds of stores: of all but the links, and of the links of a block."""
 MOST_BLOCKS = 1024
-"""As in the external walk: what is kept of each pair of blocks is in memory."""
+"""Most blocks, as in the external walk: data for each pair of blocks is in memory."""
 _PIECE = 1 << 20
 
 
 def folder_of(block: int) -> str:
-    """What the folder of a block is called."""
+    """Return the name of a block's folder."""
     return f"block-{block:04}"
 
 
 def is_blocked(path: str | os.PathLike[str]) -> bool:
-    """Return whether a graph in blocks lies there, as it says itself."""
+    """Return whether a partitioned graph is there, by its manifest."""
     return kind_of(Path(path) / HEAD) == BLOCKED
 
 
 def parts_of(path: str | os.PathLike[str]) -> list[Path]:
-    """All stores of the graph in blocks, the one without links first; each block is there if it
-    was brought here.
-    """
+    """Return all local stores of a partitioned graph, the one without links first."""
     graph = BlockedGraph.open(path)
     return [graph.store.path, *(graph.path / folder_of(block) for block in range(graph.blocks))]
 
@@ -101,28 +99,28 @@ class GraphBlock:
 
 @dataclass(frozen=True)
 class BlockedLinks(Links):
-    """Links of which only it is here where rows begin: what follows them follows them block by
-    block, where these are. ``neighbors`` is empty.
+    """Placeholder for links that are stored in blocks; only the offsets are here, and ``neighbors``
+    is empty.
     """
 
     graph: BlockedGraph | None = None
 
     @property
     def edges(self) -> int:
-        """Number of links."""
+        """Return the number of links."""
         return int(self.offsets[-1])
 
     @property
     def whole(self) -> BlockedGraph:
-        """The graph that they are of."""
+        """Return their graph."""
         assert self.graph is not None
         return self.graph
 
 
 class BlockedGraph(Graph):
-    """A graph in blocks, as who conducts a run over them sees it: all but the links.
+    """A partitioned graph as its conductor sees it: all but the links.
 
-    ``crew`` is what hires those who hold the blocks; without it they are made in this process.
+    ``crew`` starts the workers that hold the blocks; by default this process holds them.
     """
 
     def __init__(self, folder: Path, store: Store, crew: Any = None) -> None:
@@ -133,7 +131,7 @@ class BlockedGraph(Graph):
     def open(
         cls, path: str | os.PathLike[str], *, verify: bool = True, crew: Any = None
     ) -> BlockedGraph:
-        """Open the folder ``path``; raises what :meth:`Graph.open` does."""
+        """Open the folder ``path``; raises like :meth:`Graph.open`."""
         folder = Path(path)
         if not is_blocked(folder):
             raise NotAStore(
@@ -144,54 +142,54 @@ class BlockedGraph(Graph):
 
     @property
     def path(self) -> Any:
-        """Where it is."""
+        """Return its path."""
         return self._folder
 
     @property
     def blocks(self) -> int:
-        """How many there are."""
+        """Return the number of blocks."""
         return len(self.cuts) - 1
 
     @cached_property
     def here(self) -> list[Path]:
-        """The blocks that are here: a machine needs those only that it works on."""
+        """Return the local blocks: a machine needs only those that it works on."""
         return [path for path in parts_of(self._folder)[1:] if kind_of(path) == BLOCK]
 
     @property
     def nbytes(self) -> int:
-        """The size on disk of all that is here."""
+        """Return the size on disk of all local files."""
         return self._store.nbytes + sum(Manifest.read(path, BLOCK).nbytes for path in self.here)
 
     @cached_property
     def cuts(self) -> list[int]:
-        """The first node of every block, and the number of nodes."""
+        """Return the first node of every block, and the number of nodes."""
         return [int(cut) for cut in self._store.facts["cuts"]]
 
     @property
     def digest(self) -> str:
-        """That of the whole graph."""
+        """Return the digest of the whole graph."""
         return str(self._store.facts["digest"])
 
     @property
     def weighted(self) -> bool:
-        """Whether links have weights."""
+        """Return whether links have weights."""
         return bool(self._store.facts["weighted"])
 
     @property
     def in_weights(self) -> NDArray[np.float32] | None:
-        """An empty array if links have weights: they are with the blocks."""
+        """Return an empty array if links have weights, which are in the blocks."""
         return np.empty(0, np.float32) if self.weighted else None
 
     @property
     def in_sources(self) -> NDArray[np.uint32]:
-        """Not here."""
+        """Raise an error: they are in the blocks."""
         raise UsageError(
             f"{self.path} is partitioned, which only cocite index (simrank, psimrank, xjaccard) "
             "and cocite rank support, with --cluster; use the graph from which it was made"
         )
 
     def links(self, direction: str, weighted: bool) -> BlockedLinks:
-        """What walks follow; raises :class:`UsageError` for others than in-links."""
+        """Return the placeholder for in-links; raises :class:`UsageError` for others."""
         if direction != "in":
             raise UsageError(
                 f"{self.path} is partitioned by link targets, so it supports only --direction in. "
@@ -201,14 +199,14 @@ class BlockedGraph(Graph):
         return BlockedLinks(self.in_offsets, np.empty(0, np.uint32), weights, None, self)
 
     def check(self) -> None:
-        """See that all but the links is as it was written; a block is checked by who opens it."""
+        """Check all files but the links, which workers check when they open a block."""
         if self.nodes == 0:
             raise UsageError(f"{self.path} has no nodes: there is nothing to compute")
         self.store.require(*self.store.manifest.files)
         self.check_links()
 
     def check_links(self) -> None:
-        """See that rows begin where they can."""
+        """Check the offsets."""
         offsets = self.in_offsets
         fine = int(offsets[0]) == 0 and int(offsets[-1]) == self.edges
         for low in range(0, self.nodes, _PIECE):
@@ -219,14 +217,14 @@ class BlockedGraph(Graph):
             raise Damaged.graph(self.path, "the beginnings of its rows do not ascend")
 
     def each_block(self) -> Iterator[GraphBlock]:
-        """All blocks, one after another, checked."""
+        """Yield all blocks, checked, one after another."""
         for block in range(self.blocks):
             yield GraphBlock(self._folder, block, self.digest)
 
 
 def check_block(path: Path) -> None:
-    """Read the block at ``path`` in full; see that it is the one that its graph has there, if that
-    is beside it. Raises :class:`~cocite.errors.Damaged`.
+    """Read the block at ``path`` in full; check that it belongs to the graph beside it, if any.
+    Raises :class:`~cocite.errors.Damaged`.
     """
     facts = Facts(Manifest.read(path, BLOCK).facts, f"{path}: the manifest")
     number, digest = facts.whole("block"), facts.text("digest")
@@ -239,7 +237,7 @@ def check_block(path: Path) -> None:
 
 
 def check_head(store: Store) -> None:
-    """See that the manifest of all but the links fits its files; reads none of them."""
+    """Check that the manifest matches the files other than links, without reading them."""
     facts = Facts(store.facts, f"{store.path}: the manifest")
     nodes = facts.whole("nodes", 0, MAX_NODES)
     facts.whole("edges")
@@ -287,7 +285,7 @@ class GraphDocument(Document):
 
     @classmethod
     def of(cls, graph: Graph) -> Self:
-        """Count what there is to count."""
+        """Collect the facts of a graph."""
         weighted = graph.in_weights is not None
         sources, left_out = graph.store.facts["sources"], graph.store.facts.get("excluded")
         titles = None if graph.titles is None else graph.store.facts["titles"]
@@ -296,7 +294,7 @@ class GraphDocument(Document):
         return cls(path, info, weighted, *found, _blocks(graph))
 
     def facts(self) -> dict[str, Any]:
-        """All facts side by side."""
+        """Return all facts in one object."""
         begin: dict[str, Any] = {"kind": "graph", "path": self.path}
         end: dict[str, Any] = {"digest": self.digest}
         end["hubs"] = [hub._asdict() for hub in self.hubs]

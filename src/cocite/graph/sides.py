@@ -24,14 +24,14 @@ from cocite.errors import UsageError
 from cocite.storage import Facts
 
 SIDES = "sides"
-"""The fact of a graph or an index that has two sides."""
+"""Name of the fact of a graph or an index with two sides."""
 DEFAULT_SIDES = ("user", "item")
 _TITLE = re.compile(r"[^\W\d][\w-]{0,30}")
 
 
 @dataclass(frozen=True)
 class Sides:
-    """What the two are called, the ``mark`` of names on the left, and how many nodes each has."""
+    """The titles of both sides, the ``mark`` of names on the left, and numbers of nodes."""
 
     titles: tuple[str, str]
     mark: str
@@ -39,7 +39,7 @@ class Sides:
     right: int
 
     def to_json(self) -> dict[str, Any]:
-        """As manifests hold it."""
+        """Return it as manifests store it."""
         return {
             "titles": list(self.titles),
             "mark": self.mark,
@@ -48,25 +48,25 @@ class Sides:
         }
 
     def subset(self, ids: NDArray[np.uint32]) -> Sides:
-        """Those of some of the nodes only, by their ids, ascending."""
+        """Return the sides for some of the nodes only, by ascending ids."""
         left = int(np.searchsorted(ids, self.left))
         return replace(self, left=left, right=ids.size - left)
 
     def title_of(self, node: int) -> str:
-        """What the side of a node is called, by its id."""
+        """Return the title of a node's side, by its id."""
         return self.titles[node >= self.left]
 
     def side_of(self, node: int) -> range:
-        """The ids of the side of a node."""
+        """Return the ids of a node's side."""
         return self.named(self.title_of(node))
 
     def named(self, side: str | None) -> range:
-        """The ids of a side by its title, by default the right one; raises :class:`UsageError`."""
+        """Return the ids of a side by its title (default: right); raises :class:`UsageError`."""
         return range(self.left, self.left + self.right) if self._place(side) else range(self.left)
 
     def name(self, side: str | None, name: str) -> str:
-        """The name of a node of a side, as it is stored, from the name that the table has; one that
-        has the mark already stays as it is.
+        """Return the stored name of a node of a side, from the name in the table; one with the mark
+        stays as it is.
         """
         return name if self._place(side) or name.startswith(self.mark) else self.mark + name
 
@@ -78,7 +78,7 @@ class Sides:
         return self.titles.index(side)
 
     def check_alike(self, nodes: Iterable[int], names: Sequence[object]) -> None:
-        """Raises :class:`UsageError` if not all of some nodes are of one side."""
+        """Raise :class:`UsageError` if some nodes are of different sides."""
         found = [node < self.left for node in nodes]
         if len(set(found)) > 1:
             on_left, on_right = names[found.index(True)], names[found.index(False)]
@@ -89,7 +89,7 @@ class Sides:
 
     @property
     def note(self) -> str:
-        """What is to be said of a name that is not there."""
+        """Return the note for unknown names."""
         left, right = self.titles
         return (
             f"Names without a mark are those of {right} nodes; a {left} is asked for as "
@@ -97,13 +97,13 @@ class Sides:
         )
 
     def in_words(self) -> str:
-        """Return how many there are of each."""
+        """Describe the number of nodes of each side."""
         (one, other), mark = self.titles, self.mark
         return f"{self.left:,} {one} ({mark}NAME), {self.right:,} {other}"
 
 
 def checked_sides(bipartite: bool, titles: str | Iterable[str] | None) -> tuple[str, str] | None:
-    """What the sides are to be called; None for a graph without. Raises :class:`UsageError`."""
+    """Return the titles of the sides, or None for other graphs. Raises :class:`UsageError`."""
     if titles is None:
         return DEFAULT_SIDES if bipartite else None
     each = tuple(titles.split(",") if isinstance(titles, str) else map(str, titles))
@@ -118,7 +118,7 @@ def checked_sides(bipartite: bool, titles: str | Iterable[str] | None) -> tuple[
 
 
 def refuse_undirected(what: str) -> UsageError:
-    """What to raise for links of which it is not known which end is on which side."""
+    """Return the error for links whose ends cannot be assigned to sides."""
     return UsageError(
         f"the links of {what} have no direction, so that nothing says which ends are on which "
         "side. Give pairs or a table, those on the left first"
@@ -126,7 +126,7 @@ def refuse_undirected(what: str) -> UsageError:
 
 
 def sides_of(facts: Facts, nodes: int) -> Sides:
-    """What a manifest says of ``nodes`` nodes that have sides; raises
+    """Return the sides of a manifest with ``nodes`` nodes; raises
     :class:`~cocite.errors.Damaged`.
     """
     told = facts.group(SIDES)

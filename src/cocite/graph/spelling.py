@@ -26,18 +26,17 @@ from numpy.typing import NDArray
 
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 _WIDE = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
-"""What no text has, in UTF-8."""
+"""Characters that do not occur in UTF-8 text."""
 CODED_BLOCK = 16
-"""Texts of a block: ``kernels/names.py`` has it, too, and is not imported for it."""
+"""Texts of a block; also defined in ``kernels/names.py``, which is not imported just for this."""
 
 
 def coded_texts(
     data: NDArray[np.uint8], blocks: NDArray[np.uint64], ids: NDArray[Any]
 ) -> list[str] | None:
-    """The texts of ``ids``, in their order; None if the data are damaged, or have control
-    characters or what turns the direction of text. The ids are below the number of texts; those
-    that ask for many do so in pieces, as a text takes up to 65,535 bytes however few it has in the
-    data.
+    """Return the texts of ``ids``, in order; None if the data is damaged, or has control characters
+    or direction marks. The ids must be below the number of texts. Request many in pieces: a text
+    takes up to 65,535 bytes, however few it has in the data.
     """
     from cocite.kernels.names import decode
 
@@ -65,7 +64,7 @@ def coded_texts(
 
 
 SCAN_LIMIT = 3_000_000
-"""Names among which a misspelt one is searched by edit distance, or as a part: about a second."""
+"""Most names to search by edit distance or substring: about a second."""
 
 _CODES = re.compile("(?:%[0-9A-Fa-f]{2})+")
 _BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
@@ -73,8 +72,8 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 
 
 def folded(text: str) -> str:
-    """``text`` without what makes no difference. Line ends stay where they are, so that many names
-    may be folded as one text with a line each, where none has a line end in it.
+    """Return ``text`` without irrelevant differences. Line ends stay, so that many names without
+    line ends can be folded as one text, one per line.
     """
     if "%" in text:
         text = _CODES.sub(lambda codes: _decoded(codes[0]), text)
@@ -92,7 +91,7 @@ def _decoded(codes: str) -> str:
 
 
 class NameQuery:
-    """A text that is looked for: as it is written, in any case; folded, too, unless ``plain``."""
+    """A text to search for: exact, ignoring case, and folded unless ``plain``."""
 
     def __init__(self, text: str, *, plain: bool = False) -> None:
         self._text, self._plain, self._folded = text, text.casefold(), folded(text).strip()
@@ -107,7 +106,7 @@ class NameQuery:
     def among(
         self, texts: Callable[[NDArray[Any]], list[str]], count: int, piece: int
     ) -> NDArray[np.uint32]:
-        """uint32: which of ``count`` texts contain it, ascending; ``piece`` of them at a time."""
+        """Return which of ``count`` texts contain it, uint32; reads ``piece`` at a time."""
         found = [np.empty(0, np.uint32)]
         for low in range(0, count, piece):
             some = texts(np.arange(low, min(low + piece, count)))
@@ -117,8 +116,8 @@ class NameQuery:
         return np.concatenate(found)
 
     def how(self, name: str) -> int:
-        """0 if ``name`` is it as it is written, 1 if it is it, 2 if it begins so, 3 if a word of it
-        does, 4 if it contains it, 9 if it does not.
+        """Return 0 if ``name`` equals it exactly, 1 in another spelling, 2 if it begins so, 3 if a
+        word does, 4 if it contains it, 9 otherwise.
         """
         if name == self._text:
             return 0
@@ -138,24 +137,24 @@ def _how(name: str, wanted: str) -> int:
 
 _CONTROLS, _TURNS = "\x00-\x1f\x7f-\x9f", "\u202a-\u202e\u2066-\u2069"
 REFUSED = _CONTROLS + _TURNS
-"""Ranges of a regular expression."""
+"""Character ranges of a regular expression."""
 REFUSED_SQL = r"^ *$|[\x00-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
-"""A pattern of DuckDB, for names of blanks alone, too."""
+"""Pattern of DuckDB, also for names of blanks only."""
 PADDED = "(name LIKE ' %' OR name LIKE '% ')"
-"""A condition of DuckDB."""
+"""Condition of DuckDB."""
 
 
 def trimmed(name: str) -> str:
-    """A name without the blanks at its ends."""
+    """Return a name without leading and trailing blanks."""
     return name.strip(" ")
 
 
 def turn_in(text: str) -> str:
-    """What is wrong with ``text``, in words, if it turns the direction of writing; else empty."""
+    """Describe what changes the writing direction in ``text``; "" if nothing does."""
     found = re.search(f"[{_TURNS}]", text)
     return f"U+{ord(found[0]):04X}, which turns the direction of text" if found else ""
 
 
 def refused_in(text: str) -> str:
-    """What is in ``text`` that no name has, in words; empty if there is nothing of the kind."""
+    """Describe what no name may contain in ``text``; "" if there is nothing."""
     return "a control character" if re.search(f"[{_CONTROLS}]", text) else turn_in(text)

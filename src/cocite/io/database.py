@@ -27,7 +27,7 @@ from cocite.errors import CociteError, InputError, ResourceError, UsageError
 from cocite.extras import need
 
 FORMS = "sqlite:///FILE, duckdb:///FILE, postgres://USER@HOST/DATABASE"
-"""How addresses look, for messages and help."""
+"""Forms of addresses, for messages and help."""
 
 _TITLES = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL"}
 _SCHEMES = dict.fromkeys(("postgres", "postgresql"), "postgres") | {k: k for k in _TITLES}
@@ -40,7 +40,7 @@ _MEMORY_ALONE = ":memory:"
 _PATTERN = re.compile(r"[*?\[]")
 _HIDDEN = "***"
 _PATIENCE = 10
-"""Seconds for a server to answer, unless its address says (``connect_timeout``)."""
+"""Default seconds for a server to answer (``connect_timeout`` in an address)."""
 _LEAST_MEMORY = 80 << 20
 _EXTENSION = re.compile(r"\bextension\b")
 _REFUSED = (
@@ -52,8 +52,8 @@ _REFUSED = (
 
 @dataclass(frozen=True)
 class Address:
-    """A database: its ``kind`` (sqlite, duckdb or postgres), the ``place`` (the path of a file, or
-    the URI of a server with all that is in it), and a ``table`` of it, "" for none.
+    """A database: its ``kind`` (sqlite, duckdb or postgres), the ``place`` (path of a file, or full
+    URI of a server), and a ``table`` in it, "" for none.
     """
 
     kind: str
@@ -62,17 +62,17 @@ class Address:
 
     @property
     def title(self) -> str:
-        """What it is a database of: SQLite, DuckDB, PostgreSQL."""
+        """Return the name of the database system: SQLite, DuckDB, PostgreSQL."""
         return _TITLES[self.kind]
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file, and no server."""
+        """Return whether it is a file rather than a server."""
         return self.kind != "postgres"
 
     @property
     def label(self) -> str:
-        """What messages call it: without the password and other parameters."""
+        """Return the name in messages: without the password and other parameters."""
         if self.is_file:
             return self.place
         split = urlsplit(self.place)
@@ -82,7 +82,7 @@ class Address:
 
     @property
     def secrets(self) -> list[str]:
-        """Passwords in it, as they are written and as they are meant; the longest first."""
+        """Return the passwords in it, as written and decoded, longest first."""
         if self.is_file:
             return []
         split = urlsplit(self.place)
@@ -92,7 +92,7 @@ class Address:
         return sorted({value for value in found if value}, key=len, reverse=True)
 
     def masked(self, text: object) -> str:
-        """A text without the passwords of this address, on one line."""
+        """Return a text without this address's passwords, on one line."""
         said = " ".join(str(text).split())
         for secret in self.secrets:
             said = said.replace(secret, _HIDDEN)
@@ -100,15 +100,15 @@ class Address:
 
 
 def is_address(text: str) -> bool:
-    """Whether it begins as an address of a database: ``sqlite:``, ``duckdb:``, ``postgres:``."""
+    """Return whether it begins like a database address: ``sqlite:``, ``duckdb:``, ``postgres:``."""
     scheme = _SCHEME.match(text)
     return scheme is not None and scheme[1].lower() in _SCHEMES
 
 
 def address_of(text: str, *, files: bool = False) -> Address:
-    """The database that is named; with ``files`` a file of SQLite or DuckDB as it is, too.
+    """Parse a database address; with ``files`` also a plain SQLite or DuckDB file.
 
-    Raises :class:`~cocite.errors.UsageError` for what is no address, with the password left out.
+    Raises :class:`~cocite.errors.UsageError` for an invalid address, without the password.
     """
     if not is_address(text):
         if files:
@@ -132,10 +132,10 @@ def address_of(text: str, *, files: bool = False) -> Address:
 
 
 def database_named(text: str) -> Address | None:
-    """The database that is named: by an address, or as a file of SQLite or DuckDB, with a
-    table behind a # or without; None for any other file.
+    """Return the database that an address names, or a SQLite or DuckDB file, with a table after #
+    or without; None for any other file.
 
-    Raises :class:`UsageError` for an address that is wrong.
+    Raises :class:`UsageError` for an invalid address.
     """
     if is_address(text):
         return address_of(text)
@@ -147,8 +147,8 @@ def database_named(text: str) -> Address | None:
 
 
 def file_of_titles(text: str) -> tuple[str, Path | None]:
-    """What is named as titles with its whole path, and the file that it is in; None for a server,
-    whose titles nobody can tell from those of before.
+    """Return the absolute name of a source of titles, and its file; None for a server, whose
+    changes cannot be detected.
     """
     address = database_named(text)
     if address is None:
@@ -179,7 +179,7 @@ def _file(text: str) -> Address:
 
 
 def _stored_kind(place: str) -> str:
-    """What a file is a database of, "" of none; raises ``OSError``."""
+    """Return the database system of a file, "" for none; raises ``OSError``."""
     with open(place, "rb") as file:
         begins = file.read(16)
     if begins.startswith(b"SQLite format 3\0"):
@@ -204,7 +204,7 @@ def _server(rest: str) -> Address:
 
 
 def _behind(path: str) -> tuple[str, str]:
-    """A place, and the table behind the last #."""
+    """Split a place from the table after the last #."""
     place, mark, table = path.rpartition("#")
     if not mark:
         return path, ""
@@ -214,8 +214,8 @@ def _behind(path: str) -> tuple[str, str]:
 
 
 def quoted(name: str) -> str:
-    """The name of a table as SQL takes it, in all three: a point cuts schema and table, unless it
-    is within double quotes. Raises :class:`~cocite.errors.UsageError`.
+    """Return the name of a table in SQL, for all three systems: a dot separates schema and table,
+    unless within double quotes. Raises :class:`~cocite.errors.UsageError`.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a name of a table; with dots in it: '\"a.b\"'")
@@ -229,12 +229,12 @@ def quoted_column(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """A text as SQL takes it."""
+    """Return a text in SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def file_pattern(path: str | os.PathLike[str]) -> str:
-    """The pattern of DuckDB that matches the file ``path`` alone.
+    """Return a DuckDB pattern that matches only the file ``path``.
 
     Raises :class:`~cocite.errors.InputError` for a path that no pattern matches.
     """
@@ -250,12 +250,12 @@ def file_pattern(path: str | os.PathLike[str]) -> str:
 
 
 def file_literal(path: str | os.PathLike[str]) -> str:
-    """A file as DuckDB takes it where it reads; it would take a plain path for a pattern."""
+    """Return a file for DuckDB to read, which would treat a plain path as a pattern."""
     return literal(file_pattern(path))
 
 
 def csv_relation(path: Path, columns: Mapping[str, str]) -> str:
-    """The query of all rows of a clean file: these columns, name -> type, between tabs."""
+    """Return the query for a clean file of these columns, name -> type, between tabs."""
     typed = ", ".join(f"'{column}': '{kind}'" for column, kind in columns.items())
     return (
         f"SELECT * FROM read_csv({file_literal(path.resolve())}, delim = '\t', header = false, "
@@ -265,7 +265,7 @@ def csv_relation(path: Path, columns: Mapping[str, str]) -> str:
 
 
 def matches(pattern: str) -> list[str]:
-    """The files that DuckDB finds by a pattern; none of a plain path, or of a server."""
+    """Return the files that DuckDB finds by a pattern; none for a plain path, or a server."""
     import duckdb
 
     if not _PATTERN.search(pattern):
@@ -284,12 +284,12 @@ def connect(
     spill: str | None = None,
     files: Iterable[str] = (),
 ) -> Any:
-    """A connection of the driver, which is to be closed; it only reads, unless it is to ``write``,
-    which makes a file that is missing. DuckDB may take ``memory`` bytes, ``threads`` and the folder
-    ``spill``, and open ``files`` beside the database, and folders, which end in a slash.
+    """Open a connection, read-only unless ``write``, which creates a missing file; the caller
+    closes it.
 
-    Raises :class:`InputError` if it is not there or cannot be opened, and
-    :class:`~cocite.extras.MissingLibrary` without psycopg.
+    DuckDB may use ``memory`` bytes, ``threads`` and the folder ``spill``, and open ``files``
+    besides the database; folders end in a slash. Raises :class:`InputError` if the database is
+    missing or cannot be opened, and :class:`~cocite.extras.MissingLibrary` without psycopg.
     """
     if address.is_file and not write and not Path(address.place).is_file():
         raise InputError(f"{address.place}: no such file")
@@ -372,8 +372,8 @@ def _postgres(address: Address, write: bool) -> Any:
 def reported(
     address: Address, error_type: Callable[[str], CociteError] = InputError
 ) -> Iterator[None]:
-    """Turn what a driver raises into an error that names the database, without its password; out of
-    memory is a :class:`~cocite.errors.ResourceError`.
+    """Turn a driver's errors into errors that name the database, without its password; out of
+    memory becomes :class:`~cocite.errors.ResourceError`.
     """
     try:
         yield
@@ -390,7 +390,7 @@ def reported(
 
 
 def _errors(kind: str) -> tuple[type[Exception], ...]:
-    """The root of what a driver raises."""
+    """Return the base classes of a driver's errors."""
     if kind == "sqlite":
         return (sqlite3.Error, UnicodeDecodeError)  # the latter where the schema is damaged
     if kind == "duckdb":

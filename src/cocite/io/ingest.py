@@ -132,8 +132,8 @@ def ingest(
 
 
 def _links(inputs: Any, options: IngestOptions, memory: int) -> Any:
-    """What links come from: names of files, a query, or an object in memory. Raises
-    :class:`UsageError` for options that are not for such.
+    """Return the source of links: file names, a query, or an object in memory. Raises
+    :class:`UsageError` for options that do not apply to it.
     """
     named = options.database
     if named is None and (named := database_in(inputs)):
@@ -164,9 +164,9 @@ def _ingest_partitions(
     progress: Progress = no_progress,
 ) -> BlockedGraph:
     """Store links in ``options.partitions`` partitions in the folder ``output``: those of a stored
-    graph, if that is all of ``inputs``, or what :func:`cocite.ingest` reads.
+    graph, if it is the only input, or what :func:`cocite.ingest` reads.
 
-    Raises what that does, and :func:`~cocite.io.partitions.split`.
+    Raises like that and :func:`~cocite.io.partitions.split`.
     """
     if output is None:
         raise UsageError("partitions are stored in a folder: name it as the output")
@@ -195,14 +195,14 @@ def _ingest_partitions(
 
 
 def _refuse_others(options: IngestOptions, taken: Iterable[str], message: str) -> None:
-    """Raise :class:`UsageError` if an option is chosen that is not ``taken``."""
+    """Raise :class:`UsageError` for a chosen option that is not in ``taken``."""
     others = [name for name in options.changed() if name not in taken]
     if others:
         raise UsageError(message.format(", ".join(others)))
 
 
 def _stored_graph(inputs: Any) -> Graph | None:
-    """The stored graph that is named, alone, in the place of files of links."""
+    """Return the stored graph that is the only input, or None."""
     if isinstance(inputs, str | os.PathLike):
         inputs = [inputs]
     if isinstance(inputs, list | tuple) and len(inputs) == 1:
@@ -213,7 +213,7 @@ def _stored_graph(inputs: Any) -> Graph | None:
 
 
 def _opened(stored: Store) -> Graph:
-    """The graph that was made; what is to be known of its hubs is logged."""
+    """Open the new graph, and log its hubs."""
     graph = Graph(stored)
     if graph.hubs:
         _log.info(

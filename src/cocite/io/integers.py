@@ -35,21 +35,21 @@ from cocite.storage import ArrayWriter, Entry
 
 _PIECE, _MAX_LINE = 1 << 21, 1 << 21
 BUFFER = 10 * _PIECE
-"""Bytes that a thread takes: pieces on their way, and what is read of one."""
+"""Bytes per thread: pieces in transit, and what is read of one."""
 _ROWS = 1 << 19
-"""Links that are written at a time."""
+"""Links to write at a time."""
 _LINK_BYTES, _ID_BYTES = 8, 9
 """Of a link as it was read and as it is sorted, each, and of a number up to the largest id."""
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _MOST_LINKS = 1 << 32
 _SPARSE = 16
-"""How much larger than the number of links the ids may be, beside a million."""
+"""Largest ratio of ids to links, beyond a million."""
 
 _Keys = NDArray[np.uint64]
 
 
 class FastPath(NamedTuple):
-    """The facts that come of links, their files, and what was found in each text."""
+    """Facts on the links, their files, and findings on each text."""
 
     facts: dict[str, Any]
     files: dict[str, Entry]
@@ -63,8 +63,8 @@ def store_integers(
     resources: Resources,
     progress: Progress,
 ) -> FastPath | None:
-    """Write the links of ``sources`` into ``directory``; None, with nothing written, where they are
-    for the tables: texts that are not plain, or do not fit, or are wrong, which these tell.
+    """Write the links of ``sources`` into ``directory``; None, with nothing written, if the tables
+    must read them: texts that are not plain, too large or invalid.
     """
     if options.weight or options.normalize_urls or options.count_duplicates or options.sides:
         return None
@@ -88,11 +88,11 @@ def store_integers(
 
 
 class _ForTables(Exception):
-    """A text that is for the reader of all texts."""
+    """A text needs the general reader."""
 
 
 class _Read(NamedTuple):
-    """What a piece holds, and rows that are still to skip."""
+    """Content of a piece, and rows still to skip."""
 
     keys: _Keys
     skip: int
@@ -104,7 +104,7 @@ class _Read(NamedTuple):
 def _read_all(
     sources: Sequence[Source], options: ReadOptions, resources: Resources, progress: Progress
 ) -> tuple[list[_Keys], int, list[Found]]:
-    """The links of plain texts, as keys in pieces; the bound of their ids; and what was found in
+    """Return the links of plain texts, as keys in pieces; the bound of their ids; and findings on
     each text. Raises :class:`_ForTables`.
     """
     workers = [_Worker() for _ in range(resources.threads)]
@@ -137,7 +137,7 @@ def _read_all(
 
 
 class _Worker:
-    """Reads pieces, one at a time, into arrays of its own."""
+    """Reads pieces, one at a time, into its own arrays."""
 
     def __init__(self) -> None:
         from cocite.kernels import integers
@@ -168,7 +168,7 @@ def _read(
     workers: Sequence[_Worker],
     progress: Progress,
 ) -> Iterator[_Read]:
-    """The links of one text, piece by piece; raises :class:`_ForTables`."""
+    """Yield the links of one text, piece by piece; raises :class:`_ForTables`."""
     stream = opened[0]
     head = stream.read(_PIECE)
     while len(head) <= LOOK and (more := stream.read(_PIECE)):
@@ -196,7 +196,7 @@ def _read(
 def _pieces(
     head: bytes, source: Source, opened: tuple[IO[bytes], BinaryIO], progress: Progress
 ) -> Iterator[bytes]:
-    """Pieces of whole lines."""
+    """Yield pieces of whole lines."""
     (stream, raw), rest, data = opened, b"", head
     while True:
         # A CR at the very end may be half of a CRLF.
@@ -219,7 +219,7 @@ def _pieces(
 
 
 def _sorted(pieces: list[_Keys], undirected: bool) -> _Keys:
-    """The keys of all links, ascending; ``pieces`` go on the way."""
+    """Return the keys of all links, ascending; frees ``pieces`` meanwhile."""
     links = (1 + undirected) * sum(piece.size for piece in pieces)
     keys, at = np.empty(links, np.uint64), 0
     while pieces:
@@ -238,8 +238,8 @@ def _write(
     options: ReadOptions,
     progress: Progress,
 ) -> tuple[dict[str, Any], dict[str, Entry]]:
-    """Write the files of the graph; ``named`` are the numbers that are nodes. Returns the facts,
-    too.
+    """Write the files of the graph; ``named`` are the numbers that are nodes. Return the facts as
+    well.
     """
     values = None if named.all() else np.flatnonzero(named).astype(np.uint64)
     nodes = named.size if values is None else values.size

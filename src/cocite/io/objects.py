@@ -42,8 +42,8 @@ _ENDS = ("the sources of its links", "the targets of its links")
 
 @dataclass(frozen=True)
 class ObjectInput:
-    """Links as they were given: ``what`` is their name in messages, ``links`` and ``nodes`` what
-    DuckDB reads, with the columns a, b and, if ``weighted``, w; of nodes a.
+    """Links in memory: ``what`` names them in messages, ``links`` and ``nodes`` are for DuckDB,
+    with the columns a, b and, if ``weighted``, w; for nodes a.
     """
 
     what: str
@@ -59,7 +59,7 @@ class ObjectInput:
 
 
 def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
-    """The titles of the columns of a table of pandas, polars or Arrow, and what gives a column."""
+    """Return a table's column titles, and a function that returns a column."""
     if hasattr(table, "iloc"):  # pandas, whose titles may be there twice
         return list(table.columns), lambda i: _series(table.iloc[:, i])
     if hasattr(table, "to_series"):
@@ -70,8 +70,8 @@ def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
 
 
 def _series(series: Any) -> Any:
-    """A column of pandas or polars as an array, a missing value as None; of text that Arrow holds
-    as that has it, without a copy.
+    """Return a pandas or polars column as an array, with None for missing values; Arrow text
+    without a copy.
     """
     kind = str(series.dtype)
     if kind == "String" and find_spec("pyarrow"):
@@ -87,7 +87,7 @@ def _series(series: Any) -> Any:
 
 
 def _arrow(column: Any) -> Any:
-    """A column of Arrow: of text as it is, for DuckDB reads that; else as an array."""
+    """Return an Arrow column: text unchanged, for DuckDB; else an array."""
     from pyarrow import types
 
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
@@ -97,7 +97,7 @@ def _arrow(column: Any) -> Any:
 
 
 def _array_links(array: NDArray[Any], what: str, options: IngestOptions) -> ObjectInput:
-    """Links of an array, (links, 2) or (links, 3); or of one with named fields."""
+    """Return the links of an array, (links, 2) or (links, 3), or one with named fields."""
     if array.dtype.names:
         fields = array.dtype.names
         return _table_links(what, list(fields), lambda i: array[fields[i]].ravel(), options)
@@ -115,7 +115,7 @@ def _array_links(array: NDArray[Any], what: str, options: IngestOptions) -> Obje
 
 
 def _pair_links(rows: Iterable[Any], what: str, options: IngestOptions) -> ObjectInput:
-    """Links that are pairs, or triples with a weight."""
+    """Return links from pairs, or triples with a weight."""
     listed = list(rows)
     widths = set()
     for place, row in enumerate(listed):
@@ -132,7 +132,7 @@ def _pair_links(rows: Iterable[Any], what: str, options: IngestOptions) -> Objec
 
 
 def names_in(nodes: Any) -> Any:
-    """The names of nodes: a list, an array, a column of a table."""
+    """Return names of nodes from a list, an array, or a column of a table."""
     if nodes is None or isinstance(nodes, np.ndarray):
         return nodes
     if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
@@ -179,7 +179,7 @@ def _table_links(
 
 
 def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
-    """Whole numbers out of an array that is one of floats for its weights."""
+    """Return integers from an array that is float because of its weights."""
     exact = np.abs(column) < 2**53  # every whole number is a float64; nan and inf are not
     fine = (column == np.floor(column)) & exact
     if not fine.all():
@@ -195,8 +195,8 @@ def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
 
 
 def _scipy_links(matrix: Any, what: str, options: IngestOptions) -> ObjectInput:
-    """Links of a sparse matrix, float64 or whole numbers or truth, [nodes, nodes], from rows to
-    columns, which are called by their numbers, or by the ``nodes`` that are named.
+    """Return the links of a sparse numeric or boolean matrix, [nodes, nodes], from rows to columns,
+    named by number or by ``nodes``.
     """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise UsageError(
@@ -218,14 +218,14 @@ def _scipy_links(matrix: Any, what: str, options: IngestOptions) -> ObjectInput:
 
 
 def _weight_of(options: IngestOptions) -> str | None:
-    """Return the attribute of links that is their weight; None if they are counted instead."""
+    """Return the link attribute for weights; None to count links instead."""
     if options.count_duplicates and options.weight_column is None:
         return None
     return "weight" if options.weight_column is None else str(options.weight_column)
 
 
 def _networkx_links(graph: Any, what: str, options: IngestOptions) -> ObjectInput:
-    """Links of a graph of NetworkX, directed or not, with links there once or several times."""
+    """Return the links of a NetworkX graph or multigraph, directed or not."""
     weight = _weight_of(options)
     rows = list(graph.edges(data=weight or False, default=None))
     ends = [objects(row[side] for row in rows) for side in (0, 1)]
@@ -234,8 +234,8 @@ def _networkx_links(graph: Any, what: str, options: IngestOptions) -> ObjectInpu
 
 
 def _igraph_links(graph: Any, what: str, options: IngestOptions) -> ObjectInput:
-    """Links of a graph of igraph; nodes have the names that the attribute ``name`` says, if there
-    is one, else their numbers.
+    """Return the links of an igraph graph; nodes are named by the attribute ``name``, if there is
+    one, else by number.
     """
     weight, ends = _weight_of(options), np.array(graph.get_edgelist(), np.uint64).reshape(-1, 2).T
     nodes: Any = np.arange(graph.vcount(), dtype=np.uint64)
@@ -249,8 +249,8 @@ def _igraph_links(graph: Any, what: str, options: IngestOptions) -> ObjectInput:
 def _graph_links(
     what: str, ends: Any, values: list[Any], nodes: Any, both: bool, options: IngestOptions
 ) -> ObjectInput:
-    """Links of a graph, with the values of the attribute that is their weight, 1 where one has
-    none; without weights if none has any.
+    """Return links with the values of their weight attribute, 1 where missing; without weights if
+    all are missing.
     """
     weights, title = None, f"the attribute {_weight_of(options)!r} of its links"
     if values.count(None) < len(values):
@@ -282,8 +282,8 @@ def _frame_links(table: Any, what: str, options: IngestOptions) -> ObjectInput:
 
 
 class Kind(NamedTuple):
-    """A kind of object: the library and the class it is known by, and what reads it; ``table`` if
-    it has rows and columns, of which some can be chosen.
+    """A kind of object: its library and class, and its reader; ``table`` if it has rows and
+    selectable columns.
     """
 
     name: str
@@ -307,7 +307,7 @@ KINDS: tuple[Kind, ...] = (
 
 
 def kind_of_object(value: object) -> Kind | None:
-    """What an object is; None if no line says so."""
+    """Return the kind of an object, or None."""
     for origin in type(value).__mro__:
         library = origin.__module__.partition(".")[0]
         for kind in KINDS:
@@ -317,7 +317,7 @@ def kind_of_object(value: object) -> Kind | None:
 
 
 def links_of(value: Any, options: IngestOptions) -> ObjectInput:
-    """The links in an object.
+    """Return the links in an object.
 
     Raises :class:`UsageError`, :class:`~cocite.errors.InputError`.
     """
@@ -344,8 +344,8 @@ def links_of(value: Any, options: IngestOptions) -> ObjectInput:
 
 
 def split_objects(value: Any) -> tuple[bool, Any]:
-    """Return whether a value is an object with links, and not names of files; and the value, which
-    is a list if it was an iterator.
+    """Return whether a value is an object with links instead of file names; and the value, with an
+    iterator turned into a list.
     """
     if isinstance(value, str | bytes | os.PathLike):
         return False, value
@@ -361,7 +361,7 @@ def split_objects(value: Any) -> tuple[bool, Any]:
 
 
 def objects(values: Iterable[object]) -> NDArray[np.object_]:
-    """An array of Python objects: tuples in it stay tuples."""
+    """Return an array of Python objects, keeping tuples."""
     listed = list(values)
     found = np.empty(len(listed), object)
     found[:] = listed
@@ -369,7 +369,7 @@ def objects(values: Iterable[object]) -> NDArray[np.object_]:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value stands for none: None, NaN, pandas' NA and NaT."""
+    """Return whether a value is missing: None, NaN, pandas' NA or NaT."""
     if value is None or (isinstance(value, float | np.floating) and math.isnan(value)):
         return True
     return type(value).__name__ in ("NAType", "NaTType")
@@ -380,7 +380,7 @@ def _without_missing(values: Iterable[object]) -> NDArray[np.object_]:
 
 
 def numbers(values: Any, what: str, title: str) -> NDArray[np.float64]:
-    """Weights as float64; raises :class:`UsageError` for what are no numbers."""
+    """Return weights as float64; raises :class:`UsageError` if they are not numbers."""
     found = np.asarray(values)
     if found.dtype == object:
         if any(isinstance(value, str | bytes) for value in found):
@@ -407,11 +407,11 @@ def object_input(
     below_zero: bool = False,
     titles: Sequence[str],
 ) -> ObjectInput:
-    """Links from columns of names, NumPy arrays or Arrow's columns of text, and weights. Numbers
-    ``below_zero`` are names only where an object says so, as mostly they stand for no node.
+    """Return links from columns of names, NumPy arrays or Arrow text, and weights.
 
-    Raises :class:`UsageError` for columns that hold no names, and :class:`InputError` where two
-    names would be one.
+    Numbers ``below_zero`` are names only if an object says so: usually they mean no node. Raises
+    :class:`UsageError` for columns without names, and :class:`InputError` if two names would become
+    one.
     """
     given = zip((a, b, nodes), (*titles, "the list of nodes"), strict=True)
     columns = [_column(each, what, title, below_zero) for each, title in given if each is not None]
@@ -428,7 +428,7 @@ def object_input(
 
 
 def _table(columns: dict[str, Any]) -> Any:
-    """What DuckDB reads: a dictionary of arrays, or an Arrow table if some are Arrow's."""
+    """Return the input for DuckDB: a dictionary of arrays, or an Arrow table."""
     if all(isinstance(values, np.ndarray) for values in columns.values()):
         return {title: np.ascontiguousarray(values) for title, values in columns.items()}
     import pyarrow
@@ -445,7 +445,7 @@ def _kind(values: Any) -> str:
 
 
 def _column(values: Any, what: str, title: str, below_zero: bool) -> Any:
-    """The column, if it can hold names; whole numbers as an array of them, if there is one."""
+    """Return the column if it can hold names; integers as an array if possible."""
     if not isinstance(values, np.ndarray):
         return values
     if values.ndim != 1:
@@ -483,7 +483,7 @@ def _advice(kind: str) -> str:
 
 
 def _mapped(columns: list[Any], what: str) -> tuple[list[Any], NodeLabels]:
-    """The columns as texts, None where there is none, and what the texts were."""
+    """Return the columns as texts, None for missing values, and the original names of the texts."""
     texts: dict[Hashable, str] = {}
     labels: dict[str, Hashable] = {}
 
@@ -519,7 +519,7 @@ _ROW_BYTES = 150  # at most, while a row is stored, with a name of some length
 
 
 class ObjectSource(Source):
-    """Links in memory, or names of nodes, in the place of a file."""
+    """Links in memory, or names of nodes, instead of a file."""
 
     def __init__(self, given: ObjectInput, table: Any, what: str) -> None:
         super().__init__(None, what)
@@ -531,14 +531,14 @@ class ObjectSource(Source):
 
 
 def sources_of(given: ObjectInput) -> tuple[list[ObjectSource], list[ObjectSource] | None]:
-    """The links that are given, and the names of nodes, as sources."""
+    """Return the given links, and the names of nodes, as sources."""
     called = f"{given.what}, its nodes"
     nodes = None if given.nodes is None else [ObjectSource(given, given.nodes, called)]
     return [ObjectSource(given, given.links, given.what)], nodes
 
 
 def _read(job: Job) -> Read:
-    """The rows that are clean; raises :class:`InputError` for one that is not."""
+    """Read the valid rows; raises :class:`InputError` for an invalid one."""
     import duckdb
 
     source, wanted = job.source, job.wanted
@@ -580,7 +580,7 @@ READER = FormatReader("an object in memory", "links in memory", _read)
 
 
 def _wrong(row: int, values: list[Any], wanted: int) -> str:
-    """What is wrong with a row, in words."""
+    """Describe what is wrong with a row."""
     called = ("its source", "its target") if wanted == 2 else ("the name",)
     faults = (_fault(name) for name in values[:wanted])
     each = (f"{title} {fault}" for title, fault in zip(called, faults, strict=True) if fault)

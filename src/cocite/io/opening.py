@@ -57,7 +57,7 @@ def open_graph(
 
 
 def _is_store(links: Any) -> bool:
-    """Whether a path or URL is one of a store, or of nothing: opening it says what is wrong."""
+    """Return whether a path or URL is a store or missing: opening it reports the error."""
     if not isinstance(links, str | os.PathLike):
         return False
     from cocite.io.database import is_address
@@ -71,5 +71,5 @@ def _is_store(links: Any) -> bool:
 
 
 def is_said(value: Any) -> bool:
-    """Whether an option was given; a table is not compared, which would answer cell by cell."""
+    """Return whether an option was given; a table would be compared cell by cell."""
     return not (value is None or value is False or (isinstance(value, tuple) and not value))

@@ -43,8 +43,8 @@ def split(
     overwrite: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Store ``graph`` in ``blocks`` blocks of about equal size, fewer if it has fewer nodes, in the
-    folder ``output``; returns that.
+    """Store ``graph`` in ``blocks`` blocks of about equal size, or fewer for few nodes, in the
+    folder ``output``, which is returned.
 
     ``progress`` gets links (done, total). Raises :class:`UsageError`, :class:`OutputExists` and
     :class:`~cocite.errors.Damaged`.
@@ -74,7 +74,7 @@ def split(
 
 
 def check_output(output: str | os.PathLike[str], overwrite: bool) -> Path:
-    """See that nothing is there, or nothing but a graph in blocks that may be replaced."""
+    """Check that nothing is there, or only a partitioned graph that may be replaced."""
     path = Path(output)
     if not path.name:
         raise UsageError(f"{str(output)!r} names no directory that could be made")
@@ -121,7 +121,7 @@ def _write_block(path: Path, graph: Graph, place: tuple[int, int, int]) -> None:
 
 
 def _copy(path: Path, array: NDArray[Any], low: int, high: int, less: int = 0) -> Entry:
-    """Write a part of an array, each of its values ``less`` something."""
+    """Write a part of an array, subtracting ``less`` from each value."""
     with ArrayWriter(path, array.dtype) as writer:
         for begin in range(low, high, _PIECE):
             piece = array[begin : min(begin + _PIECE, high)]

@@ -53,22 +53,22 @@ if TYPE_CHECKING:
 
 
 _EACH = 100
-"""Inputs of which each is told by itself."""
+"""Most inputs to report separately."""
 _EXAMPLES = 5
 _COUNTS = ("rows", "comments", "blank_lines")
 _SINGLE: dict[type, dict[str, Any]] = {TextInput: {"comments": 0, "first": ()}}
-"""What texts that are read alike may differ in, and say."""
+"""Fields in which texts read alike may differ."""
 
 
 # -- inputs ------------------------------------------------------------------------------
 
 
 _THREAD_BYTES = 1 << 18
-"""Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
+"""Input bytes per DuckDB thread, compressed or not; it distributes work by some MB of text."""
 
 
 def database_in(inputs: Any) -> str | None:
-    """The database that stands in the place of files, if the only input is one."""
+    """Return the database if it is the only input."""
     if isinstance(inputs, list | tuple) and len(inputs) == 1:
         inputs = inputs[0]
     if not isinstance(inputs, str | os.PathLike) or os.path.isdir(inputs):
@@ -78,8 +78,8 @@ def database_in(inputs: Any) -> str | None:
 
 
 class StoreRequest(NamedTuple):
-    """What is to be stored: sources of links and of names of nodes, each of a kind that there is a
-    reader for, titles, how all are read, and names of pages that are left out, None for none.
+    """Everything to store: sources of links and of names of nodes, titles, how to read all of them,
+    and names of pages to exclude, or None.
     """
 
     links: list[Source]
@@ -90,7 +90,7 @@ class StoreRequest(NamedTuple):
 
     @classmethod
     def of(cls, links: Any, options: IngestOptions, memory: int) -> StoreRequest:
-        """Check what is named; ``memory`` is for all data of the run."""
+        """Check the inputs; ``memory`` is for all data of the run."""
         read = ReadOptions.of(options)
         named, nodes = links, options.nodes
         if isinstance(links, ObjectInput):
@@ -118,12 +118,12 @@ class StoreRequest(NamedTuple):
 
     @property
     def sources(self) -> list[Source]:
-        """All that is read."""
+        """Return all inputs."""
         return self.links + self.nodes + self.titling.sources
 
 
 def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
-    """How links in memory are read, whose columns are chosen already."""
+    """Return read options for links in memory, whose columns are chosen already."""
     if read.sides is not None and given.undirected:
         raise refuse_undirected(given.what)
     if given.weighted and read.count_duplicates:
@@ -135,7 +135,7 @@ def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
 
 
 def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
-    """See that some input does what is asked for."""
+    """Check that some input supports what is requested."""
     if options.pages and not any(each.restricts for each in readers):
         raise UsageError(
             "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
@@ -161,13 +161,13 @@ def _sources(named: Any) -> list[Source]:
 
 
 def size_of(sources: list[Source]) -> int | None:
-    """What storing them takes at most, where that can be told: not of what is packed."""
+    """Return the most bytes that the inputs take when stored; None if unknown."""
     each = [source.most_stored for source in sources]
     return None if None in each else sum(most or 0 for most in each)
 
 
 def threads_for(sources: list[Source], most: int) -> int:
-    """As many threads as there is work for, where its size is known: DuckDB starts them all."""
+    """Return as many threads as there is known work for: DuckDB starts all of them."""
     if any(s.path is None or s.is_pipe or s.is_directory for s in sources):
         return most
     return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
@@ -186,9 +186,9 @@ def store(
     resources: Resources,
     progress: Progress,
 ) -> Store:
-    """Store ``links``: names of files, a query, or what is in memory.
+    """Store ``links``: file names, a query, or objects in memory.
 
-    Raises what :func:`cocite.ingest` raises.
+    Raises like :func:`cocite.ingest`.
     """
     request = StoreRequest.of(links, options, resources.memory)
     home, path = place_for(output, size_of(request.links + request.nodes), resources.memory)
@@ -209,8 +209,8 @@ def _store_inputs(
     report: Reported,
     progress: Progress,
 ) -> _Stored:
-    """Write the graph's files into ``directory``; returns the facts of the manifest, and them.
-    ``report`` is called with links that lead nowhere.
+    """Write the graph's files into ``directory``; return the facts of the manifest, and the files.
+    ``report`` is called with broken links.
     """
     disk.make_own_folder(work := directory / "work")
     links, options, titling = request.links, request.options, request.titling
@@ -252,7 +252,7 @@ def _store_inputs(
 
 
 def _with_rows(facts: dict[str, Any], of_links: list[Found], read: list[Found]) -> dict[str, Any]:
-    """The facts with what was read."""
+    """Return the facts with those on the rows read."""
     dropped = facts["dropped"] | {"bad_rows": sum(found.bad for found in read)}
     rows = sum(found.rows for found in of_links)
     return facts | {"dropped": dropped, "rows": rows, "sources": facts_of(read)}
@@ -261,7 +261,7 @@ def _with_rows(facts: dict[str, Any], of_links: list[Found], read: list[Found]) 
 def place_for(
     output: str | os.PathLike[str] | None, nbytes: int | None, memory: int
 ) -> tuple[Temporary | None, Path]:
-    """Return where the graph goes: as named, or into a directory that goes with it."""
+    """Return the directory of the graph: as named, or a temporary one."""
     if output is not None:
         return None, Path(os.fspath(output))
     home = Temporary(nbytes, memory)
@@ -278,8 +278,8 @@ def load_all(
     wanted: int,
     options: ReadOptions,
 ) -> list[Found]:
-    """Load inputs, of which ``wanted`` is 2 for links and 1 for names of nodes; returns what was
-    found in each, or in those of a kind that is read in one go. ``to_job`` makes a job of the rest.
+    """Load inputs (``wanted``: 2 for links, 1 for names of nodes); return findings on each, or on
+    those of a kind that is read at once. ``to_job`` makes a job from the rest.
     """
     found: list[Found | None] = [None] * len(sources)
     for known, places in _groups(sources, options, wanted):
@@ -311,7 +311,7 @@ def load_all(
 
 
 def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[RowBatch]:
-    """What a reader makes of inputs: of many of a kind, or of one."""
+    """Yield what a reader finds in inputs: in many of a kind, or in one."""
     if len(some) > 1 and reader.read_many is not None:
         yield from reader.read_many(job, some)
         return
@@ -323,8 +323,8 @@ def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[Row
 def _groups(
     sources: Sequence[Source], options: ReadOptions, wanted: int
 ) -> list[tuple[FormatReader | None, list[int]]]:
-    """Places of the inputs that are read together, in the order of the first of each; with their
-    reader, which of a pipe is known when its turn comes.
+    """Return the positions of inputs that are read together, in the order of the first of each,
+    with their reader; a pipe's reader is found later.
     """
     groups: dict[object, tuple[FormatReader | None, list[int]]] = {}
     for place, source in enumerate(sources):
@@ -347,9 +347,7 @@ def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
 
 
 def check_some(read: Sequence[Found]) -> None:
-    """See that there is a row in some input; raises :class:`UnrecognizedInput` with what there
-    is.
-    """
+    """Check that some input has a row; raises :class:`UnrecognizedInput` with what it has."""
     if any(found.rows for found in read):
         return
     said = []
@@ -369,9 +367,9 @@ def check_some(read: Sequence[Found]) -> None:
 
 
 def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
-    """What the manifest says of the inputs: of more than a hundred, those that were read alike are
-    one entry, which says how many ``files`` they are, so that opening a graph does not take as long
-    as reading them. Where even so there are more than a hundred, those of a kind are one.
+    """Return the manifest's facts on the inputs. Of more than a hundred, those read alike become
+    one entry with the number of ``files``, so that opening a graph stays fast; if that leaves over
+    a hundred, those of a kind become one.
     """
     if len(read) <= _EACH:
         return [_report(found, found.to_json()) for found in read]
@@ -401,8 +399,8 @@ def _way(found: Found) -> tuple[object, ...]:
 
 
 def _merged(group: list[Found], words: str) -> dict[str, Any]:
-    """One entry for inputs that were read alike: that of the first, with what all of them counted;
-    a text that differs among them is empty.
+    """Return one entry for inputs that were read alike: the first one's, with total counts; texts
+    that differ become empty.
     """
     first, values = group[0], [found.to_json() for found in group]
     counted = isinstance(first, TextInput | ParquetInput)  # which say what they counted
@@ -427,7 +425,7 @@ def _merged(group: list[Found], words: str) -> dict[str, Any]:
 
 
 def _report(found: Found, value: dict[str, Any]) -> dict[str, Any]:
-    """Of one input its base name, not where it lay on this machine."""
+    """Return the findings on an input, with only the base name of its path."""
     value |= {"file": Path(found.file).name or found.file, "read_as": found.describe()}
     value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)
     return value

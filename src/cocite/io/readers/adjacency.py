@@ -28,7 +28,7 @@ _LONGEST = 1 << 28
 
 
 def _read_lists(job: Job) -> Read:
-    """All links, and all nodes that begin a row."""
+    """Read all links, and all nodes that begin a row."""
     by = _separator(job)
     with LinkWriter(job) as out:
         for line, names in _rows(job, by):
@@ -60,7 +60,7 @@ def _separator(job: Job) -> str:
 
 
 def _rows(job: Job, by: str) -> Iterator[tuple[int, list[str]]]:
-    """(line, names) of each row that is neither blank nor a comment."""
+    """Yield (line, names) of each row that is not blank or a comment."""
     for line, text in text_lines(job, _LONGEST, "row"):
         if text.startswith(("%", job.options.comment or "%")):
             continue
@@ -82,7 +82,7 @@ _WITHOUT_TITLES = ReadOptions("tab", "no", ("1", "2"), "")
 
 
 def _read_crawl(job: Job) -> Read:
-    """The edges by names, and all vertices; of vertices alone, these."""
+    """Read the edges by names, and all vertices; vertices alone as nodes."""
     nodes = "SELECT name AS a FROM reading.vertices"
     if _is_vertices(job.source):
         count = _load_vertices(job, [job.source])
@@ -120,7 +120,7 @@ READER = FormatReader(
 
 
 def _load_vertices(job: Job, sources: list[Source]) -> int:
-    """Load vertices as (id, name); how many there are."""
+    """Load vertices as (id, name); return their number."""
     job.database.execute("CREATE TABLE reading.vertices (id UBIGINT, name VARCHAR)")
     for source in sources:
         _load(job, source, "raw")
@@ -146,7 +146,7 @@ def _is_vertices(source: Source) -> bool:
 
 
 def _vertices_of(job: Job) -> list[Source]:
-    """The files of vertices of these edges: those that are named, else the one beside."""
+    """Return the vertex files of these edges: those named, else the one beside."""
     named = [Source(source.path) for source in job.inputs if _is_vertices(source)]
     if named:
         return named

@@ -37,12 +37,12 @@ _PARTS = {
     "BLOCKS": "GAMMA",
     "RESIDUALS": "ZETA",
 }
-"""The kinds of numbers, in the order of the rules, and their codes unless flags say else."""
+"""Kinds of numbers in the order of encoding, with their default codes."""
 
 
 @dataclass
 class BVGraphInput(Found):
-    """What was found in one graph: goes into the manifest."""
+    """Findings on one graph, for the manifest."""
 
     nodes: int = 0
     named_by: str = ""
@@ -54,7 +54,7 @@ class BVGraphInput(Found):
 
 
 def _read(job: Job) -> Read:
-    """All links, and all nodes."""
+    """Read all links, and all nodes."""
     path = job.source.path
     assert path is not None
     base = path.with_suffix("") if path.suffix in (".graph", ".properties") else path
@@ -109,7 +109,7 @@ def _insert(job: Job, sources: NDArray[np.uint64], targets: NDArray[np.uint64]) 
 
 
 class _Properties:
-    """The rules by which a graph is decoded, from ``BASE.properties``."""
+    """Parameters for decoding a graph, from ``BASE.properties``."""
 
     def __init__(self, base: Path) -> None:
         self.file = f"{base}.properties"
@@ -143,7 +143,7 @@ class _Properties:
         self.rules = self._rules()
 
     def number(self, key: str, otherwise: int | None = None) -> int:
-        """A whole number."""
+        """Return an integer."""
         text = self._values.get(key, "" if otherwise is None else str(otherwise))
         if not text.isascii() or not text.isdecimal() or len(text) > 18:
             raise InputError(f"{self.file}: {key} is {text!r}; it must be a whole number")
@@ -173,7 +173,7 @@ class _Properties:
 def _links(
     source: Source, properties: _Properties, job: Job
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-    """(sources, targets), piece by piece."""
+    """Yield (sources, targets), piece by piece."""
     with source.reading() as (stream, raw):
         decoder = _Decoder(properties.rules)
         while True:
@@ -195,7 +195,7 @@ def _links(
 
 
 class _Decoder:
-    """The kernel with its arrays: bits that are fed, links that are taken."""
+    """The kernel with its arrays: bits supplied, links decoded."""
 
     def __init__(self, rules: NDArray[np.int64], links: int = _LINKS, rows: int = _ROWS) -> None:
         from cocite.kernels import bvgraph as k
@@ -211,17 +211,17 @@ class _Decoder:
         self._taken = 0
 
     def run(self) -> int:
-        """Decode as far as bits and room go."""
+        """Decode until bits or space run out."""
         arrays = (self._begins, self._links, self._parts)
         return int(self.k.decode(self._words, self._rules, self._state, *arrays))
 
     def place(self) -> tuple[int, int]:
-        """The node that is read, and the bit at which its list begins."""
+        """Return the current node, and the bit at which its list begins."""
         state = self._state
         return int(state[self.k.NEXT]), self._read * 8 + int(state[self.k.POSITION])
 
     def feed(self, more: bytes) -> None:
-        """Put ``more`` behind what is not decoded yet; nothing at the end."""
+        """Append ``more`` to the bits not decoded yet; empty at the end."""
         k, state = self.k, self._state
         done = int(state[k.POSITION]) // 64 * 8
         self._bytes = self._bytes[done:] + more
@@ -233,7 +233,7 @@ class _Decoder:
         self._words = np.frombuffer(padded, ">u8").astype(np.uint64)
 
     def taken(self, *, all_of_it: bool) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-        """The links decoded since last time, once there are many; the window's lists stay."""
+        """Yield links decoded since the last call, once there are many."""
         k, state = self.k, self._state
         rows = int(state[k.NEXT] - state[k.FIRST])
         few = state[k.USED] * 2 < self._links.size and rows * 2 < self._begins.size
@@ -253,7 +253,7 @@ class _Decoder:
         self._taken = int(state[k.NEXT])
 
     def grow(self) -> None:
-        """Make room for the list that did not fit, if it still would not."""
+        """Enlarge the buffer for the list that did not fit, if necessary."""
         k, state = self.k, self._state
         need = int(state[k.USED] + state[k.LONGEST])
         if need > self._links.size:
@@ -268,8 +268,8 @@ class _Decoder:
 
 
 def _load_names(job: Job, base: Path, nodes: int) -> tuple[str, bool] | None:
-    """Load ``BASE.urls``, whose rows are the nodes': (its name, whether names are integers); None
-    if there is none.
+    """Load ``BASE.urls``, one row per node: return (its name, whether names are integers), or None
+    if it is missing.
     """
     files = [base.with_name(f"{base.name}.urls{packing}") for packing in _PACKINGS]
     file = next(filter(Path.is_file, files), None)

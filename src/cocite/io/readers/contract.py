@@ -47,15 +47,14 @@ if TYPE_CHECKING:
 
 
 IS_WEB = r"^\s*[hH][tT][tT][pP][sS]?:"
-"""The names that are looked at, as a pattern that DuckDB and Python read alike."""
+"""Pattern of names to normalize, for DuckDB and Python alike."""
 
 TRACKING = (
     *("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "utm_id"),
     *("gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid", "twclid"),
     *("ttclid", "igshid", "mc_cid", "mc_eid"),
 )
-"""Parameters that say how a reader came to a page: of Google, Meta, Microsoft, Yandex, Mailchimp,
-..."""
+"""Parameters by which sites track readers: Google, Meta, Microsoft, Yandex, Mailchimp, ..."""
 
 _WEB = re.compile(IS_WEB)
 _TRACKED = re.compile(rf"(?:^|&)(?:{'|'.join(TRACKING)})(?:=[^&]*)?(?=&|$)")
@@ -64,8 +63,8 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 
 
 def normalizer() -> Callable[[str], str]:
-    """What turns a name into the one way to write it; raises
-    :class:`~cocite.extras.MissingLibrary` without ada-url.
+    """Return a function that normalizes a URL; raises :class:`~cocite.extras.MissingLibrary`
+    without ada-url.
     """
     ada = need("ada_url", "--normalize-urls", "html")
 
@@ -99,11 +98,11 @@ def _escape(match: re.Match[str]) -> str:
 DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 
 Progress = Callable[[str, int, int], None]
-"""Called with (stage, done, total); total is 0 where it is not known."""
+"""Called with (stage, done, total); total is 0 if unknown."""
 
 
 def no_progress(stage: str, done: int, total: int) -> None:
-    """The callback of those who do not want to know."""
+    """No-op callback."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ class ReadOptions:
 
     @classmethod
     def of(cls, chosen: IngestOptions) -> Self:
-        """Return what is chosen; raise :class:`UsageError` for options that do not go together."""
+        """Return the read options; raise :class:`UsageError` for conflicting ones."""
         columns = split(chosen.columns)
         if len(columns) not in (0, 2):
             raise UsageError(
@@ -196,31 +195,31 @@ class ReadOptions:
 
     @property
     def called(self) -> Callable[[str], str]:
-        """What a node of this name is called."""
+        """Return a function from a name in the input to that of its node."""
         return normalizer() if self.normalize_urls else str
 
     @property
     def columns_named(self) -> tuple[str, ...]:
-        """All columns that are asked for by title or number."""
+        """Return all columns requested by title or number."""
         return (*self.columns, self.weight) if self.weight else self.columns
 
     def for_nodes(self) -> ReadOptions:
-        """Return the same for a file of nodes, whose first column is the name. It may have no row
-        of titles where links have one.
+        """Return the options for a file of nodes, whose first column is the name; it may lack the
+        header that links have.
         """
         header = "no" if self.header == "no" else "auto"
         return ReadOptions(self.delimiter, header, (), self.comment, self.bad_rows)
 
 
 def split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
-    """Columns, as a list or with commas between them."""
+    """Return columns from a list or comma-separated text."""
     each = columns.split(",") if isinstance(columns, str) else map(str, columns)
     return tuple(column.strip() for column in each)
 
 
 def bad_row_advice(bad: int, rows: int) -> str:
-    """What to do about the first bad row, where ``bad`` of ``rows`` were found so far: leaving them
-    out is advised only where they are few.
+    """Return advice on the first bad row, after ``bad`` of ``rows`` so far: to skip bad rows only
+    if they are few.
     """
     if bad * 2 <= rows and bad <= 1 + rows // 10:
         return SKIP_ADVICE
@@ -237,11 +236,11 @@ def bad_row_advice(bad: int, rows: int) -> str:
 
 
 _FEW = 10
-"""Files that are named one by one."""
+"""Most files to name separately."""
 
 
 class Together:
-    """Progress of ``sources``: of few each is a stage, of many all are one."""
+    """Progress of ``sources``: each is a stage if they are few, else all are one."""
 
     def __init__(self, progress: Progress, sources: Sequence[Source]) -> None:
         self._progress, self._few = progress, len(sources) <= _FEW
@@ -251,7 +250,7 @@ class Together:
 
     @contextmanager
     def of(self, *sources: Source) -> Iterator[Progress]:
-        """The progress of some of them, which are read now."""
+        """Yield the progress of those that are read next."""
         if self._few:
             yield self._progress
             return
@@ -270,7 +269,7 @@ _CONTROL = re.compile(f"[{REFUSED}\u2028\u2029]+")
 _MOST = 65_535
 _LATE = 1 << 50
 _HELD = 1 << 16
-"""Bytes that are held before they are written."""
+"""Bytes to buffer before writing."""
 
 
 class TitleFile:
@@ -292,9 +291,7 @@ class TitleFile:
         self._out: BinaryIO | None = None
 
     def add(self, name: str, title: str, late: bool = False) -> None:
-        """The title of the node that is called so, if there is one, behind all others if ``late``;
-        raises :class:`InputError`.
-        """
+        """Add the title of a node, after all others if ``late``; raises :class:`InputError`."""
         if self.path is None:
             return
         text = " ".join(_CONTROL.sub(" ", title).split())
@@ -335,16 +332,16 @@ class TitleFile:
 
 
 _ROWS = 1 << 16
-"""Rows of a table that are read at once."""
+"""Rows of a table to read at once."""
 EXAMPLES = 5
-"""Bad rows of an input that are shown."""
+"""Most bad rows of an input to show."""
 
 Reported = Callable[[str, str, str, str], None]
-"""Called with (page, what is wrong, what was written there, where that leads)."""
+"""Called with (page, what is wrong, what was written there, its target)."""
 
 
 def no_report(page: str, what: str, written: str, url: str) -> None:
-    """For those who do not want to know."""
+    """No-op callback."""
 
 
 @dataclass(frozen=True)
@@ -371,16 +368,16 @@ class Job:
     report: Reported = no_report
 
     def run(self, query: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query of the database."""
+        """Return the result rows of a query."""
         rows: list[tuple[Any, ...]] = self.database.execute(query).fetchall()
         return rows
 
     def count(self, query: str) -> int:
-        """Return the only number that a query gives."""
+        """Return the single number that a query yields."""
         return int(self.run(query)[0][0])
 
     def streamed(self, table: str, columns: str, where: str = "true") -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a table in their order; a piece of it at a time is in memory."""
+        """Yield the rows of a table in order, with a piece of it in memory at a time."""
         end = self.count(f"SELECT coalesce(max(rowid) + 1, 0) FROM {table}")
         for low in range(0, end, _ROWS):
             within = f"rowid >= {low} AND rowid < {low + _ROWS}"
@@ -400,25 +397,25 @@ class Found:
     examples: list[str] = field(default_factory=list)
     integers: bool = True
     first_keys: ClassVar[tuple[str, ...]] = ()
-    """What an entry of a manifest begins with, where that is not the order of the fields."""
+    """Keys that come first in a manifest entry, if not in the order of the fields."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as a manifest holds it."""
+        """Return it as a manifest stores it."""
         values = asdict(self)
         return {key: values[key] for key in (*self.first_keys, *values)}
 
     @property
     def bad(self) -> int:
-        """The number of rows left out."""
+        """Return the number of rows skipped."""
         return sum(self.bad_rows.values())
 
     def leave_out(self, kind: str, count: int, examples: Iterable[str]) -> None:
-        """Count rows of a ``kind`` that are left out; the first examples of all are kept."""
+        """Count skipped rows of a ``kind``; the first examples overall are kept."""
         self.bad_rows[kind] = self.bad_rows.get(kind, 0) + count
         self.examples = [*self.examples, *examples][:EXAMPLES]
 
     def describe(self) -> str:
-        """Return one line for people, which begins with ``file``."""
+        """Return one line for people, beginning with ``file``."""
         return self.file
 
 
@@ -433,8 +430,8 @@ class Read(NamedTuple):
 
 
 class RowBatch(NamedTuple):
-    """What is loaded at once: one relation of the rows of several inputs, what was found in each,
-    and the relation of nodes.
+    """A batch to load: one relation of the rows of several inputs, findings on each, and the
+    relation of nodes.
     """
 
     rows: str
@@ -472,7 +469,7 @@ class FormatReader:
     columns: bool = True
 
     def check(self, job: Job) -> None:
-        """See that the options go with inputs of this kind."""
+        """Check that the options apply to inputs of this kind."""
         label, options = job.source.label, job.options
         if options.columns_named and not self.columns:
             raise UsageError(
@@ -486,7 +483,7 @@ class FormatReader:
 
 
 def text_lines(job: Job, longest: int, what: str) -> Iterator[tuple[int, str]]:
-    """(number, text) of each line of an input that is not blank, without blanks at its ends.
+    """Yield (number, text) of each line that is not blank, trimmed.
 
     Raises :class:`InputError` for one of ``longest`` bytes, which messages call ``what``.
     """
@@ -506,12 +503,11 @@ def text_lines(job: Job, longest: int, what: str) -> Iterator[tuple[int, str]]:
 
 
 def follow(database: duckdb.DuckDBPyConnection, table: str) -> int:
-    """Replace the steps of ``table`` (a, b; each a once), such as redirects, by where they lead in
-    the end; returns how many lead nowhere, as they go in circles. Those are dropped.
+    """Replace the steps of ``table`` (a, b; each a once), such as redirects, by their final target;
+    drop circular ones and return their number.
 
-    Every step is replaced by two at a time, so that chains of any length take log2 of it many
-    joins. An end that is not reached in a round that reached none never is: ends at twice the
-    distance come round by round.
+    Each round doubles the distance, so chains of any length take log2 of it many joins. After a
+    round that reached no end, no end is left to reach.
     """
 
     def count(where: str) -> int:

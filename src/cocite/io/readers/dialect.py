@@ -24,7 +24,7 @@ from cocite.io.readers.contract import DELIMITERS
 from cocite.io.readers.sources import LOOK, lines_of
 
 OTHERS = " (if others are: --columns SOURCE,TARGET)"
-"""What is said where nothing but their places tells which columns are the link."""
+"""Advice if only positions tell which columns are the link."""
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:
@@ -53,7 +53,7 @@ _SIDES = _pairs(
     """node1-node2 page1-page2 nodea-nodeb parent-child head-tail start-end user-friend
     userid-friendid follower-following user-follows"""
 )
-"""Titles of two ends of which it is not clear, or does not matter, which is which."""
+"""Titles of two ends in unclear or irrelevant order."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -64,11 +64,11 @@ TITLES = frozenset(title for pair in _WAYS + _SIDES for title in pair) | _words(
     """begin cites id imports label linkedpages linkedto links name node pagetitle related seite
     title uri verlinkt verweis verweist"""
 )
-"""Titles of the columns of a link, letters and digits only."""
+"""Titles of link columns, letters and digits only."""
 _NUMBERS = _words("id rowid index key pk nr no number linkid edgeid")
-"""Titles of a first column that may only tell rows apart."""
+"""Titles of a first column that may just number rows."""
 _ABOUT = _words("name label title url uri")
-"""Titles of what is said of the node in such a column."""
+"""Titles of columns about the node in such a table."""
 
 _ANSWERS = {
     ("node", "rank", "related", "score"): (
@@ -79,7 +79,7 @@ _ANSWERS = {
     ("node", "rank"): ("what cocite rank wrote", ""),
     ("node", "hits"): ("what cocite related-all wrote", ""),
 }
-"""Titles that tables of answers begin with -> what they are, and which columns could be links."""
+"""First titles of tables of answers -> what these tables are, and which columns could be links."""
 
 
 def answer_in(titles: Sequence[str]) -> str:
@@ -96,14 +96,14 @@ def answer_in(titles: Sequence[str]) -> str:
 
 
 def plain_title(title: str) -> str:
-    """The letters and digits of a title, in small letters."""
+    """Return the letters and digits of a title, in lower case."""
     return re.sub(r"[\W_]", "", title.lower())
 
 
 def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tuple[int, int] | None:
-    """The columns of source and target, from 0 on, as their titles name them; None if they name
-    none, or one of them twice. Those that are called as the ``sides`` of a bipartite table, with
-    ``id`` behind or not, go before all others.
+    """Return the columns of source and target, from 0 on, by their titles; None if they are missing
+    or ambiguous. Columns named like the ``sides`` of a bipartite table, perhaps with ``id``
+    appended, have priority.
     """
     plain = [plain_title(title) for title in titles]
     if sides is not None:
@@ -144,11 +144,11 @@ def choose_columns(
     *,
     folded: bool = False,
 ) -> LinkColumns:
-    """The columns of links (``wanted`` is 2) or of names of nodes in a table with ``titles``:
-    those that are asked for, else those whose titles say so, else the first.
+    """Return the columns of links (``wanted`` is 2) or of names of nodes in a table with
+    ``titles``: those requested, else by titles, else the first.
 
-    Raises :class:`UsageError` for columns that are not there, or one that is named twice, and
-    :class:`InputError` for too few.
+    Raises :class:`UsageError` for missing columns, or one named twice, and :class:`InputError` for
+    too few.
     """
     if len(titles) < wanted:
         what = "a link takes two, source and target" if wanted == 2 else "one is needed"
@@ -177,8 +177,8 @@ def check_distinct(
 def column_place(
     label: str, titles: Sequence[object], column: str | int, *, folded: bool = False
 ) -> int:
-    """Return where a column is, from 0 on: by its title, in any case if ``folded``, else by its
-    number from 1. Raises :class:`UsageError` if what is called ``label`` has none.
+    """Return the position of a column, from 0 on: by title, ignoring case if ``folded``, else by
+    number from 1. Raises :class:`UsageError` if ``label`` has none.
     """
     named: list[object] = list(titles)
     wanted: object = column
@@ -194,19 +194,19 @@ def column_place(
 
 
 def unread_weights(titles: Sequence[object], taken: Sequence[object]) -> str:
-    """The column that is called as weights are, and is none of those ``taken``; "" if none is."""
+    """Return a column titled like weights that is not ``taken``, or ""."""
     found = [each for each in map(str, titles) if plain_title(each) in ("weight", "weights")]
     return next((each for each in found if each not in map(str, taken)), "")
 
 
 def weights_note(unread: str) -> str:
-    """What is said of such a column."""
+    """Return the note about such a column."""
     name = unread if re.fullmatch(r"\w+", unread) else repr(unread)
     return f"; {unread!r} is ignored (as weights: --weight-column {name})" if unread else ""
 
 
 def without_index(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
-    """The two columns behind an index that pandas wrote; None if the first column is none."""
+    """Return the two columns after an index that pandas wrote, or None."""
     if len(rows) < 2 or len(rows[0]) < 3 or rows[0][0].strip():
         return None
     cells = [row[0].strip() for row in rows[1:] if row]
@@ -215,7 +215,7 @@ def without_index(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
 
 _SAMPLE_LINES = 100
 _LEAST_SHAPE = 3
-"""Rows from which on what they have in common says something."""
+"""Least rows whose common shape is significant."""
 
 
 _WEIGHTS = _words(
@@ -229,14 +229,14 @@ _LABELS = _words(
 """Titles of a column of labels."""
 _NO_TITLES = _words("nan na null none nil inf infinity missing unknown true false")
 _OPENED = re.compile(r'(?:^|[,;\t])\s*"')
-"""A field that is quoted begins."""
+"""Start of a quoted field."""
 _CLOSED = re.compile(r"\s*(?:[,;\t]|$)")
 _ARROW = re.compile(r"<?[-=~]*>|<[-=~]+|[-=]{2,}|[←→↔⇐⇒⟵⟶⟹]")
 _ARROWS = re.compile(r".*\S\s+(?:<?[-=~]+>|<[-=~]+|[←→↔⇐⇒⟵⟶⟹])\s+\S.*")
 
 
 def sample(head: bytes, comment: str) -> list[str]:
-    """The first lines that hold data; the last one is left out if it may be cut."""
+    """Return the first lines with data, without the last one if it may be cut."""
     text = head[:LOOK].decode("utf-8", "replace")
     lines = lines_of(text)
     if len(head) > LOOK and len(lines) > 1:
@@ -253,7 +253,7 @@ def sample(head: bytes, comment: str) -> list[str]:
 
 
 def _joined(lines: list[str]) -> Iterator[str]:
-    """Lines with those that a quoted field of theirs goes on over."""
+    """Join lines within a quoted field."""
     at = 0
     while at < len(lines):
         end, line = at + 1, lines[at]
@@ -267,7 +267,7 @@ def _joined(lines: list[str]) -> Iterator[str]:
 
 
 def fields(line: str, delimiter: str) -> list[str]:
-    """The columns of a line."""
+    """Split a line into columns."""
     if delimiter == "space":
         return line.split()
     if delimiter in ("comma", "semicolon"):
@@ -280,14 +280,14 @@ def fields(line: str, delimiter: str) -> list[str]:
 
 
 def _width(line: str, delimiter: str) -> int:
-    """The number of columns of a line."""
+    """Return the number of columns of a line."""
     if delimiter in ("tab", "pipe"):
         return line.count(DELIMITERS[delimiter]) + 1
     return len(fields(line, delimiter))
 
 
 def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
-    """The delimiter of a file of links (``wanted`` is 2) or of names of nodes (1)."""
+    """Return the delimiter of a file of links (``wanted`` is 2) or of names of nodes (1)."""
     order = ["tab", "comma", "semicolon", "pipe", "space"]
     if comma_first:
         order = ["comma", "semicolon", "tab", "pipe", "space"]
@@ -341,8 +341,8 @@ def in_doubt(lines: list[str], delimiter: str) -> str:
 def titled_ends(
     rows: list[list[str]], header: str, sides: tuple[str, str] | None = None
 ) -> tuple[int, int] | None:
-    """The columns that hold the ends of links, as titles in the first of ``rows`` say; None if that
-    holds none, or they say nothing. ``header`` is what was said of them: yes, no or auto.
+    """Return the columns that hold the ends of links, by titles in the first of ``rows``, or None.
+    ``header`` is yes, no or auto.
     """
     if not rows or header == "no":
         return None
@@ -355,7 +355,7 @@ def titled_ends(
 
 
 def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, str] | None) -> bool:
-    """Whether the titles of the ``ends`` are those of sides, and no names in the rows below."""
+    """Return whether the ``ends`` have titles of sides, which are not names in the rows below."""
     titles = {rows[0][i].strip() for i in ends}
     if sides is None or ends_of([rows[0][i] for i in ends], sides) != (0, 1):
         return False
@@ -366,8 +366,8 @@ def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, st
 
 
 def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None) -> bool:
-    """Return whether the first of ``rows`` holds titles, where links are in the columns ``taken``
-    and their weights, if any, in ``weight``.
+    """Return whether the first of ``rows`` is a header, for links in the columns ``taken`` and
+    weights in ``weight``, if any.
     """
     if not rows or len(rows[0]) <= max(taken):
         return False
@@ -388,7 +388,7 @@ def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None
 
 
 def has_label_header(rows: list[list[str]], taken: tuple[int, int]) -> bool:
-    """Whether the first of ``rows`` holds titles, where names and labels are in ``taken``."""
+    """Return whether the first of ``rows`` is a header, for names and labels in ``taken``."""
     if not rows or len(rows[0]) <= max(taken):
         return False
     name, label = (rows[0][i].strip() for i in taken)
@@ -402,13 +402,13 @@ def _known(title: str) -> bool:
 
 
 def _worded(cell: str) -> bool:
-    """Return whether it could be a title, and is no number gone wrong."""
+    """Return whether it could be a title, and is not a malformed number."""
     return bool(re.match(r"[^\W\d]", cell.lstrip("_"))) and cell.lower() not in _NO_TITLES
 
 
 def _of_another_shape(titles: list[str], columns: list[list[str]]) -> bool:
-    """Return whether every title is letters alone, and every name below it has something that it
-    has not: a digit, a sign of addresses and files, or a capital.
+    """Return whether every title is letters alone, and every name below has what it lacks: a digit,
+    punctuation of addresses and files, or a capital.
     """
     digit, address = re.compile(r"\d"), re.compile(r"[:/.?=&#@_]")
     for title, cells in zip(titles, columns, strict=True):
@@ -425,8 +425,8 @@ def _numeric(text: str) -> bool:
 
 
 def see_no_titles(clean: bytes, titles: tuple[str, ...], file: str) -> None:
-    """See that titles which were found, and not told, are no nodes in clean rows: names between
-    tabs, a row a line. Raises :class:`~cocite.errors.UnrecognizedInput`.
+    """Check that a detected header contains no names of nodes in clean rows: names between tabs,
+    one row per line. Raises :class:`~cocite.errors.UnrecognizedInput`.
     """
     for title in titles:
         name = title.encode()

@@ -39,11 +39,11 @@ from cocite.storage import kind_of
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of input: its name in messages, its sign, and its reader or what to do without one.
+    """A kind of input: its name in messages, its sign, and its reader, or advice without one.
 
     In the advice, ``{file}`` is the file, ``{content}`` a command that prints it, and ``{ingest}``
-    one that reads what is printed. A format that is not ``sure`` is what it seems only where nobody
-    said how the rows are to be read. A reader is ``called`` by one word; several lines may have it.
+    one that reads what is printed. A format that is not ``sure`` applies only if no option says how
+    to read the rows. A reader is ``called`` by one word, perhaps in several lines.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Format:
 
 
 TEXT = "cocite.io.readers.text:READER"
-"""The reader of all that no line tells."""
+"""The reader for all other input."""
 
 _ROWS = "Write its links as rows of source and target, such as a tab between them"
 _PAJEK = (
@@ -72,7 +72,7 @@ _WORKS = (
 
 
 def _read(called: str, name: str, sign: Sign, reader: str, sure: bool = True) -> Format:
-    """A format that a reader in this folder reads."""
+    """Return a format with a reader in this folder."""
     reader = reader if ":" in reader else reader + ":READER"
     return Format(name, sign, "", f"cocite.io.readers.{reader}", sure, called)
 
@@ -80,7 +80,7 @@ def _read(called: str, name: str, sign: Sign, reader: str, sure: bool = True) ->
 PARQUET = _read("parquet", "Parquet", begins(b"PAR1"), "parquet")
 HTML = _read("html", "a folder of HTML pages", lambda beginning: False, "html.reader")
 NOTES = _read("notes", "a folder of Markdown notes", lambda beginning: False, "notes.reader")
-"""These are known by what is in the folder (``io/readers/html/site.py``), not by its beginning."""
+"""Recognized by the content of the folder (``io/readers/html/site.py``), not by its beginning."""
 
 CODE = _read("code", "a folder of source code", lambda beginning: False, "imports")
 """Likewise."""
@@ -275,15 +275,15 @@ FORMATS: tuple[Format, ...] = (
 
 
 def readers() -> dict[str, str]:
-    """What each reader is called -> its module, in the order in which they are tried."""
+    """Return reader names with their modules, in the order of detection."""
     return {line.called: line.reader for line in FORMATS if line.reader} | {"text": TEXT}
 
 
 def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> FormatReader:
-    """The reader of ``source``, of which ``wanted`` is 2 for links and 1 for names of nodes.
+    """Return the reader of ``source`` (``wanted``: 2 for links, 1 for names of nodes).
 
-    Raises :class:`UnrecognizedInput` if there is none for what it holds, and :class:`UsageError` if
-    one is named that is not there.
+    Raises :class:`UnrecognizedInput` for unsupported content, and :class:`UsageError` for an
+    unknown reader.
     """
     known = source.reader or source.readers.get((options, wanted))
     if known is None:
@@ -318,14 +318,14 @@ def _found(source: Source, options: ReadOptions, wanted: int) -> FormatReader:
 
 
 def format_of(source: Source) -> Format | None:
-    """The format that an input surely has, if it is another one than rows of text."""
+    """Return the format of an input if it is certain and not rows of text."""
     beginning = source.beginning()
     return next((line for line in FORMATS if line.sure and line.sign(beginning)), None)
 
 
 def folder_format(folder: Path) -> str:
-    """What a folder is read as, by the name of the reader: a vault of notes, code, then pages or
-    notes; "" if it is none of these.
+    """Return the reader name for a folder: a vault of notes, code, then pages or notes; "" for
+    others.
     """
     if not is_vault(folder) and is_code(folder):
         return CODE.called
@@ -333,12 +333,12 @@ def folder_format(folder: Path) -> str:
 
 
 def holds_links(folder: Path) -> bool:
-    """Whether a folder that is no store is read as links: it has a format, or parts of a table."""
+    """Return whether a folder is read as links: by its format, or as parts of a table."""
     return bool(folder_format(folder) or parts_in(folder))
 
 
 def _streamed(source: Source, reader: FormatReader) -> FormatReader:
-    """The reader, if it can read what the source is."""
+    """Return the reader, if it supports this kind of source."""
     packed = source.packed
     if reader.streams or not (source.is_pipe or packed):
         return reader
@@ -365,7 +365,7 @@ def reader_at(place: str) -> FormatReader:
 
 
 def _filled(advice: str, source: Source) -> str:
-    """Advice with the file and commands of one source in it."""
+    """Return advice with the file and commands of a source filled in."""
     file = "FILE" if source.path is None else str(source.path)
     commands = {
         "{file}": file if source.path is None else shlex.quote(file),

@@ -36,7 +36,7 @@ from cocite.storage.atomic import check_file
 PAGE, REDIRECT, OTHER, ERROR, REVISIT = range(5)
 """What a capture is."""
 LARGEST = 1 << 25
-"""Bytes of a page, unpacked; a larger one is left out."""
+"""Most bytes of an unpacked page; larger ones are skipped."""
 REDIRECTS = (301, 302, 303, 307, 308)
 
 _EVERYWHERE, _LEAST_PAGES = 0.9, 10
@@ -114,13 +114,13 @@ class CrawlRules:
 
 
 def is_web(url: str | None) -> bool:
-    """Return whether a URL is one of http or https."""
+    """Return whether a URL is an http or https URL."""
     return url is not None and url.startswith(("http:", "https:"))
 
 
 class Captures:
-    """Takes captures and the links on pages; a context. ``finish`` makes the relations, and
-    ``left_out`` counts what is no page.
+    """Collects captures and their links, as a context manager. ``finish`` returns the relations,
+    and ``left_out`` counts what is not a page.
     """
 
     def __init__(self, job: Job, found: PagesFound, rules: CrawlRules | None = None) -> None:
@@ -144,13 +144,13 @@ class Captures:
     # -- what is met --------------------------------------------------------------------
 
     def leave_out(self, url: str, why: str) -> None:
-        """Count a page that is left out, and report it."""
+        """Count a skipped page, and report it."""
         self.left_out[why] += 1
         self._job.report(url, why, "", "")
 
     def add(self, kind: int, name: str, at: str = "", leads: str = "", title: str = "") -> int:
-        """Add a capture of a node at a moment, as text that sorts; it ``leads`` to another node.
-        Returns its number.
+        """Add a capture of a node at a time, as sortable text; it ``leads`` to another node. Return
+        its number.
         """
         title = " ".join(title.translate(_NO_CONTROLS).split())
         number = self._count = self._count + 1
@@ -159,13 +159,13 @@ class Captures:
         return number
 
     def capture(self, kind: int, url: str, at: str, leads: str = "", title: str = "") -> int:
-        """The same of URLs, which are clean and have no fragments."""
+        """Do the same for clean URLs without fragments."""
         fine = leads and len(leads) <= _LONGEST and leads.isascii()
         name = self.rules.name
         return self.add(kind, name(url), at, name(leads) if fine else "", title)
 
     def page(self, url: str, at: str, parsed: dict[str, Any]) -> None:
-        """Add a page, of which ``html/page.links_of`` has told what is on it."""
+        """Add a page, as parsed by ``html/page.links_of``."""
         leads, same, rules = "", parsed["same"], self.rules
         if not self._chosen.ignore_canonical:
             named = (same[kind] for kind in ("refresh", "canonical") if kind in same)
@@ -186,7 +186,7 @@ class Captures:
                 self._write(1, f"{number}\t{tag}\t{int(main)}\t{rules.name(where)}\t{shown}\n")
 
     def parse(self, pages: Pages, each: Iterable[HtmlPage]) -> None:
-        """Add pages, whose keys are URL and moment, with what is on them."""
+        """Add pages with keys (URL, time), after parsing them."""
         for parsed in pages.parsed(each):
             url, at = parsed.key
             if parsed.found is None:
@@ -206,8 +206,8 @@ class Captures:
     def page_of(
         self, message: HttpMessage, url: str, at: str, *, long: bool = False, cut: bool = False
     ) -> HtmlPage | None:
-        """Return the page in a response; all else is added or counted. ``long`` and ``cut`` say
-        that not all of it is there: it is too long, or was cut when it was archived.
+        """Return the page in a response; add or count anything else. ``long`` and ``cut`` mark an
+        incomplete response: too long, or truncated when archived.
         """
         type_ = message.header.get("content-type", "")
         if self.is_no_page(message.status, message.header, url, at):
@@ -230,12 +230,12 @@ class Captures:
         return HtmlPage((url, at), url, body, message.charset)
 
     def other(self, url: str, at: str) -> None:
-        """Add a file that is no page."""
+        """Add a file that is not a page."""
         self.left_out["file that is not a page"] += 1
         self.capture(OTHER, url, at)
 
     def is_no_page(self, status: int, header: dict[str, str], url: str, at: str) -> bool:
-        """Return whether it is a redirect or an error by its status, which is added then."""
+        """Return whether it is a redirect or an error by its status; add it if so."""
         if 200 <= status < 300:
             return False
         leads = joined(header.get("location", ""), url) if header.get("location") else None
@@ -251,7 +251,7 @@ class Captures:
     # -- what it makes ------------------------------------------------------------------
 
     def finish(self) -> Read:
-        """Make the relations of links and of pages."""
+        """Return the relations of links and of pages."""
         for which in (0, 1):
             self._write(which, "")
         self._open.close()
@@ -287,7 +287,7 @@ class Captures:
         return Read(f"SELECT a, b FROM reading.joined WHERE {chosen}", found, nodes)
 
     def _names(self) -> None:
-        """Make ``goes``: URLs of redirects, and where these lead; ``same``: copies, and of what;
+        """Make ``goes``: redirects with their targets; ``same``: copies with their originals;
         ``real``: both.
         """
         run, database = self._job.run, self._job.database
@@ -314,7 +314,7 @@ class Captures:
         )
 
     def _restrict(self) -> None:
-        """Leave only those pages that are listed, also by other names."""
+        """Keep only the listed pages, also under other names."""
         source, run = Source(Path(self._chosen.pages)), self._job.run
         skip = self._job.options.bad_rows != "stop"
         listed = read_listed(source, base=self.rules.base, skip=skip).pages
@@ -342,7 +342,7 @@ class Captures:
             self._job.report(url, "listed, and not there", "", "")
 
     def _join(self) -> None:
-        """Make ``joined``: every link from page to page, and ``what`` it leads to: '' is a page."""
+        """Make ``joined``: every link from page to page, with ``what`` it leads to ('': a page)."""
         run, links = self._job.run, relation_of(self._job, _LINKS, "l.tsv")
         run(
             "CREATE TABLE reading.joined AS SELECT coalesce(s.b, c.url) AS a, coalesce(r.b, l.url) "
@@ -411,7 +411,7 @@ _PAGES = ("text/html", "application/xhtml+xml")
 
 @dataclass(frozen=True)
 class HttpMessage:
-    """A response: names of the header in small letters, of several of a name the first one."""
+    """A response: header names in lower case, the first value of each."""
 
     status: int
     header: dict[str, str]
@@ -419,13 +419,13 @@ class HttpMessage:
 
     @property
     def charset(self) -> str:
-        """The encoding that the header names; "" if it does not."""
+        """Return the encoding in the header, or ""."""
         found = _CHARSET.search(self.header.get("content-type", ""))
         return found[1] if found else ""
 
 
 def message_of(block: bytes) -> HttpMessage | None:
-    """The response in the block of a record; None if it is none."""
+    """Parse the response in the block of a record; None if it is not a response."""
     end = _END.search(block)
     head, body = (block[: end.start()], block[end.end() :]) if end else (block, b"")
     lines = re.split(rb"\r?\n(?![ \t])", head)
@@ -441,19 +441,19 @@ def message_of(block: bytes) -> HttpMessage | None:
 
 
 def page_type(content_type: str) -> bool:
-    """Return whether what is called so is an HTML page."""
+    """Return whether a content type is HTML."""
     return content_type.partition(";")[0].strip().lower() in _PAGES
 
 
 def is_page(content_type: str, body: bytes) -> bool:
-    """Return whether it is an HTML page: by what it is called, else by what it begins with."""
+    """Return whether a response is an HTML page, by its type, else by its beginning."""
     if content_type.strip():
         return page_type(content_type)
     return signs.html(Beginning(body[: 1 << 14]))
 
 
 def body_of(message: HttpMessage, most: int) -> bytes | None:
-    """The body, decoded; None if it cannot be, or has more than ``most`` bytes."""
+    """Return the decoded body; None if it cannot be decoded, or exceeds ``most`` bytes."""
     body = message.body
     if "chunked" in message.header.get("transfer-encoding", "").lower():
         body = _joined(body)
@@ -467,7 +467,7 @@ def body_of(message: HttpMessage, most: int) -> bytes | None:
 
 
 def _joined(body: bytes) -> bytes:
-    """The chunks as one; what is no chunk stays as it is."""
+    """Join the chunks; anything else stays as it is."""
     parts: list[bytes] = []
     at = 0
     while at < len(body):
@@ -484,7 +484,7 @@ def _joined(body: bytes) -> bytes:
 
 
 def _unpacked(name: str, body: bytes, most: int) -> bytes | None:
-    """What was packed by this coding; of what is cut, what is there. None if it was not."""
+    """Decompress a body, as far as it goes if truncated. None on failure."""
     if name in ("", "identity") or not body:
         return body
     try:
@@ -524,7 +524,7 @@ def _brotli(body: bytes, most: int) -> bytes | None:
 
 @contextmanager
 def report_to(path: str, overwrite: bool) -> Iterator[Reported]:
-    """Yield what adds a row to the file at ``path``; nothing is written if that is empty.
+    """Yield a function that adds a row to the file at ``path``, or does nothing if that is empty.
 
     Raises :class:`~cocite.errors.OutputExists` before anything is done.
     """

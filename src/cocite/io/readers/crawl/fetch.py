@@ -53,7 +53,7 @@ _TIMEOUT, _WHOLE = 30.0, 120.0
 _RUN, _EACH = 600.0, 10.0
 _LONGEST_DELAY = 60.0
 _ROBOTS = 500 << 10
-"""Bytes of a robots.txt that are read, as RFC 9309 has it."""
+"""Bytes to read of a robots.txt, as in RFC 9309."""
 _HEADER = {
     "User-Agent": f"cocite/{__version__}",
     "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.5",
@@ -63,7 +63,7 @@ _HEADER = {
 
 
 class Fetched(NamedTuple):
-    """What came of a URL: a message, or ``why`` there is none. ``at`` is when, as text."""
+    """Result for a URL: a message, or ``why`` there is none; ``at`` is the time, as text."""
 
     url: str
     at: str
@@ -84,9 +84,7 @@ class Fetcher:
         self._next: dict[str, float] = {}
 
     def fetch(self, urls: Iterable[str]) -> Generator[Fetched, None, None]:
-        """Fetch pages, and those that they are redirected to, each once; in the order in which
-        they come.
-        """
+        """Yield pages and their redirect targets, each once, as they arrive."""
         run = _FetchRun(self, urls)
         thread = threading.Thread(target=run.run, name="cocite-fetch", daemon=True)
         thread.start()
@@ -101,7 +99,7 @@ class Fetcher:
             thread.join(1.0)  # a name that is being looked up cannot be cancelled
 
     async def one(self, client: Any, host: str, url: str, run: _FetchRun) -> Fetched:
-        """Fetch one page, when its host's turn has come."""
+        """Fetch one page in its host's turn."""
         rules = await self._rules_of(client, host, url, run)
         if rules is None:
             return Fetched(url, _now(), None, "its host has no robots.txt that can be read")
@@ -118,8 +116,8 @@ class Fetcher:
         return fetched
 
     async def _rules_of(self, client: Any, host: str, url: str, run: _FetchRun) -> Any:
-        """What robots.txt says, read once; None if it cannot be read. Redirects of it are followed
-        on the same host.
+        """Return the host's robots.txt, read once; None if it cannot be read. Follows redirects on
+        the same host.
         """
         if host not in self._rules:
             self._rules[host] = None
@@ -146,7 +144,7 @@ class Fetcher:
         delay: float,
         most: int | None = None,
     ) -> Fetched:
-        """One request, of which ``most`` bytes are read. A host is asked by one task at a time."""
+        """Make one request, reading at most ``most`` bytes; one task at a time for each host."""
         await run.wait(self._next.get(host, 0.0) - time.monotonic())
         at = _now()
         try:
@@ -166,8 +164,8 @@ class Fetcher:
             self._next[host] = time.monotonic() + delay
 
     def client(self) -> Any:
-        """What asks, without redirects and cookies; a connection each, as a server may end one that
-        waits for the delay.
+        """Return a client without redirects and cookies, with a new connection per request: servers
+        may close idle ones.
         """
         httpx = self._httpx
         return httpx.AsyncClient(
@@ -179,8 +177,8 @@ class Fetcher:
 
 
 class _FetchRun:
-    """The requests of one iteration: they put what they find into ``found``, then None; ``room`` is
-    for pages that were not taken out of it yet.
+    """The requests of one iteration, whose results go to ``found``, then None; ``room`` limits
+    unread pages.
     """
 
     def __init__(self, fetcher: Fetcher, urls: Iterable[str]) -> None:
@@ -198,7 +196,7 @@ class _FetchRun:
         self._ended = False
 
     def run(self) -> None:
-        """All of it, in the thread that calls."""
+        """Run all requests in the calling thread."""
         try:
             with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
                 runner.run(self._fetch())
@@ -210,17 +208,17 @@ class _FetchRun:
             self.found.put(None)
 
     def cancel(self) -> None:
-        """End all requests; called from another thread."""
+        """Cancel all requests; called from another thread."""
         self._ended = True
         self.call(lambda: self._task and self._task.cancel())
 
     def call(self, what: Callable[[], object]) -> None:
-        """Call something on the event loop, from another thread."""
+        """Call a function on the event loop, from another thread."""
         with suppress(RuntimeError):  # it has ended
             self._loop.call_soon_threadsafe(what)
 
     async def wait(self, seconds: float) -> None:
-        """Wait for a host's turn, which is no part of what a run may take."""
+        """Wait for a host's turn, which does not count as time of the run."""
         if seconds > 0:
             self._extend(seconds)
             await asyncio.sleep(seconds)
@@ -249,7 +247,7 @@ class _FetchRun:
         group.create_task(self._host(group, client, host))
 
     async def _host(self, group: asyncio.TaskGroup, client: Any, host: str) -> None:
-        """All pages of a host, one after another."""
+        """Fetch all pages of a host, one after another."""
         while self._waiting[host]:
             await self.room.acquire()
             url, hops = self._waiting[host].popleft()
@@ -268,7 +266,7 @@ class _FetchRun:
 
 
 async def _body(answer: Any, most: int) -> bytes:
-    """The body as it was sent, or its first ``most`` + 1 bytes."""
+    """Return the body as sent, or its first ``most`` + 1 bytes."""
     parts, size = list[bytes](), 0
     async for piece in answer.aiter_raw():
         parts.append(piece)
@@ -279,7 +277,7 @@ async def _body(answer: Any, most: int) -> bytes:
 
 
 def _leads(fetched: Fetched) -> str | None:
-    """Return where a redirect leads; None of what is none."""
+    """Return the target of a redirect, or None."""
     message = fetched.message
     if message is None or message.status not in REDIRECTS or not message.header.get("location"):
         return None
@@ -296,7 +294,7 @@ def _now() -> str:
 
 
 def _read(job: Job) -> Read:
-    """The links between the pages, and the pages."""
+    """Return the links between the pages, and the pages."""
     refuse_site(job, READER.title)
     skip = job.options.bad_rows != "stop"
     if job.wanted == 1:
@@ -351,7 +349,7 @@ def _advice(source: Source, listed: Listed) -> str:
 def _pages(
     job: Job, fetcher: Fetcher, urls: Iterable[str], captures: Captures
 ) -> Iterator[HtmlPage]:
-    """What is fetched, and HTML."""
+    """Yield fetched HTML pages."""
     urls = list(urls)
     for done, fetched in enumerate(fetcher.fetch(urls), 1):
         job.progress("fetching pages", min(done, len(urls)), len(urls))
@@ -367,7 +365,7 @@ def _pages(
 
 
 def _add_sitemaps(job: Job, fetcher: Fetcher, listed: Listed, left_out: Counter[str]) -> None:
-    """Fetch the sitemaps of an index, and theirs; of hosts that the files name."""
+    """Fetch the sitemaps of an index recursively, from hosts named in the files."""
     hosts = {urlsplit(url).netloc for url in (*listed.sitemaps, *listed.pages)}
     seen: set[str] = set()
     while waiting := [url for url in listed.sitemaps if url not in seen]:

@@ -23,13 +23,11 @@ from cocite.io.readers.sources import Beginning, Source
 
 _LONGEST = 65_535
 _LARGEST = 50 << 20
-"""Bytes of a sitemap at most, by sitemaps.org."""
+"""Most bytes of a sitemap, by sitemaps.org."""
 
 
 class Listed:
-    """URLs in the order in which they are named, each once: of ``pages``, and of more
-    ``sitemaps``.
-    """
+    """URLs in the order of first occurrence: of ``pages``, and of more ``sitemaps``."""
 
     def __init__(self) -> None:
         self.pages: dict[str, None] = {}
@@ -39,7 +37,7 @@ class Listed:
 
 
 def is_list(beginning: Beginning) -> bool:
-    """Return whether every line is a URL of http or https and nothing else."""
+    """Return whether every line is exactly an http or https URL."""
     return bool(beginning.rows) and all(
         row.lower().startswith(("http://", "https://")) and not set(row) & set("\t ,;|")
         for row in beginning.rows
@@ -55,8 +53,8 @@ def listed_in(
     base: str = "",
     skip: bool = False,
 ) -> None:
-    """Add what a sitemap (``xml``) or a list names to ``listed``; lines of a list are URLs as seen
-    from ``base``, if that is one. Raises :class:`MalformedRow` and :class:`InputError`.
+    """Add the URLs in a sitemap (``xml``) or a list to ``listed``; lines of a list are relative to
+    ``base``, if given. Raises :class:`MalformedRow` and :class:`InputError`.
     """
 
     def add(text: str, of_sitemap: bool, line: int) -> None:
@@ -88,8 +86,8 @@ def listed_in(
 def read_listed(
     source: Source, *, base: str = "", skip: bool = False, beside: bool = True
 ) -> Listed:
-    """What a file names; with ``beside``, the sitemaps of an index are files beside it, of the
-    names that their URLs end in. Raises :class:`InputError` for one that is not there.
+    """Return the URLs in a file; with ``beside``, the sitemaps of an index are files beside it,
+    named like the ends of their URLs. Raises :class:`InputError` for a missing one.
     """
     listed = Listed()
     _add_file(source, listed, base, skip)
@@ -113,7 +111,7 @@ def read_listed(
 
 
 def _there(path: Path | None) -> Path | None:
-    """The file, or the same unpacked or packed."""
+    """Return the file, or its compressed or uncompressed variant, or None."""
     if path is None:
         return None
     other = path.with_name(path.name.removesuffix(".gz"))

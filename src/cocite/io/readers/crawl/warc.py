@@ -43,16 +43,16 @@ from cocite.io.readers.sources import Counted, Source, unpack_errors
 _PIECE = 1 << 20
 _GZIP = b"\x1f\x8b\x08"
 _OWN = (_GZIP, b"\x5d\x2a\x4d\x18", b"\x04\x22\x4d\x18")
-"""What begins a file that FastWARC unpacks: gzip, Zstandard with a dictionary, lz4."""
+"""Signatures of files that FastWARC decompresses: gzip, Zstandard with a dictionary, lz4."""
 _BEGIN = re.compile(rb"(?:\A|\n)(?=WARC/[01]\.)")
 
 Refuse = Callable[[int, str], None]
-"""Called with the place of what is damaged, and what is wrong; may raise."""
+"""Called with the place and description of damage; may raise."""
 
 
 class Record(NamedTuple):
-    """One record: its ``kind`` (WARC-Type), what its header says, its block; ``long`` if that has
-    more than :data:`LARGEST` bytes and is cut.
+    """One record: its ``kind`` (WARC-Type), header and block; ``long`` if that exceeded
+    :data:`LARGEST` bytes and is truncated.
     """
 
     place: int
@@ -63,9 +63,8 @@ class Record(NamedTuple):
 
 
 class WarcRecords:
-    """The records of the kinds that are ``wanted`` in one file, or a pipe: iterate over it.
-    ``progress`` is told how far the file is read. Raises what ``refuse`` raises, and
-    :class:`~cocite.extras.MissingLibrary`.
+    """Iterable of the records of the ``wanted`` kinds in one file or pipe. ``progress`` gets the
+    position in the file. Raises what ``refuse`` raises, and :class:`~cocite.extras.MissingLibrary`.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class WarcRecords:
         return self._source.path.open("rb", buffering=0)
 
     def _open(self, start: int) -> tuple[Any, BinaryIO]:
-        """A stream for FastWARC, and the one below it, which tells how far it is read."""
+        """Return a stream for FastWARC, and the underlying one, whose position shows progress."""
         if self._native or self._seeks:
             file = self._file()
             file.seek(start)
@@ -107,7 +106,7 @@ class WarcRecords:
         return Counted(stream), raw
 
     def _records(self, start: int) -> Generator[Record, None, int | None]:
-        """The records from a place on; returns the place where to go on behind damage, if any."""
+        """Yield the records from a position; return the position after damage, or None."""
         from fastwarc.warc import ArchiveIterator
 
         stream, raw = self._open(start)
@@ -134,7 +133,7 @@ class WarcRecords:
         return None
 
     def _record(self, record: Any, place: int) -> Record | None:
-        """One record, whole; None if it is not."""
+        """Return one complete record, or None."""
         header = {name.lower(): value for name, value in record.headers.items()}
         if not header.get("content-length", "").strip().isdecimal():
             self._refuse(place, "a record without Content-Length, or cut in its header")
@@ -150,8 +149,8 @@ class WarcRecords:
         return Record(place, kind, header, block, there > len(block) > 0)
 
     def _see_end(self, last: int) -> None:
-        """See that behind the last record no other one begins, and is cut: of gzip, of which
-        FastWARC passes over what it cannot unpack.
+        """Check that no truncated record follows the last one: FastWARC skips gzip data that it
+        cannot decompress.
         """
         if not self._gzip:
             return
@@ -173,8 +172,8 @@ class WarcRecords:
                 start = end
 
     def _next(self, last: int, length: int) -> int | None:
-        """Return where the next record begins behind the one at ``last``, of ``length`` bytes; None
-        if there is none, or that cannot be told.
+        """Return where the record after the one at ``last``, of ``length`` bytes, begins; None if
+        there is none, or if that is unknown.
         """
         if not self._seeks:
             return None
@@ -196,7 +195,7 @@ class WarcRecords:
 
 
 def _end_of_member(file: BinaryIO) -> int | None:
-    """Return where what is packed by gzip from here on ends; None if it is cut or damaged."""
+    """Return where the gzip member that begins here ends; None if it is truncated or damaged."""
     unpacker = zlib.decompressobj(31)
     while piece := file.read(1 << 14):
         try:
@@ -209,7 +208,7 @@ def _end_of_member(file: BinaryIO) -> int | None:
 
 
 def _unpacks(packed: bytes) -> bool:
-    """Return whether a record begins in what is packed."""
+    """Return whether compressed data begins with a record."""
     try:
         head = zlib.decompressobj(31).decompress(packed, 16)
     except zlib.error:
@@ -229,8 +228,8 @@ _PATHS = {
 
 
 class Described(NamedTuple):
-    """A response that WAT describes: its URL and status, the header's names in small letters, and
-    what is on the page, as ``html/page.links_of`` has it; None if that is not told.
+    """A response in WAT: its URL and status, header names in lower case, and the page's content as
+    in ``html/page.links_of``, None if missing.
     """
 
     url: str
@@ -241,9 +240,9 @@ class Described(NamedTuple):
 
 
 def described(block: bytes) -> Described | None:
-    """Return what a record of WAT describes; None if that is no response.
+    """Return the response in a WAT record, or None.
 
-    Raises ValueError for what is no WAT.
+    Raises ValueError for invalid WAT.
     """
     try:
         envelope = _part(json.loads(block), "Envelope")
@@ -281,7 +280,7 @@ def _found(html: dict[str, Any], url: str) -> dict[str, Any]:
 
 
 def _part(value: Any, *names: str) -> dict[str, Any]:
-    """An object in objects; an empty one if it is not there."""
+    """Return a nested object, {} if missing."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
@@ -292,7 +291,7 @@ def _list(value: Any) -> list[dict[str, Any]]:
 
 
 def _text(value: Any) -> str:
-    """A text, whatever stands there; letters that are none become a sign of that."""
+    """Return a valid text for any value, with replacement characters."""
     text = value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -305,13 +304,13 @@ _ADVICE = (
 
 
 def refuse_site(job: Job, what: str) -> None:
-    """Raise :class:`UsageError` where the site of a folder is named of what is none."""
+    """Raise :class:`UsageError` if the site of a folder is given for other input."""
     if job.options.site:
         raise UsageError(f"--site is for a folder of HTML pages; {job.source.label} is {what}")
 
 
 def _read(job: Job) -> Read:
-    """The links between pages of all the files, and the pages."""
+    """Return the links between pages of all the files, and the pages."""
     refuse_site(job, READER.title)
     found = PagesFound(
         job.source.label, integers=False, files=len(job.inputs), what="pages in a web archive"
@@ -341,7 +340,7 @@ class _Crawl:
         self._pages: Pages | None = None
 
     def read(self, source: Source) -> None:
-        """Add what is in a file."""
+        """Add the content of a file."""
         job, stage = self._job, "reading " + source.short
         seen = Counter[str]()
 
@@ -373,7 +372,7 @@ class _Crawl:
             raise UnrecognizedInput(f"{source.label} holds no record of a page that was fetched")
 
     def _page(self, record: Record) -> HtmlPage | None:
-        """Return the page in a record; all else is added or counted here."""
+        """Return the page in a record; add or count anything else."""
         captures, header = self._captures, record.header
         told = None
         if record.kind == "metadata":
@@ -407,7 +406,7 @@ class _Crawl:
         return captures.page_of(message, url, at, long=record.long, cut=cut)
 
     def _revisit(self, record: Record, message: HttpMessage | None, url: str, at: str) -> None:
-        """Add what is as it was before: at this URL, or at the one that is named."""
+        """Add an unchanged page: at this URL, or at the one that it refers to."""
         captures = self._captures
         captures.left_out["revisit"] += 1
         if message is not None:
@@ -432,8 +431,8 @@ class _Crawl:
 
 
 def _url(written: str) -> str | None:
-    """The URL of a record as browsers write it, without its fragment; None if it is none of the
-    web. Some versions of wget write it in angle brackets.
+    """Return the URL of a record as browsers write it, without its fragment, or None. Some versions
+    of wget put it in angle brackets.
     """
     url = joined("", written.strip().removeprefix("<").removesuffix(">"))
     return url if is_web(url) else None
