@@ -103,6 +103,7 @@ def test_lists_keep_memory(small: Path, tmp_path: Path, measure: str, budget: st
     [
         "index {web} --samples 4 --measure psimrank",
         "index {web} --samples 4 --measure psimrank --layout paths",
+        "index {web} --samples 4 --measure compact-simrank",
         "index {web} --samples 16 --measure xjaccard",
         "index {web} --samples 16 --measure xjaccard --bits 1",
         "index {small} --measure neighborhood",

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
 from cocite.constants import Step
-from cocite.engine.walk import Walker
+from cocite.engine.walk import Mover, Walker
 from cocite.engine.walk_batch import WalkerGroup
 from cocite.engine.walk_blocks import ExternalWalker
 from cocite.errors import ResourceError, UsageError
@@ -26,8 +26,9 @@ from cocite.index.layouts import memory_plan as fit
 from cocite.index.layouts.batch_maker import BatchMaker, Blob
 from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.layouts.trees.assemble import external_maker
-from cocite.index.layouts.trees.build import TreeMaker, group_maker
+from cocite.index.layouts.trees.build import CompactMaker, PathMaker, TreeMaker, group_maker
 from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
+from cocite.index.layouts.trees.external import ExternalCompact, compact_maker, paths_maker
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
 from tests.conftest import MakeGraph, by_walks
@@ -61,7 +62,12 @@ def maker_of(
     return group_maker(group, range(7), together, graph.nodes, keep)
 
 
+LOOP = 2, [(0, 1), (1, 0)]
+"""Of which both walks go on behind any step."""
+
+
 @settings(max_examples=90)
+@example(LOOP, Step.UNIFORM, 15, set(), 1, 1, 1)
 @given(
     graphs(max_nodes=30),
     st.sampled_from([step for step in Step if not step.weighted]),
@@ -92,6 +98,44 @@ def test_any_blocks_buffers_and_company_make_the_same_blob(
         assert found.digest == expected.digest
         assert (found.members, found.live) == (expected.members, expected.live)
         assert found.nbytes == expected.nbytes
+
+
+@settings(max_examples=60)
+@example(LOOP, Step.UNIFORM, 15, set(), 1, 1)
+@given(
+    graphs(max_nodes=30),
+    st.sampled_from([step for step in Step if not step.weighted]),
+    st.integers(1, 15),
+    st.sets(st.integers(1, 29)),
+    st.integers(1, 3),
+    st.integers(1, 40),
+)
+def test_paths_and_compact_samples_in_files_are_those_in_memory(
+    make_graph: MakeGraph,
+    graph: tuple[int, Edges],
+    step: Step,
+    length: int,
+    cuts: set[int],
+    together: int,
+    rows: int,
+) -> None:
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    links, folder = in_links(stored), stored.path
+    inside = tuple(sorted(cut for cut in cuts if cut < n))
+    walk = links, step, length, 5
+    walker = ExternalWalker(*walk, inside, folder, rows, together=together, points=True)
+    mover = Mover(links, Step.COMPACT, 5, inside)
+    compact = ExternalCompact(links, mover, inside, rows, folder, together)
+    for whole, maker in (
+        (PathMaker(Walker(*walk), n, length, True), paths_maker(walker, n, rows, folder, range(5))),
+        (CompactMaker(mover, n), compact_maker(compact, range(5), together)),
+    ):
+        for sample in (0, 1, 2, 3, 4, 2, 9):
+            expected, found = whole(sample), maker(sample)
+            assert words(found) == words(expected)
+            assert found.digest == expected.digest
+            assert (found.members, found.live) == (expected.members, expected.live)
 
 
 def tangled(make_graph: MakeGraph) -> Graph:
@@ -129,7 +173,7 @@ def planned(
 ) -> fit.MemoryPlan:
     """What the trees layout makes of a budget, with one thread."""
     means = Resources(1, memory, None, blocks, external)
-    demand = fit.Demand("trees", maker_bytes, has_external=True)
+    demand = fit.Demand("trees", maker_bytes, external=1)
     return fit.plan_fit(in_links(graph), means, demand)
 
 
@@ -265,7 +309,7 @@ def test_samples_are_the_same_bytes_whatever_the_disk_lets_walk_together(
 
     def limited(links: Links, means: Resources, demand: fit.Demand) -> fit.MemoryPlan:
         together = fit.samples_together(40, 1000, disk)
-        seen.append(real(links, means, replace(demand, together=together)))
+        seen.append(real(links, means, replace(demand, together=together, external=together)))
         return seen[-1]
 
     monkeypatch.setattr("cocite.index.layouts.trees.build.plan_fit", limited)

@@ -77,11 +77,13 @@ S = TypeVar("S", bound=RowSpool)
 class MovingSample(Generic[S]):
     """A sample in progress: tokens that ``arrived`` and those ``going``, a bucket for each block;
     its ``records``, two buckets for each block; its mover; and how many ``tokens`` moved at each
-    step.
+    step. ``points``, if the sample notes them, are rows (head, node, 0), a bucket for each block of
+    heads.
     """
 
-    def __init__(self, spool: Callable[[int], S], blocks: int) -> None:
+    def __init__(self, spool: Callable[[int], S], blocks: int, points: bool = False) -> None:
         self.arrived, self.going, self.records = spool(blocks), spool(blocks), spool(2 * blocks)
+        self.points = spool(blocks) if points else None
         self.move: Move | None = None
         self.live: list[int] = []
         self.tokens = 0
@@ -171,7 +173,8 @@ class BlockPart:
 
     def set_out(self, state: MovingSample[Any], sample: int, step: int) -> None:
         """Prepare the mover for a step of a sample, once for all blocks."""
-        state.move = self._mover.kernel(sample, step)
+        if step <= self._length:
+            state.move = self._mover.kernel(sample, step)
 
     def turn(self, state: MovingSample[Any], block: int, step: int) -> int:
         """Make the step of one sample in one block; return how many tokens moved."""
@@ -248,6 +251,10 @@ class BlockPart:
         for low in range(0, count, rooms.moved.size):
             at = rooms.at[low : min(low + rooms.moved.size, count)]
             moved = rooms.moved[: at.size]
+            if state.points is not None and step > 1:
+                points = rooms.going[: at.size]
+                points[:, 0], points[:, 1], points[:, 2] = self._standing[at - first, 0], at, 0
+                self.dealer.rows(state.points, points)
             if step > self._length:
                 moved.fill(NOWHERE)
             else:
@@ -300,11 +307,12 @@ class Meetings:
 
     Bucket 2b of ``records`` holds those whose node and parent are in block b, and b's roots (node,
     NOWHERE, members); bucket 2b + 1 those whose node is in a later block. ``live`` counts the
-    tokens that moved at each step.
+    tokens that moved at each step; ``points`` are those of :class:`MovingSample`.
     """
 
     records: Spool
     live: tuple[int, ...]
+    points: Spool | None
 
 
 class ExternalWalker:
@@ -329,11 +337,13 @@ class ExternalWalker:
         turn: int = 0,
         *,
         together: int = 1,
+        points: bool = False,
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
         """``blocks`` holds the first node of every block but the first; ``rows`` limits the rows in
-        memory. ``turn``, ``weights`` and ``in_share``: see ``Walker``.
+        memory; ``points`` says whether samples note their points. ``turn``, ``weights`` and
+        ``in_share``: see ``Walker``.
         """
         self._links, self._weights, self._length = links, weights, length
         self.cuts = np.array([0, *blocks, links.nodes], np.uint32)
@@ -342,7 +352,7 @@ class ExternalWalker:
         self.rooms, self.dealer = self._part.rooms, self._part.dealer
         self.together = together
         self._free = [
-            MovingSample(lambda buckets: Spool(directory, buckets), self.cuts.size - 1)
+            MovingSample(lambda buckets: Spool(directory, buckets), self.cuts.size - 1, points)
             for _ in range(together)
         ]
         self._states: dict[int, MovingSample[Spool]] = {}
@@ -350,13 +360,15 @@ class ExternalWalker:
     def __call__(self, sample: int) -> Meetings:
         """Return one of the samples walked last; its records are valid until others are walked."""
         state = self._states[sample]
-        return Meetings(state.records, tuple(state.live))
+        return Meetings(state.records, tuple(state.live), state.points)
 
     def walk(self, samples: range) -> None:
         """Walk up to ``together`` samples; earlier ones become invalid."""
         self._states = dict(zip(samples, self._free, strict=False))
         for state in self._states.values():
-            state.records.clear()
+            for spool in (state.records, state.points):
+                if spool is not None:
+                    spool.clear()
             state.live, state.tokens = [], self._links.nodes
         self._part.begin()
         for step in range(1, self._length + 2):

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from cocite.graph.sides import Sides
 
 
-_PIECE = 1 << 17
+_PIECE = 1 << 14
 """Nodes or links to examine, and in memory, at a time."""
 _LARGEST_SUM = 1e300
 _FILES = {OFFSETS: "<u8[n + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[n]", WEIGHTS: "<f4[m]"}

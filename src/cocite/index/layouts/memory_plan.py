@@ -2,7 +2,7 @@
 
     in memory        graph + threads * maker <= budget         the graph stays in memory
     semi-external    threads * maker + block <= budget         block after block
-    external         buffers + largest block <= budget         tokens and trees in files, too
+    external         buffers + largest block <= budget         tokens and samples in files, too
 
 A maker takes 26.5 bytes a node. In blocks, trees of 16 samples are walked together, one scan of the
 links a step; where the links do not fit the free memory, all samples, or as many as fit half of the
@@ -32,7 +32,7 @@ from cocite.storage.spool import Scratch
 _LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
 _MOST_ROWS = (16 << 20) // ROW_ROOM
-_WALK_NODE, _TREE_NODE = 36, 33
+WALK_NODE, _TREE_NODE = 36, 33
 """Bytes of scratch a node in the external form, of each sample that walks and of one laid out."""
 _MOST_TOGETHER = 128
 """Most samples made together: each has three open files, of about a thousand."""
@@ -68,16 +68,18 @@ class StepBytes:
 @dataclass(frozen=True)
 class Demand:
     """Memory of the build of a part: a maker of its ``layout`` takes ``maker(nodes, keep)`` bytes,
-    whose blobs persist with ``keep``; its weighted ``step`` more. ``has_external`` says whether the
-    layout has an external form, and ``together`` how many samples it can make at once in blocks,
-    with their state between steps on disk.
+    whose blobs persist with ``keep``; its weighted ``step`` more. In blocks it makes ``together``
+    samples at once, with their state between steps on disk. The external form makes ``external`` at
+    once, 0 if there is none, with two numbers of bytes of ``scratch`` a node: of each sample that
+    walks, and of the one that is laid out.
     """
 
     layout: str
     maker: Callable[[int, bool], int]
     step: StepBytes = StepBytes()
-    has_external: bool = False
     together: int = 1
+    external: int = 0
+    scratch: tuple[int, int] = WALK_NODE, _TREE_NODE
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
             "from which it was made"
         )
     blocks, memory, step = means.blocks, means.memory, demand.step
-    if means.external and not demand.has_external:
+    if means.external and not demand.external:
         raise UsageError(f"external: the layout {demand.layout} stays in memory. Omit it")
     nodes, size = links.nodes, links.nbytes + step.link * links.edges
     beside = step.baseline(nodes)
@@ -180,12 +182,12 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
             if need <= memory:
                 return MemoryPlan(need, count, (), means.threads)
         block = least_block(size) if blocks is None else -(-size // blocks)
-        if memory >= least + block or not (blocks is None or demand.has_external):
+        if memory >= least + block or not (blocks is None or demand.external):
             return _plan_blocks(links, means, demand, block)
-        if not demand.has_external:
+        if not demand.external:
             raise too_little(demand.layout, nodes, least + block, memory, "with one thread")
     tokens = 0 if means.external else least
-    return _plan_external(links, means, step, tokens, demand.together)
+    return _plan_external(links, means, demand, tokens)
 
 
 def check_partitions(links: BlockedLinks, part: PartPlan) -> None:
@@ -253,12 +255,9 @@ def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> 
     return MemoryPlan(memory, threads, cuts, wanted, 0, 0, together, scratch)
 
 
-def _plan_external(
-    links: Links, means: Resources, step: StepBytes, tokens: int, most: int
-) -> MemoryPlan:
-    """Plan blocks with tokens on disk, at most ``most`` samples at once; ``tokens`` is their size
-    in memory, if they do not fit.
-    """
+def _plan_external(links: Links, means: Resources, demand: Demand, tokens: int) -> MemoryPlan:
+    """Plan blocks with tokens on disk; ``tokens`` is their size in memory, if they do not fit."""
+    step, most = demand.step, demand.external
     nodes, blocks = links.nodes, means.blocks
     beside = step.baseline(nodes)
     memory = means.memory - beside
@@ -277,13 +276,13 @@ def _plan_external(
         needed = max(_LEAST_MEMORY, whole // _LEAST_PART)
         if memory < needed:
             how = "with all tokens on disk"
-            raise too_little("trees", nodes, needed + beside, means.memory, how)
+            raise too_little(demand.layout, nodes, needed + beside, means.memory, how)
         cuts = cut_blocks(links, (memory - rows * ROW_ROOM) // 2, BLOCK_NODE, step.read)
         wanted = means.threads
         together = _external_together(nodes, len(cuts) + 1, rows, memory, most)
         need = rows * ROW_ROOM + whole + tables(nodes, len(cuts) + 1, rows, together)
         need = beside + min(memory, need)
-    scratch = nodes * (_WALK_NODE * together + _TREE_NODE)
+    scratch = nodes * (demand.scratch[0] * together + demand.scratch[1])
     return MemoryPlan(need, 1, cuts, wanted, rows, tokens, together, scratch)
 
 
@@ -297,11 +296,12 @@ def _external_together(nodes: int, blocks: int, rows: int, memory: int, most: in
     return 1
 
 
-def samples_together(samples: int, nodes: int, disk: int) -> int:
+def samples_together(samples: int, nodes: int, disk: int, node: int = WALK_NODE) -> int:
     """Return how many samples share a scan of the links: as many as fit in half of the free
-    ``disk``, at least ``TOGETHER``, and at most as the limit on open files allows.
+    ``disk``, with ``node`` bytes a node each, at least ``TOGETHER``, and at most as the limit on
+    open files allows.
     """
-    room = disk // 2 // (_WALK_NODE * max(1, nodes))
+    room = disk // 2 // (node * max(1, nodes))
     return max(TOGETHER, min(samples, room, _MOST_TOGETHER))
 
 

@@ -163,7 +163,9 @@ class ExternalTrees:
         """Return the blob of a sample that was walked."""
         met = self._walker(sample)
         members = self._write_members(self._write_positions(met))
-        return Blob.of(FileWords(self._blob, self._write_labels(members)), members, met.live)
+        words = tree_words(self._stored, members)
+        self._write_labels(members, self._stored + members, words)
+        return Blob.of(FileWords(self._blob, words), members, met.live)
 
     def _write_positions(self, met: Meetings) -> int:
         """Write block after block; return the number of members among all nodes."""
@@ -222,17 +224,16 @@ class ExternalTrees:
         size = int(trees.select(member, label, state, node, joined))
         return node[:size], joined[:size]
 
-    def _write_labels(self, members: int) -> int:
-        """Append the packed labels to the members; return the words of the blob."""
-        at, words = self._stored + members, tree_words(self._stored, members)
+    def _write_labels(self, members: int, at: int, end: int) -> None:
+        """Write the labels, packed, from word ``at`` of the blob on, and zeros up to ``end``."""
         for low in range(0, members, PIECE):
             label = np.empty(min(PIECE, members - low), np.uint8)
             self._labels.read(low, label)
-            packed = _packed(label)
+            packed = packed_labels(label)
             self._blob.write(4 * at, packed)
             at += packed.size
-        self._blob.write(4 * at, np.zeros(words - at, np.uint32))
-        return words
+        for low in range(at, end, PIECE):
+            self._blob.write(4 * low, np.zeros(min(PIECE, end - low), np.uint32))
 
 
 def external_maker(
@@ -247,7 +248,7 @@ def external_maker(
     return BatchMaker(numbers, walker.together, walker.walk, [trees])
 
 
-def _packed(label: NDArray[np.uint8]) -> NDArray[np.uint32]:
+def packed_labels(label: NDArray[np.uint8]) -> NDArray[np.uint32]:
     """Pack labels, eight per word."""
     from cocite.kernels import trees
 
@@ -346,7 +347,7 @@ class TreeBlock(BlockWalker):
         for _, _, tag, rows in unpack([self._own_places.pop(sample), *places]):
             box.put(number, tag, rows)
         member, label = self._trees.range(number, low, high - low, box)
-        return member.copy(), _packed(label)
+        return member.copy(), packed_labels(label)
 
 
 def _letter(sample: int, letters: MemorySpool, bucket: int) -> Message:

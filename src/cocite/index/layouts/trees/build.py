@@ -26,12 +26,12 @@ from cocite.engine.walk import Mover, Walker, walker_bytes
 from cocite.engine.walk_batch import GroupWalker, WalkerGroup
 from cocite.engine.walk_blocks import ExternalWalker
 from cocite.engine.weights import StepWeights, step_weights, telling_weights
-from cocite.errors import ResourceError
 from cocite.graph.blocks import Links
 from cocite.graph.partitions import BlockedLinks
 from cocite.index.layouts.batch_maker import BatchMaker, Blob, Carrier, Maker, SampledBuilder
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import (
+    WALK_NODE,
     Demand,
     MemoryPlan,
     StepBytes,
@@ -44,9 +44,10 @@ from cocite.index.layouts.trees.format import (
     PackedFormat,
     PathsFormat,
     TreesFormat,
-    _eighths,
     bits_of,
+    check_points,
     compact_words,
+    eighths,
     packed_words,
     parts_of,
     path_words,
@@ -101,11 +102,9 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         if wanted is not None and not packed:
             step = replace(step, fixed=WANTED_NODE * wanted)
         need = partial(tree_maker_bytes, wanted=wanted, packed=packed)
-        # Where memory holds the links, scans of them cost less than what more samples write: a
-        # build of cnr-2000 took 15 % longer with all of 100 together than with 16.
-        disk = means.disk if links.nbytes > available() else 0
-        together = samples_together(part.settings[SAMPLES], links.nodes, disk)
-        return plan_fit(links, means, Demand(part.layout, need, step, not packed, together))
+        together = _together(links, part, means, WALK_NODE)
+        external = 0 if packed else together
+        return plan_fit(links, means, Demand(part.layout, need, step, together, external))
 
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
@@ -178,6 +177,14 @@ class PackedBuilder(PackedFormat, TreesBuilder):
         self, position: NDArray[np.uint32], member: NDArray[np.uint32], joined: NDArray[np.uint8]
     ) -> Blob:
         return packed_blob(member, joined, position)
+
+
+def _together(links: Links, part: PartPlan, means: Resources, node: int) -> int:
+    """Return how many samples share a scan of the links, with ``node`` bytes of scratch a node."""
+    # Where memory holds the links, scans of them cost less than what more samples write: a build
+    # of cnr-2000 took 15 % longer with all of 100 together than with 16.
+    disk = means.disk if links.nbytes > available() else 0
+    return samples_together(part.settings[SAMPLES], links.nodes, disk, node)
 
 
 def _is_packed(part: PartPlan) -> bool:
@@ -318,22 +325,30 @@ def tree_maker_bytes(
     return walk + (1 + keep) * blob
 
 
-_MOST_POINTS = 2**32 - 1
-
-
 class PathsBuilder(PathsFormat, SampledBuilder):
     """Builds the layout ``paths``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """Plan threads that fit beside the whole graph, else blocks."""
-        need = partial(path_maker_bytes, part.settings[LENGTH])
-        return plan_fit(links, means, Demand(part.layout, need, step_bytes(part)))
+        """Plan as for trees; blocks with tokens in memory make one sample at a time."""
+        length = part.settings[LENGTH]
+        need = partial(path_maker_bytes, length)
+        scratch = WALK_NODE + 12 * length, 35 + 16 * length
+        together = _together(links, part, means, scratch[0])
+        demand = Demand(part.layout, need, step_bytes(part), 1, together, scratch)
+        return plan_fit(links, means, demand)
 
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
         """Return a walker with its scratch per thread."""
         walk = _walk_of(links, part, fit, folder)
+        if fit.external:
+            from cocite.index.layouts.trees.external import paths_maker
+
+            rows = max(1, fit.rows // 2)  # of the walk, and of what is grouped
+            walk |= {"directory": folder, "rows": rows, "together": fit.together, "points": True}
+            walker = ExternalWalker(**walk)
+            return [paths_maker(walker, links.nodes, rows, folder, numbers)]
         own = links.nodes, part.settings[LENGTH], fit.keep
         return [PathMaker(Walker(**walk), *own) for _ in range(fit.threads)]
 
@@ -361,18 +376,14 @@ class PathMaker:
         self._begins = [0]
         found = self._walker(sample, self._note)
         points = self._begins[-1]
-        if points > _MOST_POINTS:
-            raise ResourceError(
-                f"sample {sample} has {points:,} points of walks; the layout paths holds "
-                f"{_MOST_POINTS:,} at most. Choose a smaller length, or the layout trees"
-            )
+        check_points(sample, points)
         nodes, joined = self._joined.size, self._joined
-        eighths = _eighths(nodes)
+        words = eighths(nodes)
         position, member = found.spare
         place = trees.lay_out(found.parent, found.label, found.extent, position, member, joined)
         paths.seat_others(position, member, joined, np.uint32(place))
         tail = np.zeros(path_words(nodes, points) - 2 * nodes, np.uint32)
-        label, steps, begin, point = np.split(tail, [eighths, 2 * eighths, 3 * eighths])
+        label, steps, begin, point = np.split(tail, [words, 2 * words, 3 * words])
         trees.pack_labels(joined, label.view(np.uint8))
         first, seated = found.extent, joined  # both have served
         paths.lay_steps(member, self._steps, first, seated, begin)
@@ -403,15 +414,24 @@ class CompactBuilder(CompactFormat, SampledBuilder):
     """Builds the layout ``compact``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """Plan threads that fit beside the whole graph, else blocks."""
-        return plan_fit(links, means, Demand(part.layout, compact_maker_bytes, step_bytes(part)))
+        """Plan as for paths."""
+        scratch = 24, 0
+        together = _together(links, part, means, scratch[0])
+        step = step_bytes(part)
+        demand = Demand(part.layout, compact_maker_bytes, step, 1, together, scratch)
+        return plan_fit(links, means, demand)
 
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """Return one maker per thread."""
+        """Return one maker per thread, or one of samples in files."""
         settings = part.settings
         move = Mover(links, part.step, settings[SEED], fit.cuts, part.turn)
+        if fit.external:
+            from cocite.index.layouts.trees.external import ExternalCompact, compact_maker
+
+            made = ExternalCompact(links, move, fit.cuts, fit.rows, folder, fit.together)
+            return [compact_maker(made, numbers, fit.together)]
         return [CompactMaker(move, links.nodes) for _ in range(fit.threads)]
 
 

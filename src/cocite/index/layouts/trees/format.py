@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.errors import ResourceError
 from cocite.index.layouts.contract import SampledFormat, padded
 from cocite.measures import LENGTH, PartSettings
 
@@ -101,13 +102,26 @@ class PackedFormat(SampledFormat):
         return packed_words(nodes, nodes)
 
 
-def _eighths(nodes: int) -> int:
+_MOST_POINTS = 2**32 - 1
+
+
+def check_points(sample: int, points: int) -> None:
+    """Raise :class:`ResourceError` if paths have more points than can be numbered."""
+    if points > _MOST_POINTS:
+        raise ResourceError(
+            f"sample {sample} has {points:,} points of walks; the layout paths holds "
+            f"{_MOST_POINTS:,} at most. Choose a smaller length, or the layout trees"
+        )
+
+
+def eighths(nodes: int) -> int:
+    """Return the words that hold four bits a node."""
     return -(-nodes // 8)
 
 
 def path_words(nodes: int, points: int) -> int:
     """Return the 32-bit words of a blob."""
-    return padded(2 * nodes + 3 * _eighths(nodes) + points)
+    return padded(2 * nodes + 3 * eighths(nodes) + points)
 
 
 class PathsFormat(SampledFormat):
@@ -121,8 +135,8 @@ class PathsFormat(SampledFormat):
         """Return where position, member and label begin; nodes; where steps, begin and point begin;
         and p. The first four are those of the layout trees.
         """
-        eighths, label = _eighths(nodes), base + 2 * nodes
-        begins = label + eighths, label + 2 * eighths, label + 3 * eighths
+        words, label = eighths(nodes), base + 2 * nodes
+        begins = label + words, label + 2 * words, label + 3 * words
         return base, base + nodes, label, nodes, *begins, members
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:

@@ -1,0 +1,87 @@
+"""Rows grouped by their first word, out of core.
+
+    deal      (key, value) goes to the file of the key's range
+    group     range after range: how many values each key has, then the values, key after key
+
+Values of a key keep the order in which they came. A range whose rows do not fit is read again for
+each stretch of keys that does; the values of a key that alone has too many are passed on as read.
+
+Cost: two reads of each row and a sort of what fits. Memory: 64 bytes for each of ``rows`` rows.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.3 (external sorting).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.engine.walk_blocks import Dealer
+from cocite.storage.spool import Spool
+
+_EIGHT = 8
+"""Ranges begin at whole words of four bits a key."""
+
+Nodes = NDArray[np.uint32]
+
+
+class RowGroups:
+    """Groups rows by keys below ``keys``, with ``rows`` of them in memory at a time."""
+
+    def __init__(self, keys: int, rows: int) -> None:
+        self.rows = max(rows // _EIGHT, 1) * _EIGHT
+        self._cuts = np.array([*range(0, keys, self.rows), keys], np.uint32)
+        self._buffer, dealt = (np.zeros((self.rows, 3), np.uint32) for _ in range(2))
+        self._dealer = Dealer(self._cuts, dealt)
+
+    def spool(self, directory: Path) -> Spool:
+        """Return an empty spool for rows, in ``directory``."""
+        return Spool(directory, self._cuts.size - 1)
+
+    def add(self, spool: Spool, keys: Nodes, values: Nodes) -> None:
+        """Add a value for each of some keys, at most ``rows`` of them."""
+        rows = self._buffer[: keys.size]
+        rows[:, 0], rows[:, 1] = keys, values
+        self._dealer.rows(spool, rows)
+
+    def groups(self, spool: Spool) -> Iterator[tuple[int, NDArray[np.int64], Iterator[Nodes]]]:
+        """Yield each range of keys: its first key, how many values each key has, and all values in
+        pieces, which are read before the next range.
+        """
+        for number, low in enumerate(self._cuts[:-1].tolist()):
+            counts = np.zeros(int(self._cuts[number + 1]) - low, np.int64)
+            for _, rows in spool.pieces(number, self._buffer):
+                counts += np.bincount(rows[:, 0] - np.uint32(low), minlength=counts.size)
+            yield low, counts, self._values(spool, number, counts)
+
+    def _values(self, spool: Spool, number: int, counts: NDArray[np.int64]) -> Iterator[Nodes]:
+        ends = np.cumsum(counts)
+        first, before = 0, 0
+        while before < int(ends[-1]):
+            last = int(np.searchsorted(ends, before + self.rows, side="right"))
+            if last > first:
+                yield self._sorted(spool, number, first, last, int(ends[last - 1]) - before)
+            else:
+                last = first + 1
+                for rows in self._between(spool, number, first, last):
+                    yield rows[:, 1].copy()
+            first, before = last, int(ends[last - 1])
+
+    def _sorted(self, spool: Spool, number: int, first: int, last: int, size: int) -> Nodes:
+        """Return the values of the keys from the ``first`` of a range up to the ``last``."""
+        keys, values = np.empty(size, np.uint32), np.empty(size, np.uint32)
+        at = 0
+        for rows in self._between(spool, number, first, last):
+            part = slice(at, at + len(rows))
+            keys[part], values[part] = rows[:, 0], rows[:, 1]
+            at += len(rows)
+        return values[np.argsort(keys, kind="stable")]
+
+    def _between(self, spool: Spool, number: int, first: int, last: int) -> Iterator[Nodes]:
+        low = int(self._cuts[number])
+        whole = first == 0 and low + last == int(self._cuts[number + 1])
+        for _, rows in spool.pieces(number, self._buffer):
+            keys = rows[:, 0]
+            yield rows if whole else rows[(keys >= low + first) & (keys < low + last)]
