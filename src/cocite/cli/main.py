@@ -32,7 +32,7 @@ _COMMANDS = {
     "tune": ("evaluate", "Find out what an index of a graph should be made of."),
     "index": ("index", "Build the index that answers queries."),
     "plan": ("plan", "Tell how large, how fast and how exact an index will be."),
-    "merge": ("update", "Join indexes of different samples of one graph."),
+    "merge": ("update", "Join indexes of different samples, or nodes, of one graph."),
     "refresh": ("update", "Update an index to a graph that has changed."),
     "measures": ("index", "List the measures and their settings."),
     "related": ("related", "List the nodes most related to a node."),

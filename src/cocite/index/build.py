@@ -13,7 +13,7 @@ import weakref
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,7 +160,7 @@ class IndexBuild:
             return replace(links_of(self.graph, "in", weighted=plan.weighted), back=links)
         return links
 
-    def __enter__(self) -> IndexBuild:
+    def __enter__(self) -> Self:
         self._draft.__enter__()
         try:
             self._resume_or_clear()

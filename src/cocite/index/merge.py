@@ -85,7 +85,7 @@ class Merge:
         self._indexes = [StoredIndex.open(path, verify=verify) for path in indexes]
         for index in self._indexes:
             _check_alone(index)
-            _check_fits(self._indexes[0], index)
+            check_same(self._indexes[0], index)
         self._indexes = _check_parts(self._indexes)
         self.numbers = _numbers(self._indexes)
         first, samples = self._indexes[0], len(self.numbers)
@@ -107,6 +107,13 @@ class Merge:
     def paths(self) -> list[Path]:
         """Return the indexes to merge."""
         return [index.store.path for index in self._indexes]
+
+    unit = "samples"
+
+    @property
+    def contents(self) -> str:
+        """Return the merged samples in words."""
+        return f"samples {self.numbers.start} to {self.numbers.stop - 1}"
 
     @property
     def units(self) -> int:
@@ -214,7 +221,10 @@ def _check_alone(index: StoredIndex) -> None:
     """Raise :class:`UsageError` for an index that cannot be merged."""
     path = index.store.path
     if index.samples is None:
-        raise UsageError(f"{path} has no samples ({index.measure.name}): there is nothing to join")
+        raise UsageError(
+            f"{path} has no samples ({index.measure.name}), and is of no range of nodes by fusion "
+            "or ppr-pmi (--only-range): there is nothing to join"
+        )
     if index.freshness.refreshed:
         raise UsageError(
             f"{path} was refreshed: its samples are of several graphs, which no build draws. Draw "
@@ -227,21 +237,25 @@ def _check_alone(index: StoredIndex) -> None:
         )
 
 
-def _check_fits(first: StoredIndex, other: StoredIndex) -> None:
-    """Raise :class:`UsageError` unless both have the same graph, measure and settings."""
+def check_same(first: StoredIndex, other: StoredIndex, *, pieces: bool = False) -> None:
+    """Raise :class:`UsageError` unless both have the same graph, measure and settings, and the same
+    nodes, if they are not ``pieces`` of the graph.
+    """
     one, two = first.store.path, other.store.path
     if first.graph["digest"] != other.graph["digest"]:
         raise UsageError(
             f"{two} was built from another graph ({other.graph['name']}) than {one} "
             f"({first.graph['name']}): their checksums differ"
         )
-    here, there = _report(first), _report(other)
+    here, there = _report(first, pieces), _report(other, pieces)
     if here != there:
         name = next(n for n in [*here, *there] if here.get(n) != there.get(n))
         raise UsageError(
             f"{one} has {name} {_shown(here, name)}, {two} has {_shown(there, name)}: only indexes "
             "with the same settings are pieces of one"
         )
+    if pieces:
+        return
     made = {p.prefix for p in first.parts if is_sampled(p.layout)}
     ours, theirs = _common_files(first, made), _common_files(other, made)
     for name in ours.keys() & theirs.keys():
@@ -255,12 +269,13 @@ def _check_fits(first: StoredIndex, other: StoredIndex) -> None:
             )
 
 
-def _report(index: StoredIndex) -> dict[str, Any]:
+def _report(index: StoredIndex, pieces: bool) -> dict[str, Any]:
     """Return the properties that must be equal, by name."""
     told: dict[str, Any] = {"measure": index.measure.name, "direction": index.direction}
     files = index.store.manifest.files
-    told["pages kept"] = files[WANTED].xxh3_128 if WANTED in files else "all"
-    told["prefixes of pages kept"] = index.kept.prefixes if index.kept else ()
+    if not pieces:
+        told["pages kept"] = files[WANTED].xxh3_128 if WANTED in files else "all"
+        told["prefixes of pages kept"] = index.kept.prefixes if index.kept else ()
     for part in index.parts:
         plan = part.plan.to_json()
         which = f" ({part.prefix.removesuffix('.')})" if len(index.parts) > 1 else ""

@@ -7,12 +7,14 @@ the parts of its components, their weights multiplied by the component's.
 
 An index may keep defaults of its questions: ``meeting_weight``, and others (``query_defaults``),
 as ``cocite tune`` chose; what is given with a question overrides them. It may keep some pages
-only (:class:`Keep`): those with a prefix, those in a list, of which unknown names are left out.
+only (:class:`Keep`): those with a prefix, those in a list, of which unknown names are left out, or
+those of a range.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -115,16 +117,36 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Keep:
-    """The pages whose names begin with one of the ``prefixes``, and those in ``names``."""
+    """The pages whose names begin with one of the ``prefixes``, and those in ``names``; or a
+    ``piece`` of the graph: its number, from 1 on, and how many equal ones there are.
+    """
 
     prefixes: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    piece: tuple[int, int] | None = None
 
     @classmethod
     def checked(
-        cls, names: Iterable[object] | None, prefixes: str | Sequence[str] | None
+        cls,
+        names: Iterable[object] | None,
+        prefixes: str | Sequence[str] | None,
+        piece: str | None,
     ) -> Self | None:
-        """Return None if neither is given; raises :class:`UsageError`."""
+        """Return None if nothing is given; raises :class:`UsageError`."""
+        if piece is not None:
+            told = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", str(piece))
+            number, count = map(int, told.groups()) if told else (0, 0)
+            if not 1 <= number <= count:
+                raise UsageError(
+                    f"only_range is {piece!r}; it must be the number of a range and how many there "
+                    "are, such as 2/8"
+                )
+            if names is not None or prefixes is not None:
+                raise UsageError(
+                    "only_range keeps all pages of a range: omit --only-nodes and --only-prefix "
+                    "(only_nodes, only_prefix)"
+                )
+            return cls(piece=(number, count))
         if isinstance(names, str):
             raise UsageError("only_nodes is a single text; give a list of names")
         if names is None and prefixes is None:
@@ -140,6 +162,14 @@ class Keep:
         """Return the selected pages of ``graph``, uint32[m], ascending; raises :class:`UsageError`
         if there is none.
         """
+        if self.piece is not None:
+            number, count = self.piece
+            if count > graph.nodes:
+                raise UsageError(
+                    f"{graph.path} has {graph.nodes:,} nodes, which make no {count:,} ranges"
+                )
+            ends = (number - 1) * graph.nodes // count, number * graph.nodes // count
+            return np.arange(*ends, dtype=np.uint32)
         found = [graph.names.with_prefix(prefix) for prefix in self.prefixes]
         named = [graph.names.find(name) for name in self.names]
         there = [node for node in named if node is not None]
@@ -242,7 +272,7 @@ class BuildOptions:
         chosen = IndexOptions.of(None, given) if options is None else options
         whole = chosen if isinstance(chosen, IndexOptions) else IndexOptions()
         numbers, by = whole.numbers, whole.meeting_weight
-        keep = Keep.checked(chosen.only_nodes, chosen.only_prefix)
+        keep = Keep.checked(chosen.only_nodes, chosen.only_prefix, chosen.only_range)
         found = _with_texts(find_measure(measure), chosen.texts is not None, chosen.text_fraction)
         if numbers is not None:
             settings = _numbered(numbers, found, settings or {})

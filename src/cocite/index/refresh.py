@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,35 @@ def graph_with_links(
     return Graph.open(graph.path)
 
 
+def same_options(index: StoredIndex) -> BuildOptions:
+    """Return the options of an index, without its texts and its selection of pages."""
+    return BuildOptions(
+        index.measure,
+        index.direction,
+        index.settings,
+        tuple(part.plan for part in index.parts),
+        unweighted=not index.weighted,
+        refine=bool(index.refined),
+        meeting_weight=index.meeting_weight,
+        query_defaults=index.query_defaults,
+    )
+
+
+def graph_before(index: StoredIndex, verify: bool, otherwise: str) -> Graph:
+    """Return the graph of an index from its place when the index was built; raises
+    :class:`UsageError` with what to do ``otherwise``.
+    """
+    place = Path(os.path.normpath(Path(index.store.path).resolve() / index.graph["path"]))
+    try:
+        found = Graph.open(place, verify=verify)
+        found.check()
+    except StoreError as error:
+        raise UsageError(f"{error}. {otherwise}") from error
+    if found.digest != index.graph["digest"]:
+        raise UsageError(f"{place} is no longer the graph of {index.store.path}. {otherwise}")
+    return found
+
+
 class RefreshBuild(IndexBuild):
     """One refresh, used as an :class:`IndexBuild`: its units are the samples to draw and to
     rewrite.
@@ -155,17 +184,7 @@ class RefreshBuild(IndexBuild):
                 f"{index} compares no texts: omit them, or build an index that does: cocite index "
                 f"{graph.path} -o {index} --texts {os.fspath(texts)} --overwrite"
             )
-        built = BuildOptions(
-            old.measure,
-            old.direction,
-            old.settings,
-            tuple(part.plan for part in old.parts),
-            unweighted=not old.weighted,
-            refine=bool(old.refined),
-            meeting_weight=old.meeting_weight,
-            query_defaults=old.query_defaults,
-            texts=None if texts is None else Path(texts),
-        )
+        built = replace(same_options(old), texts=None if texts is None else Path(texts))
         place = os.path.realpath(index)  # where it is a link, what it leads to is refreshed
         super().__init__(graph, place, built, means, overwrite=True, restart=restart, spread=spread)
 
@@ -217,15 +236,7 @@ class RefreshBuild(IndexBuild):
                 f"{old.store.path} uses {old.measure.name}: only fusion and ppr-pmi support local "
                 "refreshes. Omit --local (local=True)"
             )
-        place = Path(os.path.normpath(Path(old.store.path).resolve() / old.graph["path"]))
-        try:
-            found = Graph.open(place, verify=verify)
-            found.check()
-        except StoreError as error:
-            raise UsageError(f"{error}. {_FULLY}") from error
-        if found.digest != old.graph["digest"]:
-            raise UsageError(f"{place} is no longer the graph of {old.store.path}. {_FULLY}")
-        return found
+        return graph_before(old, verify, _FULLY)
 
     def _check_names(self, graph: Graph) -> None:
         """Raise :class:`UsageError` if hardly any node is in the graph: it is another graph, and
@@ -242,7 +253,7 @@ class RefreshBuild(IndexBuild):
                 f"meant, build its index: cocite index {graph.path} -o {path} --overwrite"
             )
 
-    def __enter__(self) -> RefreshBuild:
+    def __enter__(self) -> Self:
         if self.already:
             return self
         super().__enter__()

@@ -28,6 +28,7 @@ from cocite.storage import kind_of
 if TYPE_CHECKING:
     from cocite.index.build import IndexBuild
     from cocite.index.merge import Merge
+    from cocite.index.merge_ranges import RangeMerge
     from cocite.index.refresh import RefreshBuild
     from cocite.index.reports import BuildReport
 
@@ -243,20 +244,24 @@ class RefreshDocument(Document):
 
 @dataclass(frozen=True)
 class MergeDocument(Document):
-    """A completed merge: the ``samples`` of the indexes ``merged``, from number ``first`` on."""
+    """A completed merge of the indexes ``merged``: its ``nodes``, and its ``samples`` from number
+    ``first`` on, if the measure has samples.
+    """
 
     index: str
     merged: Sequence[str]
-    samples: int
-    first: int
+    nodes: int
+    samples: int | None
+    first: int | None
     seconds: float
     bytes: int
 
     @classmethod
-    def of(cls, work: Merge, seconds: float, index: str) -> Self:
+    def of(cls, work: Merge | RangeMerge, seconds: float, index: str) -> Self:
         """Return the document of ``work`` after its run."""
-        merged, size = list(map(str, work.paths)), StoredIndex.open(index).store.nbytes
-        return cls(index, merged, len(work.numbers), work.numbers.start, seconds, size)
+        merged, made = list(map(str, work.paths)), StoredIndex.open(index)
+        first = None if made.samples is None else made.freshness.numbers.start
+        return cls(index, merged, made.nodes, made.samples, first, seconds, made.store.nbytes)
 
 
 def _each_once(names: Iterable[str]) -> str:

@@ -146,12 +146,14 @@ def merge(
     verify: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Index:
-    """Join indexes of different samples of one graph into the index ``output``, and open it.
+    """Join indexes of different samples, or nodes, of one graph into the index ``output``, and open
+    it.
 
-    The result is byte-identical to one build of all these samples. Sample numbers must be
-    consecutive, without gaps or repetitions; ``build(..., numbers=range(100, 200))`` draws such
-    samples, on any machine. To repair an index with lost files, merge it with one of the missing
-    numbers.
+    The result is byte-identical to one build of all of them. Sample numbers must be consecutive,
+    without gaps or repetitions; ``build(..., numbers=range(100, 200))`` draws such samples, on any
+    machine. To repair an index with lost files, merge it with one of the missing numbers.
+    Indexes by ``fusion`` and ``ppr-pmi`` of the ranges of a graph, ``build(...,
+    only_range="2/8")``, are joined, too; names then come from the graph.
 
     Parameters
     ----------
@@ -165,7 +167,7 @@ def merge(
     verify
         Compare files with their checksums.
     progress
-        Called with (done, total), in samples.
+        Called with (done, total), in samples or nodes.
 
     Raises
     ------
@@ -173,15 +175,15 @@ def merge(
         If the indexes do not match.
     OutputExists, Busy, ResourceError, StoreError
     """
-    from cocite.index.merge import Merge
+    from cocite.index.merge_ranges import open_merge
     from cocite.io.remote import Sending, is_url
 
     means = Resources.checked(threads, memory, shard)
     sending = Sending(output, "index", overwrite) if is_url(output) else None
-    how: dict[str, Any] = {"shard": shard, "overwrite": overwrite, "verify": verify}
+    how: dict[str, Any] = {"overwrite": overwrite, "verify": verify}
     how |= {"overwrite": True, "elsewhere": True} if sending else {}
     place = sending.path if sending else output
-    with Merge(indexes, place, **how) as work:
+    with open_merge(indexes, place, means, **how) as work:
         work.run(progress)
     return Index(StoredIndex.open(place if sending is None else sending.send()), means)
 

@@ -1,6 +1,6 @@
 """``cocite refresh``: draw some samples of an index from the graph as it is now.
 
-``cocite merge``: join indexes of different samples of one graph.
+``cocite merge``: join indexes of different samples, or nodes, of one graph.
 """
 
 from __future__ import annotations
@@ -48,28 +48,29 @@ if TYPE_CHECKING:
 def merge(
     indexes: tuple[str, ...], output: str, shard: int | None, overwrite: bool, show: Show
 ) -> None:
-    """Join indexes that hold different samples of one graph.
+    """Join indexes that hold different samples of one graph, or different nodes.
 
-    Build them with "cocite index --sample-range", wherever you like. The result is the index that
-    one build of all their samples makes, to the byte. The numbers must follow each other, none
-    twice and none missing; graph, measure and settings must be the same.
+    Build them with "cocite index --sample-range", or by fusion and ppr-pmi with "cocite index
+    --only-range", wherever you like. The result is the index that one build of all of them makes,
+    to the byte. The numbers must follow each other, none twice and none missing; graph, measure and
+    settings must be the same. A merge of ranges of nodes takes names from the graph.
 
     An index that has lost files of samples answers from the others. To make it whole, build an
     index of the lost numbers (cocite verify names them), and join the two; with --overwrite the
     output may be one of them. A merge that is interrupted leaves nothing behind.
     """
-    from cocite.index.merge import Merge
+    from cocite.index.merge_ranges import open_merge
     from cocite.index.results import MergeDocument
     from cocite.io.remote import Sending, is_url
 
     begin = clock()
     sending = Sending(output, "index", overwrite) if is_url(output) else None
-    how: dict[str, Any] = {"shard": shard, "overwrite": overwrite, "verify": verifying()}
+    how: dict[str, Any] = {"overwrite": overwrite, "verify": verifying()}
     how |= {"overwrite": True, "elsewhere": True} if sending else {}
-    with Merge(indexes, sending.path if sending else output, **how) as work:
-        numbers = f"{work.numbers.start} to {work.numbers.stop - 1}"
-        say(f"{output}: samples {numbers}, from {len(indexes)} indexes")
-        with Stages({"merging": "samples"}) as stages:
+    means = Resources.checked(None, None, shard)
+    with open_merge(indexes, sending.path if sending else output, means, **how) as work:
+        say(f"{output}: {work.contents}, from {len(indexes)} indexes")
+        with Stages({"merging": work.unit}) as stages:
             work.run(lambda done, total: stages("merging", done, total))
         if sending is not None:
             sending.send()
@@ -77,13 +78,19 @@ def merge(
     show(Reply(found, lambda: _merge_text(found)))
 
 
+def _contents(found: MergeDocument) -> dict[str, str]:
+    if found.samples is None or found.first is None:
+        return {"nodes": f"{found.nodes:,}"}
+    end = found.first + found.samples - 1
+    return {"samples": f"{found.samples:,}, numbers {found.first} to {end}"}
+
+
 def _merge_text(found: MergeDocument) -> str:
     return facts_text(
         {
             "index": found.index,
             "merged": ", ".join(found.merged),
-            "samples": f"{found.samples:,}, numbers {found.first} to "
-            f"{found.first + found.samples - 1}",
+            **_contents(found),
             "took": format_time(found.seconds),
             "on disk": format_size(found.bytes),
         }

@@ -107,8 +107,8 @@ class PartPlan:
     ``label`` tells the components of a blend apart, ``number`` counts them; ``fixed`` are settings
     of questions that are not to be chosen. ``weighted`` says whether it follows the links' weights.
     ``wanted`` are the pages whose samples are stored, None for all, ``texts`` what a measure of
-    texts compares, and ``old`` the rows that a local refresh leaves as they are; all three are
-    known to builds alone.
+    texts compares, ``old`` the rows that a local refresh leaves as they are, and ``joined`` the
+    parts of ranges of nodes whose rows a merge copies; all four are known to builds alone.
     """
 
     measure: Measure
@@ -123,6 +123,7 @@ class PartPlan:
     wanted: PartRequest | None = None
     texts: Texts | None = None
     old: Callable[[], Any] | None = None
+    joined: tuple[Any, ...] = ()
 
     def stored_nodes(self, nodes: int) -> int:
         """Return the pages to store, for a graph of so many nodes."""

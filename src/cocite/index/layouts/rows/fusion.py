@@ -40,6 +40,7 @@ from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.links.build import link_degrees
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.fusion_reader import RowsFormat
+from cocite.index.layouts.rows.joined import join_rows
 from cocite.index.layouts.rows.local import (
     Codes,
     Ids,
@@ -306,6 +307,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Write lists, pushes, rows and columns."""
         stages, old = self._stages(progress), self._old
+        if self.plan.joined:
+            return self._join(directory, *stages)
         families = self._families(directory, stages, self._chosen if old is None else old.made)
         if old is None:
             self.__dict__.pop("_walked", None)
@@ -318,6 +321,13 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         if old is not None:
             self._report(old, files)
         progress(self.links.nodes, self.links.nodes)
+        return files.entries
+
+    def _join(self, directory: Path, *stages: Progress) -> dict[str, Entry]:
+        """Copy the rows of ranges of nodes, and make their columns."""
+        files = ArrayFiles(directory, self.plan.prefix)
+        families = join_rows(files, self.plan.joined, self.links.nodes)
+        self._write_columns(files, families, stages[-1])
         return files.entries
 
     @cached_property

@@ -1,0 +1,180 @@
+"""Indexes of ranges of nodes: each answers alone, and joined they are one build, to the byte."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import Damaged, UsageError
+from tests.conftest import MakeGraph
+from tests.storage.enemy import change_file
+
+KINDS: dict[str, dict[str, Any]] = {
+    "fusion": {"measure": "fusion"},
+    "in": {"measure": "fusion", "direction": "in", "size": "small"},
+    "ppr-pmi": {"measure": "ppr-pmi"},
+    "blend": {"measure": "blend:0.7*fusion+0.3*ppr-pmi(size=large)"},
+}
+
+
+def site(number: int) -> str:
+    return f"http://s{number % 7}.org/p{number}"  # ids are not in the order of names
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    folder = tmp_path_factory.mktemp("ranges")
+    pairs = np.random.default_rng(3).zipf(1.5, (2500, 2)) % 900
+    rows = [f"{site(a)}\t{site(b)}\t{1 + a % 3}\n" for a, b in pairs.tolist()]
+    (folder / "links.tsv").write_text("".join([*rows, "alone\talone\t1\n"]))
+    (folder / "titles.tsv").write_text(f"{site(1)}\tOne\n{site(2)}\tTwo\n")
+    how: dict[str, Any] = {"delimiter": "tab", "header": "no", "weight_column": 3}
+    return cocite.ingest(
+        folder / "links.tsv",
+        folder / "g",
+        titles=folder / "titles.tsv",
+        keep_self_loops=True,
+        **how,
+    )
+
+
+def files(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def ranges(graph: Graph, folder: Path, count: int, **options: Any) -> list[Path]:
+    """The indexes of all ranges, the last one first."""
+    found = [folder / f"r{number}" for number in range(count, 0, -1)]
+    for number, path in zip(range(count, 0, -1), found, strict=True):
+        cocite.build(graph, path, only_range=f"{number}/{count}", **options)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_merged_ranges_are_one_build_to_the_byte(graph: Graph, tmp_path: Path, kind: str) -> None:
+    whole = cocite.build(graph, tmp_path / "whole", **KINDS[kind])
+    pieces = ranges(graph, tmp_path, 3, **KINDS[kind])
+    joined = cocite.merge(pieces, tmp_path / "joined", memory="200MB")
+    assert files(tmp_path / "joined") == files(tmp_path / "whole")
+    names = list(cocite.open(pieces[1]).nodes)
+    assert names == list(joined.nodes)[graph.nodes // 3 : 2 * graph.nodes // 3]
+    for name in names[::40]:
+        hits = cocite.open(pieces[1]).related(name, 10**6)
+        expected = whole.related(name, 10**6, only=names)
+        assert {(hit.node, hit.score) for hit in hits} == {(h.node, h.score) for h in expected}
+
+
+def test_range_killed_goes_on(graph: Graph, tmp_path: Path) -> None:
+    whole = cocite.build(graph, tmp_path / "whole", measure="fusion", only_range="1/2")
+
+    def stop(done: int, total: int) -> None:
+        if done > 0.6 * total:
+            raise KeyboardInterrupt
+
+    given: dict[str, Any] = {"measure": "fusion", "only_range": "1/2"}
+    with pytest.raises(KeyboardInterrupt):
+        cocite.build(graph, tmp_path / "x", progress=stop, **given)
+    logs = {log.name for log in (tmp_path / "x.building").glob("*.log")}
+    assert logs == {"both.first.log", "both.lists.log", "both.pushed.log"}
+    assert cocite.build(graph, tmp_path / "x", **given).stored.digest == whole.stored.digest
+    assert not [*(tmp_path / "x").glob("*.log")]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"only_range": "0/3"}, "only_range is '0/3'; it must be the number of a range"),
+        ({"only_range": "4/3"}, "only_range is '4/3'"),
+        ({"only_range": "2"}, "only_range is '2'"),
+        ({"only_range": "1/2", "only_prefix": "http"}, "omit --only-nodes and --only-prefix"),
+        ({"only_range": "1/9999"}, "which make no 9,999 ranges"),
+        ({"only_range": "1/2", "measure": "snn"}, "snn has no samples"),
+    ],
+)
+def test_wrong_range(graph: Graph, tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        cocite.build(graph, tmp_path / "x", **given)
+
+
+def test_pieces_that_do_not_fit_are_refused(
+    graph: Graph, make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    one, *more = reversed(ranges(graph, tmp_path, 3, measure="ppr-pmi"))
+    others = {"size": "small", "only_range": "2/2"}
+    cocite.build(graph, tmp_path / "small", measure="ppr-pmi", **others)
+    cocite.build(graph, tmp_path / "half", measure="ppr-pmi", only_range="2/2")
+    keep = [graph.names.name(node) for node in (0, 1, 5)]
+    cocite.build(graph, tmp_path / "some", measure="ppr-pmi", only_nodes=keep)
+    foreign = make_graph([("a", "b"), ("b", "c")], ["a", "b", "c"])
+    cocite.build(foreign, tmp_path / "foreign", measure="ppr-pmi", only_range="2/3")
+    third = graph.nodes // 3
+    for pieces, message in [
+        ((one, more[1]), f"nodes {third:,} to {2 * graph.nodes // 3 - 1:,} of the graph are in"),
+        ((one, more[0]), f"to {graph.nodes - 1:,} of the graph are in none of"),
+        ((one, *more, more[0]), "are in more than one of"),
+        ((one, *more, tmp_path / "half"), "are in more than one of"),
+        ((one, tmp_path / "small"), "only indexes with the same settings are pieces of one"),
+        ((one, tmp_path / "some"), "keeps pages that do not follow each other"),
+        ((one, tmp_path / "foreign"), "was built from another graph"),
+    ]:
+        with pytest.raises(UsageError, match=re.escape(message)):
+            cocite.merge(pieces, tmp_path / "joined")
+    with pytest.raises(UsageError, match="takes no shard"):
+        cocite.merge((one, *more), tmp_path / "joined", shard=3)
+    assert not (tmp_path / "joined").exists()
+
+
+@pytest.mark.parametrize("name", ["any.rows.codes", "any.rows.ids", "any.norms", "any.scales"])
+def test_damaged_range_is_not_joined(graph: Graph, tmp_path: Path, name: str) -> None:
+    pieces = ranges(graph, tmp_path, 2, measure="ppr-pmi")
+    data = bytearray((pieces[0] / name).read_bytes())
+    data[-1] ^= 1
+    (pieces[0] / name).write_bytes(data)
+    with pytest.raises(Damaged, match=re.escape(name)):
+        cocite.merge(pieces, tmp_path / "joined")
+
+
+def test_ranges_that_no_build_wrote_are_not_joined(graph: Graph, tmp_path: Path) -> None:
+    """Their checksums are right."""
+    pieces = ranges(graph, tmp_path, 2, measure="ppr-pmi")
+    (part,) = cocite.open(pieces[0]).stored.parts
+    ids = np.full(part.array("rows.ids").size, graph.nodes, np.uint32)
+    changes = {
+        "rows.offsets": part.array("rows.offsets")[::-1],
+        "rows.ids": ids,
+        "scales": part.array("scales") * 2,
+    }
+    for name, array in changes.items():
+        shutil.copytree(pieces[0], tmp_path / "bad")
+        change_file(tmp_path / "bad", f"any.{name}", array)
+        with pytest.raises(Damaged, match=re.escape(name)):
+            cocite.merge([pieces[1], tmp_path / "bad"], tmp_path / "joined")
+        shutil.rmtree(tmp_path / "bad")
+
+
+def test_graph_gone(graph: Graph, tmp_path: Path) -> None:
+    copy = shutil.copytree(graph.path, tmp_path / "g")
+    pieces = ranges(Graph.open(copy), tmp_path, 2, measure="ppr-pmi")
+    shutil.rmtree(copy)
+    with pytest.raises(UsageError, match="takes names from the graph: put it back"):
+        cocite.merge(pieces, tmp_path / "joined")
+
+
+def test_command_merges_ranges(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in (1, 2):
+        given = ["--only-range", f"{number}/2", "--measure", "ppr-pmi"]
+        assert main(["index", str(graph.path), "-o", str(tmp_path / f"{number}"), *given]) == 0
+    capsys.readouterr()
+    pieces = [str(tmp_path / f"{number}") for number in (1, 2)]
+    assert main(["merge", *pieces, "-o", str(tmp_path / "joined")]) == 0
+    found = capsys.readouterr()
+    assert f"{graph.nodes} nodes, from 2 indexes" in found.err
+    assert re.search(rf"nodes +{graph.nodes}\n", found.out)
