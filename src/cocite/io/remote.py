@@ -47,12 +47,12 @@ _PIECE = 1 << 22
 
 
 def is_url(text: object) -> TypeGuard[str]:
-    """Return whether it is a URL and no path."""
+    """Return whether it is a URL rather than a path."""
     return isinstance(text, str) and _URL.fullmatch(text) is not None
 
 
 def bare(url: str) -> str:
-    """A URL without the name and the password of who uses it."""
+    """Return a URL without user name and password."""
     return re.sub(r"^([^/]+//)[^/@]*@", r"\1", url)
 
 
@@ -60,7 +60,7 @@ class Remote:
     """The folder at a URL."""
 
     def __init__(self, url: str) -> None:
-        """Raises :class:`UsageError` if it is none that can be reached."""
+        """Raise :class:`UsageError` for a URL that cannot be used."""
         if not is_url(url):
             raise UsageError(f"{url!r} is not a URL; it must be like s3://bucket/folder")
         core = need("fsspec.core", f"reading {url}", "cluster")
@@ -77,7 +77,7 @@ class Remote:
         return f"{self._path}/{_checked(name)}"
 
     def read(self, name: str, most: int) -> bytes | None:
-        """A small file, of so many bytes at most; None if it is not there."""
+        """Return a small file of at most ``most`` bytes; None if it is missing."""
         with self._said(name):
             try:
                 with self._fs.open(self._at(name), "rb") as file:
@@ -89,7 +89,9 @@ class Remote:
         return found
 
     def fetch(self, name: str, size: int, out: BinaryIO) -> None:
-        """Copy a file of this ``size`` into an open one; raises :class:`Damaged` for another."""
+        """Copy a file of this ``size`` into an open one; raises :class:`Damaged` for another
+        size.
+        """
         left = size
         with self._said(name):
             try:
@@ -105,12 +107,12 @@ class Remote:
             raise Damaged(f"{self.url}/{name} has not the {size:,} bytes that are written down")
 
     def get(self, name: str, size: int, path: Path) -> None:
-        """The same, as the file ``path``, which has its name when it is whole."""
+        """Copy a file to ``path``, which appears when complete."""
         with staged_file(path) as file:
             self.fetch(name, size, file)
 
     def put(self, path: Path, name: str) -> None:
-        """Copy a local file there: it has its name when it is whole."""
+        """Upload a local file, which appears when complete."""
         with self._said(name), path.open("rb") as file:
             self._fs.makedirs(self._path, exist_ok=True)
             with self._fs.transaction, self._fs.open(self._at(name), "wb") as out:
@@ -118,19 +120,19 @@ class Remote:
                     out.write(piece)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a small file there: it has its name when it is whole."""
+        """Write a small file, which appears when complete."""
         with self._said(name):
             self._fs.makedirs(self._path, exist_ok=True)
             with self._fs.transaction:
                 self._fs.pipe_file(self._at(name), data)
 
     def has(self, name: str) -> bool:
-        """Return whether there is such a file."""
+        """Return whether a file exists."""
         with self._said(name):
             return bool(self._fs.exists(self._at(name)))
 
     def names(self) -> list[str]:
-        """What is in it; nothing if it is not there."""
+        """Return the names in it; [] if it is missing."""
         with self._said(""):
             self._fs.invalidate_cache(self._path)
             if not self._fs.exists(self._path):
@@ -138,21 +140,21 @@ class Remote:
             return [str(each).rsplit("/", 1)[1] for each in self._fs.ls(self._path, detail=False)]
 
     def remove(self, *names: str) -> None:
-        """Remove files, those that are there."""
+        """Remove those of the files that exist."""
         for name in names:
             with self._said(name):
                 if self._fs.exists(self._at(name)):
                     self._fs.rm_file(self._at(name))
 
     def remove_folder(self) -> None:
-        """Remove it, if nothing is left in it."""
+        """Remove the folder if it is empty."""
         with self._said(""):
             if self._fs.exists(self._path) and not self._fs.ls(self._path):
                 self._fs.rmdir(self._path)
 
     @contextmanager
     def _said(self, name: str) -> Iterator[None]:
-        """What goes wrong, with its place: backends raise what they like."""
+        """Turn the backends' many kinds of errors into those that name the place."""
         try:
             yield
         except (CociteError, KeyboardInterrupt):
@@ -178,13 +180,13 @@ def _checked(name: str) -> Any:
 COPIES = "COCITE_COPIES"
 _MANIFEST_BYTES = 1 << 24
 _READ: dict[Path, int] = {}
-"""The locks of copies that this process reads, shared, until it ends."""
+"""Shared locks on copies that this process reads, until it ends."""
 _ORIGINS: dict[Path, str] = {}
-"""Where copies that this process reads come from."""
+"""URLs of copies that this process reads."""
 
 
 def cache_folder() -> Path:
-    """Return where copies lie; raises :class:`StoreError` if there is no safe place."""
+    """Return the folder of copies; raises :class:`StoreError` if there is no safe place."""
     chosen = os.environ.get(COPIES)
     if chosen:
         found = Path(chosen).expanduser().absolute()
@@ -201,8 +203,8 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy that is kept: of what ``url`` (without a password; empty if it is not known), its
-    ``bytes``, when it was last used (seconds since 1970), and whether somebody reads it now.
+    """A cached copy: its ``url`` (without password; empty if unknown), its ``bytes``, its last use
+    (seconds since 1970), and whether a process reads it now.
     """
 
     name: str
@@ -213,13 +215,13 @@ class Copy:
 
 
 def list_remote_cache() -> list[Copy]:
-    """The copies that are there, the one used last first. Raises as :func:`cache_folder`."""
+    """Return the copies, most recently used first. Raises like :func:`cache_folder`."""
     found = [copy for _, copy in _cached_files()]
     return sorted(found, key=lambda copy: (-copy.used, copy.url))
 
 
 def clear_remote_cache() -> list[Copy]:
-    """Remove the copies that nobody reads; returns them."""
+    """Remove the copies that no process reads; return them."""
     gone = []
     for path, copy in _cached_files():
         if not copy.read:
@@ -229,7 +231,7 @@ def clear_remote_cache() -> list[Copy]:
 
 
 def _cached_files() -> Iterator[tuple[Path, Copy]]:
-    """Each copy with its folder; nobody else can begin to read it until the next is asked for."""
+    """Yield each copy with its folder, locked against new readers until the next one."""
     for path in _held(cache_folder()):
         with _locked(_lock_of(path), wait=False) as free:
             name = next((each.name for each in path.iterdir()), "")
@@ -242,20 +244,20 @@ def _lock_of(path: Path) -> Path:
 
 
 def _held(folder: Path) -> list[Path]:
-    """The folders of copies that are whole."""
+    """Return the folders of complete copies."""
     return [path for path in folder.iterdir() if path.suffix == "" and path.is_dir()]
 
 
 def origin(path: str | os.PathLike[str]) -> str | None:
-    """The URL that a path is a copy of, if this process has asked for it."""
+    """Return the URL of a copy, if this process requested it."""
     return _ORIGINS.get(Path(path))
 
 
 def copied(url: str, kind: str | None = None, digest: str | None = None) -> Path:
-    """The path of a local copy of the store of that ``kind``, by default any, at ``url``, made if
-    there is none.
+    """Return a local copy of the store of that ``kind``, by default any, at ``url``, made if
+    necessary.
 
-    With ``digest`` (:meth:`Manifest.digest`) it must be that very one. Raises
+    With ``digest`` (:meth:`Manifest.digest`) it must match. Raises
     :class:`~cocite.errors.NotAStore`, :class:`Damaged`, :class:`ResourceError` and
     :class:`StoreError`.
     """
@@ -277,8 +279,8 @@ def copied(url: str, kind: str | None = None, digest: str | None = None) -> Path
 
 
 def adopted(url: str, local: Path) -> Path:
-    """A store that was sent to ``url``, which lies in a folder of its own beside the copies: from
-    now on it is the copy. Returns its path.
+    """Turn a store that was sent to ``url``, in a separate folder beside the copies, into its copy;
+    return the path.
     """
     folder = cache_folder()
     whole = _place(url, (local / MANIFEST).read_bytes(), folder)
@@ -292,18 +294,18 @@ def adopted(url: str, local: Path) -> Path:
 
 
 def name_of(url: str) -> str:
-    """What a store at a URL is called here."""
+    """Return the local name of a store at a URL."""
     return re.sub(r"[^A-Za-z0-9_.-]", "_", url.rstrip("/").rsplit("/", 1)[1]).lstrip(".") or "store"
 
 
 def _place(url: str, stated: bytes, folder: Path) -> Path:
-    """Return where the copy of a store with that manifest lies."""
+    """Return the path for the copy of a store with that manifest."""
     return folder / xxhash.xxh3_128_hexdigest(url.encode() + b"\0" + stated) / name_of(url)
 
 
 @contextmanager
 def _cached(url: str, whole: Path) -> Iterator[None]:
-    """Have a copy locked, shared, until this process ends, if what is done meanwhile succeeds."""
+    """Lock a copy, shared, until this process ends, if the context succeeds."""
     if whole not in _READ:
         descriptor = _opened(_lock_of(whole.parent))
         try:
@@ -326,8 +328,8 @@ def _opened(path: Path) -> int:
 
 @contextmanager
 def _locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Whether a file could be locked; it is as long as this goes on, or its process. Of the lock of
-    a copy: whether nobody reads that.
+    """Yield whether a file could be locked for the context, or its process. For the lock of a copy:
+    whether it has no readers.
     """
     descriptor = _opened(path)
     try:
@@ -337,7 +339,7 @@ def _locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: Path) -> None:
-    """Make the copy in a folder of its own, see that it is what it should be, name it."""
+    """Make the copy in a temporary folder, check it, rename it."""
     beside = folder / f"{whole.parent.name}.new"
     shutil.rmtree(beside, ignore_errors=True)  # of a process that was killed
     beside.mkdir(0o700)
@@ -364,7 +366,7 @@ def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: 
 
 
 def _make_room(folder: Path, size: int, url: str) -> None:
-    """Remove copies that nobody reads until one of this size fits within the bound."""
+    """Remove copies without readers until one of this size fits within the limit."""
     held = {path: _size(path) for path in _held(folder)}
     bound = (shutil.disk_usage(folder).free + sum(held.values())) // 2
     if size > bound:
@@ -414,7 +416,7 @@ _SENDING = "sending.json"
 
 
 class Sending:
-    """A store of a ``kind`` that is to be at ``url``: make it at ``path``, then :meth:`send` it."""
+    """A store of a ``kind`` for ``url``: make it at ``path``, then :meth:`send` it."""
 
     def __init__(self, url: str, kind: str, overwrite: bool) -> None:
         """Raises :class:`UsageError` for what is no URL that can be reached,
@@ -429,7 +431,7 @@ class Sending:
         self.path = folder / name_of(self.url)
 
     def _earlier(self) -> set[str]:
-        """The files that are there and may go: of a store, or of a run that was killed."""
+        """Return existing files that may be removed: of a store, or of a killed run."""
         stated = self._remote.read(MANIFEST, _MANIFEST_BYTES)
         mark = self._remote.read(_SENDING, _MANIFEST_BYTES)
         found = set() if mark is None else set(_listed(mark))
@@ -449,7 +451,7 @@ class Sending:
         return found & set(names)
 
     def send(self) -> Path:
-        """Send what was made; returns where it stays here, as a copy."""
+        """Send what was made; return the path of the local copy."""
         try:
             self._send()
         except CociteError as error:
@@ -480,7 +482,7 @@ def _listed(mark: bytes) -> list[str]:
 
 
 def _stated(manifest: bytes) -> tuple[str, set[str]]:
-    """The kind of a store, and its files."""
+    """Return the kind of a store, and its files."""
     try:
         told = json.loads(manifest)
         return str(told["cocite"]), set(map(str, told["files"]))

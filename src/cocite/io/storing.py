@@ -43,7 +43,7 @@ _Pieces = Iterator[tuple[NDArray[np.uint64], _Weights]]
 def store_links(
     directory: Path, tables: Tables, options: ReadOptions, progress: Progress
 ) -> tuple[dict[str, Any], dict[str, Entry]]:
-    """Write what is loaded into ``directory``; returns the facts that come of it, and the files."""
+    """Write the loaded links into ``directory``; return the facts and the files."""
     progress("numbering the names", 0, 0)
     mark = tables.mark(options.sides[0]) if options.sides else ""
     count = tables.number()
@@ -72,8 +72,8 @@ def store_links(
 def graph_facts(
     nodes: int, edges: int, names: str, options: ReadOptions, duplicates: int, loops: int
 ) -> dict[str, Any]:
-    """What the manifest says of any graph's links, however they were sorted; ``duplicates`` and
-    ``loops`` are those that were dropped.
+    """Return the manifest's facts on links, however they were sorted; ``duplicates`` and ``loops``
+    were dropped.
     """
     return {
         "nodes": nodes,
@@ -86,7 +86,7 @@ def graph_facts(
 
 
 def counted(pieces: _Pieces, stage: str, total: int, progress: Progress) -> _Pieces:
-    """``pieces``, with their rows told to ``progress``."""
+    """Yield ``pieces``, reporting their rows to ``progress``."""
     done = 0
     progress(stage, 0, total)
     for keys, weights in pieces:
@@ -98,12 +98,12 @@ def counted(pieces: _Pieces, stage: str, total: int, progress: Progress) -> _Pie
 def write_links(
     directory: Path, pieces: _Pieces, nodes: int, options: ReadOptions, *, weighted: bool
 ) -> tuple[int, int, dict[str, Any], dict[str, Entry]]:
-    """Stream ascending keys into the arrays; returns edges, self-loops dropped, facts of weights,
+    """Stream ascending keys into the arrays; return edges, self-loops dropped, facts of weights,
     entries.
 
-    A self-loop that is dropped is counted as often as it was read, so that rows = edges +
-    duplicates + self-loops (twice the rows of an undirected graph). Of duplicates that are counted
-    both ways of a self-loop are one link.
+    A dropped self-loop counts as often as it was read, so that rows = edges + duplicates +
+    self-loops (twice the rows of an undirected graph). For counting duplicates, both ways of a
+    self-loop are one link.
     """
     from cocite.kernels.links import add_counts
 
@@ -151,8 +151,8 @@ def write_links(
 def _distinct(
     pieces: _Pieces,
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64], _Weights]]:
-    """Each key once, how often it is there, and the sum of its weights; the last of a piece waits
-    for the next.
+    """Yield each key once, with its count, and the sum of its weights; the last one of a piece
+    waits for the next.
     """
     from cocite.kernels.links import sum_runs
 
@@ -184,7 +184,7 @@ def _stored(sums: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict[str, Entry]:
-    """Write the names of ``tables`` as ``kind``: dense, integers or text; returns the entries."""
+    """Write the names of ``tables`` as ``kind``: dense, integers or text; return the entries."""
     files: dict[str, Entry] = {}
     if kind == "integers":
         with ArrayWriter(directory / VALUES, np.uint64) as values:

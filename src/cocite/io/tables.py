@@ -36,15 +36,15 @@ from cocite.storage import disk
 
 _PIECE = 1 << 19
 NAMES_PIECE = 1 << 17
-"""Rows of a piece of names; a block of names on disk divides it."""
+"""Rows of a piece of names, a multiple of a block of names on disk."""
 
 
 NO_ROOM = duckdb.IOException, duckdb.TransactionException, duckdb.FatalException
-"""What DuckDB raises where files cannot be written, a commit where it finds no room."""
+"""DuckDB's exceptions if files cannot be written, such as a commit without space."""
 
 
 def unwritable(directory: Path, error: Exception) -> ResourceError:
-    """What to raise when the files of a database in ``directory`` cannot be written."""
+    """Return the error for a database in ``directory`` whose files cannot be written."""
     if {"?", "\\"} & set(str(directory.absolute())):
         return ResourceError(
             f"temporary files in {directory} cannot be written or read: DuckDB takes a ? or a "
@@ -59,9 +59,9 @@ def unwritable(directory: Path, error: Exception) -> ResourceError:
 
 _log = logging.getLogger("cocite")
 MAX_NODES = 2**32 - 1
-"""Ids are uint32 and the largest one means "none"."""
+"""Most nodes: ids are uint32, and the largest value means none."""
 _LARGEST_SPILL = 1 << 60
-"""Bytes: spilling is bounded by the disk, not by DuckDB's default of 90 % of what is free."""
+"""Spilling is limited by the disk, instead of DuckDB's default of 90 % of the free space."""
 
 _SCHEME = "^[A-Za-z][A-Za-z0-9+.-]*://"
 _HOST = f"regexp_extract(name, '{_SCHEME}(?:[^/?#@]*@)?([^/?#:]*)', 1)"
@@ -139,7 +139,7 @@ class Tables:
         self._db.unregister("piece")
 
     def _rewrite(self, part: str, query: str) -> None:
-        """Put what a query says in the place of a table."""
+        """Replace a table by the result of a query."""
         self._run(f"CREATE TABLE other AS {query}")
         self._run(f"DROP TABLE {part}")
         self._run(f"ALTER TABLE other RENAME TO {part}")
@@ -181,13 +181,13 @@ class Tables:
 
     @contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """The database with a schema ``reading``, for tables that a reader needs on its way."""
+        """Open a schema ``reading`` for a reader's temporary tables."""
         self._run("CREATE SCHEMA reading")
         yield self._db
         self._run("DROP SCHEMA reading CASCADE")
 
     def load(self, relation: str, wanted: int, integers: bool) -> None:
-        """Load what a reader found: ``wanted`` is 2 for links, 1 for names of nodes, ``integers``
+        """Load a reader's result: ``wanted`` is 2 for links, 1 for names of nodes, ``integers``
         whether all names are.
         """
         parts = self._parts if wanted == 2 else self._node_parts
@@ -200,15 +200,15 @@ class Tables:
         self.integers &= integers
 
     def leave_out(self, names: Sequence[str]) -> None:
-        """Have no nodes called so: all other nodes stay, and the links among them."""
+        """Exclude nodes with these names, and their links."""
         self._run("CREATE TABLE excluded (name VARCHAR)")
         if names:
             self._insert("excluded", name=np.array(list(map(trimmed, names)), object))
         self._left_out = True
 
     def rename(self, normal: Callable[[str], str], which: str) -> tuple[int, int]:
-        """Call nodes as ``normal`` says, of the names for which ``which`` is true, a condition;
-        returns how many names became others, and how many fewer names there are for that.
+        """Rename nodes by ``normal``, if their name satisfies the condition ``which``; return how
+        many names changed, and how many fewer distinct names there are.
         """
         columns = [(part, "ab") for part in self._parts] + [(p, "a") for p in self._node_parts]
         columns = [(part, ends) for part, ends in columns if part.endswith("_text")]
@@ -237,9 +237,7 @@ class Tables:
         return int(count), int(merged)
 
     def trim(self) -> int:
-        """Leave out blanks at the ends of names, which are no part of them; returns how many names
-        become others that way that are there, too.
-        """
+        """Trim blanks at the ends of names; return how many names become equal to existing ones."""
         _, merged = self.rename(trimmed, PADDED)
         if merged:
             _log.warning(
@@ -249,8 +247,8 @@ class Tables:
         return merged
 
     def mark(self, title: str) -> str:
-        """Set the names of sources apart from those of targets, by a mark that they begin with: the
-        ``title`` and as many colons as no target has. Names of nodes stay as they are. Returns it.
+        """Distinguish the names of sources from those of targets by a prefix, which is returned:
+        ``title`` and as many colons as no target has. Names of nodes stay as they are.
         """
         self.integers = False
         targets = " UNION ALL ".join(f"SELECT b::VARCHAR AS b FROM {t}" for t in self._parts)
@@ -267,13 +265,13 @@ class Tables:
         return mark
 
     def marked(self) -> int:
-        """Return how many of the names have the mark, once they are numbered."""
+        """Return how many of the numbered names have the mark."""
         return self._count(f"names WHERE starts_with(name, '{self._mark}')")
 
     # -- numbering and sorting ------------------------------------------------------
 
     def number(self) -> int:
-        """Give every distinct name its id; returns their number."""
+        """Assign an id to every distinct name; return their number."""
         kind = "UBIGINT" if self.integers else "VARCHAR"
         weight = ", w" if self.weighted else ""
         links = [f"SELECT a::{kind} AS a, b::{kind} AS b{weight} FROM {t}" for t in self._parts]
@@ -299,11 +297,11 @@ class Tables:
 
     @staticmethod
     def _stays(name: str) -> str:
-        """The condition that a name is not left out; integers are compared as they are written."""
+        """Return the condition that a name is not excluded; integers are compared as written."""
         return f"{name}::VARCHAR NOT IN (SELECT name FROM excluded)"
 
     def cut(self) -> LeftOut | None:
-        """Drop the links of what is left out, once nodes are numbered; None if nothing is to be."""
+        """Drop the links of excluded nodes, after numbering; None if none are excluded."""
         if not self._left_out:
             return None
         links = self._run(f"DELETE FROM raw WHERE NOT ({self._stays('a')} AND {self._stays('b')})")
@@ -316,19 +314,19 @@ class Tables:
         return LeftOut(nodes, int(links[0][0]), unknown, example)
 
     def dense(self, count: int) -> bool:
-        """Return whether the names are the integers 0 to count - 1, so that a name is its id."""
+        """Return whether the names are the integers 0 to count - 1, so that names are ids."""
         return self.integers and (
             count == 0 or int(self._run("SELECT max(name) FROM names")[0][0]) == count - 1
         )
 
     def has_urls(self) -> bool:
-        """Return whether the order of ids is not the order of names."""
+        """Return whether the order of ids differs from that of names."""
         if self.integers or self._mark:
             return not self.integers
         return bool(self._run(f"SELECT 1 FROM names WHERE {IS_URL} LIMIT 1"))
 
     def sort(self, dense: bool, undirected: bool) -> int:
-        """Turn raw links into ascending keys; returns their number, duplicates included.
+        """Turn raw links into ascending keys; return their number, including duplicates.
 
         Both ways of a self-loop are one link: the second adds nothing to its weight.
         """
@@ -356,7 +354,7 @@ class Tables:
     # -- titles ---------------------------------------------------------------------
 
     def load_titles(self, files: Sequence[TitleFile]) -> TitleTable:
-        """Give the named nodes their titles, of each the one with the first place."""
+        """Assign titles to the named nodes, the one with the first position each."""
         read = (csv_relation(Path(file.path or ""), TITLE_COLUMNS) for file in files if file.count)
         self._run("CREATE TABLE titled AS " + " UNION ALL ".join(read))
         self._run(
@@ -377,32 +375,34 @@ class Tables:
         return TitleTable(names, without, more, [str(row[0]) for row in strangers])
 
     def titles(self) -> Iterator[list[str]]:
-        """The titles in order of id, "" for none, in pieces as of names."""
+        """Yield the titles in order of id, "" for none, in pieces like those of names."""
         return (piece.tolist() for piece in self._stream("titles", "title", NAMES_PIECE))
 
     # -- what goes out ------------------------------------------------------------
 
     def links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64] | None]]:
-        """The keys in ascending order with their weights, if there are any, piece by piece."""
+        """Yield the keys in ascending order with their weights, if there are any, piece by
+        piece.
+        """
         if not self.weighted:
             return ((key, None) for key in self._stream("links", "key", _PIECE))
         return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
 
     def integer_names(self) -> Iterator[NDArray[np.uint64]]:
-        """The names in order of id, as integers."""
+        """Yield the names in order of id, as integers."""
         return self._stream("names", "name", _PIECE)
 
     def text_names(self) -> Iterator[list[str]]:
-        """The names in order of id, as text, in pieces whose length a block of names divides."""
+        """Yield the names in order of id, as text, in pieces that are multiples of a block."""
         return (piece.tolist() for piece in self._stream("names", "name", NAMES_PIECE))
 
     def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
-        """The ids in the order of their names' bytes."""
+        """Yield the ids in the order of their names' bytes."""
         self._run("CREATE TABLE by_name AS SELECT rowid::UINTEGER AS id FROM names ORDER BY name")
         return self._stream("by_name", "id", _PIECE)
 
     def sort_hashes(self, pieces: Iterator[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint64]]:
-        """Sort the names' hashes, given in order of id: pieces of hash * 2**32 + id."""
+        """Sort the names' hashes, given in order of id, into pieces of hash * 2**32 + id."""
         self._run("CREATE TABLE hashes(key UBIGINT)")
         base = 0
         for hashes in pieces:
@@ -415,7 +415,7 @@ class Tables:
 
 
 def _places(sources: list[Source]) -> list[str]:
-    """The files as they are named, as patterns, and where they lie."""
+    """Return the files as named, as patterns, and resolved."""
     named = [str(source.path) for source in sources if source.path is not None]
     folders: dict[str, str] = {}
     found = []
@@ -435,6 +435,6 @@ def _places(sources: list[Source]) -> list[str]:
 
 
 def _folder(path: Path) -> list[str]:
-    """All files of a folder."""
+    """Return all files of a folder."""
     where = path.resolve()
     return [f"{where}/", file_pattern(where) + "/"]

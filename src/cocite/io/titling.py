@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cocite.io.tables import Tables
 
 _BEHIND = 1 << 40
-"""The place of the first title that is not out of a table."""
+"""Position of the first title that is not from a table."""
 _DATABASES = ("SQLite", "DuckDB", "PostgreSQL")
 
 
@@ -73,7 +73,7 @@ class Titling:
         )
 
     def open(self, work: Path, called: Callable[[str], str]) -> None:
-        """Keep titles in files in ``work``; nodes are ``called`` as that says."""
+        """Store titles in files in ``work``; ``called`` returns the names of nodes."""
         self._given = TitleFile(work / "titles.given", called=called)
         self.met = TitleFile(work / "titles.met", _BEHIND, called)
         """Takes the titles that readers of links meet."""
@@ -95,8 +95,8 @@ class Titling:
                 self._read.append(_facts(table, self._given.count - before[0], without))
 
     def store(self, directory: Path, tables: Tables) -> tuple[dict[str, Any], dict[str, Entry]]:
-        """Write the titles of the nodes that ``tables`` has numbered; returns what the manifest
-        says of them and the files, nothing if there are none and none were given.
+        """Write the titles of the nodes that ``tables`` has numbered; return the manifest's facts
+        and the files, nothing if there are none and none were given.
         """
         with self.met:  # which writes what is left of them
             pass
@@ -126,7 +126,7 @@ class Titling:
 
 
 def _check(source: Source, options: ReadOptions) -> None:
-    """Raises :class:`UnrecognizedInput` for what is no table; ``options`` are those of links."""
+    """Raise :class:`UnrecognizedInput` for anything but a table; ``options`` are those of links."""
     readable = reader_at(TEXT), reader_at(PARQUET.reader)
     known = isinstance(source, SqlSource)
     if not known and reader_of(source, options.for_nodes(), 1) not in readable:
@@ -137,8 +137,8 @@ def _check(source: Source, options: ReadOptions) -> None:
 
 
 def _facts(table: NameTable, titles: int, without: int) -> dict[str, Any]:
-    """How a table was read and what was found, as the manifest holds it: with its base name, not
-    where it lay on this machine.
+    """Return how a table was read and what was found, for the manifest, with only the base name of
+    its path.
     """
     name = Path(table.file).name
     kind = f"a table of {table.delimiter}" if table.delimiter in _DATABASES else table.separated
@@ -166,9 +166,7 @@ def _facts(table: NameTable, titles: int, without: int) -> dict[str, Any]:
 
 
 def title_sources(named: Any, memory: int) -> list[Source]:
-    """Files and databases of titles, in the order in which they are named; ``memory`` is what
-    DuckDB may take.
-    """
+    """Return files and databases of titles, in the given order; ``memory`` is for DuckDB."""
     if named is None:
         return []
     each = [named] if isinstance(named, str | os.PathLike) else list(named)
@@ -196,9 +194,9 @@ _ALLOWED = (
 def split_titles(
     titles: Any, columns: tuple[str, ...]
 ) -> tuple[Any, tuple[tuple[str, str], ...] | None]:
-    """What was given as titles: names of files, and those that are in memory, one of both None.
+    """Return titles as file names and as objects in memory, one of them None.
 
-    Raises :class:`UsageError` for what holds no titles.
+    Raises :class:`UsageError` for anything else.
     """
     if titles is None or isinstance(titles, str | os.PathLike):
         return titles, None
@@ -213,7 +211,7 @@ def split_titles(
 
 
 def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:
-    """The pairs of a table, or the rows of anything else."""
+    """Return the pairs of a table, or the rows of anything else."""
     kind = kind_of_object(titles)
     if isinstance(titles, np.ndarray):
         return titles.tolist()  # type: ignore[no-any-return]
@@ -233,7 +231,7 @@ def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:
 
 
 def _checked(rows: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """(name, title) as text."""
+    """Yield (name, title) as text."""
     for row in rows:
         if not isinstance(row, Sequence) or isinstance(row, str | bytes) or len(row) != 2:
             raise UsageError(f"{row!r} is not a name and its title: {_ALLOWED}")

@@ -33,9 +33,9 @@ from cocite.io.readers.notes.note import load_yaml
 from cocite.io.readers.rows import LinkWriter
 
 _LARGEST = 1 << 20
-"""Bytes of a file that is read; less where memory is short."""
+"""Most bytes to read of a file; less if memory is short."""
 _BYTES = 1 << 10
-"""Of memory for each byte of code, which ``x`` a line takes; a usual program takes a tenth."""
+"""Memory per byte of code in the worst case, lines of ``x``; usually a tenth."""
 _PNPM = "pnpm-workspace.yaml"
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 _NOTES = (".md", ".rst", ".adoc", ".txt")
@@ -43,7 +43,7 @@ _NEEDS = ("dependencies", "devDependencies", "peerDependencies", "optionalDepend
 
 
 def is_code(folder: Path) -> bool:
-    """Return whether a folder holds a project in Python, workspaces of npm, or more Python than
+    """Return whether a folder holds a Python project, npm workspaces, or more Python files than
     pages and notes.
     """
     if any((folder / name).is_file() for name in ("index.html", "index.htm")):
@@ -64,7 +64,7 @@ def is_code(folder: Path) -> bool:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """The files of a folder, as seen from there, in order."""
+    """Yield the files of a folder, relative to it, in order."""
     for above, folders, names in os.walk(folder):
         folders[:] = sorted(
             name
@@ -80,7 +80,7 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def _read_code(job: Job) -> Read:
-    """All links, and all files."""
+    """Read all links, and all files."""
     folder = job.source.path
     if folder is None or not job.source.is_directory:
         raise UnrecognizedInput(f"{job.source.label} is a file. Source code is read as a folder")
@@ -114,7 +114,7 @@ READER = FormatReader(
 
 
 class _Modules:
-    """The modules of a folder: ``names`` of files by their paths."""
+    """The modules of a folder: ``names`` of files by path."""
 
     def __init__(self, paths: list[str]) -> None:
         packages = {os.path.dirname(path) for path in paths if path.endswith("__init__.py")}
@@ -132,13 +132,13 @@ class _Modules:
                 self._called[name].add(path)
 
     def at(self, folder: str, name: str) -> str | None:
-        """The file of a module, by its name as seen from a folder."""
+        """Return the file of a module, by its name relative to a folder, or None."""
         place = os.path.join(folder, *name.split(".")) if name else folder
         tried = (f"{place}.py", os.path.join(place, "__init__.py"))
         return next((path for path in tried if path in self.paths), None)
 
     def find(self, importer: str, name: str) -> str | None:
-        """The file of the most special module that ``name`` begins with."""
+        """Return the file of the most specific module that is a prefix of ``name``, or None."""
         while name:
             for root in dict.fromkeys((self._roots[importer], os.path.dirname(importer), "")):
                 if found := self.at(root, name):
@@ -157,7 +157,7 @@ def _dotted(path: str) -> str:
 def _imported(
     job: Job, out: LinkWriter, modules: _Modules, path: str, number: int
 ) -> Iterator[str]:
-    """The files that a file imports, and what is outside if that is asked for."""
+    """Yield the files that a file imports, and external modules if requested."""
     assert job.source.path is not None
     try:
         content = _content(job.source.path / path, min(_LARGEST, job.memory // _BYTES))
@@ -204,7 +204,7 @@ def _content(path: Path, most: int = _LARGEST) -> bytes:
 
 
 def _patterns(folder: Path) -> list[str]:
-    """The patterns of the folders of workspaces, of npm and Yarn or of pnpm."""
+    """Return the folder patterns of npm, Yarn or pnpm workspaces."""
     pnpm = folder / _PNPM
     if pnpm.is_file():
         need("yaml", f"reading {_PNPM}", "notes")
@@ -219,7 +219,7 @@ def _patterns(folder: Path) -> list[str]:
 
 
 def _package(path: Path) -> dict[str, Any]:
-    """A package.json; raises :class:`InputError` for one that is none."""
+    """Return a package.json; raises :class:`InputError` if it is invalid."""
     try:
         value = json.loads(_content(path))
     except (ValueError, RecursionError, OSError) as error:
@@ -228,7 +228,7 @@ def _package(path: Path) -> dict[str, Any]:
 
 
 def _workspaces(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """(package, those of the workspaces that it needs) of each."""
+    """Yield (package, workspaces that it needs)."""
     if not (folder / "package.json").is_file():
         return
     found: dict[str, dict[str, Any]] = {}

@@ -33,7 +33,7 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 @dataclass(frozen=True)
 class _MatrixHeader:
-    """What stands above the entries: ``lines`` of it, ``size`` rows and columns, ``entries``."""
+    """Header: its number of ``lines``, ``size`` in rows and columns, and ``entries``."""
 
     field: str
     symmetry: str
@@ -43,7 +43,7 @@ class _MatrixHeader:
 
 
 def _read(job: Job) -> Read:
-    """The entries as links, and all rows as nodes."""
+    """Read the entries as links, and all rows as nodes."""
     label = job.source.label
     with job.source.reading() as (stream, raw):
         head = stream.read(_HEAD)
@@ -89,7 +89,7 @@ READER = FormatReader(
 
 
 def _header(source: Source, head: bytes) -> tuple[_MatrixHeader, bytes]:
-    """What the first lines say, and what is behind them."""
+    """Return the header in the first lines, and what follows it."""
     at, lines, banner = 0, 0, None
     for line in re.finditer(rb"([^\r\n]*)(?:\r\n|\n|\r|$)", head.removeprefix(b"\xef\xbb\xbf")):
         text = line[1].decode("utf-8", "replace").strip()
@@ -136,7 +136,7 @@ def _sized(source: Source, text: str, line: int, field: str, symmetry: str) -> _
 
 
 def _check_rows(job: Job, header: _MatrixHeader) -> None:
-    """See that memory holds the rows that no entry names: some bytes can claim billions of them."""
+    """Check that rows without entries fit in memory: a few bytes can claim billions of them."""
     need = _ROW * (header.size - 2 * header.entries)
     if need > job.memory:
         raise ResourceError(
@@ -163,7 +163,7 @@ def _check_weight(job: Job, header: _MatrixHeader) -> None:
 
 
 def _check_range(job: Job, header: _MatrixHeader, found: RowsFound) -> None:
-    """See that entries are within the matrix."""
+    """Check that entries are within the matrix."""
     within = " AND ".join(
         f"coalesce(TRY_CAST({end} AS UBIGINT) BETWEEN 1 AND {header.size}, false)" for end in "ab"
     )
@@ -184,7 +184,7 @@ def _check_range(job: Job, header: _MatrixHeader, found: RowsFound) -> None:
 
 
 class _EntryCleaner(Cleaner):
-    """Lines of two numbers and a value."""
+    """Cleans lines of two numbers and a value."""
 
     def __init__(self, source: Source, options: Any, header: _MatrixHeader) -> None:
         super().__init__(source, 2, options)

@@ -29,7 +29,7 @@ _LINK = tuple[str, str]
 
 
 def _read_packages(job: Job) -> Read:
-    """All needs, and all packages."""
+    """Read all dependencies, and all packages."""
     names, needs = _packages(job)
     with LinkWriter(job, ("need", "package")) as out:
         for number, name in enumerate(names, 1):
@@ -49,7 +49,7 @@ READER = FormatReader(
 
 
 def _packages(job: Job) -> tuple[list[str], list[_LINK]]:
-    """Names of packages, and who needs whom."""
+    """Return names of packages, and their dependencies."""
     label = job.source.label
     with job.source.reading() as (stream, _):
         content = stream.read(_MOST + 1)
@@ -74,7 +74,7 @@ def _packages(job: Job) -> tuple[list[str], list[_LINK]]:
 
 
 def _read(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """(package, what it needs) of each."""
+    """Yield (package, its dependencies)."""
     if "installed" in whole:
         yield from _installed(whole["installed"])
     elif "packages" in whole:
@@ -86,7 +86,7 @@ def _read(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _tables(packages: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
-    """TOML: needs are a table by name (Poetry), or a list of tables (uv) or texts (PDM, Cargo)."""
+    """Parse TOML: tables by name (Poetry), lists of tables (uv), texts (PDM, Cargo)."""
     for package in packages:
         needs: list[str] = []
         groups = [package.get("dependencies", [])]
@@ -100,7 +100,7 @@ def _tables(packages: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _npm(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Versions 2 and 3: packages by the folder that they lie in; "" is the project itself."""
+    """Parse versions 2 and 3: packages by folder; "" is the project itself."""
     packages = whole["packages"]
     here = {_npm_name(folder, package, whole) for folder, package in packages.items()}
     for folder, package in packages.items():
@@ -118,7 +118,7 @@ def _npm_name(folder: str, package: dict[str, Any], whole: dict[str, Any]) -> st
 
 
 def _npm_first(package: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Version 1: packages within packages; what the project itself needs is not told."""
+    """Parse version 1: nested packages; dependencies of the project itself are not listed."""
     for name, content in package.get("dependencies", {}).items():
         needs = content.get("requires") or {}
         yield name, list(needs) if isinstance(needs, dict) else []
@@ -126,7 +126,7 @@ def _npm_first(package: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _installed(packages: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
-    """pip inspect: needs are texts of PEP 508; those for extras, or of what is not there, go."""
+    """Parse pip inspect: dependencies are PEP 508 texts; skip those of extras, and missing ones."""
     here = {_spelt(package["metadata"]["name"]) for package in packages}
     for package in packages:
         metadata = package["metadata"]
@@ -141,5 +141,5 @@ def _installed(packages: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]
 
 
 def _spelt(name: str) -> str:
-    """A name of Python's index, as PEP 503 spells it."""
+    """Return a Python package name, normalized as in PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -41,17 +41,17 @@ _INTEGERS = frozenset(
 )
 _NUMBERS = _INTEGERS | {"HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE"}
 MAX_NAME = 65_535
-"""Bytes of a name."""
+"""Most bytes of a name."""
 _TOGETHER = 500
-"""Files that are scanned at once."""
+"""Files to scan at once."""
 _FILE = "the file of cocite"
-"""The column of the files' names; one of theirs that is called so is an error of DuckDB."""
+"""Column for the names of files; DuckDB rejects files that have such a column."""
 BAD_WEIGHT = "(w IS NULL OR NOT (w >= 1e-30 AND w < 1e30))"
 
 
 @dataclass
 class ParquetInput(Found):
-    """How one Parquet file was read and what was found: goes into the manifest."""
+    """Findings on one Parquet file, for the manifest."""
 
     columns: tuple[str, ...] = ()
     weight: str | None = None
@@ -69,11 +69,11 @@ _PARTS = (
     (r"magic bytes|too small|footer", "its end is missing: it was cut, or is still being written"),
     (r"corrupt|thrift|decompress|snappy|zstd|gzip|brotli|checksum", "it is damaged"),
 )
-"""What is in the words of DuckDB -> what that means."""
+"""Parts of DuckDB's messages -> their meaning."""
 
 
 def not_parquet(source: Source, error: Exception) -> InputError:
-    """Return the error of a Parquet file of which DuckDB says ``error``."""
+    """Return the error for a Parquet file that DuckDB rejects with ``error``."""
     first = str(error).partition("\n")[0]
     what = next((meant for sign, meant in _PARTS if re.search(sign, first, re.I)), "")
     return InputError(
@@ -83,13 +83,13 @@ def not_parquet(source: Source, error: Exception) -> InputError:
 
 
 def _read(job: Job) -> Read:
-    """The wanted columns, as integers or text, with the weights if there are any."""
+    """Read the wanted columns, as integers or text, with the weights if there are any."""
     job.progress("reading " + job.source.short, 0, 0)
     return Read(*read_file(job, job.source, _path(job.source)))
 
 
 def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
-    """The same of many files, those of the same columns in one scan."""
+    """Read many files, those with equal columns in one scan."""
     import duckdb
 
     shown = Together(job.progress, sources)
@@ -109,7 +109,7 @@ READER = FormatReader("Parquet", "a table in Parquet", _read, streams=False, rea
 
 
 def read_file(job: Job, source: Source, path: Path) -> tuple[str, ParquetInput]:
-    """The relation of the file ``path``, which messages call as ``source`` is called."""
+    """Return the relation of ``path``, with ``source``'s name in messages, and findings."""
     import duckdb
 
     try:
@@ -124,9 +124,8 @@ def read_file(job: Job, source: Source, path: Path) -> tuple[str, ParquetInput]:
 
 
 class _Taken(NamedTuple):
-    """The columns that are read: those of the ends, as they are called, and that of the weight;
-    ``integers`` if the ends are of such a type, ``guessed`` if nothing but their places tells that
-    they are the link.
+    """The selected columns: names of the ends, and the weight; ``integers`` if the ends have such a
+    type, ``guessed`` if only their positions suggest that they are the link.
     """
 
     chosen: tuple[str, ...]
@@ -136,7 +135,7 @@ class _Taken(NamedTuple):
     unread: str = ""
 
     def of(self, source: Source) -> ParquetInput:
-        """What is found in a file of them, as far as that is known."""
+        """Return the findings on a file with these columns, as far as known."""
         found = ParquetInput(source.label, columns=self.chosen, weight=self.weight)
         found.guessed, found.unread = self.guessed, self.unread
         return found
@@ -147,7 +146,7 @@ class _Taken(NamedTuple):
 
     @property
     def pairs(self) -> str:
-        """They as a, b and w."""
+        """Return them as a, b and w."""
         pairs = [f"{quoted_column(c)} AS {n}" for c, n in zip(self.chosen, self._ends, strict=True)]
         if self.weight is not None:
             pairs.append(f"CAST({quoted_column(self.weight)} AS DOUBLE) AS w")
@@ -155,12 +154,12 @@ class _Taken(NamedTuple):
 
     @property
     def bad(self) -> str:
-        """The condition of a malformed row of these."""
+        """Return the condition for a malformed row."""
         each = [bad_name(column) for column in self._ends]
         return " OR ".join(each if self.weight is None else [*each, BAD_WEIGHT])
 
     def rows(self, paths: Iterable[str]) -> str:
-        """The rows of files, with their file and number, and ``n`` where names are negative."""
+        """Return the rows of files, with file and row number, and ``n`` for negative names."""
         negative = " OR ".join(f"{quoted_column(c)} < 0" for c in self.chosen)
         return (
             f"(SELECT {quoted_column(_FILE)}, file_row_number + 1 AS row, "
@@ -170,12 +169,12 @@ class _Taken(NamedTuple):
 
     @property
     def values(self) -> str:
-        """They as they are shown."""
+        """Return them as displayed."""
         every = self._ends if self.weight is None else self._ends + "w"
         return ", ".join(f"CAST({n} AS VARCHAR)" for n in every)
 
     def cast(self, integers: bool) -> str:
-        """They as they are loaded."""
+        """Return them as loaded."""
         kind = "UBIGINT" if integers else "VARCHAR"
         columns = ", ".join(f"CAST({n} AS {kind}) AS {n}" for n in self._ends)
         return columns + ("" if self.weight is None else ", w")
@@ -188,7 +187,7 @@ class _Taken(NamedTuple):
         examples: list[tuple[int, list[Any]]],
         options: ReadOptions,
     ) -> None:
-        """Malformed rows, ``count`` of ``every``: an error, or told, with the first of them."""
+        """Raise an error for ``count`` malformed rows of ``every``, or record them."""
         what = "a null, an empty name, a control character, or a name that is too long"
         if self.weight is not None:
             what += ", or a weight that is not a number from 1e-30 to below 1e30"
@@ -200,14 +199,14 @@ class _Taken(NamedTuple):
         found.leave_out("bad value", count, shown)
 
     def _turn(self, content: list[Any]) -> str:
-        """What is wrong with a row in whose names writing turns; else empty: values show it."""
+        """Describe direction marks in the names of a row, which would distort messages."""
         names = content[: len(self._ends)]
         turns = filter(None, (turn_in(name) for name in names if name is not None))
         return next((f"a name with {turn}" for turn in turns), "")
 
 
 def _taken(job: Job, source: Source, path: Path) -> _Taken:
-    """The columns that are read of a file."""
+    """Return the selected columns of a file."""
     wanted, options = job.wanted, job.options
     query = f"DESCRIBE SELECT * FROM read_parquet({file_literal(path)}, hive_partitioning = false)"
     types = {str(row[0]): str(row[1]) for row in job.database.execute(query).fetchall()}
@@ -239,7 +238,7 @@ def _taken(job: Job, source: Source, path: Path) -> _Taken:
 
 
 def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> list[list[Source]]:
-    """Sources of the same columns, as their schemas say, each file once in a group; raises
+    """Group sources with equal columns, by schema, each file once per group; raises
     ``duckdb.Error``.
     """
     schemas: dict[str, list[tuple[Any, ...]]] = {}
@@ -256,7 +255,7 @@ def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) ->
 
 
 def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
-    """Files of the same columns in one scan. What is wrong with one of them names that."""
+    """Yield files with equal columns from one scan; errors name the file."""
     import duckdb
 
     paths = {str(_path(source)): source for source in group}
@@ -273,7 +272,7 @@ def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
 
 
 def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, list[ParquetInput]]:
-    """The relation of files of the same columns, by their paths, and what is found in each."""
+    """Return the relation of files with equal columns, by path, and findings on each."""
     rows, bad, name = taken.rows(paths), taken.bad, quoted_column(_FILE)
     figures = {
         str(path): (int(every), int(wrong), bool(negatives))
@@ -303,7 +302,7 @@ def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, li
 
 
 def _path(source: Source) -> Path:
-    """Return where a file is, as DuckDB calls it, too."""
+    """Return the path of a file, as DuckDB spells it."""
     assert source.path is not None
     return source.path.absolute()
 
@@ -313,7 +312,7 @@ def _list(paths: Iterable[str]) -> str:
 
 
 def bad_name(column: str) -> str:
-    """Return the condition that a column holds no name of a node."""
+    """Return the condition that a column holds no valid name."""
     text = f"CAST({column} AS VARCHAR)"
     return (
         f"({column} IS NULL OR {text} = '' OR strlen({text}) > {MAX_NAME} "

@@ -23,21 +23,21 @@ from cocite.storage import disk
 _ROWS = 1 << 12
 NODES = "nodes.tsv"
 _MARK = "-\t"
-"""Begins every line, so that none is blank, however empty its names."""
+"""Prefix of every line, so that none is blank, even with empty names."""
 _BREAKS = str.maketrans(dict.fromkeys("\t\n\r", "\x01"))
-"""What would cut a line becomes another control character: no name has any."""
+"""Line breaks, replaced by another control character, which no name has."""
 
 
 @dataclass
 class RowsFound(Found):
-    """What was found in an input of a ``format`` that is read row by row; ``note`` says how."""
+    """Findings on an input of a ``format`` that is read row by row; ``note`` says how."""
 
     format: str = ""
     note: str = ""
 
     @classmethod
     def of(cls, read: Found, title: str, note: str = "") -> Self:
-        """Return what was counted, of an input of the format ``title``."""
+        """Return the findings on an input of the format ``title``."""
         counted = read.file, read.rows, read.bad_rows, read.examples, read.integers
         return cls(*counted, title, note)
 
@@ -47,10 +47,10 @@ class RowsFound(Found):
 
 
 def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
-    """The relation of ``rows``, and what was found in them, in an input of the format ``title``.
+    """Return the relation of ``rows``, and the findings, for an input of the format ``title``.
 
-    A row is the source and the destination of a link, with its weight as text if ``job`` asks for
-    weights; or one name of a node. Rows are counted from 1 on in messages.
+    A row is the source and the destination of a link, with its weight as text if ``job`` wants
+    weights; or one name of a node. Messages count rows from 1.
     """
     with new_clean_file(job) as out:
         writer = RowWriter(job, out, job.wanted, weighted=bool(job.options.weight), unit="row")
@@ -61,9 +61,8 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
 
 
 class LinkWriter:
-    """Links, and the nodes that an input says there are, pushed one by one; a context.
-    ``units`` are what examples of bad links and nodes are numbered by; links have a weight if
-    ``weighted``.
+    """Collects links and nodes one by one, as a context manager. ``units`` name the numbers of bad
+    links and nodes in messages; links have a weight if ``weighted``.
     """
 
     def __init__(
@@ -86,13 +85,13 @@ class LinkWriter:
         self._open.close()
 
     def close(self) -> tuple[TextInput, TextInput]:
-        """Write what is left; what there was of links and nodes."""
+        """Write what is left; return the findings on links and nodes."""
         found = self.links.finish(), self.nodes.finish()
         self._open.close()
         return found
 
     def finish(self, title: str, note: str) -> Read:
-        """The relations of links and nodes, or of nodes alone if they are asked for."""
+        """Return the relations of links and nodes, or only of nodes if those are requested."""
         links, nodes = self.close()
         found = RowsFound.of(links, title, note.format(nodes=nodes.rows))
         found.integers = links.integers and nodes.integers
@@ -106,7 +105,7 @@ class LinkWriter:
 
 class RowWriter(Cleaner):
     """Writes clean rows to ``out``: ``names`` of nodes, and a weight if ``weighted``. Rows are
-    pushed one by one, each with its place, a number of the ``unit``.
+    added one by one, each with its number, counted in ``unit``.
     """
 
     as_written = False
@@ -138,7 +137,7 @@ class RowWriter(Cleaner):
         self._of_weight = False
 
     def add(self, row: Sequence[str], place: int) -> None:
-        """One row."""
+        """Add a row."""
         self._lines.append(
             _MARK + "\t".join([t if t.isprintable() else t.translate(_BREAKS) for t in row]) + "\n"
         )
@@ -147,13 +146,13 @@ class RowWriter(Cleaner):
             self.flush()
 
     def leave_out(self, kind: str, place: int, what: str, content: str) -> None:
-        """A row that cannot even be added: an error, or counted as of this ``kind``."""
+        """Raise an error for a row that cannot be added, or count it as of this ``kind``."""
         self.flush()
         self._example(place, what, content)
         self._other[kind] = self._other.get(kind, 0) + 1
 
     def finish(self) -> TextInput:
-        """Write what is left; what there was."""
+        """Write what is left; return the findings."""
         self.flush()
         found = self._report()
         for kind, count in self._other.items():
@@ -161,7 +160,7 @@ class RowWriter(Cleaner):
         return found
 
     def flush(self) -> None:
-        """Clean and write what was added."""
+        """Clean and write the added rows."""
         piece = "".join(self._lines).encode("utf-8", "surrogatepass")
         if self._room.size < len(piece) + 2:
             self._room = np.empty(len(piece) + 2, np.uint8)
@@ -173,7 +172,7 @@ class RowWriter(Cleaner):
         self._stand_at.clear()
 
     def refuse(self, line: int, what: str, content: str) -> None:
-        """A bad row, by where its maker says that it is."""
+        """Handle a bad row, by its number."""
         shown = content.removeprefix(_MARK).split("\t")[: self._shown]
         place = self._stand_at[line - self._before - 1]
         if self.found.weight is not None and what == self._explain(self._k.NO_WEIGHT):
@@ -187,7 +186,7 @@ class RowWriter(Cleaner):
         self._example(place, what, "\t".join(shown))
 
     def _advice(self, line: int) -> str:
-        """Of weights another one: rows are what they are, whatever is said of columns."""
+        """Return advice without options for columns, which do not apply here."""
         advice = super()._advice(line)
         if not self._of_weight:
             return advice

@@ -25,7 +25,7 @@ _PIECE = 1 << 20
 
 
 class Refused(Exception):
-    """What is wrong with the file, or with what is asked of it: ``kind``, and a text."""
+    """An error about the file or the request: ``kind``, and a text."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
@@ -56,7 +56,7 @@ def print_sheet(path: str, named: str, limit: int) -> None:
 
 
 def _bound(limit: int) -> None:
-    """Take at most ``limit`` bytes more."""
+    """Limit memory to ``limit`` more bytes."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         import resource
@@ -70,7 +70,7 @@ def _bound(limit: int) -> None:
 
 
 def _sheet(book: Any, named: str) -> Any:
-    """The sheet that is named, or the only one with rows."""
+    """Return the named sheet, or the only one with rows."""
     shown = ", ".join(map(repr, book.sheet_names))
     if named:
         if named not in book.sheet_names:
@@ -94,7 +94,7 @@ def _read(book: Any, name: str) -> Any:
 
 
 def text_of(rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
-    """Rows as text with commas, a line each; a row without anything in it is a blank line."""
+    """Yield rows as lines of comma-separated text; an empty row is a blank line."""
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n").writerow
     quote = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
@@ -114,7 +114,7 @@ def text_of(rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
 
 
 def _written(value: Any) -> str:
-    """A cell as a text would have it."""
+    """Return a cell as text."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return " ".join(str(value).splitlines()) if isinstance(value, str) else str(value)

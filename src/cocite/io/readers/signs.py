@@ -34,8 +34,8 @@ _CLOSED = re.compile(r"</[a-z]|/>|\?>|<!doctype", re.I)
 
 
 def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
-    """Return whether one of these stands at the byte ``at``; of ``words``, which a text may begin
-    with, only where no text follows.
+    """Return a test whether one of these is at byte ``at``; one of ``words``, which a text may
+    begin with, only if no text follows.
     """
 
     def found(beginning: Beginning) -> bool:
@@ -46,7 +46,7 @@ def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
 
 
 def hive(beginning: Beginning) -> bool:
-    """Columns between characters of code 1."""
+    """Test for columns separated by character 1."""
     return bool(beginning.lines) and all(
         "\x01" in line and not CONTROL.search(line.replace("\x01", "").encode())
         for line in beginning.lines
@@ -54,7 +54,7 @@ def hive(beginning: Beginning) -> bool:
 
 
 def spreadsheet(beginning: Beginning) -> bool:
-    """A workbook of Excel or OpenDocument."""
+    """Test for a workbook of Excel or OpenDocument."""
     content = beginning.content
     names = (b"xl/", b"[Content_Types].xml", b"mimetypeapplication/vnd.oasis.opendoc")
     packed = content.startswith(b"PK\x03\x04") and any(name in content for name in names)
@@ -65,7 +65,7 @@ _PROPERTIES = re.compile(rb"(?m)^graphclass\s*[=:]\s*(?:class )?it\.unimi\.dsi\.
 
 
 def webgraph(beginning: Beginning) -> bool:
-    """A graph of WebGraph, or its properties: both files are there."""
+    """Test for a graph of WebGraph, or its properties, with both files present."""
     path = beginning.path
     graph = path is not None and path.suffix == ".graph" and _has_properties(path)
     content = beginning.content
@@ -81,11 +81,11 @@ def _has_properties(path: Path) -> bool:
 
 
 zip_archive = begins(b"PK\x03\x04", b"PK\x05\x06")
-"""A zip archive, of something or of nothing."""
+"""Test for a zip archive, possibly empty."""
 
 
 def tar(beginning: Beginning) -> bool:
-    """A tar archive: the sum of the first header's bytes is what it says (so do old ones)."""
+    """Test for a tar archive by the checksum of the first header, which also covers old formats."""
     head = beginning.content[:512]
     digits = head[148:156].strip(b"\0 ")
     if len(head) < 512 or not re.fullmatch(b"[0-7]{1,7}", digits):
@@ -94,17 +94,17 @@ def tar(beginning: Beginning) -> bool:
 
 
 def packed_twice(beginning: Beginning) -> bool:
-    """What was unpacked is packed itself."""
+    """Test whether decompressed data is compressed itself."""
     return any(packing.begins.match(beginning.content) for packing in PACKED.values())
 
 
 def binary(beginning: Beginning) -> bool:
-    """Most lines hold control characters: no text."""
+    """Test whether most lines hold control characters."""
     return bad_lines(beginning.content, beginning.whole, CONTROL)
 
 
 def other_text(beginning: Beginning) -> bool:
-    """Most lines are not UTF-8, or none is that is more than ASCII, and nothing else is wrong."""
+    """Test whether most lines are not UTF-8, or none beyond ASCII is, without other faults."""
     if is_utf8(beginning.content) or CONTROL.search(beginning.content):
         return False
     lines = beginning.content.split(b"\n")
@@ -118,8 +118,8 @@ def other_text(beginning: Beginning) -> bool:
 
 
 def warc(beginning: Beginning) -> bool:
-    """A record of a web archive; packed by lz4, or by Zstandard with a dictionary in front, by the
-    name.
+    """Test for a record of a web archive; if compressed by lz4, or Zstandard with a dictionary, by
+    the name.
     """
     content, path = beginning.content, beginning.path
     if path is not None and content.startswith((b"\x04\x22\x4d\x18", b"\x5d\x2a\x4d\x18")):
@@ -132,7 +132,7 @@ _WIKI = re.compile(rb"create\s+table\s[^;]*[`\"](?:" + b"|".join(_WIKI_COLUMNS) 
 
 
 def wiki(beginning: Beginning) -> bool:
-    """One of the tables of a wiki's database that say what links to what."""
+    """Test for a link table of a wiki's database."""
     content = beginning.content
     return any(name in content for name in _WIKI_COLUMNS) and bool(_WIKI.search(content))
 
@@ -140,7 +140,7 @@ def wiki(beginning: Beginning) -> bool:
 _FEW, _LOOKED = 100, 8192
 """Lines, and characters, by which texts are told that are no tables."""
 _WORD = 100
-"""Letters that any of the words by which texts begin has at most."""
+"""Most letters of a word by which texts begin."""
 
 _LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
 
@@ -149,7 +149,7 @@ _LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
 
 
 def begins_text(*words: str) -> Sign:
-    """Whether the text begins with one of these words, in any case, behind blanks and comments."""
+    """Return a test for a first word of these, in any case, after blanks and comments."""
 
     def found(beginning: Beginning) -> bool:
         text = beginning.text.lstrip()[:_WORD].lower()
@@ -160,8 +160,8 @@ def begins_text(*words: str) -> Sign:
 
 
 def has_line(pattern: str, heads: str, first: int = 100) -> Sign:
-    """Return whether one of the ``first`` lines, 100 at most, is like this, all of it, in any case;
-    such a line begins with one of the letters ``heads``.
+    """Return a test whether one of the ``first`` lines, at most 100, matches in full, ignoring
+    case; such a line begins with one of the letters ``heads``.
     """
     whole = re.compile(pattern, re.I)
 
@@ -174,8 +174,8 @@ def has_line(pattern: str, heads: str, first: int = 100) -> Sign:
 
 
 def begun(pattern: str, *, table: bool = False) -> Sign:
-    """Return whether the lines, trimmed and without blank ones, begin like this, in any case; or
-    those that are no comments do. A table with a tab in every row does not, unless ``table``.
+    """Return a test whether the trimmed, nonblank lines begin like this, ignoring case; or those
+    that are not comments. A table with a tab in every row does not match unless ``table``.
     """
     wanted = re.compile(pattern, re.I)
 
@@ -187,7 +187,7 @@ def begun(pattern: str, *, table: bool = False) -> Sign:
 
 
 def each(pattern: str) -> Sign:
-    """Return whether all of the first rows are like this, all of each."""
+    """Return a test whether all of the first rows match in full."""
     wanted = re.compile(pattern)
 
     def found(beginning: Beginning) -> bool:
@@ -198,18 +198,18 @@ def each(pattern: str) -> Sign:
 
 
 def _is_table(beginning: Beginning) -> bool:
-    """Return whether there are rows, and every one of them has a tab."""
+    """Test whether there are rows, each with a tab."""
     rows = beginning.rows[:_FEW]
     return bool(rows) and all("\t" in row for row in rows)
 
 
 def html(beginning: Beginning) -> bool:
-    """Begins with an element that only HTML begins with, and closes one."""
+    """Test for an opening and a closing element of HTML."""
     return bool(_HTML.match(beginning.text) and _CLOSED.search(beginning.text))
 
 
 def tagged(*roots: str) -> Sign:
-    """Return whether it is XML; with ``roots``, with one of these elements near its front."""
+    """Return a test for XML; with ``roots``, with one of these elements near the beginning."""
     wanted = re.compile(rf"<(?:\w+:)?(?:{'|'.join(roots)})\b", re.I) if roots else None
 
     def found(beginning: Beginning) -> bool:
@@ -222,14 +222,14 @@ def tagged(*roots: str) -> Sign:
 
 
 def rooted(*roots: str) -> Sign:
-    """Return whether the first element of XML is one of these."""
+    """Return a test for XML with one of these root elements."""
     begin = r"\s*(?:<\?[^>]*\?>\s*|<!--.*?-->\s*|<!doctype\b[^>]*>\s*)*"
     wanted = re.compile(rf"{begin}<(?:[\w.]+:)?(?:{'|'.join(roots)})\b", re.I | re.S)
     return lambda beginning: bool(wanted.match(beginning.text[:_LOOKED]))
 
 
 def _json(beginning: Beginning) -> tuple[bool, bool]:
-    """Whether the first value is JSON, and whether another one follows on a line of its own."""
+    """Return whether the first value is JSON, and whether another one follows on a new line."""
     text = beginning.text.lstrip()
     if not text.startswith(("{", "[")):
         return False, False
@@ -245,12 +245,12 @@ def _json(beginning: Beginning) -> tuple[bool, bool]:
 
 
 def json_value(beginning: Beginning) -> bool:
-    """Return whether it is JSON."""
+    """Test for JSON."""
     return _json(beginning)[0]
 
 
 def node_link(beginning: Beginning) -> bool:
-    """Nodes and links in one object; of a long one, either may be behind what is looked at."""
+    """Test for nodes and links in one object, of which a cut one may show only either."""
     if not beginning.text.lstrip().startswith("{"):
         return False
     keys = ("nodes", "links|edges")
@@ -267,14 +267,14 @@ _NAMED = re.compile(r'\{\s*"(?:id|_id|DOI|paperId|corpusid)"\s*:')
 
 
 def wrapped(beginning: Beginning) -> bool:
-    """One object that holds works with what they cite: a file or an answer of a service."""
+    """Test for one object with works and their citations: a file or an answer of a service."""
     return bool(_WORKS.match(beginning.text.lstrip()))
 
 
 def json_rows(beginning: Beginning) -> bool:
-    """A value of JSON a line, or a list of objects or of lists of names, or works in an object. One
-    line alone is a row if the file is called so, if its keys name the ends of a link, or works; or
-    it is longer than what is looked at.
+    """Test for a JSON value per line, a list of objects or of lists of names, or works in an
+    object. A single line is a row if the extension says so, if its keys name the ends of a link, or
+    works; or if it is longer than the examined part.
     """
     one, more = _json(beginning)
     if more or (one and wrapped(beginning)):
@@ -297,7 +297,7 @@ def json_rows(beginning: Beginning) -> bool:
 
 
 def rdf(beginning: Beginning) -> bool:
-    """RDF: lines of three terms that end in a point, or prefixes; or the name of such a file."""
+    """Test for RDF: lines of three terms and a period, or prefixes; or such a file name."""
     rows, path = beginning.rows, beginning.path
     if path is not None and {".ttl", ".trig", ".nt", ".nq"} & set(path.suffixes) and rows:
         return "\t" not in rows[0] or ntriples(beginning)
@@ -306,14 +306,14 @@ def rdf(beginning: Beginning) -> bool:
 
 
 def ntriples(beginning: Beginning) -> bool:
-    """Lines of three terms, or of four, that end in a point."""
+    """Test for lines of three or four terms and a period."""
     rows = beginning.rows
     triple = re.compile(r"(?:<[^>]*>|_:\S+)\s+<[^>]*>\s+.*\.")
     return bool(rows) and all(triple.fullmatch(row) for row in rows[:100])
 
 
 def gml(beginning: Beginning) -> bool:
-    """A graph in brackets, with nodes in brackets."""
+    """Test for a graph in brackets, with nodes in brackets."""
     text = beginning.text
     if "[" not in text:
         return False
@@ -325,12 +325,12 @@ SEPARATORS = ("\t", ",", ";", " ")
 
 
 def separator(beginning: Beginning) -> str:
-    """What stands between the names of an adjacency list; "" if it is none."""
+    """Return the separator of names in an adjacency list, or ""."""
     return next((by for by in SEPARATORS if _is_adjacency(beginning, by)), "")
 
 
 def lock(beginning: Beginning) -> bool:
-    """What a manager of packages has chosen, in TOML or JSON, or what pip has installed."""
+    """Test for a lock file of a package manager, in TOML or JSON, or output of pip inspect."""
     text = beginning.text
     if text.lstrip().startswith("{"):
         npm = re.search(r'"lockfileVersion"\s*:\s*\d', text)
@@ -342,14 +342,14 @@ def lock(beginning: Beginning) -> bool:
 
 
 def frozen(beginning: Beginning) -> bool:
-    """Names of packages with their versions, a package a line, and nothing else."""
+    """Test for lines of package names with versions, and nothing else."""
     line = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,.-]+\])?\s*(?:==|>=|~=|@ )\s*\S.*|-[a-z-].*")
     rows = beginning.rows
     return bool(rows) and all(map(line.fullmatch, rows)) and any("==" in row for row in rows)
 
 
 def common_crawl(beginning: Beginning) -> bool:
-    """Vertices, or edges with vertices beside them, by their names and their rows."""
+    """Test for vertices, or edges with vertices beside them, by names and rows."""
     path = beginning.path
     if path is None or not beginning.lines:
         return False
@@ -363,11 +363,9 @@ def common_crawl(beginning: Beginning) -> bool:
 
 
 def _is_adjacency(beginning: Beginning, separator: str) -> bool:
-    """Return whether it is a node a row, then its neighbors: rows of different lengths, whose first
-    names differ.
+    """Test for rows of a node and its neighbors: of different lengths, with distinct first names.
 
-    Where the names that follow are not found in front of any row, only lists of integers that have
-    three different lengths are taken for one.
+    If the other names never come first, only lists of integers with three different lengths match.
     """
     rows = beginning.rows[:1000]
     if separator not in beginning.text:

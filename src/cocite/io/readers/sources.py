@@ -39,17 +39,17 @@ _CONTROLS = bytes(code for code in range(256) if CONTROL.match(bytes([code])))
 
 
 def encoding_of(content: bytes) -> str:
-    """UTF-16, in which spreadsheets save text, by its mark; "" for any other encoding."""
+    """Return the encoding of 2 or 4 bytes per letter, by its mark or its zeros, or ""."""
     return "UTF-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else ""
 
 
 def has_control(content: bytes) -> bool:
-    """Return whether :data:`CONTROL` is found in it, five times as fast."""
+    """Return whether :data:`CONTROL` matches, five times as fast."""
     return len(content.translate(None, _CONTROLS)) < len(content)
 
 
 def bad_lines(content: bytes, whole: bool, bad: re.Pattern[bytes] | None) -> bool:
-    """Return whether most lines hold such a byte; or, without a pattern, are not UTF-8."""
+    """Return whether most lines have such a byte; without a pattern, whether they are not UTF-8."""
     if not has_control(content) if bad is CONTROL else bad is None and is_utf8(content):
         return False  # most inputs: without a look at each line
     lines = [line for line in re.split(b"\r\n|\n|\r", content) if line.strip()]
@@ -60,7 +60,7 @@ def bad_lines(content: bytes, whole: bool, bad: re.Pattern[bytes] | None) -> boo
 
 
 def is_utf8(line: bytes) -> bool:
-    """Return whether it is well-formed."""
+    """Return whether it is valid UTF-8."""
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:
@@ -69,14 +69,14 @@ def is_utf8(line: bytes) -> bool:
 
 
 class Pieces(io.RawIOBase):
-    """A stream of the bytes that an iterator yields; closing it closes the stream below, too."""
+    """A stream of bytes from an iterator; closing it also closes the underlying stream."""
 
     def __init__(self, pieces: Iterator[bytes], below: Any) -> None:
         self._pieces, self._below = pieces, below
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """Return that it is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -88,13 +88,13 @@ class Pieces(io.RawIOBase):
         return size
 
     def close(self) -> None:
-        """Close the stream below, too."""
+        """Close the underlying stream as well."""
         self._below.close()
         super().close()
 
 
 def rejoined(begun: bytes, stream: Any, damage: Exception | None = None) -> Iterator[bytes]:
-    """Yield what was read of a stream already, then the damage that was met, or the rest of it."""
+    """Yield data read before, then the error that was met, or the rest of the stream."""
     yield begun
     if damage is not None:
         raise damage
@@ -103,8 +103,8 @@ def rejoined(begun: bytes, stream: Any, damage: Exception | None = None) -> Iter
 
 
 def _recoded(stream: Any, encoding: str) -> Iterator[bytes]:
-    """Yield a stream of another encoding as UTF-8. Halves of letters stay what no UTF-8 has, so
-    that the row they are in is malformed.
+    """Yield a stream of another encoding as UTF-8. Half surrogates become invalid UTF-8, so that
+    their row is malformed.
     """
     decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
     data = b"-"
@@ -132,8 +132,8 @@ def _unxz(packed: io.BufferedReader) -> Iterator[bytes]:
 
 
 class Counted(io.RawIOBase):
-    """A stream that counts what was read, for inputs that cannot tell, and has the count checked.
-    Bytes go straight to the caller: a copy takes a third of the time that reading a file does.
+    """A stream that counts and checks bytes read, for inputs that cannot. Bytes go directly to the
+    caller: a copy takes a third of the time of reading a file.
     """
 
     def __init__(self, inner: Any, check: Callable[[int], None] = lambda count: None) -> None:
@@ -141,7 +141,7 @@ class Counted(io.RawIOBase):
         self._read = getattr(inner, "readinto1", inner.readinto)
 
     def readable(self) -> bool:
-        """Return that it is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -152,30 +152,30 @@ class Counted(io.RawIOBase):
         return size
 
     def tell(self) -> int:
-        """The bytes that were read."""
+        """Return the bytes read."""
         return self._count
 
     def close(self) -> None:
-        """Close the stream below, too, but standard input."""
+        """Close the underlying stream as well, unless it is standard input."""
         if self._inner is not sys.stdin.buffer:
             self._inner.close()
         super().close()
 
 
 LOOK = 1 << 16
-"""Bytes of the content, unpacked, by which its format is recognized."""
+"""Bytes of decompressed content to detect its format."""
 _STEP = 1 << 13
 MOST_RATIO = 200
-"""Times its size to which a packed input may unpack. Links and pages unpack to 3 to 50 times it."""
+"""Largest compression ratio; links and pages have 3 to 50."""
 ALWAYS_UNPACKED = 1 << 28
-"""Bytes to which any packed input may unpack."""
+"""Bytes to which any compressed input may decompress."""
 _XZ_MEMORY = 256 << 20
-"""Bytes for unpacking xz: ``xz -9`` takes 65 MiB."""
+"""Memory for decompressing xz: ``xz -9`` takes 65 MiB."""
 
 
 @dataclass(frozen=True)
 class _Packing:
-    """What its files begin with, what opens them, and the command that unpacks them."""
+    """Signature of a compression, how to open it, and a command to decompress it."""
 
     begins: re.Pattern[bytes]
     open: Callable[[io.BufferedReader], Any]
@@ -194,11 +194,11 @@ PACKED = {
         "xz -dc",
     ),
 }
-"""The packings that are undone on the way, by name."""
+"""Supported compressions by name."""
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, which end in LF, CR or both."""
+    """Return the lines of a text, ended by LF, CR or both."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.split("\n")
@@ -206,8 +206,9 @@ def lines_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Beginning:
-    """What an input begins with, unpacked: ``whole`` if that is all of it, ``packed`` by what, the
-    ``path`` of one that is a file, and its ``encoding`` if that is UTF-16.
+    """The decompressed beginning of an input: ``whole`` if that is all of it, its compression
+    ``packed``, its ``path`` if it is a file, and its ``encoding`` if that has 2 or 4 bytes per
+    letter.
     """
 
     content: bytes
@@ -218,12 +219,12 @@ class Beginning:
 
     @cached_property
     def text(self) -> str:
-        """As UTF-8, whatever it is, without a byte order mark."""
+        """Return it as UTF-8, whatever it is, without a byte order mark."""
         return self.content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
 
     @cached_property
     def lines(self) -> list[str]:
-        """Its lines without the blank ones, trimmed; not the last one if it is cut."""
+        """Return its nonblank lines, trimmed; without the last one if it may be cut."""
         lines = lines_of(self.text)
         if not self.whole and len(lines) > 1:
             lines.pop()
@@ -231,22 +232,22 @@ class Beginning:
 
     @cached_property
     def opening(self) -> str:
-        """The first hundred of these lines."""
+        """Return the first hundred of these lines."""
         return "\n".join(self.lines[:100]) + "\n"
 
     @cached_property
     def rows(self) -> list[str]:
-        """The lines that are no comments: those that begin with # or %."""
+        """Return the lines that are not comments, which begin with # or %."""
         return [line for line in self.lines if not line.startswith(("#", "%"))]
 
     @cached_property
     def heads(self) -> str:
-        """The first letters of the first hundred rows, in small letters."""
+        """Return the first letters of the first hundred rows, in lower case."""
         return "".join({row[0] for row in self.rows[:100]}).lower()
 
 
 _SIZES = 20
-"""How much larger than a file what is made of it may be, meanwhile."""
+"""Largest temporary size relative to a file."""
 
 
 class Source:
@@ -268,49 +269,47 @@ class Source:
 
     @property
     def is_stdin(self) -> bool:
-        """Whether it is standard input."""
+        """Return whether it is standard input."""
         return self.path is None and self.is_pipe
 
     @property
     def short(self) -> str:
-        """The same without the folder, for where there is little room; with it, if another input is
-        called the same.
-        """
+        """Return the label without the folder, unless another input has the same name."""
         return self.label if self.path is None or self.shared else self.path.name or self.label
 
     @property
     def printed_by(self) -> str:
-        """The command that prints its content, for messages that say what to type."""
+        """Return the command that prints its content, for messages."""
         packed = self.packed
         file = "FILE" if self.path is None else shlex.quote(str(self.path))
         return f"{PACKED[packed].command if packed else 'cat'} {file}"
 
     @cached_property
     def nbytes(self) -> int:
-        """Size as stored; 0 where it is not known."""
+        """Return the size as stored; 0 if unknown."""
         return self.path.stat().st_size if self.path is not None else 0
 
     @cached_property
     def most_stored(self) -> int | None:
-        """The bytes that storing it takes at most, None where that is not known: what is packed."""
+        """Return the most bytes that storing it takes; None if unknown, as for compressed input."""
         if self.path is None or self.is_pipe or self.is_directory or self.packed:
             return None
         return _SIZES * self.nbytes
 
     @cached_property
     def is_directory(self) -> bool:
-        """Whether it is a directory."""
+        """Return whether it is a directory."""
         return self.path is not None and self.path.is_dir()
 
     @cached_property
     def is_pipe(self) -> bool:
-        """Whether it can be read once only, and from the front."""
+        """Return whether it can be read only once, and in order."""
         return self.path is None or not (self.is_directory or self.path.is_file())
 
     def beginning(self) -> Beginning:
-        """The first :data:`LOOK` bytes, unpacked; none of a directory.
+        """Return the first :data:`LOOK` bytes, decompressed; none for a directory.
 
-        A packed input that is damaged gives what comes before: whoever reads it meets the damage.
+        For damaged compressed input, returns what precedes the damage, which the reader will meet.
         """
         if self._beginning is None:
             self._beginning = self._look()
@@ -319,17 +318,17 @@ class Source:
 
     @cached_property
     def encoding(self) -> str:
-        """UTF-16, "" of any other."""
+        """Return the encoding of a text with 2 or 4 bytes per letter, "" for others."""
         return self.beginning().encoding
 
     @cached_property
     def packed(self) -> str:
-        """By what it is packed, "" if it is not."""
+        """Return its compression, or ""."""
         return self.beginning().packed
 
     def evict(self) -> None:
-        """Give back what was looked at, where it can be read again: thousands of files take room.
-        What they are is remembered.
+        """Release the beginning if it can be read again, but keep the format: thousands of files
+        take memory.
         """
         if self._begun is None:
             self._beginning = None
@@ -360,14 +359,14 @@ class Source:
         return Beginning(content[:LOOK], whole, packed, self.path, encoding)
 
     def close(self) -> None:
-        """Give back what :meth:`beginning` opened."""
+        """Close what :meth:`beginning` opened."""
         if self._begun is not None:
             for stream in self._begun:
                 stream.close()
             self._begun = None
 
     def _unpacked(self) -> tuple[Any, BinaryIO, str]:
-        """A buffered stream of the content, the raw stream below it, how it is packed."""
+        """Return a buffered stream of the content, the raw stream, and the compression."""
         inner = sys.stdin.buffer if self.path is None else self.path.open("rb", buffering=0)
         counted = Counted(inner)
         raw = io.BufferedReader(cast(Any, counted), 1 << 20)
@@ -383,7 +382,7 @@ class Source:
         return raw, cast(BinaryIO, counted), ""
 
     def _check_unpacked(self, packed: Counted, count: int) -> None:
-        """Raise :class:`InputError` for an unpacked stream that is more than its size explains."""
+        """Raise :class:`InputError` for decompressed data beyond the limit for its size."""
         if count > ALWAYS_UNPACKED:
             whole = 0 if self.is_pipe else self.nbytes
             most = most_unpacked(max(whole, packed.tell()))
@@ -391,7 +390,7 @@ class Source:
                 raise unpacks_to_more(self, most, PACKED[self.packed].command)
 
     def open(self) -> tuple[IO[bytes], BinaryIO]:
-        """(unpacked stream, the raw stream below it, whose ``tell`` shows progress)."""
+        """Return (decompressed stream, raw stream, whose ``tell`` shows progress)."""
         encoding = "" if self.is_directory else self.encoding
         if self._begun is not None:
             (stream, raw), self._begun = self._begun, None
@@ -404,9 +403,7 @@ class Source:
 
     @contextmanager
     def reading(self) -> Iterator[tuple[IO[bytes], BinaryIO]]:
-        """Give what :meth:`open` does, and close it; damage of what is packed is an error that
-        names the input.
-        """
+        """Open for the context like :meth:`open`; errors for damaged compression name the input."""
         stream, raw = self.open()
         try:
             yield stream, raw
@@ -418,12 +415,12 @@ class Source:
 
 
 def most_unpacked(nbytes: int) -> int:
-    """Bytes to which ``nbytes`` that are packed may unpack."""
+    """Return the bytes to which ``nbytes`` compressed bytes may decompress."""
     return max(ALWAYS_UNPACKED, MOST_RATIO * nbytes)
 
 
 def unpacks_to_more(source: Source, most: int, command: str) -> InputError:
-    """The error of an input that unpacks to more than ``most`` bytes."""
+    """Return the error for an input that decompresses to more than ``most`` bytes."""
     file = "FILE" if source.path is None else shlex.quote(str(source.path))
     return InputError(
         f"{source.label} unpacks to more than {format_size(most)}. What is packed may unpack to "
@@ -433,7 +430,7 @@ def unpacks_to_more(source: Source, most: int, command: str) -> InputError:
 
 
 def zstd() -> Any:
-    """Return the module of Python that reads Zstandard."""
+    """Return Python's module for Zstandard."""
     if sys.version_info >= (3, 14):
         from compression import zstd as found
     else:
@@ -442,12 +439,12 @@ def zstd() -> Any:
 
 
 def unpack_errors() -> tuple[type[Exception], ...]:
-    """What reading an unpacked stream raises if the packed one is cut or damaged."""
+    """Return the exceptions for truncated or damaged compressed data."""
     return (EOFError, OSError, zlib.error, lzma.LZMAError, zstd().ZstdError)
 
 
 def _pair(name: str) -> list[str]:
-    """The graph of a name without ending, by which WebGraph calls its two files."""
+    """Return the graph for a name without extension, which WebGraph uses for its two files."""
     both = [name + ".graph", name + ".properties"]
     return both[:1] if all(map(os.path.isfile, both)) else []
 
@@ -457,8 +454,8 @@ _BESIDE = re.compile(r"[._].*|manifest|(?:readme|license|release_notes)(?:\.\w+)
 
 
 def parts_in(folder: str | os.PathLike[str]) -> list[str]:
-    """The files of a folder, in order, if all are parts of one table, as OpenAlex (``part_000.gz``)
-    and Spark write it; none of any other folder.
+    """Return the files of a folder, in order, if all are parts of one table, as OpenAlex
+    (``part_000.gz``) and Spark write it; else [].
     """
     found: list[str] = []
     for above, folders, names in os.walk(folder):

@@ -32,7 +32,7 @@ _ERRORS = {"unknown": UsageError, "unclear": UnrecognizedInput, "damaged": Input
 
 
 def _read(job: Job) -> Read:
-    """The rows of one sheet as text, cleaned as such."""
+    """Read the rows of one sheet as text."""
     need("python_calamine", "a spreadsheet", "excel")
     job.progress("reading " + job.source.short, 0, 0)
     with closing(_Sheet(job)) as sheet, new_clean_file(job) as out:
@@ -52,7 +52,7 @@ READER = FormatReader(
 
 
 class _Sheet:
-    """The text of a sheet, out of a process that may take so much memory, and may die of it."""
+    """The text of a sheet, from a process with limited memory, which may die."""
 
     def __init__(self, job: Job) -> None:
         self.name = ""
@@ -66,7 +66,7 @@ class _Sheet:
             raise
 
     def _begin(self, path: str, named: str) -> None:
-        """See which sheet it is that comes, or what is wrong."""
+        """Read which sheet follows, or the error."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         request = {"path": path, "named": named, "limit": self._most}
@@ -83,7 +83,7 @@ class _Sheet:
         raise self._failure(self._process.wait())
 
     def read(self, size: int) -> bytes:
-        """So many bytes, fewer at the end."""
+        """Return ``size`` bytes, fewer at the end."""
         assert self._process.stdout is not None
         data = self._process.stdout.read(size)
         if not data and (code := self._process.wait()):
@@ -92,11 +92,11 @@ class _Sheet:
         return data
 
     def tell(self) -> int:
-        """Return how much was given."""
+        """Return the bytes read."""
         return self._given
 
     def _failure(self, code: int) -> InputError:
-        """The error of a process that ended with ``code``: by a signal if memory was too little."""
+        """Return the error for a process's exit ``code``: a signal means too little memory."""
         if code >= 0:
             return InputError(
                 f"{self._source.label} cannot be read as a spreadsheet: what reads it ended with "
@@ -113,14 +113,14 @@ class _Sheet:
         )
 
     def close(self) -> None:
-        """See that the process goes."""
+        """Ensure that the process ends."""
         self._process.kill()
         self._process.communicate()
 
 
 def run_script(script: str) -> subprocess.Popen[bytes]:
-    """Begin a file of ours in a process that may die of what a stranger made: it finds what this
-    one can import, is asked by its standard input, and says nothing but what it prints.
+    """Start one of our scripts in a process that untrusted input may kill. It can import what this
+    process can, reads standard input, and only prints.
     """
     paths = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(

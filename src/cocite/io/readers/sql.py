@@ -57,8 +57,8 @@ _LINKS = "Name one, or a query: --table NAME, or --sql 'select source, target fr
 
 
 class SqlSource(Source):
-    """A query of a database, in the place of a file: of ``address``, or of DuckDB alone if it is
-    None. ``memory`` is what DuckDB may take.
+    """A query of a database instead of a file: of ``address``, or of DuckDB alone if None, which
+    may use ``memory``.
     """
 
     def __init__(self, address: Address | None, sql: str, memory: int) -> None:
@@ -76,7 +76,7 @@ class SqlSource(Source):
     def checked(
         cls, sql: str | None, database: str | None, table: str | None, memory: int
     ) -> SqlSource:
-        """What is asked for; raises :class:`~cocite.errors.UsageError` for what is no query."""
+        """Return the request; raises :class:`~cocite.errors.UsageError` for an invalid query."""
         address = None if database is None else address_of(database, files=True)
         table = table or (address.table if address is not None else "")
         if address is not None:
@@ -95,7 +95,7 @@ class SqlSource(Source):
 
 
 def _read(job: Job) -> Read:
-    """The rows, whatever it is a database of."""
+    """Read the rows, from any database."""
     source = job.source
     assert isinstance(source, SqlSource)
     address = source.address or Address("duckdb", ":memory:")
@@ -124,13 +124,15 @@ READER = FormatReader("a database", "a query or a table of SQLite, DuckDB or Pos
 
 
 def _result(job: Job) -> Path:
-    """Return where what DuckDB finds goes; whole, as older ones know what they may open."""
+    """Return the path for DuckDB's results, absolute because older versions need that for
+    permissions.
+    """
     return job.scratch.resolve() / "query.parquet"
 
 
 def _files_of(query: str) -> Iterator[str]:
-    """What a query may open: all that it has in quotes, and words with a point. A pattern is one of
-    the files that match it now.
+    """Yield the files that a query may open: everything in quotes, and words with a dot. A pattern
+    stands for its current matches.
     """
     for text, name, word in _QUOTED.findall(query):
         path = text.replace("''", "'") or name.replace('""', '"') or word
@@ -140,7 +142,7 @@ def _files_of(query: str) -> Iterator[str]:
 
 
 def _spelled(path: str) -> Iterator[str]:
-    """As it is written, and where it lies; a folder ends in a slash."""
+    """Yield a path as written and resolved; folders end in a slash."""
     home = os.path.expanduser(path)
     slash = "/" if os.path.isdir(home) else ""
     for each in (path, os.path.abspath(home), os.path.realpath(home)):
@@ -151,7 +153,7 @@ def _spelled(path: str) -> Iterator[str]:
 
 
 def _tables(connection: Any, address: Address) -> list[str]:
-    """The tables that there are, as they can be named."""
+    """Return the existing tables, as they can be named."""
     if address.kind == "sqlite":
         query = "SELECT '', name FROM sqlite_master WHERE type IN ('table', 'view') "
         query += "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
@@ -169,8 +171,8 @@ def _tables(connection: Any, address: Address) -> list[str]:
 
 
 def _table_query(connection: Any, address: Address, hint: str) -> str:
-    """The query of all columns of the table that is named, or of the only one; ``hint`` tells what
-    to do where there are several. Raises :class:`UsageError`.
+    """Return the query for all columns of the named table, or of the only one; ``hint`` says what
+    to do if there are several. Raises :class:`UsageError`.
     """
     there = _tables(connection, address)
     table = address.table
@@ -191,8 +193,8 @@ def _table_query(connection: Any, address: Address, hint: str) -> str:
 def _columns_query(
     connection: Any, address: Address, hint: str, choose: Callable[[list[str]], Sequence[int]]
 ) -> tuple[str, list[str]]:
-    """The query of the columns that are needed, which ``choose`` says by the names of all, of the
-    table that is named, or the only one; and what they are called.
+    """Return the query for the needed columns of the named or only table, which ``choose`` selects
+    from all titles; and their titles.
     """
     query = _table_query(connection, address, hint)
     with reported(address):
@@ -205,9 +207,8 @@ def _columns_query(
 def table_rows(
     source: SqlSource, choose: Callable[[list[str]], tuple[int, int]]
 ) -> Iterator[tuple[str | None, str | None]]:
-    """Names and titles of a table, None for one that is not there; ``choose`` says by the titles of
-    all columns which two are taken. Raises :class:`InputError`,
-    :class:`~cocite.errors.UsageError`.
+    """Yield names and titles of a table, None if missing; ``choose`` selects the two columns from
+    all titles. Raises :class:`InputError`, :class:`~cocite.errors.UsageError`.
     """
     address = source.address
     assert address is not None
@@ -234,12 +235,12 @@ def table_rows(
 
 
 def _escaped(text: str) -> str:
-    """A text with bytes of SQLite that are not UTF-8 shown as such."""
+    """Return a text with SQLite's invalid UTF-8 bytes escaped."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
-    """Return which columns are taken, of the ends and of the weight, from 0 on."""
+    """Return the selected columns, of the ends and of the weight, from 0 on."""
     named, weight, sides = job.options.columns, job.options.weight, job.options.sides
     found = choose_columns(source.label, names, job.wanted, named, weight, sides, folded=True)
     return [*found.ends, *([] if found.weight is None else [found.weight])]
@@ -249,7 +250,7 @@ def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
 
 
 def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
-    """By way of a Parquet file."""
+    """Read the result through a Parquet file."""
     import duckdb
 
     address = source.address or Address("duckdb", "the query")
@@ -267,7 +268,7 @@ def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job) -> Read
 
 
 def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
-    """Row by row."""
+    """Read the result row by row."""
     address = source.address
     assert address is not None
     weighted = bool(job.options.weight)
@@ -298,7 +299,9 @@ def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
 
 
 def _columns_note(titles: Sequence[str], weight: str, job: Job) -> str:
-    """Which columns were taken, and what to do if they, taken by their places, are not the link."""
+    """Return which columns were selected, and what to do if these, selected by position, are
+    wrong.
+    """
     note = f"columns {' and '.join(map(repr, titles))}"
     note += f" with the weight in {weight!r}" if weight else ""
     placed = job.wanted == 2 and not job.options.columns
@@ -306,7 +309,7 @@ def _columns_note(titles: Sequence[str], weight: str, job: Job) -> str:
 
 
 def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, None, None]:
-    """The names of the columns, then row after row, some thousand of which are held."""
+    """Yield the column names, then row after row, buffering some thousand."""
     if address.kind == "sqlite":
         connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         cursor = connection.execute(query)
@@ -334,7 +337,7 @@ def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, Non
 
 
 def cell_text(value: Any) -> str | None:
-    """A value as a name; None of one that is none."""
+    """Return a value as a name, or None."""
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):

@@ -56,17 +56,17 @@ _NAMES = (
     *("id", "name", "node", "nodeid", "page", "pageid", "pagename", "url", "uri", "link", "key"),
     *("slug", "path", "file", "article", "document", "site", "seite"),
 )
-"""Titles of columns, those that say it best first; ``name`` is a title beside an id."""
+"""Titles of name columns, best first; ``name`` is a title beside an id."""
 _QUOTING = ("comma", "semicolon")
 _PROGRESS_ROWS = 1 << 12
 _PARQUET_ROWS = 8
-"""That Python has at a time: each may be as long as a row can be, of a file of a few kilobytes."""
+"""Rows in Python at a time: each may have the maximum length, in a file of a few kilobytes."""
 _ROW, _COPIED, _MOST_MEMORY = "file_row_number", 2048, 1 << 30
 """Rows that DuckDB copies at a time, and bytes that these may be."""
 LONGEST = 1 << 25
-"""Characters of a row, or of a text."""
+"""Most characters of a row, or of a text."""
 _LONGEST_LABEL = 65_535
-"""Characters of a name, as in a graph, and of a label."""
+"""Most characters of a name, as in a graph, and of a label."""
 _EXAMPLES = 5
 
 
@@ -119,17 +119,17 @@ TITLES = TableForm(
     longest=1 << 20,
 )
 VALUES = TableForm("rows", "name and value")
-"""Texts and weights: the first two columns as they are, the first row like all others."""
+"""Texts and weights: the first two columns, without a header."""
 
 
 def places_of(
     form: TableForm, label: str, first: Sequence[str], columns: Sequence[str] = ()
 ) -> tuple[tuple[int, int], bool]:
-    """Return where name and value are, from 0 on, in a table whose first row is ``first``: where
-    ``columns`` say, as titles or numbers from 1, or, of a form that is, their titles do; else the
-    first two. And whether they are known by titles.
+    """Return the positions of name and value, from 0 on, in a table whose first row is ``first``,
+    and whether titles determine them.
 
-    Raises :class:`UsageError` and :class:`InputError` if there are no such columns.
+    By ``columns``, titles or numbers from 1; else by titles if the form has titles; else the first
+    two. Raises :class:`UsageError` and :class:`InputError` for missing columns.
     """
     if len(columns) not in (0, 2):
         raise UsageError(f"{form.columns} are two: those of {form.ends}")
@@ -154,7 +154,7 @@ def places_of(
 
 
 def _titled(first: Sequence[str]) -> tuple[int, int] | None:
-    """The columns of name and title, if titles of columns say so."""
+    """Return the columns of name and title, by their titles, or None."""
     plain = [plain_title(title) for title in first]
     title = next((word for word in _TITLES if plain.count(word) == 1), None)
     name = next((word for word in _NAMES if word != title and plain.count(word) == 1), None)
@@ -228,20 +228,20 @@ class NameTable:
                 yield name, value
 
     def _choose(self, titles: Sequence[str]) -> tuple[int, int]:
-        """The places of the two columns of a table whose columns have titles for certain."""
+        """Return the positions of the two columns of a table that surely has titles."""
         self.width, self.header = len(titles), tuple(title.strip() for title in titles)
         self.places, _ = places_of(self.form, self.file, titles, self._options.columns)
         return self.places
 
     @property
     def separated(self) -> str:
-        """What it is, in words: Parquet, or what its columns are separated by."""
+        """Describe its form: Parquet, or its separator."""
         if self.delimiter not in DELIMITERS:
             return self.delimiter
         return f"{'blank' if self.delimiter == 'space' else self.delimiter}-separated"
 
     def describe(self) -> str:
-        """One line for people, when it is read: how, and what was left out."""
+        """Return one line for people after reading: how, and what was skipped."""
         text = f"{self.label}: {self.separated}"
         if self.delimiter in DELIMITERS:
             titles = ", ".join(repr(self.header[i]) for i in self.places) if self.header else ""
@@ -255,7 +255,7 @@ class NameTable:
 
     @property
     def label(self) -> str:
-        """What it is called in words: as seen from here, if it is below."""
+        """Return its name in messages: relative to the current folder, if below it."""
         here = os.path.relpath(self.file)
         return self.file if here.startswith(os.pardir) else here
 
@@ -284,7 +284,7 @@ class NameTable:
             csv.field_size_limit(before)
 
     def _cut(self, lines: TableLines) -> Iterator[list[str]]:
-        """The rows; a quoted cell may have breaks of lines in it."""
+        """Yield the rows; quoted cells may contain line breaks."""
         if self.delimiter == "space":
             return map(str.split, lines)
         quoted = self.delimiter in _QUOTING
@@ -296,7 +296,7 @@ class NameTable:
         )
 
     def _look(self) -> None:
-        """See from the first lines how the text lies."""
+        """Detect the form of the text from its first lines."""
         form, options, beginning = self.form, self._options, self.source.beginning()
         other = None if form.titled else format_of(self.source)
         if other is not None:
@@ -327,7 +327,7 @@ class NameTable:
         self.header = first if named or options.header == "yes" else ()
 
     def _see_clear(self, lines: list[str]) -> None:
-        """Ask which columns are meant, where blanks cut lines into more than two."""
+        """Ask for the columns if blanks cut lines into more than two."""
         blanks, counts = self.delimiter == "space", [len(fields(x, self.delimiter)) for x in lines]
         if self.form.titled and lines and (blanks or counts[0] < 2):
             raise InputError(
@@ -342,7 +342,7 @@ class NameTable:
             )
 
     def _is_good(self, line: int, row: list[str]) -> bool:
-        """Whether a row is as it should be: else it is an error, or counted, with an example."""
+        """Return whether a row is valid; otherwise raise an error, or count it, with an example."""
         kind, what = self._wrong(row)
         if not kind:
             return True
@@ -356,7 +356,7 @@ class NameTable:
         return False
 
     def _wrong(self, row: list[str]) -> tuple[str, str]:
-        """What kind of fault a row has, and what it is in words; empty if it has none."""
+        """Return the kind of fault of a row, and its description; "" if it has none."""
         if (self.form.titled or self.delimiter == "space") and len(row) != self.width:
             return "columns", f"{len(row)} {self.separated} columns, not {self.width}"
         if len(row) <= max(self.places):
@@ -381,9 +381,8 @@ class NameTable:
         yield from self._query(f"SELECT {wanted} FROM {{file}}")
 
     def _see_pieces(self, columns: list[str]) -> None:
-        """See that no piece that DuckDB copies at a time is larger than memory: a text that is
-        there once in a file of some kilobytes may be meant in every row. Raises
-        :class:`ResourceError`.
+        """Check that no piece that DuckDB copies at a time exceeds memory: a file of some kilobytes
+        can repeat one text in every row. Raises :class:`ResourceError`.
         """
         lengths = " + ".join(f"coalesce(strlen({_text_of(column)}), 0)" for column in columns)
         each = f"SELECT sum({lengths}) AS size FROM {{file}} GROUP BY {_ROW} // {_COPIED}"
@@ -396,7 +395,7 @@ class NameTable:
             )
 
     def _query(self, query: str) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query of a Parquet file."""
+        """Yield the rows of a query of a Parquet file."""
         import duckdb
 
         path = self.source.path
@@ -421,8 +420,8 @@ class NameTable:
 
 
 def read_values(path: Path) -> NameTable:
-    """The names and values in the first two columns of a table, as text: tabs, commas in ``.csv``,
-    or Parquet. Raises what :class:`NameTable` raises.
+    """Return the names and values in the first two columns of a table, as text: tabs, commas in
+    ``.csv``, or Parquet. Raises like :class:`NameTable`.
     """
     delimiter = "comma" if ".csv" in path.suffixes[-2:] else "tab"
     return NameTable(path, VALUES, ReadOptions(delimiter, "no"))
@@ -437,15 +436,15 @@ def _text_of(column: str) -> str:
 
 
 def _bounded_text(column: str, most: int) -> str:
-    """The expression of DuckDB of a column as text, which ends with an error where it is longer."""
+    """Return DuckDB's expression for a column as text, which raises an error if it is too long."""
     text = _text_of(column)
     long = f"a value of more than {most:,} bytes"
     return f"CASE WHEN strlen({text}) > {most} THEN error('{long}') ELSE {text} END"
 
 
 class TableLines:
-    """Lines that are neither comments nor blank, and the number of the last one. Raises
-    :class:`~cocite.errors.InputError` for one that is longer than any row.
+    """Iterable of lines that are not comments or blank, with the number of the last one. Raises
+    :class:`~cocite.errors.InputError` for an overlong line.
     """
 
     def __init__(self, lines: TextIO, label: str, comment: str = _COMMENT) -> None:
@@ -524,7 +523,7 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _cell_text(read: Callable[[int], bytes], label: str) -> str:
-    """All of a file; raises :class:`InputError` for one that is longer than any text."""
+    """Read a whole file; raises :class:`InputError` if it is too long for a text."""
     content = read(LONGEST + 1)
     if len(content) > LONGEST:
         raise InputError(

@@ -62,35 +62,35 @@ _NAME = "clean.tsv"
 
 @contextmanager
 def new_clean_file(job: Job, name: str = _NAME) -> Iterator[BinaryIO]:
-    """A clean file of an input, to be written to."""
+    """Open a clean file of an input for writing."""
     with disk.rewrite(job.scratch / name) as out:
         disk.write(out, codecs.BOM_UTF8)
         yield out
 
 
 def clean_relation(job: Job, integers: bool) -> str:
-    """The relation (``io/readers/contract.py``) of the clean file that was written."""
+    """Return the relation (``io/readers/contract.py``) of the clean file."""
     kind = "UBIGINT" if integers else "VARCHAR"
     columns = dict.fromkeys("ab"[: job.wanted], kind)
     return relation_of(job, columns | ({"w": "DOUBLE"} if job.options.weight else {}))
 
 
 def relation_of(job: Job, columns: dict[str, str], name: str = _NAME) -> str:
-    """The relation of a clean file with these columns, name -> type."""
+    """Return the relation of a clean file with these columns, name -> type."""
     return csv_relation(Path(job.scratch, name), columns)
 
 
 _PIECE = 1 << 23
 _MAX_LINE = 1 << 22
 _TOGETHER = 1 << 26
-"""Bytes of clean rows of several texts that are loaded at once."""
+"""Bytes of clean rows of several texts to load at once."""
 _TOLD = re.compile(r'"?sep=([,;|\t])"?', re.I)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 @dataclass
 class TextInput(Found):
-    """How one text was read and what was found: goes into the manifest."""
+    """Findings on one text, for the manifest."""
 
     first_keys: ClassVar[tuple[str, ...]] = (
         *("file", "delimiter", "header", "columns", "taken", "weight"),
@@ -133,14 +133,14 @@ class TextInput(Found):
 
 
 def _read(job: Job) -> Read:
-    """Write the clean rows to a file, and load that."""
+    """Write the clean rows to a file, and load it."""
     with new_clean_file(job) as out:
         found = clean_text(job.source, job.wanted, job.options, out, job.progress)
     return Read(clean_relation(job, found.integers), found)
 
 
 def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
-    """One file of clean rows for many texts."""
+    """Write one file of clean rows for many texts, and load it."""
     shown = Together(job.progress, sources)
     at = 0
     while at < len(sources):
@@ -164,7 +164,7 @@ READER = FormatReader(
 
 
 def load_text(job: Job, source: Source, table: str) -> TextInput:
-    """Load a text that belongs to the input of ``job`` into a table of the schema ``reading``."""
+    """Load a text of the input of ``job`` into a table of the schema ``reading``."""
     with new_clean_file(job) as out:
         found = clean_text(source, job.wanted, job.options, out, job.progress)
     job.run(f"CREATE TABLE reading.{table} AS {clean_relation(job, found.integers)}")
@@ -184,8 +184,8 @@ def clean_text(
 
 
 class Cleaner:
-    """One pass over one text. ``unit`` is what examples of bad rows are numbered by, ``sampled``
-    holds the fields of the first rows, once it is decided how to read them.
+    """One pass over one text. ``unit`` names the numbers of bad rows, ``sampled`` holds the fields
+    of the first rows, once the form is decided.
     """
 
     unit = "line"
@@ -211,8 +211,8 @@ class Cleaner:
     def run(
         self, stream: Any, tell: Callable[[], int], out: BinaryIO, progress: Progress
     ) -> TextInput:
-        """Write the clean rows of a ``stream`` to ``out``; ``tell`` says how many bytes of the
-        input were read for it.
+        """Write the clean rows of a ``stream`` to ``out``; ``tell`` returns the bytes of the input
+        read so far.
         """
         k = self._k
         room = np.empty(_PIECE + _MAX_LINE + 2, np.uint8)
@@ -265,7 +265,7 @@ class Cleaner:
             self.refuse(line, what or self._explain(reason), content)
 
     def refuse(self, line: int, what: str, content: str) -> None:
-        """A bad row: an error, or an example if such rows are to be skipped."""
+        """Handle a bad row: an error, or an example if such rows are skipped."""
         if self.options.bad_rows == "stop":
             advice = self._to_do or self._advice(line)
             raise MalformedRow(self._source.label, line, what, content, advice)
@@ -273,7 +273,7 @@ class Cleaner:
             self.found.examples.append(f"{self.unit} {line}: {what}: {content!r}")
 
     def _advice(self, line: int) -> str:
-        """What to do about the first bad row, by how many there are in what was read so far."""
+        """Return advice on the first bad row, depending on how many there are so far."""
         bad, good = int(self._tally[self._k.T_BAD]), int(self._tally[self._k.T_ROWS])
         titles = "If it names the columns: --header yes. " if line == self._first_row else ""
         return titles + bad_row_advice(bad, bad + good)
@@ -293,7 +293,7 @@ class Cleaner:
         }[reason]
 
     def _drop_long_line(self, stream: Any, rest: bytes) -> bytes:
-        """A line beyond any name's length: refuse it and read on behind its end."""
+        """Reject a line longer than any name, and continue after its end."""
         k, tally = self._k, self._tally
         tally[k.T_LINES] += 1
         tally[k.T_BAD] += 1
@@ -310,7 +310,7 @@ class Cleaner:
         return b""
 
     def decide(self, head: bytes) -> None:
-        """Fix delimiter, header and columns from the first lines."""
+        """Determine delimiter, header and columns from the first lines."""
         options, found = self.options, self.found
         lines = sample(head, options.comment)
         found.delimiter = options.delimiter
@@ -350,7 +350,7 @@ class Cleaner:
             self._first_row = 1 + above.index(lines[0].split("\n")[0])
 
     def rules(self) -> NDArray[np.int64]:
-        """What was decided, as the kernel takes it."""
+        """Return the decision as the kernel takes it."""
         k, options, found, taken = self._k, self.options, self.found, self.found.taken
         rules = np.full(k.RULES, -1, np.int64)
         rules[k.DELIMITER] = ord(DELIMITERS[found.delimiter])
@@ -367,7 +367,7 @@ class Cleaner:
 
     @property
     def to_skip(self) -> int:
-        """Rows above those of links, once that is decided."""
+        """Return the rows above those of links, once decided."""
         return int(self.found.header) + self._skip
 
     def _choose_columns(self, first: list[str], ends: tuple[int, int] | None) -> None:

@@ -55,12 +55,12 @@ _COLUMNS = {
         "rd_interwiki": TEXT,
     },
 }
-"""The columns that are taken of each table, if they are there."""
+"""Columns to read of each table, if they exist."""
 
 
 _PIECE = 1 << 22
 _LONGEST = 1 << 24
-"""Bytes within which a row, or what creates a table, ends."""
+"""Most bytes of a row, or of a statement that creates a table."""
 _HEAD = 1 << 16
 _STATEMENT = re.compile(
     rb"\n[ \t\r]*(?:(?P<create>CREATE)\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?|(?:INSERT|REPLACE)\s+"
@@ -92,7 +92,7 @@ class Dump:
         self.rows: Counter[str] = Counter()
 
     def taken(self, table: str) -> list[str]:
-        """The columns of a table that was met which are written."""
+        """Return the columns to write, of a table that was found."""
         return [column for column in self.columns[table] if column in _COLUMNS[table]]
 
     def read(self, source: Source) -> None:
@@ -111,7 +111,7 @@ class Dump:
             ) from error
 
     def _statement(self) -> re.Match[bytes] | None:
-        """The beginning of the next statement that says something of rows."""
+        """Return the next statement about rows, or None."""
         while not (found := _STATEMENT.search(self._buffer)):
             # What may be the beginning of a statement stays.
             keep = self._buffer.rfind(b"\n")
@@ -121,7 +121,7 @@ class Dump:
         return found
 
     def _run(self, found: re.Match[bytes], created: dict[str, list[str]]) -> None:
-        """Go through a statement; ``created`` are the columns of the tables of this file."""
+        """Process a statement; ``created`` are the columns of this file's tables."""
         name = found["table"].decode()
         table = name if name in self._outs else name.rpartition("_")[2]
         wanted = table in self._outs
@@ -153,7 +153,7 @@ class Dump:
             self._insert(table)
 
     def _begin(self, table: str, columns: list[str], name: str) -> None:
-        """The columns that a file says a table has: always the same ones."""
+        """Set the columns of a table; all files must agree."""
         before = self.taken(table) if self.columns.get(table) else []
         self.columns[table] = columns
         if before and self.taken(table) != before:
@@ -164,19 +164,19 @@ class Dump:
             )
 
     def _more(self) -> bool:
-        """Read on, if there is more."""
+        """Read more; return whether there was any."""
         piece = self._stream.read(_PIECE)
         self._progress("reading " + self._source.short, self._raw.tell(), self._source.nbytes)
         self._buffer += piece
         return bool(piece)
 
     def _drop(self, count: int) -> None:
-        """Be done with the first bytes."""
+        """Discard the first bytes."""
         self._line += self._buffer.count(b"\n", 0, count)
         self._buffer = self._buffer[count:]
 
     def _insert(self, table: str) -> None:
-        """The rows of one statement."""
+        """Process the rows of one statement."""
         k = self._k
         take = np.array([_COLUMNS[table].get(each, 0) for each in self.columns[table]], np.uint8)
         while True:
@@ -213,7 +213,7 @@ _TALKED = ("User", "Project", "File", "MediaWiki", "Template", "Help", "Category
 _NAMESPACES = {1: "Talk"} | {
     2 * i + talk: name + "_talk" * talk for i, name in enumerate(_TALKED, 1) for talk in (0, 1)
 }
-"""What namespaces are called in every wiki; others by their number."""
+"""Names of namespaces in every wiki; others are numbered."""
 _ENDINGS = (".sql.gz", ".sql", ".sql.bz2", ".sql.xz", ".sql.zst")
 _TABLE = re.compile(rf"(?<![a-z])({'|'.join(_COLUMNS)})(?![a-z])")
 _WORDS = {
@@ -225,7 +225,7 @@ _WORDS = {
 
 @dataclass
 class WikiFound(Found):
-    """What was found in a dump. ``others`` are links that lead to no node, by where they lead."""
+    """Findings on a dump. ``others`` are links without a target node, by kind."""
 
     files: int = 1
     pages: int = 0
@@ -277,7 +277,7 @@ class _Wiki:
     # -- files --------------------------------------------------------------------------
 
     def _read(self) -> None:
-        """Write the tables that are needed to clean files."""
+        """Write the required tables to clean files."""
         with ExitStack() as stack:
             files = {name: new_clean_file(self._job, name + ".tsv") for name in _COLUMNS}
             outs = {name: stack.enter_context(file) for name, file in files.items()}
@@ -292,7 +292,7 @@ class _Wiki:
                 waiting = [source for source in map(self._extra, self._missing()) if source]
 
     def _missing(self) -> list[str]:
-        """Tables that are needed, and were not met yet."""
+        """Return the required tables that were not found yet."""
         needed = ["page", "redirect"]
         if self._job.wanted == 2:
             needed.insert(1, "pagelinks")
@@ -304,8 +304,8 @@ class _Wiki:
         return column in self._dump.columns.get(table, ())
 
     def _extra(self, table: str) -> Source | None:
-        """The file of a table beside those that are named; None if it can be done without, else
-        raises :class:`InputError`.
+        """Return the file of a table beside the named ones; None if it is optional, else raise
+        :class:`InputError`.
         """
         tried: list[Path] = []
         for path in (source.path for source in self._sources if source.path is not None):
@@ -328,7 +328,7 @@ class _Wiki:
         return source
 
     def _relation(self, table: str, **names: str) -> str:
-        """The rows of a table, with columns called anew; of those that it has."""
+        """Return the rows of a table, with those of the renamed columns that it has."""
         found = self._dump.taken(table)
         lacking = [column for column in _COLUMNS[table] if column not in found]
         if table == "pagelinks" and ("pl_target_id" in found or "pl_title" in found):
@@ -345,7 +345,7 @@ class _Wiki:
     # -- pages --------------------------------------------------------------------------
 
     def _pages(self) -> None:
-        """``page``; ``goes``: the redirects that lead to a page, and to which; ``nodes``."""
+        """Make ``page``; ``goes``, redirects with their target pages; and ``nodes``."""
         run = self._job.run
         page = self._relation("page", page_id="id", page_namespace="ns", page_title="title")
         run(f"CREATE TABLE reading.page AS SELECT * FROM {page}")
@@ -388,7 +388,7 @@ class _Wiki:
     # -- links --------------------------------------------------------------------------
 
     def _ends(self) -> None:
-        """``raw``: links by ids of pages and of ``ends``; ``ends``: what is called so."""
+        """Make ``raw``, links by ids of pages and of ``ends``, and ``ends``, their names."""
         names = {"pl_from": "id", "pl_namespace": "ns", "pl_title": "title", "pl_target_id": "to_"}
         links = self._relation("pagelinks", **names)
         if self._has("pagelinks", "pl_target_id") and "linktarget" in self._dump.columns:
@@ -417,7 +417,7 @@ class _Wiki:
         )
 
     def _links(self) -> None:
-        """The links between nodes; all others are counted."""
+        """Return the links between nodes; count all others."""
         every = self._job.count("SELECT count(*) FROM reading.raw")
         joined = (
             "FROM reading.raw l JOIN reading.nodes s ON s.id = l.id "

@@ -42,10 +42,10 @@ WRITERS: dict[str, TableFile | ArrayFile] = {
     ".arrow": ARROW,
     ".npy": NPY,
 }
-"""What a name may end in -> what writes such files."""
+"""Extensions -> writers of such files."""
 
 GRAPHS: dict[str, GraphFile] = {".graphml": GRAPHML, ".gexf": GEXF, ".dot": DOT}
-"""The same for graphs."""
+"""Extensions -> writers of graphs."""
 
 TABLES = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer, TableFile))
 ARRAYS = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer, ArrayFile))
@@ -84,12 +84,12 @@ def target_of(
 
 
 def numbers_types(*columns: str) -> Types:
-    """The types of what :func:`write_numbers` writes."""
+    """Return the types of what :func:`write_numbers` writes."""
     return {"node": "VARCHAR"} | dict.fromkeys(columns, "DOUBLE")
 
 
 def kinds_of(endings: Iterable[str]) -> list[str]:
-    """What kinds of files are called, by their endings."""
+    """Return the kinds of files, by their extensions."""
     return [ending.removeprefix(".") for ending in endings]
 
 
@@ -131,7 +131,7 @@ def check_output(
 
 
 def _name_at(url: str) -> str:
-    """The name of the file at a URL; raises :class:`UsageError` for one that leads elsewhere."""
+    """Return the file name of a URL; raises :class:`UsageError` if it leads elsewhere."""
     name = url.rpartition("/")[2]
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
         raise UsageError(
@@ -149,8 +149,8 @@ def write_table(
 
 
 def write_numbers(target: Target, names: Names, **columns: NDArray[np.float64]) -> None:
-    """Write numbers a node: a table of ``node`` and the titles of the columns, or an array by id,
-    with a row a column if there are several. Both may be larger than memory.
+    """Write numbers per node: a table of ``node`` and the column titles, or an array by id, with a
+    row per column if there are several. Both may exceed memory.
     """
     first, *others = columns.values()
     if isinstance(target, FileTarget) and target.is_array:

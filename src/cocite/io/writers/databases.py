@@ -44,7 +44,7 @@ from cocite.storage import disk, staged_file, staged_folder
 
 @dataclass(frozen=True)
 class FileTarget:
-    """A file, and what writes it; with a ``url``, it is written here and sent there whole."""
+    """A file with its writer; with a ``url``, it is written locally and uploaded."""
 
     path: Path
     writer: TableFile | ArrayFile
@@ -52,21 +52,21 @@ class FileTarget:
 
     @property
     def label(self) -> str:
-        """Its path, or its URL without a password."""
+        """Return its path, or its URL without password."""
         return str(self.path) if self.url is None else bare(self.url)
 
     @property
     def is_array(self) -> bool:
-        """Whether it holds numbers by id, and no names."""
+        """Return whether it holds numbers by id, without names."""
         return isinstance(self.writer, ArrayFile)
 
     @property
     def memory(self) -> int:
-        """Of its writer."""
+        """Return the memory of its writer."""
         return self.writer.memory if isinstance(self.writer, TableFile) else 0
 
     def expect(self, types: Types) -> None:
-        """Files take any columns."""
+        """Accept any columns."""
 
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
@@ -91,7 +91,7 @@ class FileTarget:
 
     @contextmanager
     def _staged(self, folder: Path | None = None) -> Iterator[Path]:
-        """Yield a path to write to; what it then holds gets the file's name."""
+        """Yield a path to write to, which is then renamed to the file."""
         if self.url is None:
             with staged_file(self.path, folder) as file:
                 yield Path(file.name)
@@ -103,7 +103,7 @@ class FileTarget:
 
 
 def folder_at(url: str) -> Remote:
-    """The folder of a file at a URL."""
+    """Return the folder of a file at a URL."""
     return Remote(url.rpartition("/")[0])
 
 
@@ -117,8 +117,8 @@ _PART = re.compile(r'"((?:[^"]|"")+)"')
 
 @dataclass(frozen=True)
 class TablePlace:
-    """A name of a table in its ``schema`` ("" for that of the connection); ``kind`` is what has it:
-    ``table``, ``view`` for what cannot be written, or "" if it is free.
+    """A table name in its ``schema`` ("" for the connection's); ``kind`` is what uses it:
+    ``table``, ``view`` for anything read-only, or "" if it is free.
     """
 
     schema: str
@@ -127,11 +127,11 @@ class TablePlace:
 
     @property
     def sql(self) -> str:
-        """As SQL takes it."""
+        """Return it in SQL."""
         return ".".join(quoted_column(part) for part in (self.schema, self.name) if part)
 
     def temporary(self) -> TablePlace:
-        """A free name in the same schema."""
+        """Return a free name in the same schema."""
         return TablePlace(self.schema, f"cocite_{secrets.token_hex(8)}")
 
 
@@ -153,7 +153,7 @@ class Dialect(ABC):
             connection.execute(statement)
 
     def find(self, table: str) -> TablePlace:
-        """Return where a table is, or would be, by what its address says."""
+        """Return where a table is, or would be, by its address."""
         parts = [part.replace('""', '"') for part in _PART.findall(quoted(table))]
         if len(parts) > 2:
             raise UsageError(
@@ -163,20 +163,20 @@ class Dialect(ABC):
 
     @abstractmethod
     def _found(self, schema: str, name: str) -> TablePlace:
-        """The place with its schema and with what has the name."""
+        """Return the place with its schema and what uses the name."""
 
     def create(self, place: TablePlace, types: Types) -> None:
-        """Make an empty table."""
+        """Create an empty table."""
         columns = ", ".join(
             f"{quoted_column(title)} {self.types[kind]}" for title, kind in types.items()
         )
         self.connection.execute(f"CREATE TABLE {place.sql} ({columns})")
 
     def index(self, place: TablePlace, column: str) -> None:  # noqa: B027 - not everywhere
-        """Make questions by a column fast."""
+        """Create an index on a column."""
 
     def size(self, place: TablePlace) -> int | None:
-        """The bytes of a table, None if they are not known."""
+        """Return the bytes of a table, None if unknown."""
         return None
 
     @abstractmethod
@@ -209,7 +209,7 @@ class _SQLite(Dialect):
         return TablePlace(schema or "main", name if row is None else row[1], kind)
 
     def index(self, place: TablePlace, column: str) -> None:
-        """Under a name of the table's, or, if that is taken, under another one."""
+        """Name the index after the table, or otherwise if that is taken."""
         name = f"{place.name}_{column}"
         if self._found(place.schema, name).kind:
             name += f"_{secrets.token_hex(4)}"
@@ -219,7 +219,7 @@ class _SQLite(Dialect):
         )
 
     def load(self, place: TablePlace, pieces: Iterable[Columns], types: Types) -> None:
-        """Row by row."""
+        """Insert row by row."""
         marks = ", ".join("?" * len(types))
         insert = f"INSERT INTO {place.sql} ({_titles(types)}) VALUES ({marks})"
         for piece in pieces:
@@ -241,7 +241,7 @@ class _DuckDB(Dialect):
         return TablePlace(row[0], row[1], "table" if row[2] == "BASE TABLE" else "view")
 
     def load(self, place: TablePlace, pieces: Iterable[Columns], types: Types) -> None:
-        """From a file beside that of the database, by one statement, which takes no memory."""
+        """Load by one statement from a file beside that of the database, in constant memory."""
         (file,) = self.connection.execute(
             "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
         ).fetchone()
@@ -278,18 +278,18 @@ class _Postgres(Dialect):
         return TablePlace(schema or first or "", name)
 
     def index(self, place: TablePlace, column: str) -> None:
-        """Under a name that the server finds."""
+        """Let the server choose the name."""
         self.connection.execute(f"CREATE INDEX ON {place.sql} ({quoted_column(column)})")
 
     def size(self, place: TablePlace) -> int | None:
-        """With its indexes."""
+        """Return the bytes including indexes."""
         row = self.connection.execute(
             "SELECT pg_total_relation_size(%s::regclass)", [place.sql]
         ).fetchone()
         return int(row[0])
 
     def load(self, place: TablePlace, pieces: Iterable[Columns], types: Types) -> None:
-        """By COPY."""
+        """Load by COPY."""
         cursor = self.connection.cursor()
         with cursor.copy(f"COPY {place.sql} ({_titles(types)}) FROM STDIN") as out:
             for piece in pieces:
@@ -310,7 +310,7 @@ _BESIDE = ("", "-journal", "-wal", "-shm", ".wal")
 
 @dataclass(frozen=True)
 class DatabaseTarget:
-    """A table of a database, and what to do if it is there."""
+    """A table of a database, and what to do if it exists."""
 
     address: Address
     overwrite: bool = False
@@ -318,12 +318,12 @@ class DatabaseTarget:
 
     @property
     def label(self) -> str:
-        """Its address, without the password."""
+        """Return its address, without password."""
         return f"{self.address.label}#{self.address.table}"
 
     @property
     def plain(self) -> str:
-        """Its name as one of a file, beside that of a file that holds the database."""
+        """Return its name as part of a file name, beside the file of the database."""
         table = re.sub(r"[^\w.-]", "_", self.address.table)
         if self.address.is_file:
             return f"{Path(self.address.place).name}#{table}"
@@ -331,11 +331,11 @@ class DatabaseTarget:
 
     @property
     def memory(self) -> int:
-        """Of its driver."""
+        """Return the memory of its driver."""
         return _MEMORY[self.address.kind]
 
     def expect(self, types: Types) -> None:
-        """Try without rows, and take it back."""
+        """Try the transaction without rows, and roll back."""
         if self.address.is_file and not os.path.exists(self.address.place):
             _check_writable(Path(self.address.place))
             return
@@ -345,9 +345,7 @@ class DatabaseTarget:
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
     ) -> int | None:
-        """Write pieces of columns: all rows are there at once, or none. Returns the bytes, None if
-        they are not known.
-        """
+        """Write pieces of columns in one transaction; return the bytes, None if unknown."""
         made = None
         if self.address.is_file:
             path = Path(self.address.place)
@@ -364,7 +362,7 @@ class DatabaseTarget:
         return made.stat().st_size if made else size
 
     def trial(self, pieces: Iterable[Columns], types: Types, folder: Path) -> int | None:
-        """The bytes that some rows take, which are taken back."""
+        """Return the bytes of some rows, which are rolled back."""
         if self.address.is_file:
             place = folder / "trial"
             disk.remove(place)
@@ -377,7 +375,7 @@ class DatabaseTarget:
             return database.size(table)
 
     def _fill(self, database: Dialect, pieces: Iterable[Columns], types: Types) -> int | None:
-        """Make the table, within a transaction; returns its bytes, if they are known."""
+        """Create the table, within a transaction; return its bytes, if known."""
         place, execute = database.find(self.address.table), database.connection.execute
         if place.kind == "view":
             raise OutputExists(f"{self.label} is not a writable table: choose another")
@@ -404,7 +402,7 @@ class DatabaseTarget:
 
     @contextmanager
     def _transaction(self) -> Iterator[Dialect]:
-        """A transaction that is taken back unless it is committed; errors name the database."""
+        """Open a transaction, rolled back unless committed; errors name the database."""
         address = self.address
         try:
             with (
@@ -451,7 +449,7 @@ def database_target(
 
 
 def _check_writable(path: Path) -> None:
-    """See that a file could be made there."""
+    """Check that a file could be created there."""
     folder = path.absolute().parent
     while not folder.exists():
         folder = folder.parent
@@ -460,4 +458,4 @@ def _check_writable(path: Path) -> None:
 
 
 Target = FileTarget | DatabaseTarget
-"""Where a table may go; ``label`` is what it is called in messages."""
+"""Destination of a table; ``label`` is its name in messages."""

@@ -30,7 +30,7 @@ from cocite.storage import disk
 Facts = Mapping[str, Any]
 """Attributes of a node or link, by title."""
 Values = Sequence[Any] | NDArray[Any]
-"""A column of them."""
+"""A column of attributes."""
 
 _ROWS = 1 << 14
 
@@ -80,7 +80,7 @@ class GraphForm:
 
 @dataclass(frozen=True)
 class GraphFile:
-    """Files of graphs: ``form(shape)`` writes one."""
+    """Files of graphs: ``form(shape)`` returns the form of one."""
 
     title: str
     form: Callable[[GraphShape], GraphForm]
@@ -136,7 +136,7 @@ def _write(form: GraphForm, file: BinaryIO, links: BinaryIO, pieces: Iterable[Gr
 
 
 def _there(titles: Iterable[str], values: Iterable[Any]) -> Facts:
-    """The facts that exist."""
+    """Return the facts that exist."""
     pairs = zip(titles, values, strict=True)
     return {
         t: v for t, v in pairs if v is not None and not (isinstance(v, float) and math.isnan(v))
@@ -144,7 +144,7 @@ def _there(titles: Iterable[str], values: Iterable[Any]) -> Facts:
 
 
 def _put(file: BinaryIO, text: str | bytes) -> None:
-    """Write text, of which forms leave nothing that UTF-8 could not write."""
+    """Write text, from which forms must remove what UTF-8 cannot encode."""
     data = text.encode() if isinstance(text, str) else text
     if isinstance(file, BytesIO):
         file.write(data)
@@ -153,7 +153,7 @@ def _put(file: BinaryIO, text: str | bytes) -> None:
 
 
 def _visible(codes: Iterable[int]) -> dict[int, str]:
-    """For ``str.translate``: characters that a format cannot hold, as people see them."""
+    """Map characters that a format cannot hold to visible ones, for ``str.translate``."""
     return {code: f"\\u{code:04x}" for code in codes}
 
 
@@ -217,7 +217,7 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 def _text(value: object) -> str:
-    """A value in a text or an attribute."""
+    """Return a value in text or an attribute."""
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value) if isinstance(value, float) else str(value).translate(_IN_XML)

@@ -75,12 +75,12 @@ _MARK = "'"
 
 
 def safe_cell(value: Any) -> Any:
-    """``value`` as it may stand in a cell; what is no text stays as it is."""
+    """Return ``value`` escaped for a spreadsheet cell; only texts change."""
     return _MARK + value if isinstance(value, str) and value.startswith(tuple(_FIRST)) else value
 
 
 def safe_columns(types: Types) -> str:
-    """The same of all columns of a table, as DuckDB selects them."""
+    """Return DuckDB's selection of a table's columns, escaped the same way."""
     signs = ", ".join(f"chr({ord(sign)})" for sign in _FIRST)
     return ", ".join(
         f'CASE WHEN left("{title}", 1) IN ({signs}) THEN chr({ord(_MARK)}) || "{title}" '
@@ -97,14 +97,14 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "64MB",
     "threads": 1,
 }
-"""Rows stream through: this is enough for any number of them."""
+"""DuckDB's settings: rows stream through, so this suffices for any number."""
 _MEMORY = 150 << 20
-"""That, the library and a piece of names."""
+"""Memory for DuckDB, the library and a piece of names."""
 
 
 def _write(how: str, safe: bool, target: Path, pieces: Iterable[Columns], types: Types) -> None:
-    """Through DuckDB, whose errors here are those of the disk; ``how`` is the end of its COPY, and
-    ``safe`` is without formulas.
+    """Write through DuckDB, whose errors here are those of the disk; ``how`` ends its COPY, and
+    ``safe`` escapes formulas.
     """
     import duckdb
 
@@ -142,8 +142,8 @@ def _through_duckdb(
 
 @contextmanager
 def staged(path: Path, pieces: Iterable[Columns], types: Types, *files: Path) -> Iterator[Any]:
-    """A new database with all rows in a table ``ROWS``, each piece by itself: many rows in one
-    transaction of DuckDB take memory. It may be asked to write ``files``.
+    """Open a new database with all rows in a table ``ROWS``, each piece in its own transaction, as
+    large ones take memory. It may write ``files``.
     """
     may = [str(place) for file in files for place in (file.absolute(), file.resolve())]
     with open_duckdb(str(path), _CONFIG, files=may) as connection:
@@ -159,12 +159,14 @@ def staged(path: Path, pieces: Iterable[Columns], types: Types, *files: Path) ->
 
 
 def _is_empty(column: NDArray[Any]) -> bool:
-    """Return whether it is of objects of which none is there: DuckDB before 2.0 fails at them."""
+    """Return whether it is an object column of missing values only: DuckDB before 2.0 fails on
+    these.
+    """
     return column.dtype == object and not any(value is not None for value in column)
 
 
 def _cell(how: str, safe: bool, piece: Columns, types: Types, first: bool) -> bytes:
-    """What a file of that piece has, without its titles unless it is the first."""
+    """Return a piece as in a file, with the header only if it is the first."""
     with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
         path = Path(folder, "piece")
         _write(how, safe, path, [piece], types)
@@ -177,7 +179,7 @@ def _table(title: str, how: str) -> TableFile:
 
 
 def _text_table(title: str, how: str) -> TableFile:
-    """A kind that is text, and may be streamed; with its safe form."""
+    """Return a kind of text table, which can be streamed, with its safe form."""
     safe, plain = (
         replace(
             _table(title, how), write=partial(_write, how, form), text=partial(_cell, how, form)
@@ -218,11 +220,11 @@ NPY = ArrayFile("NumPy", _write_numpy)
 
 
 _ROWS = 1 << 14
-"""Of a batch: with the longest names there are, that is half of what a column of Arrow may hold."""
+"""Rows of a batch: names of the greatest length fill half of an Arrow column."""
 
 
 def rows_of(piece: Columns, types: Types) -> Iterator[tuple[Any, ...]]:
-    """The rows of a piece as Python's own values, None for what does not exist."""
+    """Yield the rows of a piece as Python values, None for missing ones."""
     return zip(*(map(_plain, _values(piece[title])) for title in types), strict=True)
 
 
@@ -294,21 +296,21 @@ def _batches(arrow: Any, schema: Any, piece: Columns) -> Iterator[Any]:
 
 
 class _Sink:
-    """A file as pyarrow writes to it, whose errors are those of the store."""
+    """A file for pyarrow to write to, with the store's errors."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self.closed = file, False
 
     def write(self, data: Any) -> int:
-        """All of it, or an error that says how full the disk is."""
+        """Write all of it, or raise an error with the free disk space."""
         disk.write(self._file, memoryview(data))
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Do nothing: writes are not buffered."""
 
     def close(self) -> None:
-        """The file is closed by whoever opened it."""
+        """Do nothing: the caller closes the file."""
         self.closed = True
 
 

@@ -23,12 +23,12 @@ from cocite.resources import format_size
 
 _LONGEST = 65_535
 _TIMES = 20
-"""Bytes of memory that a byte of such a text takes at most, about."""
+"""Approximate memory for each byte of such a text, at most."""
 _REFUSED = re.compile(f"[{REFUSED}]")
 
 
 def whole_text(job: Job) -> bytes:
-    """Return the input, unpacked; raise :class:`InputError` for one that memory does not hold."""
+    """Return the input, decompressed; raise :class:`InputError` if it does not fit in memory."""
     most, source = job.memory // _TIMES, job.source
     with source.reading() as (stream, raw):
         found: bytes = stream.read(most + 1)
@@ -43,7 +43,7 @@ def whole_text(job: Job) -> bytes:
 
 
 class LabeledGraph:
-    """What a reader pushes nodes and links to, in any order, each with its line or number."""
+    """Collects nodes and links from a reader, in any order, each with its line or number."""
 
     def __init__(self, job: Job, title: str) -> None:
         self._job, self._title = job, title
@@ -53,20 +53,20 @@ class LabeledGraph:
         self._bad: list[tuple[str, int, str, str]] = []
 
     def node(self, name: str, label: str | None, line: int) -> None:
-        """Take a node by its id, and its label if it has one."""
+        """Add a node by its id, and its label if it has one."""
         self._nodes.append((name, _one_line(label), line))
 
     def link(self, source: str, target: str, weight: str, both: bool, line: int) -> None:
-        """Take a link between ids, with its weight if those are asked for; ``both`` ways or not."""
+        """Add a link between ids, ``both`` ways or not, with a weight if requested."""
         if self._job.wanted == 2:
             self._links.append((source, target, weight, both, line))
 
     def bad(self, kind: str, line: int, what: str, content: str) -> None:
-        """Take what should be a node or a link, and is none."""
+        """Handle an invalid node or link."""
         self._bad.append((kind, line, what, content))
 
     def finish(self, *, all_both: bool = False) -> Read:
-        """Return the relations; ``all_both`` if all links turned out to be without direction."""
+        """Return the relations; ``all_both`` if all links turned out to be undirected."""
         job, labels = self._job, dict[str, str]()
         with LinkWriter(job, weighted=self.weighted) as out:
             for bad in self._bad:
@@ -118,7 +118,7 @@ class LabeledGraph:
 
 
 def _no_names(labels: dict[str, str]) -> str:
-    """Return why labels, of which there are some, do not name nodes; "" if they do."""
+    """Return why labels, which must not be empty, do not name nodes; "" if they do."""
     each = Counter(filter(None, labels.values()))
     long = sum(len(label.encode()) > _LONGEST for label in each)
     if not each or (len(each) == len(labels) and not long):
@@ -132,6 +132,6 @@ def _no_names(labels: dict[str, str]) -> str:
 
 
 def _one_line(label: str | None) -> str:
-    """Return a label as a name: blanks of any kind are one, what no other name has is left out."""
+    """Return a label as a name: blanks become one space, refused characters go."""
     text = _REFUSED.sub("", " ".join((label or "").split()))
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -36,7 +36,7 @@ _LONGEST = 1 << 24
 
 
 def _whole(job: Job) -> Any:
-    """Return the one value of a document; raise :class:`InputError` for what is no JSON."""
+    """Return the single value of a document; raise :class:`InputError` for invalid JSON."""
     try:
         return json.loads(whole_text(job).decode("utf-8-sig", "surrogateescape"))
     except RecursionError:
@@ -55,7 +55,7 @@ _LABELS = ("label", "name", "title")
 
 
 def _read_node_link(job: Job) -> Read:
-    """All links, and all nodes."""
+    """Read all links, and all nodes."""
     graph = _whole(job)
     if not isinstance(graph, dict):
         raise InputError(f"{job.source.label} is not an object with nodes and links")
@@ -80,7 +80,7 @@ NODE_LINK_READER = FormatReader(
 
 
 def name_of(value: Any) -> str | None:
-    """A text or a whole number as a name; None of anything else."""
+    """Return a text or an integer as a name; None for anything else."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
@@ -118,7 +118,7 @@ _NAMES = ("id", "name", "node", "url", "title", "page")
 
 
 def _read_lines(job: Job) -> Read:
-    """All links, or the names of nodes; of rows with lists, all nodes and their titles, too."""
+    """Read all links, or names of nodes; from lists also all nodes with titles."""
     columns: _Columns | None = None
     lists = unnamed = 0
     with ExitStack() as opened:
@@ -173,8 +173,8 @@ LINES_READER = FormatReader(
 
 
 class _Columns:
-    """Where the ends of links are, as the options or the first value say. ``lists`` says that a
-    second end is a list of them.
+    """Position of the ends of links, by options or from the first value. ``lists``: the second end
+    is a list of ends.
     """
 
     def __init__(self, job: Job, first: Any) -> None:
@@ -225,7 +225,7 @@ class _Columns:
         )
 
     def note(self, unnamed: int) -> str:
-        """How rows were read, in words; ``unnamed`` ends of links had no name."""
+        """Describe how rows were read; ``unnamed`` ends of links had no name."""
         text = f"{' and '.join(self.asked[:2])} are the link"
         text += f" and {self.asked[2]} its weight" if self._weighted else ""
         return text + (f", {unnamed:,} without a name are passed over" if unnamed else "")
@@ -237,11 +237,11 @@ class _Columns:
         return [value[at] if 0 <= at < len(value) else None for at in places]
 
     def node(self, value: Any) -> str:
-        """The name of the node of a row with a list."""
+        """Return the name of the node of a row with a list."""
         return works.spelled(self._keys[0], str(name_of(self._cells(value)[0])))
 
     def of(self, value: Any) -> tuple[list[list[str]] | None, int]:
-        """The rows of a value, None if it has none; and how many ends in its list have no name."""
+        """Return the rows of a value or None, and how many ends in its list have no name."""
         cells = self._cells(value)
         first = name_of(cells[0])
         if first is None:
@@ -269,8 +269,8 @@ class _Columns:
 
 
 class _Values:
-    """(value, line) of each value: of a line, of one list of them all, or of one in an object.
-    ``decode`` is what decodes lines.
+    """Iterable of (value, line): of lines, of one list, or of one list in an object. ``decode``
+    decodes lines.
     """
 
     def __init__(self, job: Job, writer: RowWriter) -> None:

@@ -28,7 +28,7 @@ _SHOWN, _MOST = 8, 1000
 
 
 def _read_rdf(job: Job) -> Read:
-    """All links, and the titles of their ends."""
+    """Read all links, and the titles of their ends."""
     rdf = need("pyoxigraph", "RDF", "rdf")
     node, chosen = rdf.NamedNode, job.options.predicate
     taken: dict[str, bool] = {}
@@ -81,7 +81,7 @@ READER = FormatReader(
 
 
 def _triples(job: Job, rdf: Any, out: LinkWriter) -> Iterator[Any]:
-    """The triples of an input; what is none is refused, or left out and counted."""
+    """Yield the triples of an input; reject invalid ones, or skip and count them."""
     beginning, label = job.source.beginning(), job.source.label
     form = rdf.RdfFormat.N_QUADS if ntriples(beginning) else rdf.RdfFormat.TRIG
     form = rdf.RdfFormat.RDF_XML if rooted("RDF")(beginning) else form

@@ -21,15 +21,15 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 WRAPPED = ("items", "results")
-"""Members of an object that hold works."""
+"""Members of an object that contain works."""
 _PLAIN = re.compile(r"[^\x00-\x1f\"\\\ud800-\udfff]+")
-"""Keys that msgspec takes."""
+"""Keys that msgspec supports."""
 _TITLES = ("display_name", "title")
 
 
 class Shape(NamedTuple):
-    """The members that hold a work's name, those it cites and its title; ``signs`` are keys that
-    tell the kind where a work cites none.
+    """The members with a work's name, those it cites and its title; ``signs`` are keys that
+    identify the kind if a work cites none.
     """
 
     node: str
@@ -49,7 +49,7 @@ SHAPES = (
 
 
 def shape_of(keys: Sequence[str]) -> Shape | None:
-    """The kind of works that have these keys; None if they are no works."""
+    """Return the kind of works with these keys, or None."""
     for shape in SHAPES:
         if shape.node in keys and any(key in keys for key in (shape.cited, *shape.signs)):
             return shape
@@ -57,7 +57,7 @@ def shape_of(keys: Sequence[str]) -> Shape | None:
 
 
 def title_of(value: Any) -> str:
-    """The title of a work; of several, as Crossref has them, the first."""
+    """Return the title of a work, the first one of several, as in Crossref."""
     for key in _TITLES if isinstance(value, dict) else ():
         title = value.get(key)
         title = title[0] if isinstance(title, list) and title else title
@@ -67,13 +67,13 @@ def title_of(value: Any) -> str:
 
 
 def spelled(key: str, name: str) -> str:
-    """A name in the member ``key``: DOIs, which are the same in any case, in small letters."""
+    """Return a name in the member ``key``: DOIs, which ignore case, in lower case."""
     return name.lower() if key.lower() == "doi" else name
 
 
 def decoder(keys: Sequence[str]) -> Callable[[str], Any]:
-    """What decodes these members of an object, and titles, or all of them, faster than ``json``;
-    values that are no objects are decoded whole. Raises ValueError for what is no JSON.
+    """Return a decoder for these members of an object and titles, or for all members, faster than
+    ``json``; values that are not objects are decoded whole. Raises ValueError for invalid JSON.
     """
     if find_spec("msgspec") is None or not all(map(_PLAIN.fullmatch, keys)):
         return json.loads

@@ -20,18 +20,18 @@ from cocite.io.readers.graphs.document import LabeledGraph, whole_text
 
 _LABELS = ("label", "name", "title")
 _WEIGHT = "weight"
-"""What Gephi draws links by, without a declaration."""
+"""Attribute that Gephi uses as the weight of links without a declaration."""
 
 
 LINE = "-line"
-"""The attribute of an element that says where it begins."""
+"""Attribute of an element with the line at which it begins."""
 
 
 def parse_xml(text: bytes, label: str) -> Element:
-    """Return the root of a document, whose names have no namespaces.
+    """Return the root of a document, with namespaces removed.
 
-    Raise :class:`InputError` with the line for what is not well-formed, and for a document that
-    declares entities or defaults of attributes: these let it grow, and nothing is fetched.
+    Raises :class:`InputError` with the line for malformed XML, and for a document that declares
+    entities or default attributes, which can expand without limit; nothing is fetched.
     """
     names: dict[str, str] = {}
     parser, builder = expat.ParserCreate(intern=names), TreeBuilder()
@@ -75,7 +75,7 @@ def line_of(element: Element) -> int:
 
 
 class _Weights:
-    """The attributes of links: which of them are asked for, and their defaults."""
+    """The weight attributes of links: which one is requested, and their defaults."""
 
     def __init__(self, job: Job, named: Iterable[tuple[str, str, Element]], *usual: str) -> None:
         each, asked = list(named), job.options.weight
@@ -85,7 +85,7 @@ class _Weights:
         self.defaults = {key: (of.findtext("default") or "").strip() for key, _, of in chosen}
 
     def check(self) -> None:
-        """See that there is one."""
+        """Check that one exists."""
         if self.asked and not self.drawn and not self.defaults:
             names = ", ".join(map(repr, self._names)) or "none"
             raise UsageError(
@@ -93,7 +93,7 @@ class _Weights:
             )
 
     def of(self, values: Iterable[tuple[str, str]]) -> str:
-        """The weight of a link with these values, by key."""
+        """Return the weight of a link with these values, by key."""
         found = next((text for key, text in values if key in self.defaults), None)
         return next(iter(self.defaults.values()), "") if found is None else found.strip()
 

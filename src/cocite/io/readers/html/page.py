@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import Any
 
 TAGS = ("a", "area", "frame")
-"""What links are told apart by; an ``iframe`` is a frame."""
+"""Link kinds; an ``iframe`` is a frame."""
 
 _ATTRIBUTE = {"a": "href", "area": "href", "frame": "src", "iframe": "src"}
 _NAVIGATION = (
@@ -30,15 +30,15 @@ _NAVIGATION = (
 )
 _MAIN = "main, [role=main i]"
 _RELATED = ".cocite-related"
-"""Lists of related pages that came of links before (``integrations/blocks.py``): no author's."""
+"""Lists of related pages made from links (``integrations/blocks.py``), not by authors."""
 _SENT = "meta[http-equiv=refresh i]"
 LONGEST_TITLE = 1000
 _LONGEST_URL = 1 << 13
-"""Characters of a URL; servers take fewer, and a long <base> would be in each link of its page."""
+"""Most characters of a URL; a long <base> would be repeated in each link."""
 _MOST_URLS = 1 << 26
-"""Characters of all URLs of a page: those that follow count as malformed."""
+"""Most characters of all URLs of a page; later ones count as malformed."""
 _PARTS = ("main", "article", "section")
-"""What has headers and footers of its own."""
+"""Elements with their own headers and footers."""
 _LINKS = ", ".join(_ATTRIBUTE)
 _CHARSET = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.I)
 _COMMENT = re.compile(rb"<!--.*?-->", re.S)
@@ -80,7 +80,7 @@ _MARKS = (
 
 
 def decoded(content: bytes, charset: str = "") -> str:
-    """The text of a page, of which ``charset`` is what the server said."""
+    """Return the text of a page; ``charset`` is the server's."""
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return content[len(mark) :].decode(encoding, "replace")
@@ -107,8 +107,8 @@ def _encoding(label: str) -> str:
 
 
 def joined(url: str, base: str) -> str | None:
-    """Return the URL as seen from ``base``, without its fragment; None if it is malformed or has
-    more than :data:`_LONGEST_URL` characters.
+    """Return the absolute URL without its fragment; None if it is malformed or has more than
+    :data:`_LONGEST_URL` characters.
     """
     import ada_url
 
@@ -123,10 +123,10 @@ def joined(url: str, base: str) -> str | None:
 
 
 def links_of(content: bytes, url: str, charset: str = "") -> dict[str, Any]:
-    """What is on the page at ``url``: its ``title``, the URLs that say what it is the ``same`` as
-    (by ``canonical`` and ``refresh``; those that are there), and its ``links``: a list of [number
-    of the tag in :data:`TAGS`, whether it is of the content and not of the navigation, the URL or
-    None if it is malformed, what was written].
+    """Return the content of the page at ``url``: its ``title``; the URLs of pages that it is the
+    ``same`` as, by ``canonical`` and ``refresh``; and its ``links``: a list of [index of the tag in
+    :data:`TAGS`, whether it is in the content rather than the navigation, the URL or None if
+    malformed, the text as written].
     """
     from selectolax.lexbor import LexborHTMLParser
 
@@ -141,7 +141,7 @@ def links_of(content: bytes, url: str, charset: str = "") -> dict[str, Any]:
 
 
 def base_of(written: Iterable[str], url: str) -> str:
-    """The URL against which those of the page at ``url`` are resolved: by the first ``base``."""
+    """Return the base URL for relative URLs of the page at ``url``: the first ``base``."""
     first = next(iter(written), None)
     found = None if first is None else joined(first, url)
     return url if found is None or found.startswith(("data:", "javascript:")) else found
@@ -150,8 +150,8 @@ def base_of(written: Iterable[str], url: str) -> str:
 def same_as(
     links: Iterable[tuple[str, str]], refreshes: Iterable[str], url: str, base: str
 ) -> dict[str, str]:
-    """The URLs that say what the page at ``url`` is the same as: of its ``links`` (rel and href)
-    the first canonical one, and of contents of ``refreshes`` the first that leads elsewhere.
+    """Return the URLs of which the page at ``url`` declares itself a copy: the first canonical one
+    of ``links`` (rel and href), and the first of ``refreshes`` with another target.
     """
     named = (joined(href, base) for rel, href in links if "canonical" in rel.lower().split())
     sent = (_refresh_of(content, base) for content in refreshes)
@@ -187,13 +187,13 @@ def _links(tree: Any, base: str) -> list[tuple[int, bool, str | None, str]]:
 
 
 def _in(elements: Iterable[Any]) -> set[int]:
-    """The links in these elements."""
+    """Return the links in these elements."""
     # Not by one selector: lexbor finds children by ":is(...) :is(...)", and no grandchildren.
     return {node.mem_id for element in elements for node in element.css(_LINKS)}
 
 
 def _of_a_part(node: Any) -> bool:
-    """Return whether it is the header or footer of a part, and not of the whole page."""
+    """Return whether it is the header or footer of a section instead of the page."""
     if node.tag not in ("header", "footer"):
         return False
     above = node.parent
@@ -203,7 +203,7 @@ def _of_a_part(node: Any) -> bool:
 
 
 def _refresh_of(content: str, base: str) -> str | None:
-    """Return where ``<meta http-equiv=refresh>`` sends a browser; None if nowhere."""
+    """Return the target of ``<meta http-equiv=refresh>``, or None."""
     match = _REFRESH.match(content)
     return joined(next(filter(None, match.groups()), ""), base) if match else None
 

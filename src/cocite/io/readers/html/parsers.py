@@ -36,9 +36,9 @@ _REMEMBERED: ContextVar[dict[bytes, Parsed] | None] = ContextVar("_REMEMBERED", 
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Parse equal pages once, for a process that reads a folder again and again.
+    """Cache parsed pages for the context, in a process that reads a folder repeatedly.
 
-    What was found on the pages of the last reading is in memory: some kilobytes a page.
+    The pages of the last reading are in memory: some kilobytes each.
     """
     before = _REMEMBERED.set({})
     try:
@@ -48,7 +48,7 @@ def remembered() -> Iterator[None]:
 
 
 class HtmlPage(NamedTuple):
-    """A page: what its reader calls it, its URL, its bytes, and what the server said of them."""
+    """A page: its key, its URL, its bytes, and its type by the server."""
 
     key: Any
     url: str
@@ -57,7 +57,7 @@ class HtmlPage(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """What was found on a page (``links_of`` of the script); None, and why, if its parser died."""
+    """The content of a page (``links_of`` of the script); or None, and why, if its parser died."""
 
     key: Any
     found: dict[str, Any] | None
@@ -65,9 +65,8 @@ class Parsed(NamedTuple):
 
 
 class Pages:
-    """The parsers of a run; a context. ``purpose`` is what needs them, in the message that a
-    ``libraries`` are missing, and ``extra`` what they come with; ``script`` is what parses, if it
-    is not HTML.
+    """The parser processes of a run, as a context manager. ``purpose`` is for the message about
+    missing ``libraries``, and ``extra`` brings them; ``script`` is the parser, if not for HTML.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class Pages:
             parser.end()
 
     def parsed(self, pages: Iterable[HtmlPage]) -> Iterator[Parsed]:
-        """What is on each page, in the same order."""
+        """Yield the content of each page, in order."""
         known, now = _REMEMBERED.get(), dict[bytes, Parsed]()
         waiting: deque[tuple[bytes, Future[Parsed]]] = deque()
 
@@ -138,14 +137,14 @@ class Pages:
 
 
 class _Parser:
-    """One process that parses."""
+    """A parser process."""
 
     def __init__(self, script: str) -> None:
         self._script = script
         self._process: subprocess.Popen[bytes] | None = None
 
     def parse(self, page: HtmlPage) -> tuple[dict[str, Any] | None, str]:
-        """What was found, or why nothing was."""
+        """Return the content, or why there is none."""
         process = self._process = self._process or run_script(self._script)
         assert process.stdin is not None
         assert process.stdout is not None
@@ -169,7 +168,7 @@ class _Parser:
         return None, "its parser died"
 
     def end(self) -> None:
-        """Let it go, or see that it goes."""
+        """Let the process end, or kill it."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()

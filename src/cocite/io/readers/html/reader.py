@@ -52,7 +52,7 @@ from cocite.resources import format_size
 from cocite.storage import disk
 
 _SAMPLED = 100
-"""Pages whose canonical links tell where the site is published."""
+"""Pages whose canonical links reveal the URL of the site."""
 
 
 def _read_folder(job: Job) -> Read:
@@ -79,7 +79,7 @@ READER = FormatReader(
 
 
 def read_site(job: Job, site: Site) -> Read:
-    """The links between the pages of a site, and the pages."""
+    """Return the links between the pages of a site, and the pages."""
     if not site.pages:
         raise UnrecognizedInput(f"{job.source.label} holds no HTML page")
     if job.wanted == 1:
@@ -97,7 +97,7 @@ def read_site(job: Job, site: Site) -> Read:
 
 
 def _captures_of(job: Job, site: Site, found: PagesFound) -> Captures:
-    """Captures whose nodes are pages of the site by their paths, and other pages by URL."""
+    """Return captures whose nodes are pages of the site by their paths, and other pages by URL."""
 
     def name(url: str) -> str:
         page = site.page_at(url) if site.is_inside(url) else url
@@ -119,7 +119,7 @@ def _captures_of(job: Job, site: Site, found: PagesFound) -> Captures:
 
 
 def refuse_names(job: Job, site: Site, found: PagesFound) -> None:
-    """Leave out pages whose paths are no names; raises :class:`MalformedRow`."""
+    """Exclude pages whose paths are not valid names; raises :class:`MalformedRow`."""
     bad = [(number, path) for number, path in enumerate(site.pages, 1) if refused_in(path)]
     for number, path in bad:
         what = f"{refused_in(path)} in a name"
@@ -130,7 +130,7 @@ def refuse_names(job: Job, site: Site, found: PagesFound) -> None:
 
 
 def _pages(job: Job, site: Site, captures: Captures) -> Iterator[HtmlPage]:
-    """The pages that are there and are HTML."""
+    """Yield the existing HTML pages."""
     stage, total = "parsing " + job.source.short, len(site.pages)
     for done, path in enumerate(site.pages, 1):
         content = content_of(job, site, path)
@@ -145,7 +145,7 @@ def _pages(job: Job, site: Site, captures: Captures) -> Iterator[HtmlPage]:
 def content_of(
     job: Job, site: Site, path: str, most: int = LARGEST, called: str = "HTML"
 ) -> bytes | str:
-    """A page of ``most`` bytes, which is ``called`` so by its name, or why it is left out."""
+    """Return a page of at most ``most`` bytes, named ``called``, or why it is skipped."""
     try:
         content = site.read(path, most + 1)
     except (FileNotFoundError, NotADirectoryError):
@@ -160,7 +160,7 @@ def content_of(
 
 
 def _published(job: Job, site: Site, pages: Pages) -> str:
-    """The URL of the folder on which canonical links of some pages agree; "" if there is none."""
+    """Return the folder URL on which canonical links of some pages agree, or ""."""
     job, votes = replace(job, report=no_report), Counter[str]()
     some = site.pages[:: max(1, len(site.pages) // _SAMPLED)][:_SAMPLED]
     read = ((path, content_of(job, site, path)) for path in some)
@@ -174,7 +174,7 @@ def _published(job: Job, site: Site, pages: Pages) -> str:
 
 
 def _root(url: str, path: str) -> str:
-    """The URL of a folder in which the page at ``path`` has this URL; "" if it cannot have it."""
+    """Return the folder URL for which the page at ``path`` has this URL, or ""."""
     folder, _, file = quote(path).rpartition("/")
     stem = os.path.splitext(file)[0]
     plain = url.partition("?")[0].rstrip("/") if stem == "index" else url.partition("?")[0]
@@ -206,13 +206,13 @@ _TAKEN = "file in the archive where another one is"
 _LONG = "name in the archive that is too long, or in more than 100 folders"
 _LONGEST_NAME, _MOST_FOLDERS = 4096, 100
 _MAC = "__MACOSX"
-"""What zip archives of macOS have beside the files."""
+"""Folder in zip archives of macOS with data beside the files."""
 _NAME = 1 << 9
-"""Bytes of memory for a name, beside its text."""
+"""Memory for a name, beside its text."""
 
 
 def _read_archive(job: Job) -> Read:
-    """As of a folder of what is in the archive."""
+    """Read an archive like a folder with its content."""
     is_zip = zip_archive(job.source.beginning())
     unpacked = _Unpacked(job, job.scratch / "unpacked", is_zip)
     with _unpacking(job):
@@ -247,8 +247,8 @@ def _no_site(job: Job, is_zip: bool) -> str:
 
 
 class _Unpacked:
-    """The members of an archive as files in a scratch folder, ``top``. Links of the file system are
-    made when all else is there, so that nothing is written through them.
+    """The members of an archive as files in a scratch folder, ``top``. Links are created after all
+    files, so that nothing is written through them.
     """
 
     def __init__(self, job: Job, top: Path, is_zip: bool) -> None:
@@ -262,7 +262,7 @@ class _Unpacked:
         disk.make_own_folder(top, new=True)
 
     def add(self, member: TarMember) -> None:
-        """Take a member; one that cannot be beside the others is left out."""
+        """Extract a member; skip one that conflicts with others."""
         path = _path(member.name)
         if path is None:
             self.left_out[_OUTSIDE] += 1
@@ -282,7 +282,7 @@ class _Unpacked:
                 self.left_out[_LONG] += 1
 
     def _is_free(self, path: str) -> bool:
-        """See that a file can be there, and make the folders that it is in."""
+        """Return whether a file can be created there, and create its folders."""
         above, missing = path, list[str]()
         while (above := posixpath.dirname(above)) not in self._folders:
             missing.append(above)
@@ -296,7 +296,7 @@ class _Unpacked:
         return True
 
     def _put(self, path: str, member: TarMember) -> None:
-        """Write a file, of a page that is too large as much as shows that; note a link."""
+        """Write a file, of an oversized page only enough to recognize that; record a link."""
         place = self._top / path
         if member.kind == "link":
             same = _path(member.target)
@@ -333,7 +333,7 @@ class _Unpacked:
             )
 
     def finish(self) -> Path:
-        """Make the links, and return the folder: of one that has one folder only, that."""
+        """Create the links, and return the folder, or its only subfolder."""
         for path, text in self._links.items():
             target = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
             if path in self._folders:
@@ -356,7 +356,7 @@ class _Unpacked:
 
 
 def _path(name: str) -> str | None:
-    """The path of a member; None if it leads out."""
+    """Return the path of a member; None if it leads outside."""
     parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
     return None if name.startswith("/") or ".." in parts or "\0" in name else "/".join(parts)
 
@@ -407,7 +407,7 @@ def _in_zip(job: Job) -> Iterator[TarMember]:
 
 @contextmanager
 def _unpacking(job: Job, member: str = "") -> Iterator[None]:
-    """Name the file, and the member where that is known, of what is wrong."""
+    """Turn errors into those that name the file, and the member if known."""
     wrong: tuple[type[Exception], ...] = (tarfile.TarError, zipfile.BadZipFile, zlib.error)
     wrong += (NotImplementedError, RuntimeError, ValueError, MemoryError, *unpack_errors())
     at = f": {member[:200]}" if member else ""

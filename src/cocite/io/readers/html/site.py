@@ -25,7 +25,7 @@ from cocite.io.readers import signs
 from cocite.io.readers.sources import Beginning
 
 HERE = "http://this.folder.invalid/"
-"""The root of a site of which no other is known."""
+"""Root of a site whose URL is unknown."""
 
 _ENDINGS = (".html", ".htm", ".xhtml", ".xht", ".shtml")
 _PROGRAMS = ("", ".php", ".asp", ".aspx", ".jsp", ".cgi", ".pl")
@@ -33,45 +33,44 @@ _INDEXES = dict.fromkeys("index" + ending for ending in _ENDINGS)
 _TABLES = (".tsv", ".csv", ".parquet", ".pq", ".edges", ".el", ".jsonl", ".ndjson")
 NOTE_ENDINGS = (".md", ".markdown", ".mdown", ".mkd")
 _OF_NOTES = (".obsidian", ".foam", "logseq/config.edn")
-"""What programs of notes keep beside the notes."""
+"""Folders that note-taking programs keep beside the notes."""
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 LARGEST = 1 << 25
-"""Bytes of a page that are read."""
+"""Most bytes to read of a page."""
 NOWHERE = "link of the file system that leads nowhere"
 OUTSIDE = "link of the file system out of the folder"
 _LONGEST_PATH = 4096
-"""Characters of a path; no file system has longer ones."""
+"""Most characters of a path in any file system."""
 
 
 def is_page_name(name: str) -> bool:
-    """Return whether a file of this name is a page, whatever is in it."""
+    """Return whether a file with this name is a page, whatever its content."""
     return name.lower().rpartition("/")[2].partition("?")[0].endswith(_ENDINGS)
 
 
 def may_be_page(name: str) -> bool:
-    """Return whether a file of this name is a page, if it begins as HTML does."""
+    """Return whether a file with this name is a page if it begins like HTML."""
     return is_page_name(name) or os.path.splitext(name)[1].lower() in _PROGRAMS
 
 
 def is_note_name(name: str) -> bool:
-    """Return whether a file of this name is a Markdown note."""
+    """Return whether a file with this name is a Markdown note."""
     return name.lower().endswith(NOTE_ENDINGS)
 
 
 def is_site(folder: Path) -> bool:
-    """Whether a folder holds pages, and not rather files of links: more of them, or an index."""
+    """Return whether a folder holds pages rather than files of links: more of them, or an index."""
     return _has_index(folder) or _counts(folder).is_site
 
 
 def is_vault(folder: Path) -> bool:
-    """Return whether a folder belongs to a program of notes."""
+    """Return whether a folder belongs to a note-taking program."""
     return any((folder / name).exists() for name in _OF_NOTES)
 
 
 def folder_kind(folder: Path) -> str:
-    """What a folder is read as, by the name of the reader: ``notes`` if it belongs to a program of
-    notes, or holds more notes than HTML pages and than tables; ``html`` if it :func:`is_site`
-    otherwise; "" if it is neither.
+    """Return the reader name for a folder: ``notes`` if it belongs to a note-taking program, or has
+    more notes than HTML pages and than tables; ``html`` if it :func:`is_site` otherwise; else "".
     """
     if is_vault(folder):
         return "notes"
@@ -82,7 +81,7 @@ def folder_kind(folder: Path) -> str:
 
 
 class _Counts(NamedTuple):
-    """How many files of a folder are what, by their names."""
+    """Numbers of files in a folder by kind, judging by names."""
 
     pages: int
     notes: int
@@ -112,8 +111,8 @@ def _counts(folder: Path) -> _Counts:
 
 
 def listing(folder: Path) -> tuple[int, int, str]:
-    """The bytes of all files of a folder, when the last one changed (in nanoseconds), and a digest
-    of their names, sizes and times: another one if any page was changed.
+    """Return the bytes of all files of a folder, the last change (in nanoseconds), and a digest of
+    names, sizes and times, which changes with any page.
     """
     digest, total, last = hashlib.sha256(), 0, 0
     for above, folders, names in os.walk(folder):
@@ -131,9 +130,9 @@ def listing(folder: Path) -> tuple[int, int, str]:
 
 
 class Site:
-    """The files of a folder. ``pages`` are the paths of the pages, in order; ``files``, ``folders``
-    ("" is the root) and other ``names`` of both are there beside them; ``left_out`` counts what is
-    none of these. With ``called`` pages are the files that it says are, by their names.
+    """The files of a folder. ``pages`` are the paths of the pages, in order; other ``files``,
+    ``folders`` ("" is the root) and alternative ``names`` of both exist beside them; ``left_out``
+    counts everything else. With ``called``, it decides by name which files are pages.
     """
 
     def __init__(self, path: Path, called: Callable[[str], bool] | None = None) -> None:
@@ -150,7 +149,7 @@ class Site:
         self._pages = set(self.pages)
 
     def _walk(self) -> Iterator[str]:
-        """List files and folders; yields links of the file system."""
+        """Collect files and folders; yield symbolic links."""
         waiting = [""]
         while waiting:
             above = waiting.pop()
@@ -176,7 +175,7 @@ class Site:
                     self.left_out["no file"] += 1
 
     def _link(self, path: str) -> None:
-        """Take a link of the file system for another name of what it leads to."""
+        """Record a symbolic link as another name of its target."""
         try:
             real = os.path.realpath(self.path / path, strict=True)
         except OSError:
@@ -205,29 +204,29 @@ class Site:
             return False
 
     def read(self, path: str, most: int) -> bytes:
-        """The first bytes of a file, which is not to have become a link of the file system."""
+        """Return the first bytes of a file; rejects one that was replaced by a symbolic link."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with os.fdopen(os.open(self.path / path, flags), "rb") as file:
             return file.read(most)
 
     def remove(self, pages: Iterable[str]) -> None:
-        """Take some files for no pages."""
+        """Treat some files as not pages."""
         self._pages.difference_update(pages)
         self.pages = [page for page in self.pages if page in self._pages]
 
     # -- its URLs -----------------------------------------------------------------------
 
     def url_of(self, path: str) -> str:
-        """The URL of a page."""
+        """Return the URL of a page."""
         return self.root + quote(path)
 
     def is_inside(self, url: str) -> bool:
-        """Return whether a URL is one of this site."""
+        """Return whether a URL belongs to this site."""
         return _plain(url).startswith(_plain(self.root))
 
     def page_at(self, url: str) -> str | None:
-        """The page to which a URL of this site leads; "" for a file that is no page, None if there
-        is nothing.
+        """Return the page at a URL of this site; "" for a file that is not a page, None if there is
+        nothing.
         """
         path, _, query = _plain(url)[len(_plain(self.root)) :].partition("?")
         path = unquote(path, errors="surrogateescape")
@@ -249,7 +248,7 @@ class Site:
         return next((name for name in tries if name in self.files), None)
 
     def real_path(self, path: str) -> str:
-        """The path without links of the file system, of which each leads to none."""
+        """Return the path with symbolic links resolved."""
         while self.names and path not in self.files and path not in self.folders:
             end = len(path)
             while end > 0 and path[:end] not in self.names:
@@ -261,5 +260,5 @@ class Site:
 
 
 def _plain(url: str) -> str:
-    """http and https are one: which of them a site is read by changes no page of it."""
+    """Treat http and https alike: the site has the same pages under both."""
     return "http:" + url[6:] if url.startswith("https:") else url

@@ -16,9 +16,9 @@ _PIECE = 1 << 20
 
 
 class TarMember(NamedTuple):
-    """A member: its ``name``; its ``kind``: "file", "folder", "symlink", "link" (of a member that
-    is there before), "sparse" or "device"; where it leads, of a link; and what reads its content,
-    so many bytes at a time, before the next member.
+    """A member: its ``name``; its ``kind``: "file", "folder", "symlink", "link" (to an earlier
+    member), "sparse" or "device"; its target, for links; and a function that reads its content,
+    before the next member.
     """
 
     name: str
@@ -38,8 +38,8 @@ _KINDS = {
 
 
 def tar_members(stream: IO[bytes]) -> Iterator[TarMember]:
-    """The members of an unpacked archive. Raises ``tarfile.TarError``, and what reading the stream
-    raises.
+    """Yield the members of an uncompressed archive. Raises :class:`TarError`, also for a missing
+    end, and errors of the stream.
     """
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         while (member := archive.next()) is not None:

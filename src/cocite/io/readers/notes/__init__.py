@@ -2,4 +2,4 @@
 
 LIBRARIES = ("markdown_it", "mdit_py_plugins", "yaml")
 EXTRA = "notes"
-"""What reads notes, and the extra that brings it."""
+"""The library that parses notes, and the extra that brings it."""

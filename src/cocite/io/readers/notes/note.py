@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
 
 KINDS = ("wiki link", "embed", "Markdown link")
-"""What links are told apart by."""
+"""Kinds of links."""
 
 WIKI, EMBED, MARKDOWN = range(3)
 LONGEST_TITLE = 1000
 _LONGEST_LINK = 4096
 _MOST_FRONT = 1 << 16
-"""Characters of front matter that are read."""
+"""Most characters to read of front matter."""
 _DEEPEST = 100
 _FEW = 1000
-"""Aliases and tags of a note that are read."""
+"""Most aliases and tags to read of a note."""
 _NO_LINKS = ["emphasis", "newline", "entity", "text_join", "balance_pairs", "fragments_join"]
-"""Rules of markdown-it without which the same links are found."""
+"""Rules of markdown-it that do not affect links."""
 _SIGNS = re.compile(r"[*_`\\!\[\]<&#{\n]")
 _MAY_LINK = re.compile(r"[\[<#{]")
 _BEGINS = re.compile(r"[\\`!\[\]<#{]")
-"""What the other rules begin with: text goes on to the next of these."""
+"""First characters of the other rules, at which plain text ends."""
 _PLAIN_LINK = re.compile(r"\[[^\\`!\[\]<#{\n]*\]\(([^\s\x00-\x1f\x7f()<>\\&]+)\)")
 _TAG = re.compile(r"#([\w/-]+)")
 _SHORTCODE = re.compile(
@@ -55,12 +55,12 @@ _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d+[.)]\s+)*(`{3,}(?=[^`]*$)|~{3,})")
 _MARKS = re.compile("`+|%%")
 _LINKED = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
 _GROWS = re.compile(r"\*|.{201}")
-"""What YAML without aliases, and not very deep, may be without."""
+"""YAML characters that text without aliases or deep nesting can do without."""
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)(?:^|\n)\+\+\+[ \t]*(?:\n|\Z)", re.S)
 
 
 def decoded(content: bytes) -> str:
-    """The text of a note: UTF-8, or UTF-16 by its mark, or windows-1252 if it is neither."""
+    """Return the text of a note: UTF-8, or UTF-16 by its mark, or else windows-1252."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", "replace")
     try:
@@ -70,9 +70,9 @@ def decoded(content: bytes) -> str:
 
 
 def links_of(content: bytes) -> dict[str, Any]:
-    """What is in a note: its ``title``, ``aliases`` and ``tags``, its ``links`` as a list of
-    [number of the kind in :data:`KINDS`, where it leads as written], and ``fault``: what is wrong
-    with its front matter, "" if nothing is.
+    """Return the content of a note: its ``title``, ``aliases`` and ``tags``; its ``links`` as a
+    list of [index of the kind in :data:`KINDS`, target as written]; and ``fault``, what is wrong
+    with its front matter, or "".
     """
     text = decoded(content).replace("\r\n", "\n")
     front, fault, toml = dict[str, Any](), "", _TOML.match(text)
@@ -118,7 +118,7 @@ def links_of(content: bytes) -> dict[str, Any]:
 
 
 def _loaded(text: str, load: Callable[[str], Any], kind: str) -> tuple[dict[str, Any], str]:
-    """What is in front matter, by names in small letters, or what is wrong with it."""
+    """Return front matter by lower-case names, or what is wrong with it."""
     if len(text) > _MOST_FRONT:
         return {}, f"front matter of more than {_MOST_FRONT:,} characters"
     try:
@@ -133,8 +133,8 @@ def _loaded(text: str, load: Callable[[str], Any], kind: str) -> tuple[dict[str,
 
 
 def load_yaml(text: str) -> Any:
-    """YAML with all values as they are written; none that grows by aliases (``*name``), or is so
-    deep that it would end the process.
+    """Parse YAML, keeping all values as text; refuses aliases (``*name``), which can expand without
+    limit, and nesting that would overflow the stack.
     """
     import yaml
 
@@ -158,7 +158,7 @@ def _text(value: object) -> str:
 
 
 def _texts(front: dict[str, Any], names: tuple[str, ...], between: str) -> list[str]:
-    """The texts of a list, or of a text with such signs ``between``."""
+    """Return the texts of a list, or of a text with separators ``between`` them."""
     found: list[str] = []
     for name in names:
         value = front.get(name)
@@ -172,7 +172,7 @@ def _split(text: str, between: str) -> list[str]:
 
 
 def _linked(front: dict[str, Any]) -> Iterator[str]:
-    """Where values of front matter lead that are wiki links."""
+    """Yield the targets of wiki links in values of front matter."""
     waiting = list(front.values())
     for value in waiting:  # which grows
         if isinstance(value, dict | list):
@@ -186,7 +186,7 @@ def _linked(front: dict[str, Any]) -> Iterator[str]:
 
 @cache
 def _parser(plain: bool = False) -> MarkdownIt:
-    """The parser of notes, or that of a heading as plain text."""
+    """Return the parser of notes, or of headings as plain text."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.front_matter import front_matter_plugin
 
@@ -209,7 +209,7 @@ def _parser(plain: bool = False) -> MarkdownIt:
 
 
 def _inline(state: StateCore) -> None:
-    """Parse the texts that can hold a link."""
+    """Parse the texts that can contain a link."""
     for token in state.tokens:
         if token.type == "inline" and _MAY_LINK.search(token.content):
             token.children = token.children or []
@@ -217,8 +217,8 @@ def _inline(state: StateCore) -> None:
 
 
 def _prose(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
-    """Take a paragraph whose lines all begin with a letter, where no other rule can begin, nor end
-    it: most of a note, by one look a line.
+    """Accept a paragraph whose lines all begin with a letter, where no other rule can begin or end
+    it: most of a note, with one check per line.
     """
     line, indent, src = begin, state.blkIndent, state.src
     if silent or state.sCount[begin] - indent > 3:  # code
@@ -237,7 +237,7 @@ def _prose(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
 
 
 def _text_between(state: StateInline, silent: bool) -> bool:
-    """Go on to the next sign: the text itself is not needed."""
+    """Skip to the next special character: the text itself is not needed."""
     found = _BEGINS.search(state.src, state.pos)
     end = found.start() if found else state.posMax
     moved, state.pos = end != state.pos, end
@@ -245,7 +245,7 @@ def _text_between(state: StateInline, silent: bool) -> bool:
 
 
 def _plain(heading: str) -> str:
-    """A heading without its signs."""
+    """Return a heading without markup."""
     if not _SIGNS.search(heading):
         return heading
     (token,) = _parser(plain=True).parseInline(heading)
@@ -253,7 +253,7 @@ def _plain(heading: str) -> str:
 
 
 def _wiki_link(state: StateInline, silent: bool) -> bool:
-    """``[[Note#part|text]]`` or ``![[Note]]``."""
+    """Parse ``[[Note#part|text]]`` or ``![[Note]]``."""
     src, start = state.src, state.pos
     embed = src.startswith("![[", start)
     if not embed and not src.startswith("[[", start):
@@ -272,7 +272,7 @@ def _wiki_link(state: StateInline, silent: bool) -> bool:
 
 
 def _plain_link(state: StateInline, silent: bool) -> bool:
-    """``[text](path)`` without a sign that another rule could begin with, or that is decoded."""
+    """Parse ``[text](path)`` without characters that begin another rule or need decoding."""
     found = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
     if not found:
         return False
@@ -283,7 +283,7 @@ def _plain_link(state: StateInline, silent: bool) -> bool:
 
 
 def _tag(state: StateInline, silent: bool) -> bool:
-    """``#tag`` behind a blank."""
+    """Parse ``#tag`` after a blank."""
     src, start = state.src, state.pos
     found = _TAG.match(src, start, state.posMax)
     if not found or found[1].isdecimal() or (start and not src[start - 1].isspace()):
@@ -296,7 +296,7 @@ def _tag(state: StateInline, silent: bool) -> bool:
 
 
 def _shortcode(state: StateInline, silent: bool) -> bool:
-    """What Hugo and Jekyll put the address of a page in the place of."""
+    """Parse shortcodes that Hugo and Jekyll replace by the address of a page."""
     found = _SHORTCODE.match(state.src, state.pos, state.posMax)
     if not found:
         return False
@@ -308,8 +308,8 @@ def _shortcode(state: StateInline, silent: bool) -> bool:
 
 
 def _without_comments(state: StateCore) -> None:
-    """Take comments of Obsidian out, ``%% ... %%``, also of several paragraphs; what stands in code
-    begins none, and what does not end is none.
+    """Remove comments of Obsidian, ``%% ... %%``, also across paragraphs; ignore those in code and
+    unclosed ones.
     """
     src, kept, done, at, fence = state.src, list[str](), 0, 0, ""
     last = src.rfind("%%")
@@ -332,7 +332,7 @@ def _without_comments(state: StateCore) -> None:
 
 
 def _comments_in(src: str, at: int, end: int) -> Iterator[int]:
-    """Where comments may begin or end in a line: at ``%%`` that is not in code."""
+    """Yield where comments may begin or end in a line: at ``%%`` outside code."""
     marks = list(_MARKS.finditer(src, at, end)) if src.find("%%", at, end) >= 0 else []
     ends, code = {mark[0]: mark.start() for mark in marks}, ""
     for mark in marks:
@@ -345,7 +345,7 @@ def _comments_in(src: str, at: int, end: int) -> Iterator[int]:
 
 
 def serve() -> None:
-    """Answer requests until there are no more, as ``io/readers/html/page.py`` does."""
+    """Answer requests until there are no more, like ``io/readers/html/page.py``."""
     gc.set_threshold(100_000)  # of what is made for a note little is in circles
     logging.disable()  # markdown-it logs each of its steps
     requests, answers = sys.stdin.buffer, sys.stdout.buffer

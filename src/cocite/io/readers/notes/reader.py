@@ -29,7 +29,7 @@ from cocite.io.readers.rows import LinkWriter, clean_rows
 from cocite.storage import disk
 
 _LARGEST = 1 << 22
-"""Bytes of a note that is read."""
+"""Most bytes to read of a note."""
 _LONGEST = 65_535
 _BACKUPS = ("logseq/bak/", "logseq/version-files/")
 _KINDS = (*note.KINDS, "tag")
@@ -77,8 +77,8 @@ READER = FormatReader(
 
 
 def _names(paths: list[str]) -> dict[str, str]:
-    """The name of each note: its path without suffix; with it, where another one is called so, or
-    a tag may be.
+    """Return the name of each note: its path without suffix; with it, if the name is ambiguous or
+    could be a tag.
     """
     names, taken = dict[str, str](), set[str]()
     for path in paths:
@@ -106,7 +106,7 @@ class _Links:
         self._place = job.scratch / _READ
 
     def parse(self) -> None:
-        """Write down what is in each note, as JSON."""
+        """Write the content of each note as JSON."""
         job, purpose = self._job, "reading Markdown notes"
         with (
             Pages(job.threads, purpose, EXTRA, note.__file__, LIBRARIES) as pages,
@@ -129,7 +129,7 @@ class _Links:
         self._job.report(name, why, "", "")
 
     def _contents(self) -> Iterator[HtmlPage]:
-        """The notes that are there and are text."""
+        """Yield the existing text notes."""
         stage, total = "parsing " + self._job.source.short, len(self._names)
         for done, path in enumerate(self._names, 1):
             content = content_of(self._job, self._site, path, _LARGEST, "Markdown")
@@ -140,7 +140,7 @@ class _Links:
             self._job.progress(stage, done, total)
 
     def resolve(self) -> Read:
-        """The relations of links and notes, and what was found."""
+        """Return the relations of links and notes, and the findings."""
         job, found = self._job, self._found
         kinds, others = Counter[int](), Counter[int]()
         with LinkWriter(job, ("link", "note")) as out:
@@ -168,7 +168,7 @@ class _Links:
     def _targets(
         self, name: str, in_note: Mapping[str, Any], others: Counter[int]
     ) -> Iterator[tuple[int, str]]:
-        """The kind and the node of each link of a note to a node."""
+        """Yield (kind, node) for each link of a note to a node."""
         for kind, written in in_note["links"]:
             where, target = self._vault.find(kind, written, name)
             if where == vault.EXTERNAL and (refused_in(target) or len(target.encode()) > _LONGEST):
@@ -188,8 +188,8 @@ class _Links:
 
 
 def draft_links(content: bytes, names: Iterable[str], at: str) -> tuple[list[str], list[str]]:
-    """Return the nodes of these ``names`` that a note at the path ``at`` links to, without itself,
-    and what is written in links that lead to none. Aliases of notes are not known.
+    """Return the nodes among ``names`` that a note at the path ``at`` links to, without itself, and
+    the text of unresolved links. Ignores aliases of notes.
     """
     for library in LIBRARIES:
         need(library, "reading a Markdown draft", EXTRA)

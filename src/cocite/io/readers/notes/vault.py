@@ -31,15 +31,15 @@ _INDEXES = ("index", "_index", "readme")
 
 
 class Destination(NamedTuple):
-    """Where a link leads: one of :data:`NOTE` and so on, and the note or the URL."""
+    """Target of a link: its kind, such as :data:`NOTE`, and the note or the URL."""
 
     kind: int
     name: str = ""
 
 
 class Vault:
-    """The names of notes, paths without suffix, and the paths of ``files`` and ``folders`` that are
-    no notes; ``real`` gives a path without links of the file system.
+    """The names of notes, paths without suffix, and the paths of other ``files`` and ``folders``;
+    ``real`` resolves symbolic links in a path.
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class Vault:
                 self.add_alias(unquote(name.rpartition("/")[2]).replace("___", "/"), name)
 
     def add_alias(self, alias: str, name: str) -> None:
-        """Let a note be found by another name."""
+        """Make a note available under another name."""
         known = self._aliases[_key(alias)]
         if name not in known:
             known.append(name)
 
     def find(self, kind: int, written: str, at: str) -> Destination:
-        """Return where a link of a kind (``note.KINDS``) in the note ``at`` leads."""
+        """Return the target of a link of a kind (``note.KINDS``) in the note ``at``."""
         if kind != WIKI and (found := _SCHEME.match(written)):
             web = found[0].lower() in ("http:", "https:")
             return Destination(EXTERNAL, written) if web else Destination(NO_PAGE)
@@ -84,7 +84,7 @@ class Vault:
         return found_at or Destination(BROKEN)
 
     def _at(self, target: str, at: str, relative: bool) -> Destination | None:
-        """What is at a path."""
+        """Return the target at a path, or None."""
         folder = at.rpartition("/")[0]
         bases = ["" if target.startswith("/") or not target.startswith(".") else folder]
         if relative and not target.startswith(("/", ".")):
@@ -110,7 +110,7 @@ class Vault:
         return next(filter(None, every), None) if _key(folder) in self._folders else None
 
     def _ending(self, target: str, at: str) -> Destination | None:
-        """A note whose path ends so, or with such an alias; or a file that is no note."""
+        """Return a note with such a path suffix or alias, or a file that is not a note, or None."""
         for each in dict.fromkeys((target, _plain(target))):
             key = _key(each)
             found = self._last.get(key.rpartition("/")[2], [])
@@ -129,7 +129,7 @@ class Vault:
 
 
 def _best(names: list[str], written: str, at: str) -> Destination:
-    """The note that is meant of several: that which is written so, in the folder, the shortest."""
+    """Return the best of several notes: same spelling, same folder, shortest path."""
     if len(names) == 1:
         return Destination(NOTE, names[0])
     if written in names:
@@ -148,13 +148,13 @@ def _by(names: Iterable[str], part: Callable[[str], str]) -> dict[str, list[str]
 
 
 def _plain(path: str) -> str:
-    """The path without a suffix of notes or pages, if it has one."""
+    """Return the path without a suffix of notes or pages."""
     stem, dot, suffix = path.rpartition(".")
     return stem if dot and f".{suffix.lower()}" in _SUFFIXES else path
 
 
 def _key(path: str) -> str:
-    """A path as it is compared: Unicode composed, in small letters."""
+    """Return a path for comparison: composed Unicode, in lower case."""
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFC", path).lower()
