@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.studies.checks import embed, live_tokens
+from benchmarks.studies.checks import embed
 from benchmarks.studies.rankers import BlendedRanking, RowRanker, Scale, VectorRanker
 
 import cocite
@@ -147,32 +146,3 @@ def test_embeddings_find_communities(kind: str, make_graph: Callable[..., Graph]
         right = [found.count(clique[i]) / max(1, len(found)) for i, found in near.items()]
         assert np.mean(right) > 0.75
     assert ranker.related(graph.names.id("alone"), 5).ids.size == 0
-
-
-@pytest.mark.parametrize("direction", ["in", "out", "both"])
-@pytest.mark.parametrize(
-    "settings",
-    [{"measure": "simrank"}, {"measure": "psimrank"}, {"measure": "psimrank", "hubs": "idf"}],
-    ids=["simrank", "psimrank", "hubs"],
-)
-def test_live_tokens_are_those_of_the_index(
-    make_graph: Callable[..., Graph], tmp_path: Path, settings: dict[str, Any], direction: str
-) -> None:
-    """Where no walk ends, those that live are the trees that walks of so many steps make."""
-    rng = np.random.default_rng(5)
-    ring = [(i, (i + 1) % 80) for i in range(80)]
-    graph = make_graph([*ring, *rng.integers(0, 80, (160, 2)).tolist()])
-    index = cocite.build(
-        graph, tmp_path / "i", direction=direction, length=6, samples=3, **settings
-    )
-    trees = np.zeros(7)
-    for part in index.stored.parts:
-        for shard in part.shards:
-            for _, _, first, members in shard.blobs.tolist():
-                packed = shard.words[first : first + -(-members // 8)].view(np.uint8)
-                labels = np.stack([packed & 15, packed >> 4], axis=1).ravel()[:members]
-                trees += [80 - members + np.sum((labels == 0) | (labels > s)) for s in range(7)]
-    found = live_tokens(graph, index)
-    assert np.allclose(found * 80 * 3 * len(index.stored.parts), trees[:6], rtol=0, atol=1e-9)
-    with pytest.raises(UsageError, match="built from another graph"):
-        live_tokens(make_graph(ring), index)

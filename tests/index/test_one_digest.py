@@ -4,10 +4,6 @@ Each of these is held to equal bytes in ``test_same_bytes.py``; here they meet, 
 those that they were in the release that wrote this down, on any machine.
 """
 
-import os
-import pickle
-import subprocess
-import sys
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -17,7 +13,6 @@ import pytest
 
 from cocite import Graph
 from cocite.index.build import IndexBuild
-from cocite.index.parts import ShardedPart
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
 from tests.conftest import MakeGraph
@@ -30,12 +25,6 @@ FORMS: dict[str, dict[str, Any]] = {
     "external": {"blocks": 4, "external": True},
 }
 MEMORY = {"little": "60MB", "ample": "1GB"}
-
-ELSEWHERE = """
-import pickle, sys
-for work in pickle.load(open(sys.argv[1], "rb")):
-    work.write()
-"""
 
 
 @pytest.fixture
@@ -97,26 +86,4 @@ def test_threads_blocks_memory_and_interruptions(
         stopped(graph, tmp_path / "x", other)
     with begun(graph, tmp_path / "x", means) as build:
         build.run()
-    assert digest(tmp_path / "x") == DIGEST
-
-
-@pytest.mark.process
-def test_other_processes_and_a_cold_cache(graph: Graph, tmp_path: Path) -> None:
-    """Each with kernels that it compiles anew; the shard that nobody made is made here."""
-    with begun(graph, tmp_path / "x", Resources.checked(1, "1GB", SHARD)) as build:
-        works = []
-        for part in build.parts:
-            assert isinstance(part, ShardedPart)
-            numbers = part.work.numbers
-            for low in range(0, len(numbers), SHARD):
-                works.append(part.work.of(numbers[low : low + SHARD]))
-    children = []
-    for number in range(2):
-        kept = tmp_path / f"work-{number}"
-        kept.write_bytes(pickle.dumps(works[:-1][number::2]))
-        environ = os.environ | {"COCITE_CACHE": str(tmp_path / f"cache-{number}")}
-        children.append(subprocess.Popen([sys.executable, "-c", ELSEWHERE, str(kept)], env=environ))
-    assert [child.wait() for child in children] == [0, 0]
-    with begun(graph, tmp_path / "x", Resources.checked(1, "1GB", SHARD)) as build:
-        assert build.run().units == len(works[-1].numbers)
     assert digest(tmp_path / "x") == DIGEST

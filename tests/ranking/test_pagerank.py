@@ -158,20 +158,6 @@ def test_graphs_agree_with_nx(data: Callable[[str], Path], tmp_path: Path, name:
     assert close(found.values, np.array([ranks[v] for v in range(graph.nodes)]), 1e-9)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["wiki-Vote/wiki-Vote.txt", "cit-HepPh/cit-HepPh.txt.gz", "web-NotreDame/web-NotreDame.txt.gz"],
-)
-def test_graphs_agree_with_igraph(data: Callable[[str], Path], tmp_path: Path, name: str) -> None:
-    igraph = pytest.importorskip("igraph", reason="needs igraph")
-    graph = cocite.ingest(data(name), tmp_path / "g")
-    targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets).astype(np.int64))
-    links = np.column_stack([graph.in_sources.astype(np.int64), targets])
-    other = igraph.Graph(n=graph.nodes, edges=links, directed=True)
-    found = pagerank(graph, tolerance=1e-13, max_sweeps=1000)
-    assert close(found.values, np.array(other.pagerank()), 1e-10)
-
-
 @pytest.fixture
 def graph(make_graph: MakeGraph) -> cocite.Graph:
     rng = np.random.default_rng(5)

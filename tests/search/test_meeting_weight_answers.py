@@ -21,7 +21,6 @@ from cocite.search.results import RelatedDocument
 from cocite.storage import Store
 from tests.batches import all_rows
 from tests.conftest import MakeGraph, by_walks, listed
-from tests.oracles import compact as compacted
 from tests.oracles import meeting, walks
 from tests.oracles.bounds import bernstein
 from tests.oracles.fusion import order
@@ -77,34 +76,6 @@ def test_estimates_have_the_law(make_graph: MakeGraph, tmp_path: Path, measure: 
     powers = meeting.expected(chances, lambda t: 0.6**t)
     hitting = meeting.expected(chances, FUNCTIONS["hitting"][1])
     assert np.abs(powers - hitting).max() > 0.1
-
-
-@pytest.mark.statistical
-def test_compacted_walks_have_the_law_of_all(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """Their scores are polynomials in the decay, whose coefficients are the law."""
-    edges, samples = compacted.GRAPHS["ring with chords"], 20_000
-    graph = make_graph(edges)
-    near = [graph.in_neighbors(v).tolist() for v in range(graph.nodes)]
-    decays = np.linspace(0.1, 0.95, LENGTH + 1)
-    powers = np.array([compacted.compact_simrank(near, d, LENGTH) for d in decays])
-    chances = np.linalg.solve(
-        np.vander(decays, LENGTH + 1, increasing=True), powers.reshape(LENGTH + 1, -1)
-    ).reshape(powers.shape)
-    index = cocite.build(
-        graph,
-        tmp_path / "i",
-        measure="compact-simrank",
-        samples=samples,
-        length=LENGTH,
-        shard=2000,
-        threads=1,
-    )
-    for by, function in FUNCTIONS.values():
-        truth = meeting.expected(chances, function)
-        found = one_of_each_pair(index, by)
-        most = max(function(t) for t in range(1, LENGTH + 1))
-        allowed = bernstein(truth, samples, most, len(FUNCTIONS) * truth.size) + 1e-6
-        assert (np.abs(found - truth) <= allowed).all()
 
 
 @settings(max_examples=5)
@@ -208,8 +179,14 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str | Non
     return get
 
 
-@every
-@pytest.mark.parametrize(("measure", "layout", "direction"), CASES)
+@pytest.mark.parametrize(
+    ("measure", "layout", "direction", "name"),
+    [
+        (*case, list(FUNCTIONS)[at % len(FUNCTIONS)])
+        for i, case in enumerate(CASES)
+        for at in (i, i + 3)
+    ],
+)
 def test_all_ways_to_ask_agree(
     opened: Callable[[str, str | None, str], Index],
     tmp_path: Path,

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.studies.run import run_suite
-from benchmarks.studies.suite import load_suite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -209,22 +207,6 @@ def test_settings_file_and_texts(graph: Graph, tmp_path: Path, texts: dict[str, 
     assert alone.settings == {"words": 3, "min_df": 1, "max_df": 0.5}
     with pytest.raises(UsageError, match="say where they are with --texts"):
         cocite.build(graph, tmp_path / "x", settings=tmp_path / "t.toml")
-
-
-def test_suite_compares_texts(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
-    """And by content, which they are; all measures are all of links."""
-    pytest.importorskip("sklearn")
-    texts_at(tmp_path / "t.tsv", texts)
-    suite = tmp_path / "s.toml"
-    suite.write_text(
-        f'[data]\ngraph = "{graph.path.name}"\ntexts = "t.tsv"\n[settings]\nmin_df = 1\n'
-        '[[method]]\nmeasures = ["*", "tfidf"]\nwithout = ["xjaccard", "pagesim"]\n'
-    )
-    (tmp_path / "work").mkdir()
-    found = run_suite(load_suite(str(suite)), tmp_path, tmp_path / "work")
-    content = {row.name: row.figures["content@1"].value for row in found.methods}
-    assert set(content) > {"tfidf none", "fusion both"}
-    assert max(content, key=lambda name: content[name]) == "tfidf none"
 
 
 def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

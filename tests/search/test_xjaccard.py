@@ -6,15 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.studies.xjaccard import exact_xjaccard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import cocite
 from cocite import Graph, Index
-from cocite.errors import ResourceError, UsageError
-from cocite.graph.links import in_links, out_links
 from cocite.index.layouts.minhash.reader import MatchReader, MinhashReader
 from cocite.measures import PartSettings
 from tests.conftest import MakeGraph
@@ -199,33 +196,3 @@ def test_an_interval_holds_0_or_more(make_graph: MakeGraph, edges: Edges, bits: 
                     assert found.low == found.high == found.score
         hits = index.related(5, N, interval=bound)
         assert 0 <= hits.certain_ranks <= len(hits)
-
-
-@settings(max_examples=20)
-@given(graphs(), st.integers(1, 5), st.sampled_from([0.1, 0.6, 0.9]))
-def test_the_exact_form_is_the_definition(
-    make_graph: MakeGraph, graph: tuple[int, Edges], length: int, decay: float
-) -> None:
-    n, edges = graph
-    stored = make_graph(edges, range(n))
-    for links, way in (
-        (in_links(stored), edges),
-        (out_links(stored), [(b, a) for a, b in edges]),
-    ):
-        truth = exact.xjaccard(in_neighbors(n, way), decay, length)
-        found = exact_xjaccard(links, length=length, decay=decay)
-        assert np.abs(found - truth).max() < 1e-12
-        whole = exact_xjaccard(links, length=length, decay=decay, normalized=True)
-        assert np.abs(np.diag(whole) - 1).max() < 1e-12
-        few = np.arange(n)[::-2]
-        some = exact_xjaccard(links, few, length=length, decay=decay)
-        assert np.array_equal(some, found[few])
-
-
-def test_the_exact_form_refuses_what_does_not_fit(make_graph: MakeGraph) -> None:
-    links = in_links(make_graph([("a", "b")], range(100)))
-    message = "102 rows of the scores of 102 nodes take 190 kB of memory; 1 kB may be used"
-    with pytest.raises(ResourceError, match=message):
-        exact_xjaccard(links, memory="1kB")
-    with pytest.raises(UsageError, match="length is 0"):
-        exact_xjaccard(links, length=0)

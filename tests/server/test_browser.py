@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.server.browser import Open
-from tests.server.hostile import PAYLOADS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -233,16 +232,6 @@ def test_the_form_asks_otherwise(visit: Open, scripts: bool) -> None:
         page.click("text=CSV")
     lines = Path(told.value.path()).read_text("utf-8").splitlines()
     assert [line.split(",")[1] for line in lines[1:]] == names_of(page)
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("width", [360, 390, 820, 1280, 2200])
-def test_nothing_is_wider_than_the_screen(visit: Open, width: int) -> None:
-    there = visit(viewport={"width": width, "height": 800})
-    for query in ({}, {"node": "topic 0 page 0", "why": "topic 0 page 1"}, {"node": PAYLOADS[0]}):
-        page = there.goto(**query)
-        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.process
