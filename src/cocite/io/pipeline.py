@@ -56,8 +56,6 @@ _EACH = 100
 """Most inputs to report separately."""
 _EXAMPLES = 5
 _COUNTS = ("rows", "comments", "blank_lines")
-_SINGLE: dict[type, dict[str, Any]] = {TextInput: {"comments": 0, "first": ()}}
-"""Fields in which texts read alike may differ."""
 
 
 # -- inputs ------------------------------------------------------------------------------
@@ -367,40 +365,22 @@ def check_some(read: Sequence[Found]) -> None:
 
 
 def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
-    """Return the manifest's facts on the inputs. Of more than a hundred, those read alike become
-    one entry with the number of ``files``, so that opening a graph stays fast; if that leaves over
-    a hundred, those of a kind become one.
+    """What the manifest says of the inputs: of more than a hundred, those of a kind are one entry,
+    which says how many ``files`` they are, so that opening a graph does not take as long as reading
+    them.
     """
     if len(read) <= _EACH:
         return [_report(found, found.to_json()) for found in read]
-    groups, words = _grouped(read, _way), "files as"
-    if len(groups) > _EACH:
-        groups, words = _grouped(read, _kind), "files, the first as"
-    return [_merged(group, words) for group in groups]
-
-
-def _grouped(
-    read: Sequence[Found], key: Callable[[Found], tuple[object, ...]]
-) -> list[list[Found]]:
     groups: dict[tuple[object, ...], list[Found]] = {}
     for found in read:
-        groups.setdefault(key(found), []).append(found)
-    return list(groups.values())
+        kind = type(found), getattr(found, "format", ""), getattr(found, "what", "")
+        groups.setdefault(kind, []).append(found)
+    return list(map(_merged, groups.values()))
 
 
-def _kind(found: Found) -> tuple[object, ...]:
-    return type(found), getattr(found, "format", ""), getattr(found, "what", "")
-
-
-def _way(found: Found) -> tuple[object, ...]:
-    if not isinstance(found, TextInput | ParquetInput):
-        return _kind(found)
-    return type(found), replace(found, file="", **_SINGLE.get(type(found), {})).describe()
-
-
-def _merged(group: list[Found], words: str) -> dict[str, Any]:
-    """Return one entry for inputs that were read alike: the first one's, with total counts; texts
-    that differ become empty.
+def _merged(group: list[Found]) -> dict[str, Any]:
+    """One entry for inputs of a kind: that of the first, with what all of them counted; a text that
+    differs among them is empty.
     """
     first, values = group[0], [found.to_json() for found in group]
     counted = isinstance(first, TextInput | ParquetInput)  # which say what they counted
@@ -420,7 +400,7 @@ def _merged(group: list[Found], words: str) -> dict[str, Any]:
     described = first if counted else cast(Any, type(first))(**{k: entry[k] for k in values[0]})
     _report(described, entry)
     if files > 1:
-        entry["read_as"] = f"{files:,} {words} {entry['read_as']}"
+        entry["read_as"] = f"{files:,} files, the first as {entry['read_as']}"
     return entry
 
 

@@ -3,7 +3,7 @@
 With several processes each writes its numbers to a mapped file in a directory that the server makes
 before they begin; whichever is asked adds them up. The log has a line for people or a JSON object a
 line; whatever in a name could end a line or color a terminal is escaped, so that no line can be
-forged. A thread writes lines a few times a second: a request does not wait for a disk.
+forged. A thread writes lines: a request does not wait for a disk.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import os
 import sys
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from prometheus_client import (
@@ -146,9 +148,6 @@ def _bury() -> None:
 # -- log ---------------------------------------------------------------------------------
 
 
-_EVERY = 0.2
-
-
 def one_line(text: str) -> str:
     """``text`` with everything escaped that is not to be printed as it is."""
     if text.isascii() and text.isprintable():
@@ -163,11 +162,10 @@ class Log:
 
     def __init__(self, *, as_json: bool, quiet: bool, requests: bool) -> None:
         self.as_json, self.quiet, self.requests = as_json, quiet, requests and not quiet
-        self._lines: list[str] = []
-        self._lock = threading.Lock()
-        self._wake = threading.Event()
-        threading.Thread(target=self._run, name="log", daemon=True).start()
-        atexit.register(self.flush)
+        self._lines: SimpleQueue[str | None] = SimpleQueue()
+        self._writer = threading.Thread(target=self._write, name="log", daemon=True)
+        self._writer.start()
+        atexit.register(self.close)
 
     def say(self, message: str, level: str = "info", **more: Any) -> None:
         """A line; ``more`` are its facts."""
@@ -175,31 +173,20 @@ class Log:
             return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self.as_json:
-            facts = {"time": now, "level": level, "message": message, **more}
-            line = json.dumps(facts)
+            line = json.dumps({"time": now, "level": level, "message": message, **more})
         else:
             told = " ".join(f"{name}={value}" for name, value in more.items())
             line = one_line(" ".join(filter(None, (now, level, message, told))))
-        with self._lock:
-            self._lines.append(line)
-        self._wake.set()
+        self._lines.put(line)
 
-    def flush(self) -> None:
-        """Write what was said."""
-        with self._lock:
-            lines, self._lines = self._lines, []
-        if lines:
-            text = "".join(f"{line}\n" for line in lines)
-            data = memoryview(text.encode("utf-8", "backslashreplace"))
-            try:
+    def close(self) -> None:
+        """Write what was said, and end."""
+        self._lines.put(None)
+        self._writer.join()
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            with suppress(OSError, ValueError):  # nobody reads it any more
+                data = memoryview(f"{line}\n".encode("utf-8", "backslashreplace"))
                 while data:
                     data = data[os.write(sys.stderr.fileno(), data) :]
-            except (OSError, ValueError):
-                return  # nobody reads it any more
-
-    def _run(self) -> None:
-        while True:
-            self._wake.wait()
-            self._wake.clear()
-            threading.Event().wait(_EVERY)
-            self.flush()

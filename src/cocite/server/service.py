@@ -502,7 +502,7 @@ class Service:
             holder.close()
         if self.cluster is not None:
             self.cluster.close()
-        self.log.flush()
+        self.log.close()
 
     def fault(self, error: BaseException, operation: str) -> None:
         """Log what is not the client's doing."""

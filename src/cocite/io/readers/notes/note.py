@@ -51,8 +51,12 @@ _SHORTCODE = re.compile(
     r"""|\{%-?\s*(?:link|post_url)\s+["']?([^%"']{1,1000}?)["']?\s*-?%\}"""
 )
 _PROPERTY = re.compile(r"(title|alias|aliases|tags)::\s+(.*)", re.I)
-_FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d+[.)]\s+)*(`{3,}(?=[^`]*$)|~{3,})")
-_MARKS = re.compile("`+|%%")
+_COMMENT = re.compile(
+    r"(^[\s>]*(?:[-*+]\s+|\d+[.)]\s+)*(`{3,}|~{3,})[^\n]*\n.*?(?:^[\s>]*\2[`~]*[ \t]*$|\Z)"
+    r"|(?<!`)(`+)(?!`)[^\n]*?(?<!`)\3(?!`))|%%.*?%%",
+    re.M | re.S,
+)
+"""Code, which stays, or a comment."""
 _LINKED = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
 _GROWS = re.compile(r"\*|.{201}")
 """YAML characters that text without aliases or deep nesting can do without."""
@@ -311,37 +315,8 @@ def _without_comments(state: StateCore) -> None:
     """Remove comments of Obsidian, ``%% ... %%``, also across paragraphs; ignore those in code and
     unclosed ones.
     """
-    src, kept, done, at, fence = state.src, list[str](), 0, 0, ""
-    last = src.rfind("%%")
-    while at <= last:
-        end = src.find("\n", at)
-        end = len(src) if end < 0 else end
-        mark = _FENCE.match(src, at, end)
-        if fence and mark and mark[1].startswith(fence) and not src[mark.end() : end].strip():
-            fence = ""
-        elif not fence and mark:
-            fence = mark[1]
-        elif not fence:
-            for begin in _comments_in(src, at, end):
-                close = src.find("%%", begin + 2) if begin >= done else -1
-                if close >= 0:
-                    kept.append(src[done:begin])
-                    done = close + 2
-        at = max(end + 1, done)
-    state.src = "".join(kept) + src[done:]
-
-
-def _comments_in(src: str, at: int, end: int) -> Iterator[int]:
-    """Yield where comments may begin or end in a line: at ``%%`` outside code."""
-    marks = list(_MARKS.finditer(src, at, end)) if src.find("%%", at, end) >= 0 else []
-    ends, code = {mark[0]: mark.start() for mark in marks}, ""
-    for mark in marks:
-        if mark[0] == code:
-            code = ""
-        elif not code and mark[0] == "%%":
-            yield mark.start()
-        elif not code and ends[mark[0]] > mark.start():
-            code = mark[0]
+    if "%%" in state.src:
+        state.src = _COMMENT.sub(lambda found: found[1] or "", state.src)
 
 
 def serve() -> None:
