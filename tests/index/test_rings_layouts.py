@@ -1,5 +1,6 @@
 """Layouts of min-hashes in the making: memory, pilots, what goes with what."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ from cocite.engine.plan import Way
 from cocite.errors import UsageError
 from cocite.graph.links import in_links
 from cocite.index import StoredIndex
-from cocite.index.layouts.minhash.build import RingPlan
+from cocite.index.build import IndexBuild
+from cocite.index.layouts.contract import PartRequest
+from cocite.index.layouts.minhash.build import Layer, RingPlan
+from cocite.index.layouts.minhash.external import ExternalLayer
 from cocite.index.layouts.reader import sampled_builder
 from cocite.index.plan import BuildOptions
 from cocite.measures.xjaccard import BITS
@@ -53,8 +57,10 @@ def room_of(
 
 
 @layouts
-def test_memory_does_not_change_a_byte(graph: Graph, tmp_path: Path, layout: str) -> None:
-    """All in memory; the winners on disk; the scan too."""
+def test_memory_does_not_change_a_byte(
+    graph: Graph, tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All in memory; the winners on disk; the scan too; blobs too."""
     part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
     words = sampled_builder(layout).most_words(graph.nodes, part.settings)
     blobs = 2 * 4 * (words + graph.nodes) + (8 << 20)  # and the winners that are written
@@ -70,7 +76,39 @@ def test_memory_does_not_change_a_byte(graph: Graph, tmp_path: Path, layout: str
         assert (found.plan.way, found.on_disk) == (way, on_disk)
         assert found.memory <= memory
         made.append(build(graph, tmp_path / str(memory), layout, memory=memory, threads=2))
-    assert made[0] == made[1] == made[2]
+    monkeypatch.setattr("cocite.index.layouts.minhash.build._LEAST_LAYER", 1)
+    least = 2 * graph.nodes + (12 << 20)
+    found = room_of(graph, layout, least)
+    assert found.external
+    assert found.memory <= least
+    means = Resources(2, least)
+    options = BuildOptions.checked("xjaccard", "in", layout, {"samples": 18})
+    with IndexBuild(graph, tmp_path / "least", options, means) as work:
+        work.run()
+    made.append(stream(tmp_path / "least"))
+    assert all(each == made[0] for each in made)
+
+
+@pytest.mark.parametrize("rows", [8, 100, 5000])
+@pytest.mark.parametrize("bits", [0, 3])
+@pytest.mark.parametrize("some", [False, True])
+def test_external_layer_makes_the_blob_of_a_layer(
+    tmp_path: Path, rows: int, bits: int, some: bool
+) -> None:
+    """Winners of few nodes, of many, and of one; of all nodes, and of some."""
+    rng, nodes = np.random.default_rng(7), 1500
+    (part,) = BuildOptions.checked("xjaccard", "in", None, {"bits": bits, "length": 4}).parts
+    if some:
+        ids = np.sort(rng.choice(nodes, 700, replace=False)).astype(np.uint32)
+        request = PartRequest.of(tmp_path, ids)
+        request.write(ids)
+        part = replace(part, wanted=request)
+    rings = [rng.integers(0, most, nodes).astype(np.uint32) for most in (nodes, 60, 3)]
+    rings.append(np.where(rng.random(nodes) < 0.9, 17, np.arange(nodes)).astype(np.uint32))
+    whole, outside = Layer(part, nodes), ExternalLayer(part, nodes, rows, tmp_path)
+    for order in (rings, rings[::-1]):
+        expected, found = whole(2, order), outside(2, order)
+        assert (found.digest, found.members) == (expected.digest, expected.members)
 
 
 def test_samples_asked_for_in_any_order_are_the_same(graph: Graph) -> None:

@@ -13,7 +13,9 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.3 (external s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,19 +42,26 @@ class RowGroups:
         """Return an empty spool for rows, in ``directory``."""
         return Spool(directory, self._cuts.size - 1)
 
-    def add(self, spool: Spool, keys: Nodes, values: Nodes) -> None:
+    def add(self, spool: Spool, keys: Nodes, values: NDArray[Any], tag: int = 0) -> None:
         """Add a value for each of some keys, at most ``rows`` of them."""
         rows = self._buffer[: keys.size]
         rows[:, 0], rows[:, 1] = keys, values
-        self._dealer.rows(spool, rows)
+        self._dealer.rows(spool, rows, tag)
+
+    def ranges(self, spool: Spool) -> Iterator[tuple[int, int, Iterator[tuple[int, Nodes]]]]:
+        """Yield each range of keys: its first key, its end, and its rows as they came, with their
+        tags; they are read before the next range.
+        """
+        for number, (low, high) in enumerate(pairwise(self._cuts.tolist())):
+            yield low, high, spool.pieces(number, self._buffer)
 
     def groups(self, spool: Spool) -> Iterator[tuple[int, NDArray[np.int64], Iterator[Nodes]]]:
         """Yield each range of keys: its first key, how many values each key has, and all values in
         pieces, which are read before the next range.
         """
-        for number, low in enumerate(self._cuts[:-1].tolist()):
-            counts = np.zeros(int(self._cuts[number + 1]) - low, np.int64)
-            for _, rows in spool.pieces(number, self._buffer):
+        for number, (low, high, pieces) in enumerate(self.ranges(spool)):
+            counts = np.zeros(high - low, np.int64)
+            for _, rows in pieces:
                 counts += np.bincount(rows[:, 0] - np.uint32(low), minlength=counts.size)
             yield low, counts, self._values(spool, number, counts)
 

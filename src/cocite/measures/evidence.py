@@ -37,12 +37,15 @@ FLOORS = {
     "compact": "min(28 n + block, max(4 MiB, (L + 13 n) / 256))",
     "features": "(76 + 8 rows) n + 1 MiB + min(24 MiB, 2 L)",
     "links": "8 n + min(16 MiB, L)",
-    "minhash": "min((8 + 24 length) n + 12 MiB, (136 + 88 length) n + L)",
+    "minhash": ("min(min((8 + 24 length) n, max(4 MiB, 2 n)) + 12 MiB, (136 + 88 length) n + L)"),
     "nearest": "min(88 n + 6 MiB + min(24 MiB, 2 L), 12 n + 30 MiB)",
     "packed": "(28.8 + b / 4) n + block",
     "paths": "min((30 + 12 length) n + block, max(4 MiB, (L + 13 n) / 256))",
     "rows": "72 n + 30 MiB",
-    "sketch": "length bits n / 4 + min(12 MiB, (128 + 64 length) n + L)",
+    "sketch": (
+        "min(min(length bits n / 4, max(4 MiB, 2 n)) + 12 MiB, "
+        "(128 + (64 + bits / 4) length) n + L)"
+    ),
     "text": "40 n + 200 w + 32 MiB",
     "trees": "min(26.5 n + block, max(4 MiB, (L + 13 n) / 256))",
 }

@@ -6,6 +6,7 @@ by a key of their own, so the winners alone decide the planes.
 
     in memory    links + rows of the scan + winners of 16 samples + blobs <= budget
     on disk      2 blobs + a scan in what is left of the budget; winners in a scratch file
+    external     2 bytes a node or 4 MiB + a scan in what is left; blobs in a scratch file, too
 
 Memory, for n nodes: 128 n bytes for the rows, 64 n a ring for the winners; 4 n to list groups.
 Source: 001, section 2.3.1.
@@ -13,7 +14,7 @@ Source: 001, section 2.3.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +45,8 @@ from cocite.storage.spool import Scratch
 _LEAST_SCAN, _WINDOWS = 4 << 20, 8 << 20
 """For the scan; and of winners on disk, 16 samples of which are written at a time.
 """
+_LEAST_LAYER, _ROW = 4 << 20, 256
+"""To lay out in files, and for each row under way."""
 _ALL = np.empty(0, np.uint32)
 """No list of nodes: all nodes."""
 
@@ -51,7 +54,8 @@ _ALL = np.empty(0, np.uint32)
 @dataclass(frozen=True)
 class RingPlan(MemoryPlan):
     """Plan of a build: ``memory`` and ``threads`` in all, of them ``layers`` threads for layout;
-    ``plan`` of the scan; bytes of the ``winners`` on disk.
+    ``plan`` of the scan; bytes of the ``winners`` on disk, with those of blobs laid out there,
+    ``rows`` at a time.
     """
 
     together: int = LANES
@@ -90,7 +94,11 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
     threads, memory, blocks = means.threads, means.memory, means.blocks
     nodes = links.nodes
     winners = 4 * LANES * part.settings[LENGTH] * nodes
-    least = 2 * blob + _WINDOWS
+    least, rows = 2 * blob + _WINDOWS, 0
+    layer = max(_LEAST_LAYER, 2 * nodes)
+    external = layer + request_bytes(part) + _WINDOWS
+    if memory < least + _LEAST_SCAN and external < least:
+        least, rows = external, layer // _ROW
 
     for layers in range(threads, 0, -1) if blocks is None else ():
         # Those at work, one that waits for its turn, and one that is being written.
@@ -105,7 +113,8 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
     plan = plan_ring_scan(links, replace(means, memory=max(memory - least, _LEAST_SCAN)))
     need = least + plan.memory
     wanted = threads if blocks is None else plan.threads
-    return RingPlan(need, plan.threads, (), wanted, plan=plan, winners=winners)
+    winners += blob + 12 * (1 + part.settings[LENGTH]) * nodes if rows else 0
+    return RingPlan(need, plan.threads, (), wanted, rows, plan=plan, winners=winners)
 
 
 def request_bytes(part: PartPlan) -> int:
@@ -118,6 +127,10 @@ def request_of(
 ) -> NDArray[np.uint32]:
     """Return the winners of the selected nodes, None for all."""
     return winners if wanted is None else winners[wanted]
+
+
+LayOut = Callable[[int, list[NDArray[np.uint32]]], Blob]
+"""Makes the blob of a sample from the winners of its rings."""
 
 
 class Layer:
@@ -177,8 +190,15 @@ class RingMaker(BatchMaker):
         scratch = Scratch.near(folder) if fit.on_disk else Scratch(None)
         self._winners = scratch.zeros((length, LANES, links.nodes), np.uint32)
         self._first = 0
-        layers = [partial(self._lay_out, Layer(part, links.nodes)) for _ in range(fit.layers)]
-        super().__init__(numbers, LANES, self._find_winners, layers)
+        super().__init__(numbers, LANES, self._find_winners, self._makers(links, part, fit, folder))
+
+    def _makers(self, links: Links, part: PartPlan, fit: RingPlan, folder: Path) -> list[Maker]:
+        if fit.external:
+            from cocite.index.layouts.minhash.external import ExternalLayer
+
+            layer = ExternalLayer(part, links.nodes, fit.rows, folder)
+            return [partial(self._lay_out, layer)]
+        return [partial(self._lay_out, Layer(part, links.nodes)) for _ in range(fit.layers)]
 
     def _find_winners(self, samples: range) -> None:
         self._first = samples.start
@@ -186,7 +206,7 @@ class RingMaker(BatchMaker):
             found = self._winners[ring.step - 1, : len(samples)]
             ring.winners(found)
 
-    def _lay_out(self, layer: Layer, sample: int) -> Blob:
+    def _lay_out(self, layer: LayOut, sample: int) -> Blob:
         return layer(sample, list(self._winners[:, sample - self._first]))
 
 
