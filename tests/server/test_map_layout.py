@@ -70,15 +70,15 @@ def test_a_group_is_named_by_its_most_linked_node_where_links_are_known() -> Non
 def test_distances_go_with_dissimilarities() -> None:
     rng = np.random.default_rng(3)
     measured = []
-    turns = np.linspace(0.0, 45.6, 20)
     for _ in range(5):
         points = rng.normal(size=(20, 2))
         points = points[np.argsort(np.hypot(*points.T))]
         radii = 84 + 128 * np.sqrt(np.linspace(0.0, 1.0, 20))
         spans = np.hypot(*(points[:, None] - points[None, :]).transpose(2, 0, 1))
         near = np.exp(-spans) * (1 - np.eye(20))
-        places = map_layout.arrange(near, radii, turns, 84, 26.5)
-        again = map_layout.arrange(near, radii, turns, 84, 26.5)
+        groups = map_layout.groups_of(near)
+        places = map_layout.arrange(near, radii, groups, 26.5)
+        again = map_layout.arrange(near, radii, groups, 26.5)
         assert places.tolist() == again.tolist()
         found = np.hypot(*(places[:, None] - places[None, :]).transpose(2, 0, 1))
         pairs = np.triu_indices(20, 1)
@@ -86,4 +86,4 @@ def test_distances_go_with_dissimilarities() -> None:
         assert (np.diff(np.hypot(*places.T)) > -1e-9).all()
         orders = [np.argsort(np.argsort(each[pairs])).astype(float) for each in (spans, found)]
         measured.append(float(np.corrcoef(orders[0], orders[1])[0, 1]))
-    assert np.median(measured) >= 0.85
+    assert np.median(measured) >= 0.75  # without sectors for groups it would be 0.9

@@ -219,7 +219,7 @@ def test_every_setting_has_a_sentence_and_presets_are_links(server: Server) -> N
 
 def test_two_answers_stand_side_by_side(server: Server) -> None:
     page = parsed(server.get(address(node="red", index="near", k=5)))
-    tree = parsed(server.get(href(one(page, ".controls form .go a"))))
+    tree = parsed(server.get(href(one(page, "nav[aria-label=View] a:not([aria-current])"))))
     lists = [
         [
             (link.text(), "only here" in (row.text()))

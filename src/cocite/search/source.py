@@ -83,6 +83,14 @@ def in_offsets_of(stored: StoredIndex, given: GivenGraph = None) -> NDArray[np.u
     return None
 
 
+def out_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> NDArray[np.uint32] | None:
+    """uint32[h]: how many nodes some nodes link to; None where the graph is not at hand."""
+    try:
+        return find_graph(stored, given).out_degrees[stored.in_graph(ids)]
+    except CociteError:
+        return None
+
+
 def in_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> NDArray[np.int64]:
     """Return int64[h]: the numbers of in-links of some nodes; 0 if not available."""
     offsets = in_offsets_of(stored, given)

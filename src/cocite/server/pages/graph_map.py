@@ -106,11 +106,8 @@ def plot_map(
     away = falls / falls.max() if falls.max() > 0 else np.full(count, 0.5)
     places = np.sqrt(np.arange(count) / max(1, count - 1))
     radii = np.maximum.accumulate(INNER + (OUTER - INNER) * (0.6 * places + 0.4 * away))
-    turns = np.empty(count)
-    turns[_order(near)] = np.arange(count) / count
-    angles = 2 * math.pi * (turns - turns[0]) - math.pi / 2  # the first on top
-    found = map_layout.arrange(near, radii, angles, INNER, 2 * _RADIUS + 0.5)
     groups = map_layout.groups_of(near)
+    found = map_layout.arrange(near, radii, groups, 2 * _RADIUS + 0.5)
     central = set(map_layout.centers(near, groups, degrees))
     sizes = np.full(count, 11.0)
     weights = degrees if ranks is None else ranks
@@ -176,20 +173,6 @@ def _line(spots: Sequence[Spot], a: int, b: int, strength: float) -> Line:
     group = one.group if one.group == other.group else -1
     ends = (one.rank, other.rank)
     return Line(one.x, one.y, other.x, other.y, strength, ends, group)
-
-
-def _order(near: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The places in the order of the way round."""
-    count = near.shape[0]
-    if count < 4 or not near.any():
-        return np.arange(count)
-    weights = near / near.max() + 1e-3  # so that all is connected
-    np.fill_diagonal(weights, 0)
-    degrees = weights.sum(axis=1)
-    scale = 1 / np.sqrt(degrees)
-    laplacian = np.eye(count) - scale[:, None] * weights * scale[None, :]
-    vectors = np.linalg.eigh(laplacian)[1][:, 1:3] * scale[:, None]
-    return np.argsort(np.arctan2(vectors[:, 1], vectors[:, 0]), kind="stable")
 
 
 _Box = tuple[float, float, float, float]

@@ -23,10 +23,13 @@ def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
     index = state.get("index") or next(iter(service.holders))
     sides = service.sides(index)
     sought = state.nodes[0] if len(state.nodes) == 1 else ""
+    holdings = [(name, len(each.now.index.nodes)) for name, each in service.holders.items()]
     return {
         "title": title,
         "state": state,
-        "sought": sought,
+        "begins": not state.nodes,
+        "sought": "",
+        "holdings": holdings,
         "sides": () if sides is None else sides.titles[::-1],
         "side": None if sides is None else _side(sides, state, sought),
         "kept": state.without("offset", "side").others,

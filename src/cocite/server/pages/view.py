@@ -36,7 +36,7 @@ from cocite.options import DIRECTIONS
 from cocite.options.query import DEFAULT_INTERVAL
 from cocite.search import Index
 from cocite.search.results import RelatedDocument
-from cocite.search.source import in_links_of
+from cocite.search.source import in_links_of, out_links_of
 from cocite.server.pages import graph_map
 from cocite.server.replies import coding, packed
 from cocite.server.requests import SETTINGS, Parameter
@@ -382,10 +382,17 @@ def about_of(index: Index, name: str) -> dict[str, Any]:
     """What is known of a page beside its score."""
     node = index.nodes.find(name)
     if node is None:
-        return {"name": name, "title": None, "links": None}
+        return {"name": name, "title": None, "links": None, "tiles": []}
     titles = index.titles_of([name])
-    links = int(in_links_of(index.stored, index.given, np.array([node], np.int64))[0])
-    return {"name": name, "title": (titles[0] if titles else None) or None, "links": links}
+    asked = index.stored, index.given, np.array([node], np.int64)
+    links, out = int(in_links_of(*asked)[0]), out_links_of(*asked)
+    tiles = [] if out is None else [("in-links", links), ("out-links", int(out[0]))]
+    return {
+        "name": name,
+        "title": (titles[0] if titles else None) or None,
+        "links": links,
+        "tiles": tiles,
+    }
 
 
 def calls_of(index: str, document: RelatedDocument, state: PageState) -> list[tuple[str, str]]:
@@ -414,11 +421,14 @@ def _literal(value: str) -> str:
         return repr(value)
 
 
+_LINKS = {"both": "in- and out-links"}
+
+
 def how(document: RelatedDocument, samples: int | None) -> list[str]:
     """What answered, in a few words each."""
     found = [document.measure]
     if document.direction in DIRECTIONS:
-        found.append(DIRECTIONS[document.direction])
+        found.append(_LINKS.get(document.direction, DIRECTIONS[document.direction]))
     if samples is not None:
         found.append(f"{samples:,} samples")
     if document.refined:
@@ -457,6 +467,7 @@ _POLICY = (
     "connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors {}"
 )
+_ENDING = re.compile(r"\.[a-z0-9]{1,4}$")
 _PARTS = re.compile(r"[^/_.,;?&=)\-]*(?:[/_.,;?&=)\-]+|$)", re.S)
 _TEMPLATES = Environment(
     loader=PackageLoader("cocite.server.pages"),
@@ -482,12 +493,19 @@ def _breaks(name: str) -> Markup:
 
 
 def decoded(name: str) -> str:
-    """A name for reading: percent-decoded, unless that is no text, or hides or turns some."""
+    """Return a name for reading: percent-decoded, unless that is no text, or hides or turns some.
+    Underscores of a title, such as Black_hole, are spaces, as wikis write them.
+    """
     try:
         text = unquote(name, errors="strict")
     except UnicodeDecodeError:
         return name
-    return name if refused_in(text) else text
+    if refused_in(text):
+        return name
+    words = text.split("_")
+    titled = all(words) and text[0].isupper() | text[0].isdigit() and not text.isupper()
+    plain = not _ENDING.search(text) and not any(sign.isspace() or sign in "/\\" for sign in text)
+    return " ".join(words) if titled and plain else text
 
 
 _TEMPLATES.globals.update(asset=asset)

@@ -85,6 +85,7 @@
     /* -- drawn -------------------------------------------------------------------------- */
 
     function draw() {
+      if (!wide) return;
       const rx = Math.max(60, wide / 2 - clamp(wide * 0.2, 56, 160)), ry = tall / 2 - 44;
       const scale = Math.min(1, (zoom * Math.min(rx, ry)) / outer);
       const ease = 1 - (1 - part) ** 3;
@@ -154,9 +155,10 @@
     }
 
     function resize() {
-      if (crop.clientWidth === wide || !crop.clientWidth) return;
+      if (crop.clientWidth === wide) return;
       wide = crop.clientWidth;
-      const room = panes.matches ? Math.min(wide * 1.5, crop.clientHeight - 56) : wide * 0.85;
+      if (!wide) return; // hidden
+      const room = panes.matches ? Math.min(wide * 1.5, crop.clientHeight - 44) : wide * 0.85;
       tall = Math.round(clamp(room, 360, 860));
       draw();
     }
@@ -209,7 +211,7 @@
 
     function spot(each, hit, href, place) {
       const a = make("a", { href, class: "more" });
-      a.append(make("title", {}, hit.title || hit.node), make("circle", { r: 6 }));
+      a.append(make("title", {}, hit.title || document.readable(hit.node)), make("circle", { r: 6 }));
       a.dataset.score = hit.score.toPrecision(3);
       svg.append(a);
       const out = Math.atan2(each.y, each.x);
@@ -414,9 +416,10 @@
     tools.className = "tools";
     tools.setAttribute("role", "group");
     tools.setAttribute("aria-label", "Map");
-    for (const [text, name, act] of [
-      ["−", "Zoom out", () => scaled(0.8)], ["+", "Zoom in", () => scaled(1.25)], ["Fit", "", fit], ["Depth 2", "", deep],
-      ["PNG", "", files.png], ["SVG", "", files.svg], ["GraphML", "", files.graphml],
+    const sets = [document.createElement("span"), document.createElement("span"), document.createElement("span")];
+    for (const [set, text, name, act] of [
+      [0, "−", "Zoom out", () => scaled(0.8)], [0, "+", "Zoom in", () => scaled(1.25)], [0, "Fit", "", fit], [1, "Depth 2", "", deep],
+      [2, "PNG", "Save as PNG", files.png], [2, "SVG", "Save as SVG", files.svg], [2, "GraphML", "Save as GraphML", files.graphml],
     ]) {
       const button = document.createElement("button");
       button.type = "button";
@@ -424,8 +427,9 @@
       if (name) button.setAttribute("aria-label", name);
       if (act === deep) button.setAttribute("aria-pressed", "false");
       button.addEventListener("click", () => act(button));
-      tools.append(button);
+      sets[set].append(button);
     }
+    tools.append(...sets);
     crop.append(tools, card);
     svg.classList.add("live");
     nodes[0].a.setAttribute("tabindex", "0");

@@ -7,6 +7,30 @@
   const field = document.getElementById("node");
   const said = document.getElementById("said");
 
+  /* -- the theme: that of the system, or the one that was chosen ------------------------- */
+
+  const theme = document.getElementById("theme"), root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const dark = () => (root.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
+  function dyed(value) {
+    if (value) root.dataset.theme = value;
+    theme.setAttribute("aria-pressed", String(dark()));
+  }
+  const stored = (value) => {
+    try {
+      return value ? localStorage.setItem("theme", value) : localStorage.getItem("theme");
+    } catch {
+      return null; // storage is refused
+    }
+  };
+  dyed(stored());
+  theme.hidden = false;
+  theme.addEventListener("click", () => {
+    const value = dark() ? "light" : "dark";
+    stored(value);
+    dyed(value);
+  });
+
   /* -- pages in place -------------------------------------------------------------------- */
 
   const LATE = 2000; // milliseconds until an answer can be cancelled
@@ -53,7 +77,6 @@
     main.replaceChildren(...found.getElementById("main").childNodes);
     const empty = main.querySelector(".around");
     if (form) { // somebody types in it
-      form.querySelector(".go a").href = main.querySelector(".controls .go a")?.href;
       main.querySelector("form[data-live]")?.replaceWith(form);
     }
     if (around && empty?.dataset.map === around.dataset.map) empty.replaceWith(around); // the same
@@ -67,6 +90,7 @@
     field.form.append(...kept);
     field.value = search.node.value;
     field.dataset.index = search.node.dataset.index;
+    document.getElementById("served").replaceChildren(...found.getElementById("served").childNodes);
     document.getElementById("sides").replaceChildren(...found.getElementById("sides").childNodes);
     close();
     const why = url.hash === "#why" && document.getElementById("why");
@@ -159,6 +183,7 @@
   const narrow = matchMedia("(max-width: 40rem)");
 
   function dress() {
+    for (const share of main.querySelectorAll(".share")) share.hidden = false;
     const why = document.getElementById("why");
     const row = why && main.querySelector("tr.seen");
     if (row && narrow.matches) {
@@ -171,6 +196,13 @@
   }
 
   main.addEventListener("click", (event) => {
+    const tab = event.target.closest(".two a");
+    if (tab) {
+      event.preventDefault();
+      main.dataset.tab = tab.hash.slice(1);
+      for (const each of tab.parentNode.children) each.toggleAttribute("aria-current", each === tab);
+      return;
+    }
     const button = event.target.closest(".chips button");
     if (button) {
       const groups = [...main.querySelectorAll(".chips button")];
@@ -199,6 +231,17 @@
   });
 
   dress();
+
+  /* -- popovers, and sharing ------------------------------------------------------------- */
+
+  document.addEventListener("click", async (event) => {
+    for (const each of document.querySelectorAll(".pop[open]")) if (!each.contains(event.target)) each.open = false;
+    const share = event.target.closest(".share");
+    if (!share) return;
+    if (navigator.share) return navigator.share({ title: document.title, url: location.href }).catch(() => {});
+    await navigator.clipboard?.writeText(location.href);
+    share.textContent = said.textContent = navigator.clipboard ? "Link copied" : "Copy the address above";
+  });
 
   /* -- names while one types ------------------------------------------------------------- */
 
@@ -236,11 +279,14 @@
     field.form.requestSubmit();
   }
 
-  /* Percent-decoded, unless that is no text, or hides or turns some. */
+  /* Percent-decoded, unless that is no text, or hides or turns some; titles without underscores. */
+  document.readable = readable;
   function readable(name) {
     try {
       const text = decodeURIComponent(name);
-      return /[\p{Cc}\p{Bidi_C}\u2028\u2029]/u.test(text) ? name : text;
+      if (/[\p{Cc}\p{Bidi_C}\u2028\u2029]/u.test(text)) return name;
+      const title = /^(?=.*\p{Ll})[\p{Lu}\p{N}][^\s/\\_]*(_[^\s/\\_]+)+$/u.test(text) && !/\.[a-z0-9]{1,4}$/.test(text);
+      return title ? text.replaceAll("_", " ") : text;
     } catch {
       return name;
     }
