@@ -236,11 +236,14 @@ def test_two_answers_stand_side_by_side(server: Server) -> None:
     shared = {*hits[0]} & {*hits[1]}
     assert all(only == (name not in shared) for side in lists for name, only in side)
     assert len(tree.css(".slopes path")) == len(shared)
-    assert f"{len(shared)} of 5" in one(tree, ".facts b").text()
+    assert f"{len(shared)} of 5" in one(tree, ".both-of").text()
     query = {"node": "red", "index": "web", "with.index": "web", "with.decay": "0.9"}
     same = parsed(server.get("/compare?" + urlencode(query)))
     assert one(same, "input[name='with.decay']").attributes["value"] == "0.9"
     assert server.get("/compare").status == 303
+    ordered = parsed(server.get("/compare?" + urlencode({"node": "red", "with.order": "pagerank"})))
+    (left, right) = (side.text() for side in ordered.css(".compare .facts"))
+    assert ("order pagerank" in left, "order pagerank" in right) == (False, True)
 
 
 def test_a_list_goes_on(server: Server) -> None:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from cocite.search.results import RelatedDocument
 from cocite.server.pages.page import frame, refused_page, sent
-from cocite.server.pages.view import PageState, fields_of, filled, foreign, how, rows_of
+from cocite.server.pages.view import PageState, about_of, fields_of, filled, foreign, how, rows_of
 from cocite.server.replies import guarded
 from cocite.server.requests import SETTINGS, pairs_of
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cocite.server.service import ServedQuery, Service
 
 WITH = "with."
-ROW = 40
+ROW = 32
 """Height of a row, as in page.css."""
 _BOLD = 8
 """Ranks that a page has moved by, from which on its slope is bold."""
@@ -57,9 +57,13 @@ async def _compare(service: Service, request: Request) -> Response:
     given = [(name.removeprefix(WITH), value) for name, value in pairs if name.startswith(WITH)]
     index = dict(given).get("index") or next((n for n in names if n != (own or names[0])), names[0])
     others = [pair for pair in first.others if pair[0] not in (*SETTINGS, "index")]
-    asked = [pair for pair in given if pair[0] in SETTINGS and pair[1]]
+    asked = [pair for pair in given if pair[0] in (*SETTINGS, "order") and pair[1]]
+    left = await _side(service, first)
+    if not given and index == left.asking.name and first.get("order") is None:
+        linked = about_of(left.asking.index, str(left.document.nodes[0]))["links"]
+        asked = [("order", "score*pagerank")] if linked else []  # else it is compared with itself
     second = replace(first, why=None, others=(("index", index), *others, *asked))
-    left, right = await _side(service, first), await _side(service, second)
+    right = await _side(service, second)
     body = await service.done(partial(_render, service, left, right), pushing=False, told=False)
     return sent(service, request, body, left.asking)
 
@@ -72,7 +76,8 @@ async def _side(service: Service, state: PageState) -> Side:
         values = takes.from_query(state.question)
         document = await service.ask("related", values, asking, lambda document: document)
         assert isinstance(document, RelatedDocument)
-        fields = [f for f in fields_of(asking.index, takes.takes, state) if f["name"] in SETTINGS]
+        known = fields_of(asking.index, takes.takes, state)
+        fields = [field for field in known if field["name"] in (*SETTINGS, "order")]
         return Side(state, asking, document, fields)
 
 
@@ -103,10 +108,15 @@ def _render(service: Service, left: Side, right: Side) -> bytes:
         ],
         "slopes": slopes,
         "shared": len(shared),
+        "alone": [
+            (name, [row for row in rows if row["there"] is None][:_MOVES])
+            for name, rows in zip(("left", "right"), sides, strict=True)
+        ],
         "moves": [move for move in moves if move["from"] != move["to"]][:_MOVES],
         "height": ROW * max(1, *map(len, sides)),
         "row": ROW,
         "list": left.state.href(),
+        "here": left.state.href("/compare"),
         "kept_pairs": kept,
         "with": WITH,
         "indexes": [(name, each.now.index.measure) for name, each in service.holders.items()],

@@ -33,7 +33,7 @@ from cocite.deadline import limited
 from cocite.errors import QueryTimeout
 from cocite.graph.spelling import refused_in
 from cocite.options import DIRECTIONS
-from cocite.options.query import DEFAULT_INTERVAL
+from cocite.options.query import DEFAULT_INTERVAL, DEFAULT_ORDER
 from cocite.search import Index
 from cocite.search.results import RelatedDocument
 from cocite.search.source import in_links_of, out_links_of
@@ -433,6 +433,8 @@ def how(document: RelatedDocument, samples: int | None) -> list[str]:
         found.append(f"{samples:,} samples")
     if document.refined:
         found.append("refined")
+    if document.order != DEFAULT_ORDER:
+        found.append(f"order {document.order.replace('*', ' × ')}")
     return found
 
 
