@@ -32,6 +32,8 @@ def test_labels_are_apart_at_their_real_size(visit: Open, width: int, scheme: st
         page = there.goto(node=node, index="near")
         if not page.locator("svg.map").count():
             continue
+        if width < 640:
+            page.get_by_role("link", name="Map", exact=True).click()
         page.wait_for_selector("svg.map.live")
         boxes = page.evaluate(BOXES, "svg.map text:not(.rank)")
         dots = page.evaluate(BOXES, "svg.map a circle")

@@ -182,7 +182,17 @@
 
   const narrow = matchMedia("(max-width: 40rem)");
 
+  function tabs() {
+    const all = [...main.querySelectorAll(".two a")];
+    if (!all.length) delete main.dataset.tab;
+    for (const each of all) {
+      if (each.hash === `#${main.dataset.tab ?? "related"}`) each.setAttribute("aria-current", "true");
+      else each.removeAttribute("aria-current");
+    }
+  }
+
   function dress() {
+    tabs();
     for (const share of main.querySelectorAll(".share")) share.hidden = false;
     const why = document.getElementById("why");
     const row = why && main.querySelector("tr.seen");
@@ -200,8 +210,7 @@
     if (tab) {
       event.preventDefault();
       main.dataset.tab = tab.hash.slice(1);
-      for (const each of tab.parentNode.children) each.toggleAttribute("aria-current", each === tab);
-      return;
+      return tabs();
     }
     const button = event.target.closest(".chips button");
     if (button) {
