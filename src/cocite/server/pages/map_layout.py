@@ -206,7 +206,8 @@ def _sectors(near: Floats, groups: Ints) -> tuple[Floats, Floats]:
         turned = list(order)
         found = np.empty(len(sizes))
         found[turned] = np.cumsum(wide[turned] + _GAP) - wide[turned]
-        return found - found[0] - wide[0] / 2 - np.pi / 2
+        found += -found[0] - wide[0] / 2 - np.pi / 2
+        return found
 
     def cost(order: tuple[int, ...]) -> float:
         middles = starts(order) + wide / 2

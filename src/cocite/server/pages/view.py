@@ -384,7 +384,7 @@ def about_of(index: Index, name: str) -> dict[str, Any]:
     if node is None:
         return {"name": name, "title": None, "links": None, "tiles": []}
     titles = index.titles_of([name])
-    asked = index.stored, index.given, np.array([node], np.int64)
+    asked = index.stored, index.given, np.array([node], np.uint32)
     links, out = int(in_links_of(*asked)[0]), out_links_of(*asked)
     tiles = [] if out is None else [("in-links", links), ("out-links", int(out[0]))]
     return {
@@ -511,7 +511,7 @@ def decoded(name: str) -> str:
 
 
 _TEMPLATES.globals.update(asset=asset)
-_TEMPLATES.filters["breaks"] = _breaks
+_TEMPLATES.filters.update(breaks=_breaks, plain=decoded)
 _TEMPLATES.tests["outward"] = lambda name: outward(name) is not None
 
 
