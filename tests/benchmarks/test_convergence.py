@@ -7,12 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.convergence import (
-    Iteration,
-    queries_of_words,
-    query_of_words,
-    study,
-)
+from benchmarks.convergence import Iteration, queries_of_words, query_of_words, study
 from benchmarks.convergence.__main__ import main
 from benchmarks.convergence.orders import position_histogram, top_similarity
 from hypothesis import given, settings

@@ -299,7 +299,7 @@ def test_no_links_leave_nothing(here: Path, capfdbinary: pytest.CaptureFixture[b
     assert done.returncode == 1
     assert then.format("bad.tsv").encode() in done.stderr
     assert sorted(path.name for path in here.iterdir()) == [
-        *("bad.tsv", "links.tsv", "page.html", "towns.txt"),
+        *("bad.tsv", "links.tsv", "page.html", "towns.txt")
     ]
 
 

@@ -85,8 +85,7 @@ def test_min_hashes_on_disk_take_no_more_than_was_given(sparse: Path, tmp_path: 
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("measure", "budget"),
-    [("neighborhood", "72MB"), ("fusion", "96MB"), ("fusion", None)],
+    ("measure", "budget"), [("neighborhood", "72MB"), ("fusion", "96MB"), ("fusion", None)]
 )
 def test_lists_keep_memory(small: Path, tmp_path: Path, measure: str, budget: str | None) -> None:
     """In files, and given back while they are turned round; by default in memory."""

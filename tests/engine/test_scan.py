@@ -15,7 +15,7 @@ from cocite.engine import plan as scan_plan
 from cocite.engine.partitions import BlocksScan, ScanBlock
 from cocite.engine.plan import Way, plan_scan
 from cocite.engine.scan import Fold, Scan
-from cocite.errors import ResourceError, UsageError
+from cocite.errors import ResourceError
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links
 from cocite.resources import Resources
@@ -41,12 +41,7 @@ def same(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-def scan_of(
-    links: Links,
-    lanes: int = 1,
-    dtype: Any = np.float64,
-    **means: Any,
-) -> Scan:
+def scan_of(links: Links, lanes: int = 1, dtype: Any = np.float64, **means: Any) -> Scan:
     plan = plan_scan(links, Resources.checked(**means), lanes=lanes, dtype=dtype)
     return Scan(links, plan)
 
@@ -217,42 +212,6 @@ def test_identities(dtype: str, identities: tuple[float, ...]) -> None:
     found = [fold.identity(dtype) for fold in Fold]
     assert tuple(found) == identities
     assert {value.dtype.name for value in found} == {dtype}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"lanes": 0}, "lanes is 0; it must be 1 or 8 for float64"),
-        ({"lanes": 8, "dtype": "uint32"}, "1 or 16 for uint32"),
-        ({"lanes": True}, "lanes is True"),
-        ({"dtype": "int64"}, "dtype is int64; it must be uint32 or float64"),
-        ({"blocks": 0}, "blocks is 0"),
-        ({"threads": 0}, "threads is 0"),
-    ],
-)
-def test_wrong_use_is_refused(web: Graph, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        scan_of(in_links(web), **options)
-
-
-def test_wrong_arrays_are_refused(web: Graph) -> None:
-    scan = scan_of(in_links(web), lanes=8, dtype=np.float64)
-    x = scan.vector()
-    for wrong in (
-        np.zeros((NODES, 3), np.float64),
-        x.astype(np.float32),
-        np.zeros(NODES, np.float64),
-    ):
-        with pytest.raises(UsageError, match=r"x is float.*this scan takes contiguous float64\["):
-            scan(wrong, Fold.SUM)
-    with pytest.raises(UsageError, match="start is float64"):
-        scan(x, Fold.SUM, start=np.asfortranarray(np.zeros((NODES, 8), np.float64)))
-    with pytest.raises(UsageError, match="out is x"):
-        scan(x, Fold.SUM, out=x)
-    fixed = scan.vector()
-    fixed.flags.writeable = False
-    with pytest.raises(UsageError, match="read-only"):
-        scan(x, Fold.SUM, out=fixed)
 
 
 def test_too_little_memory_is_an_error_that_says_how_much(web: Graph) -> None:

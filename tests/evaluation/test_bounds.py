@@ -67,16 +67,6 @@ def test_endless_line(make_graph: MakeGraph, tmp_path: Path, endless: Path, opti
     assert peak < 600
 
 
-@pytest.mark.process
-def test_titles_have_an_end_too(tmp_path: Path, endless: Path) -> None:
-    """The same line, as titles of a graph: it took 4.1 GB."""
-    (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in NODES))
-    command = ["ingest", tmp_path / "l.tsv", "-o", tmp_path / "g", "--titles", endless]
-    said, peak = refused([*command, "--memory", "400MB"])
-    assert "x.tsv.gz:3: a line of more than 33,554,432 characters" in said
-    assert peak < 600
-
-
 def repeated(path: Path, text: str, rows: int = 3000) -> Path:
     """A Parquet file of some kilobytes whose every value is one long text."""
     texts = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pa.array([text]))

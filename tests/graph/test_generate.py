@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite import Graph
-from cocite.errors import NotAStore, OutputExists, UsageError
+from cocite.errors import UsageError
 from cocite.graph import generate
 from cocite.graph import generate as web
 from cocite.graph.generate import generate_web
@@ -209,47 +209,3 @@ def test_wrong_arguments_refused(tmp_path: Path, change: dict[str, object], mess
         generate_web(tmp_path / "g", **arguments)  # type: ignore[arg-type]
     assert str(raised.value).startswith(message)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("stage", ["planning", "linking", "naming"])
-def test_an_interrupted_run_leaves_nothing(tmp_path: Path, stage: str) -> None:
-    def interrupt(where: str, done: int, total: int) -> None:
-        if where.startswith(stage) and done == total:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        generate_web(
-            tmp_path / "g", nodes=500, links=900, labels=tmp_path / "t.tsv", progress=interrupt
-        )
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_is_there_is_replaced_only_if_asked(tmp_path: Path) -> None:
-    output, labels = tmp_path / "g", tmp_path / "t.tsv"
-    first = generate_web(output, nodes=50, links=100, labels=labels).digest
-    with pytest.raises(OutputExists, match=r"t\.tsv exists"):
-        generate_web(tmp_path / "h", nodes=50, links=100, labels=labels)
-    with pytest.raises(OutputExists, match="g exists"):
-        generate_web(output, nodes=50, links=100)
-    with pytest.raises(NotAStore):
-        generate_web(labels, nodes=50, links=100, overwrite=True)
-    assert len(labels.read_text().splitlines()) == 50
-    second = generate_web(output, nodes=60, links=100, labels=labels, overwrite=True)
-    assert second.digest != first
-    assert len(labels.read_text().splitlines()) == 60
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "t.tsv"]
-
-
-def test_progress_counts_links_and_pages(tmp_path: Path) -> None:
-    seen: dict[str, tuple[int, int]] = {}
-    generate_web(
-        tmp_path / "g",
-        nodes=200,
-        links=700,
-        progress=lambda stage, done, total: seen.update({stage: (done, total)}),
-    )
-    assert seen == {
-        "planning the web": (0, 0),
-        "linking pages": (700, 700),
-        "naming pages": (200, 200),
-    }

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.errors import Damaged, ResourceError
+from cocite.errors import Damaged
 from cocite.graph import links as rooms
 from cocite.graph.blocks import Links
 from cocite.graph.links import either_way, in_links, links_of, out_links, transpose
@@ -113,23 +113,6 @@ def test_double_transpose(tmp_path: Path, graph: tuple[int, Edges], room: int, p
     sources = np.repeat(np.arange(whole.nodes), np.diff(whole.offsets).astype(np.int64))
     assert np.array_equal(whole.weights, (1000.0 * sources + whole.neighbors).astype(np.float32))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_short_memory_uses_scratch_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rooms, "_LEAST_BLOCK", 1)
-    monkeypatch.setattr(rooms, "_PIECE", 64)
-    rng = np.random.default_rng(3)
-    links = compressed(300, sorted({(int(a), int(b)) for a, b in rng.integers(0, 300, (2000, 2))}))
-    whole = transpose(links, degrees(links), 2**40, tmp_path)
-    cut = transpose(links, degrees(links), 8 * 300 + 64 + 500, tmp_path)
-    assert whole.neighbors.base is None
-    assert cut.neighbors.base is not None  # a view of a mapped file
-    assert rows(cut) == rows(whole)
-    with pytest.raises(ResourceError) as caught:
-        transpose(links, degrees(links), 8 * 300, tmp_path)
-    assert str(caught.value).startswith(
-        f"to turn {links.edges:,} links round takes 2.47 kB of memory or more; 2.4 kB may be used "
-    )
 
 
 def test_an_empty_row_at_either_end_is_kept(tmp_path: Path) -> None:

@@ -12,11 +12,7 @@ from cocite import Graph
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import links as graph_links
 from cocite.index import StoredIndex
-from cocite.index.build import IndexBuild
 from cocite.index.layouts.links import build as links
-from cocite.index.plan import BuildOptions
-from cocite.index.results import BuildDocument
-from cocite.resources import Resources
 from cocite.storage import disk
 from tests.conftest import MakeGraph
 from tests.storage.enemy import Killed, KilledAt
@@ -76,44 +72,6 @@ def test_too_little_memory_is_said(graph: Graph, tmp_path: Path) -> None:
 def test_it_takes_no_shards(graph: Graph, tmp_path: Path, option: str) -> None:
     with pytest.raises(UsageError, match="built in one go"):
         cocite.build(graph, tmp_path / "x", measure="cocitation", **{option: 2})
-
-
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("direction", ["in", "out", "both"])
-def test_the_size_is_known_and_progress_goes_to_the_end(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: str, direction: str
-) -> None:
-    monkeypatch.setattr(graph_links, "_PIECE", 512)
-    monkeypatch.setattr(links, "_PIECE", 512)
-    seen: list[tuple[int, int]] = []
-    options = BuildOptions.checked(measure, direction)
-    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
-        estimate = work.estimate()
-        report = work.run(lambda done, total: seen.append((done, total)))
-    assert estimate.bytes == report.bytes
-    assert len(set(seen)) > 20
-    assert seen == sorted(seen)
-    assert seen[-1] == (work.units, work.units)
-    parts = len(work.parts)
-    assert work.units == graph.nodes  # each node once, in however many parts it is
-    assert work.finished == ((parts, parts, "parts") if parts > 1 else (*seen[-1], "nodes"))
-
-
-def test_what_is_finished_of_several_parts_is_told_in_parts(graph: Graph, tmp_path: Path) -> None:
-    def stop(done: int, total: int) -> None:
-        if done > 0.6 * total:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        cocite.build(graph, tmp_path / "x", measure="cocitation", direction="both", progress=stop)
-    assert "1 of 2 parts are kept in" in stopped.value.__notes__[0]
-    options = BuildOptions.checked("cocitation", "both")
-    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
-        assert "goes on after 1 part that an earlier run finished" in str(work.estimate())
-        report = work.run()
-    found = BuildDocument.of(work, report, str(tmp_path / "x"))
-    assert (found.made, found.units, found.unit) == (1, 2, "parts")
-    assert found.to_json()["parts_made"] == 1
 
 
 def test_killed_build_bytes(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,15 +18,7 @@ from cocite.errors import MalformedRow, UnrecognizedInput, UsageError
 from cocite.io.readers.html.site import folder_kind
 from cocite.io.readers.notes import note
 from cocite.io.readers.notes.note import EMBED, MARKDOWN, WIKI, links_of
-from cocite.io.readers.notes.vault import (
-    AMBIGUOUS,
-    BROKEN,
-    EXTERNAL,
-    FILE,
-    NO_PAGE,
-    NOTE,
-    Vault,
-)
+from cocite.io.readers.notes.vault import AMBIGUOUS, BROKEN, EXTERNAL, FILE, NO_PAGE, NOTE, Vault
 from tests.io.plain import links
 
 MakeVault = Callable[[Mapping[str, str | bytes]], Path]

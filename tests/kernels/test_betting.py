@@ -92,25 +92,6 @@ def test_equal_bets_hold_for_different_means(data: st.DataObject, level: float) 
     assert probability[above].sum() <= 1 / level + 1e-12
 
 
-def test_bets_one_after_another_are_wrong_for_means_that_differ() -> None:
-    """What the first ten say decides: all means up to that of the values themselves are given up,
-    though it may have been 0.2 in truth.
-    """
-    values = [1.0] * 10 + [0.0] * 30
-    assert ordered([values], 20)[0] > 0.2499
-    assert mixed([values], 20)[0] < 0.2
-
-
-@pytest.mark.statistical
-def test_moments_are_those_of_the_values() -> None:
-    rng = np.random.default_rng(1)
-    table = rng.random((50, 3))
-    means, spreads = np.empty(3), np.empty(3)
-    totals.moments(table, means, spreads)
-    assert means == pytest.approx(table.mean(axis=0))
-    assert spreads == pytest.approx(50 * table.var(axis=0))
-
-
 def test_long_runs_neither_overflow_nor_lose_the_truth() -> None:
     """65,535 ones, the most samples that there can be; and as many zeros."""
     for kernel, _ in WAYS.values():

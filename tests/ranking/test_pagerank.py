@@ -76,10 +76,7 @@ def test_every_way_with_dangling_nodes_is_the_dense_solution(
 @settings(max_examples=40)
 @given(weighted_graphs(), st.booleans(), st.integers(0, 4))
 def test_removed_nodes_have_no_rank_and_the_others_that_of_what_is_left(
-    make_graph: MakeGraph,
-    graph: tuple[int, Edges, list[float]],
-    weighted: bool,
-    removals: int,
+    make_graph: MakeGraph, graph: tuple[int, Edges, list[float]], weighted: bool, removals: int
 ) -> None:
     n, edges, drawn = graph
     stored = stored_of(make_graph, n, edges, drawn if weighted and edges else None)

@@ -373,11 +373,6 @@ def test_a_directory_is_not_replaced_by_a_file(index: Index, tmp_path: Path) -> 
     assert os.listdir(tmp_path) == ["x.csv"]
 
 
-def test_two_at_once_are_kept_apart(index: Index, tmp_path: Path) -> None:
-    with Batch(index, tmp_path / "x.csv"), pytest.raises(Busy, match="another process"):
-        related_all(index, tmp_path / "x.csv")
-
-
 @pytest.mark.usefixtures("small")
 def test_full_disk_in_batch(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Full:

@@ -10,20 +10,13 @@ import pytest
 
 import cocite
 from cocite.errors import UsageError
-from cocite.index.layouts.reader import Span
 from cocite.options.query import INTERVALS
-from cocite.search.intervals import Draws, half_width, leading_certain
+from cocite.search.intervals import half_width
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.search.test_estimates import inlinks_of
 
 TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
-
-
-def draws_of(rows: Any, most: float = 0.6, alike: int | None = None) -> Draws:
-    """From values of each hit, all of which lie in [0, ``most``] and are what they are."""
-    values = np.ascontiguousarray(np.array(rows, float).T)
-    return Draws(values, values, Span(0.0, 0.0, most), alike=alike)
 
 
 def test_half_widths_are_the_formulas() -> None:
@@ -136,26 +129,6 @@ def test_hits_that_may_be_nothing_are_dropped(make_graph: MakeGraph, tmp_path: P
         low = {hit.node: index.similarity(3, hit.node, confidence=0.95).low for hit in everyone}
         assert sure == [hit for hit in everyone if low[hit.node] > floor]
         assert 0 < len(sure) < len(everyone)
-
-
-def test_the_order_is_certain_where_the_difference_is() -> None:
-    """By hand: 10,000 samples; the first two differ by 0.3 on average, the next by nothing."""
-    rng = np.random.default_rng(2)
-    values = np.array([0.6 * (rng.random(10_000) < p) for p in (0.9, 0.4, 0.4, 0.1)])
-    shared = 0.6 * (rng.random(10_000) < 0.5)
-    below = np.maximum(0, shared - 0.05)  # noisy, but always below
-    for bound in ("betting", "bernstein"):
-        for alike in (None, 0):
-
-            def certain(rows: Any, bound: str = bound, alike: int | None = alike) -> int:
-                return leading_certain(draws_of(rows, alike=alike), 0.95, bound)
-
-            assert certain(values) == 1
-            assert certain(values[[0, 1, 3]]) == 2  # the last one has no next one
-            assert certain(values[[0, 1, 3], :5]) == 0
-            assert certain([shared, below]) == 1
-            assert certain(values[:1]) == 0
-            assert certain(values[:, :1]) == 0
 
 
 def test_a_certain_order_is_the_true_order(make_graph: MakeGraph, tmp_path: Path) -> None:

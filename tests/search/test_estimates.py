@@ -82,13 +82,7 @@ def test_other_directions_converge_to_the_scores_of_their_links(
 ) -> None:
     graph, samples = make_graph(GRAPHS["random"]), 8000
     options = {"samples": samples, "length": 6, "seed": 1, "shard": 2000, "threads": 1}
-    index = cocite.build(
-        graph,
-        tmp_path / "i",
-        measure=measure,
-        direction=direction,
-        **options,
-    )
+    index = cocite.build(graph, tmp_path / "i", measure=measure, direction=direction, **options)
     links = inlinks_of(graph)
     ways = {"out": [links.T], "both": [links.T, links], "any": [links + links.T]}[direction]
     if measure == "psimrank":  # to which a neighbor is one, however often it is

@@ -14,11 +14,8 @@ import cocite
 from cocite import Graph, Index
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import links as graph_links
-from cocite.index.build import IndexBuild
 from cocite.index.layouts.rows import neighbors as nearest
 from cocite.index.layouts.rows.reader import NearestReader
-from cocite.index.plan import BuildOptions
-from cocite.resources import Resources
 from cocite.storage.spool import Scratch
 from tests.conftest import MakeGraph
 from tests.oracles import nearest as exact
@@ -190,10 +187,7 @@ def test_both_directions_are_one_list(graph: Graph, tmp_path: Path) -> None:
     assert index.direction == "both"
     assert [(part.direction, part.weight) for part in index.stored.parts] == [("both", 1)]
     blend = cocite.build(
-        graph,
-        tmp_path / "b",
-        measure="blend:snn+cocitation(form=cosine)",
-        direction="both",
+        graph, tmp_path / "b", measure="blend:snn+cocitation(form=cosine)", direction="both"
     )
     assert [(p.measure.name, p.direction, p.weight) for p in blend.stored.parts] == [
         ("snn", "both", 0.5),
@@ -233,18 +227,6 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
     with pytest.raises(ResourceError, match=r"lists of .* nodes need .* Give more with --memory"):
         build(graph, tmp_path / "d", direction=direction, memory=least - 1000)
     assert contents(tmp_path / "a") == contents(tmp_path / "b") == contents(tmp_path / "c")
-
-
-def test_the_size_is_foreseen_and_progress_goes_to_the_end(graph: Graph, tmp_path: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    with IndexBuild(
-        graph, tmp_path / "x", BuildOptions.checked("snn"), Resources.checked()
-    ) as work:
-        estimate = work.estimate()
-        report = work.run(lambda done, total: seen.append((done, total)))
-    assert estimate.bytes == report.bytes  # fewer nodes than the pilot looks at: all of them
-    assert seen == sorted(seen)
-    assert seen[-1] == (work.units, work.units)
 
 
 @pytest.mark.parametrize("name", ["nearest.offsets", "holders.offsets", "holders.nodes"])

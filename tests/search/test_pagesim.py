@@ -14,13 +14,10 @@ from cocite import Graph, Index
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, transpose
-from cocite.index.build import IndexBuild
 from cocite.index.layouts.rows.reader import FeatureReader
-from cocite.index.plan import BuildOptions
 from cocite.kernels import features as kernels
 from cocite.measures import PartSettings
 from cocite.ranking.hits import power_scores
-from cocite.resources import Resources
 from tests.conftest import MakeGraph
 from tests.engine.test_scan import scan_of
 from tests.oracles import pagerank as rank_oracle
@@ -386,17 +383,6 @@ def test_threads_and_memory_never_change_a_byte(
     build(graph, tmp_path / "c", threads=3, memory="180kB", **options)
     assert content(tmp_path / "c") == expected
     assert ways == [(True, True)]
-
-
-def test_the_size_is_known_beforehand(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph = make_graph(np.random.default_rng(9).integers(0, 3000, (12_000, 2)).tolist())
-    options = BuildOptions.checked("pagesim")
-    with IndexBuild(graph, tmp_path / "i", options, Resources.checked(2)) as work:
-        estimate = work.estimate()
-        report = work.run()
-    assert abs(estimate.bytes / report.bytes - 1) < 0.1
-    assert "2 threads" in estimate.rooms[0]
-    assert estimate.seconds > 0
 
 
 @pytest.mark.parametrize(

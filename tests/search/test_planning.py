@@ -15,13 +15,7 @@ from cocite.index.parts import ShardedPart
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
 from cocite.search.intervals import half_width
-from cocite.search.plan import (
-    PROMISES,
-    Costs,
-    parse_time,
-    promises,
-    standard_error,
-)
+from cocite.search.plan import PROMISES, Costs, parse_time, promises, standard_error
 from tests.conftest import MakeGraph, by_walks
 
 
@@ -107,7 +101,7 @@ def test_plan_of_a_few_samples_is_exact(graph: Graph, tmp_path: Path) -> None:
     assert plan.planned.bytes == pytest.approx(size, abs=12 * 4)  # 12 bytes a sample are reserved
 
 
-@pytest.mark.parametrize("measure", ["cocitation", "ppr", "pagesim"])
+@pytest.mark.parametrize("measure", ["cocitation", "ppr", "pagesim", "snn"])
 def test_plan_without_samples_is_the_layouts(graph: Graph, tmp_path: Path, measure: str) -> None:
     plan = cocite.plan_index(graph, measure=measure)
     index = cocite.build(graph, tmp_path / "x", measure=measure)
@@ -122,12 +116,7 @@ def test_delta_takes_what_all_promises_need_or_one(graph: Graph) -> None:
     wanted = (("error", 431), ("order", 999), ("recall", 350), ("precision", precise))
     for promise, samples in ((None, 999), *wanted):
         plan = cocite.plan_index(
-            graph,
-            delta=0.1,
-            failure=0.05,
-            guarantee=promise,
-            listed=150,
-            measure="psimrank",
+            graph, delta=0.1, failure=0.05, guarantee=promise, listed=150, measure="psimrank"
         )
         assert plan.planned.samples == plan.settings["samples"] == samples
         assert plan.needs == dict(wanted)
@@ -194,10 +183,7 @@ def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) 
         ({"radius": 2}, "psimrank has no setting 'radius'"),
         ({"measure": "ppr", "delta": 0.1}, "ppr has no samples, so delta cannot choose"),
         ({"measure": "pagesim", "disk": "1GB"}, "pagesim has no samples, so disk cannot choose"),
-        (
-            {"measure": "blend:psimrank(samples=9)+ppr"},
-            "fixes its number of samples, but",
-        ),
+        ({"measure": "blend:psimrank(samples=9)+ppr"}, "fixes its number of samples, but"),
         ({"measure": "cocitation", "samples": 10}, "cocitation has no setting 'samples'"),
     ],
 )

@@ -199,13 +199,6 @@ def test_damage_is_not_certified(graph: Graph, tmp_path: Path) -> None:
         damaged.related(7, refine=True)
 
 
-def test_threads_make_the_same_index(graph: Graph, index: Index, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"measure": "simrank", "samples": 10, "refine": True}
-    one = cocite.build(graph, tmp_path / "i", threads=1, **by_walks(options))
-    assert one.stored.digest == index.stored.digest
-    assert one.stored.refined == index.stored.refined
-
-
 def test_graph_is_found_from_the_moved_index(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([("a", "b"), ("a", "c"), ("b", "c")])
     (tmp_path / "deep").mkdir()
@@ -362,12 +355,7 @@ def test_exact_scores_have_nothing_to_refine(graph: Graph, tmp_path: Path) -> No
 
 
 @settings(max_examples=25)
-@given(
-    graphs(),
-    st.sampled_from(["in", "out", "both"]),
-    st.sampled_from([0, 3]),
-    st.integers(1, 4),
-)
+@given(graphs(), st.sampled_from(["in", "out", "both"]), st.sampled_from([0, 3]), st.integers(1, 4))
 def test_xjaccard_is_compared_by_its_neighborhoods(
     make_graph: MakeGraph, graph: tuple[int, Edges], direction: str, bits: int, length: int
 ) -> None:

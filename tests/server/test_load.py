@@ -112,9 +112,7 @@ def test_the_unit_is_one(tmp_path: Path) -> None:
 # -- the queue -------------------------------------------------------------------------
 
 
-def test_hopeless_waits_are_refused_but_not_idle_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_hopeless_waits_are_refused_but_not_idle_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(load, "time", clock)
 

@@ -12,7 +12,7 @@ from cocite import Graph, Index
 from cocite.deadline import limited
 from cocite.errors import QueryTimeout
 from cocite.search.remote.index import RemoteShards, marked
-from cocite.search.remote.replicas import Breaker, ReplicaSet
+from cocite.search.remote.replicas import ReplicaSet
 from tests.oracles.simrank import dense, psimrank
 from tests.sampled import near_graph
 from tests.search.remote.in_process import InProcess
@@ -210,24 +210,3 @@ def test_intervals_hold_with_missing_shards(opened: Opened, graph: Graph, tmp_pa
             counts.add(other.answered and other.answered.samples)
         assert max(counts) == 64 - 8 * (1 + seed % 5)
     assert missed <= 50 + 4 * np.sqrt(1000 * 0.05 * 0.95)
-
-
-def test_a_breaker_opens_at_an_error_and_at_the_second_silence() -> None:
-    breaker, seen = Breaker(), list[tuple[bool, int]]()
-    for happens in "asasasafasfsf":
-        if happens == "a":
-            breaker.answered()
-        elif happens == "s":
-            breaker.silent()
-        else:
-            breaker.failed("it is gone")
-        seen.append((breaker.open, breaker.opened))
-    assert seen[:7] == [(False, 0)] * 7  # a silence between answers is none
-    assert seen[7:] == [(True, 1), (False, 1), (False, 1), (True, 2), (True, 2), (True, 2)]
-    assert breaker.fault == "it is gone"
-    again = Breaker()
-    again.answered()
-    again.silent()
-    again.silent()
-    assert (again.open, again.opened) == (True, 1)
-    assert "without an answer" in again.fault
