@@ -15,9 +15,9 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.extras import need
@@ -26,6 +26,7 @@ from cocite.io.readers.rows import RowsFound
 from cocite.io.readers.sources import ALWAYS_UNPACKED, MOST_RATIO, most_unpacked
 from cocite.io.readers.text import Cleaner, clean_relation, new_clean_file
 from cocite.resources import format_size
+from cocite.storage import disk
 
 _SHEET = str(Path(__file__).with_name("sheet.py"))
 _ERRORS = {"unknown": UsageError, "unclear": UnrecognizedInput, "damaged": InputError}
@@ -35,11 +36,19 @@ def _read(job: Job) -> Read:
     """Read the rows of one sheet as text."""
     need("python_calamine", "a spreadsheet", "excel")
     job.progress("reading " + job.source.short, 0, 0)
-    with closing(_Sheet(job)) as sheet, new_clean_file(job) as out:
+    most, text = min(most_unpacked(job.source.nbytes), job.memory), job.scratch / "sheet.csv"
+    asked = {"path": str(job.source.path), "named": job.options.sheet, "limit": most}
+    with disk.rewrite(text) as out, run_script(_SHEET, out) as process:
+        try:
+            process.communicate(json.dumps(asked).encode() + b"\n")
+        finally:
+            process.kill()
+    with text.open("rb") as sheet, new_clean_file(job) as out:
+        name = _begun(job, sheet, process.returncode, most)
         options = replace(job.options, delimiter="comma")
         found = Cleaner(job.source, job.wanted, options).run(sheet, sheet.tell, out, no_progress)
     note = found.describe().removeprefix(f"{found.file}: comma-separated, ")
-    named = RowsFound.of(found, f"the sheet {sheet.name!r} of a spreadsheet", note)
+    named = RowsFound.of(found, f"the sheet {name!r} of a spreadsheet", note)
     return Read(clean_relation(job, found.integers), named)
 
 
@@ -51,74 +60,34 @@ READER = FormatReader(
 )
 
 
-class _Sheet:
-    """The text of a sheet, from a process with limited memory, which may die."""
-
-    def __init__(self, job: Job) -> None:
-        self.name = ""
-        self._source, self._given = job.source, 0
-        self._most = min(most_unpacked(job.source.nbytes), job.memory)
-        self._process = run_script(_SHEET)
-        try:
-            self._begin(str(job.source.path), job.options.sheet)
-        except BaseException:
-            self.close()
-            raise
-
-    def _begin(self, path: str, named: str) -> None:
-        """Read which sheet follows, or the error."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        request = {"path": path, "named": named, "limit": self._most}
-        with suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
-        for line in self._process.stdout:
-            found = json.loads(line)
-            if "error" in found:
-                raise _ERRORS[found["error"]](f"{self._source.label} {found['text']}")
-            self.name = found.get("sheet") or found["reading"]
-            if "sheet" in found:
-                return
-        raise self._failure(self._process.wait())
-
-    def read(self, size: int) -> bytes:
-        """Return ``size`` bytes, fewer at the end."""
-        assert self._process.stdout is not None
-        data = self._process.stdout.read(size)
-        if not data and (code := self._process.wait()):
-            raise self._failure(code)
-        self._given += len(data)
-        return data
-
-    def tell(self) -> int:
-        """Return the bytes read."""
-        return self._given
-
-    def _failure(self, code: int) -> InputError:
-        """Return the error for a process's exit ``code``: a signal means too little memory."""
-        if code >= 0:
-            return InputError(
-                f"{self._source.label} cannot be read as a spreadsheet: what reads it ended with "
-                f"exit code {code}"
-            )
-        where = (
-            f"the sheet {self.name!r} of {self._source.label}" if self.name else self._source.label
+def _begun(job: Job, text: BinaryIO, code: int, most: int) -> str:
+    """Read what stands before the rows, the name of the sheet; raise what is wrong with it, or
+    with a process that ended with another ``code`` than 0: by a signal if memory was too little.
+    """
+    label, name = job.source.label, ""
+    for line in text:
+        found = json.loads(line)
+        if "error" in found:
+            raise _ERRORS[found["error"]](f"{label} {found['text']}")
+        name = found.get("sheet") or found["reading"]
+        if "sheet" in found:
+            break
+    if code == 0:
+        return name
+    if code > 0:
+        raise InputError(
+            f"{label} cannot be read as a spreadsheet: what reads it ended with exit code {code}"
         )
-        return InputError(
-            f"{where} takes more than {format_size(self._most)} to read: it has too many cells, or "
-            f"cells too far apart or too long. A spreadsheet may take {MOST_RATIO} times its size, "
-            f"or {format_size(ALWAYS_UNPACKED)} if that is more, and no more than --memory. If you "
-            "trust it, save the sheet as CSV, and name that file"
-        )
-
-    def close(self) -> None:
-        """Ensure that the process ends."""
-        self._process.kill()
-        self._process.communicate()
+    where = f"the sheet {name!r} of {label}" if name else label
+    raise InputError(
+        f"{where} takes more than {format_size(most)} to read: it has too many cells, or cells too "
+        f"far apart or too long. A spreadsheet may take {MOST_RATIO} times its size, or "
+        f"{format_size(ALWAYS_UNPACKED)} if that is more, and no more than --memory. If you trust "
+        "it, save the sheet as CSV, and name that file"
+    )
 
 
-def run_script(script: str) -> subprocess.Popen[bytes]:
+def run_script(script: str, out: int | BinaryIO = subprocess.PIPE) -> subprocess.Popen[bytes]:
     """Start one of our scripts in a process that untrusted input may kill. It can import what this
     process can, reads standard input, and only prints.
     """
@@ -126,7 +95,7 @@ def run_script(script: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-P", script],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdout=out,
         stderr=subprocess.DEVNULL,
         env=os.environ | {"PYTHONPATH": paths},
     )
