@@ -35,8 +35,9 @@ from benchmarks.studies.checks import embed, graph_of
 from benchmarks.studies.plans import StudySuite
 from benchmarks.studies.rankers import VectorRanker
 from benchmarks.studies.run import run_on
+from benchmarks.studies.study import signed_text
 from cocite.errors import UsageError
-from cocite.evaluation.html_report import ReportTable, interval_text, signed_text
+from cocite.evaluation.html_report import ReportTable, interval_text
 from cocite.evaluation.judge import Figures, headline
 from cocite.evaluation.points import Point, called, point
 from cocite.evaluation.rankers import Builds, builds_on

@@ -11,8 +11,9 @@ from typing import Any
 
 from benchmarks.studies.checks import Accuracy, TreeSizes
 from benchmarks.studies.plans import StudySuite
-from cocite.evaluation.html_report import ReportTable, signed_text
+from cocite.evaluation.html_report import ReportTable
 from cocite.evaluation.judge import Figures, headline
+from cocite.evaluation.labels import Interval
 from cocite.evaluation.points import plain
 from cocite.evaluation.report import (
     Result,
@@ -28,6 +29,13 @@ LONG_TITLES = (
     *("table", "method", "measure", "direction", "setting", "value"),
     *("figure", "estimate", "low", "high"),
 )
+
+
+def signed_text(found: Interval) -> str:
+    """Return a difference, such as ``+0.012 [−0.003, +0.027]``; a dash where it is undefined."""
+    if math.isnan(found.value):
+        return "–"
+    return f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
 
 
 @dataclass(frozen=True)

@@ -94,13 +94,6 @@ def interval_text(found: Interval) -> str:
     return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
-def signed_text(found: Interval) -> str:
-    """``+0.012 [−0.003, +0.027]``, a difference; a dash where it is not defined."""
-    if math.isnan(found.value):
-        return "–"
-    return f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
-
-
 # -- Markdown --------------------------------------------------------------------------------------
 
 

@@ -37,6 +37,7 @@ from cocite.options.ingest import IngestOptions
 _log = logging.getLogger("cocite")
 _LARGEST = 2**64
 _FORM = "links are rows of a source and a target, or of these and a weight"
+_NAMES = "names are text, or whole numbers from 0 on: convert it, or name other columns (columns=)"
 _ENDS = ("the sources of its links", "the targets of its links")
 
 
@@ -102,11 +103,9 @@ def _array_links(array: NDArray[Any], what: str, options: IngestOptions) -> Obje
         fields = array.dtype.names
         return _table_links(what, list(fields), lambda i: array[fields[i]].ravel(), options)
     if array.ndim != 2 or array.shape[1] not in (2, 3):
-        turned = array.ndim == 2 and array.shape[0] in (2, 3)
         raise UsageError(
             f"{what} has the shape {array.shape}; it must be (links, 2), or (links, 3) with "
-            "weights. "
-            + ("Turn it round: array.T" if turned else "Each row is a link: source, target")
+            "weights: each row is a link, source, target"
         )
     columns = [array[:, i] for i in range(array.shape[1])]
     if array.dtype.kind == "f" and len(columns) == 3:
@@ -323,8 +322,6 @@ def links_of(value: Any, options: IngestOptions) -> ObjectInput:
     """
     kind = kind_of_object(value)
     if kind is None:
-        if hasattr(value, "collect_schema") and hasattr(value, "collect"):
-            raise UsageError("the table is a lazy one of polars: collect() it first")
         if isinstance(value, str | bytes | dict) or not isinstance(value, Iterable):
             raise UsageError(
                 f"{type(value).__name__} holds no links. Give pairs, a NumPy array (links, 2), a "
@@ -386,14 +383,10 @@ def numbers(values: Any, what: str, title: str) -> NDArray[np.float64]:
         if any(isinstance(value, str | bytes) for value in found):
             raise UsageError(f"{what}: {title} holds text; weights are numbers: convert it")
         found = np.array([np.nan if is_missing(value) else value for value in found], object)
-    if found.dtype.kind not in "iufO":
-        raise UsageError(f"{what}: {title} holds {found.dtype}; weights are numbers")
     try:
-        return found.astype(np.float64)
+        return found.astype(np.float64, casting="unsafe" if found.dtype == object else "same_kind")
     except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"{what}: {title} holds what is not a number ({error}); weights are numbers"
-        ) from error
+        raise UsageError(f"{what}: {title} holds no numbers ({error}); weights are") from error
 
 
 def object_input(
@@ -456,7 +449,7 @@ def _column(values: Any, what: str, title: str, below_zero: bool) -> Any:
     if kind == "U":
         return values.astype(object)
     if kind != "O":
-        raise UsageError(f"{what}: {title} holds {values.dtype}; {_advice(kind)}")
+        raise UsageError(f"{what}: {title} holds {values.dtype}; {_NAMES}")
     types = set(map(type, values))
     if types == {int}:
         least, most = min(values), max(values)
@@ -468,18 +461,8 @@ def _column(values: Any, what: str, title: str, below_zero: bool) -> Any:
         values = _without_missing(values)
         types = set(map(type, values))
         for bad in types & {bool, np.bool_, bytes, bytearray}:
-            raise UsageError(f"{what}: {title} holds {bad.__name__}; {_advice('')}")
+            raise UsageError(f"{what}: {title} holds {bad.__name__}; {_NAMES}")
     return values
-
-
-def _advice(kind: str) -> str:
-    advice = "Convert it with astype(str), or name other columns with columns=..."
-    if kind == "f":
-        advice = (
-            "Where some were missing, whole numbers become such: omit these rows, and convert "
-            "the others with astype('int64')"
-        )
-    return f"names are text, or whole numbers from 0 on. {advice}"
 
 
 def _mapped(columns: list[Any], what: str) -> tuple[list[Any], NodeLabels]:

@@ -12,7 +12,6 @@ it, in a circle or nowhere are counted. Names that begin with a dot are passed o
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -108,25 +107,6 @@ def _counts(folder: Path) -> _Counts:
             notes += is_note_name(name) and not name.startswith(".")
             tables += plain.endswith(_TABLES)
     return _Counts(pages, notes, tables)
-
-
-def listing(folder: Path) -> tuple[int, int, str]:
-    """Return the bytes of all files of a folder, the last change (in nanoseconds), and a digest of
-    names, sizes and times, which changes with any page.
-    """
-    digest, total, last = hashlib.sha256(), 0, 0
-    for above, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = os.path.join(above, name)
-            try:
-                found = os.lstat(path)
-            except OSError:
-                continue
-            total, last = total + found.st_size, max(last, found.st_mtime_ns)
-            digest.update(os.fsencode(os.path.relpath(path, folder)) + b"\0")
-            digest.update(b"%d %d\0" % (found.st_size, found.st_mtime_ns))
-    return total, last, digest.hexdigest()
 
 
 class Site:
