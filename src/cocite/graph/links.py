@@ -13,7 +13,8 @@ links to itself.
 Cost: a pass over the links, with a random write each; 4 bytes a link (8 with weights) and 8 a
 node, and as much as 8 a node more meanwhile; either way, the links of both directions and a pass to
 merge them. Where the memory given does not hold that, the result is a nameless scratch file,
-written block of sources after block, each a pass of its own. The result does not depend on it.
+written block of sources after block, each a pass of its own: some 128 at most, as a block holds at
+least a 128th of that. The result does not depend on it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ from cocite.storage.spool import Scratch
 
 _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
 """Bytes of the smallest block of rows that is written at a time, and of those read at a time."""
+_LEAST_PART, _CURSOR = 128, 8
+"""A block is no smaller than this part of all, and takes so many more bytes a node."""
+_OFFSETS = 1 << 17
+"""Offsets that are made at a time."""
 _NO_WEIGHTS = np.empty(0, np.float32)
 Progress = Callable[[int, int], None]
 
@@ -145,7 +150,11 @@ def either_way(
     may = may if keep is None else min(may, keep)
     scratch = Scratch(None) if may >= need else Scratch.near(graph.path)
     offsets = scratch.zeros(ins.nodes + 1, np.uint64)
-    np.add(ins.offsets, outs.offsets, out=offsets)
+    for low in range(0, offsets.size, _OFFSETS):
+        part = slice(low, low + _OFFSETS)
+        np.add(ins.offsets[part], outs.offsets[part], out=offsets[part])
+        if scratch.on_disk:
+            evict(ins.offsets, outs.offsets, offsets)
     neighbors = scratch.zeros(2 * ins.edges, np.uint32)
     weights = None if ins.weights is None else scratch.zeros(2 * ins.edges, np.float32)
     merged = Links(offsets, neighbors, weights)
@@ -183,17 +192,22 @@ def transpose(
     links were read (done, total), over all passes.
     """
     nodes = links.nodes
-    whole = links.nbytes + 8 * nodes
-    resident = 8 * nodes + _PIECE
-    if memory < min(whole, resident + _LEAST_BLOCK):
+    whole = links.nbytes + _CURSOR * nodes
+    least = max(_LEAST_BLOCK, whole // _LEAST_PART)
+    if memory < min(whole, _PIECE + least):
         raise ResourceError(
-            f"to turn {links.edges:,} links round takes {format_least(resident + _LEAST_BLOCK)} of "
-            f"memory or more; {short_of(memory)}"
+            f"to turn {links.edges:,} links round takes {format_least(_PIECE + least)} of memory "
+            f"or more; {short_of(memory)}"
         )
     kept = memory if keep is None else min(memory, keep)
     scratch = Scratch(None) if kept >= whole else Scratch.near(folder)
     offsets = scratch.zeros(nodes + 1, np.uint64)
-    np.cumsum(degrees, out=offsets[1:])
+    for low in range(0, nodes, _OFFSETS):
+        part = offsets[low + 1 : low + 1 + _OFFSETS]
+        np.cumsum(degrees[low : low + _OFFSETS], out=part)
+        part += offsets[low]
+        if scratch.on_disk:
+            evict(offsets, degrees)
     if int(offsets[-1]) != links.edges:
         raise _Miscounted
     neighbors = scratch.zeros(links.edges, np.uint32)
@@ -206,13 +220,10 @@ def transpose(
         # Rows that are written and read bring whole pieces of their files along, at either end.
         piece = min(_PIECE, memory // 8)
         around = 2 * AROUND * (1 + (weights is not None))
-        block = max(memory - 8 * nodes - piece - around, _LEAST_BLOCK)
-        cuts = cut_blocks(turned, block)
+        cuts = cut_blocks(turned, max(memory - piece - around, least), _CURSOR)
     for number, (first, last) in enumerate(pairwise((0, *cuts, nodes))):
         for read in _fill(links, turned, (first, last), piece, give_back):
             progress(number * nodes + read, (len(cuts) + 1) * nodes)
-    if scratch.on_disk:
-        evict(degrees)
     return turned
 
 
