@@ -1,6 +1,7 @@
 """The pages as a browser without scripts gets them, over a real connection, read by a parser."""
 
 import gzip
+import re
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -321,14 +322,19 @@ def test_page_that_the_browser_has_is_not_sent_again(server: Server) -> None:
     assert server.get(address(node="blue"), If_None_Match=first.headers["etag"]).status == 200
 
 
-def test_files_of_pages_may_be_kept_for_ever(server: Server) -> None:
-    tree = parsed(server.get("/"))
-    for node in tree.css("link, script"):
-        path = node.attributes.get("href") or node.attributes["src"]
-        assert path is not None
-        found = server.get(path)
+def test_files_of_pages_may_be_kept_for_ever_and_are_light(server: Server) -> None:
+    first, weight = address(node="red"), 0
+    tree = parsed(server.get(first))
+    files = [
+        node.attributes.get("href") or node.attributes["src"] for node in tree.css("link, script")
+    ]
+    fonts = re.findall(r"/assets/inter\S+?woff2", server.get(str(files[1])).body.decode())
+    for path in [first, f"/map?{urlsplit(first).query}", *files, *fonts]:
+        found = server.get(str(path), Accept_Encoding="gzip")
         assert found.status == 200
-        assert "immutable" in found.headers["cache-control"]
+        assert ("immutable" in found.headers.get("cache-control", "")) == ("/assets/" in str(path))
+        weight += len(found.body)
+    assert 40_000 < weight <= 60_000
     assert "onclick" not in (tree.html or "")
     assert not tree.css("style, [style], script:not([src])")
 
