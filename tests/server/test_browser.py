@@ -261,6 +261,13 @@ def test_a_row_is_chosen_by_a_click_and_the_list_walked_by_keys(visit: Open) -> 
     page.keyboard.press("j")
     page.keyboard.press("k")
     assert page.evaluate("document.activeElement.closest('tr').dataset.rank") == "2"
+    page.keyboard.press("j")
+    page.keyboard.press("w")
+    page.wait_for_selector("tr.seen[data-rank='3']")
+    page.keyboard.press("s")
+    page.locator(".keys input").click()  # off
+    page.locator("tr[data-rank='2'] th a").focus()
+    page.keyboard.press("j")
     page.keyboard.press("Enter")
     there.until(names[1])
 

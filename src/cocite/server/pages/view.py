@@ -510,7 +510,18 @@ def decoded(name: str) -> str:
     return " ".join(words) if titled and plain else text
 
 
-_TEMPLATES.globals.update(asset=asset)
+KEYS = (
+    ("/", "search"),
+    ("j k", "next, previous row"),
+    ("w", "why"),
+    ("a", "add"),
+    ("1 … 6", "one group"),
+    ("0", "all groups"),
+    ("c", "compare"),
+    ("l m", "list, map"),
+    ("s", "settings"),
+)
+_TEMPLATES.globals.update(asset=asset, keys=KEYS)
 _TEMPLATES.filters.update(breaks=_breaks, plain=decoded)
 _TEMPLATES.tests["outward"] = lambda name: outward(name) is not None
 

@@ -16,18 +16,18 @@
     if (value) root.dataset.theme = value;
     theme.setAttribute("aria-pressed", String(dark()));
   }
-  const stored = (value) => {
+  const stored = (name, value) => {
     try {
-      return value ? localStorage.setItem("theme", value) : localStorage.getItem("theme");
+      return value ? localStorage.setItem(name, value) : localStorage.getItem(name);
     } catch {
       return null; // storage is refused
     }
   };
-  dyed(stored());
+  dyed(stored("theme"));
   theme.hidden = false;
   theme.addEventListener("click", () => {
     const value = dark() ? "light" : "dark";
-    stored(value);
+    stored("theme", value);
     dyed(value);
   });
 
@@ -154,6 +154,7 @@
   }
 
   document.addEventListener("change", (event) => {
+    if (event.target.closest(".keys")) return stored("keys", event.target.checked ? "on" : "off");
     const form = event.target.form;
     if (form?.dataset.live !== undefined && form.checkValidity()) show(asking(form), { from: event.target.name });
   });
@@ -193,7 +194,8 @@
 
   function dress() {
     tabs();
-    for (const share of main.querySelectorAll(".share")) share.hidden = false;
+    for (const each of main.querySelectorAll(".share, .keys")) each.hidden = false;
+    for (const each of main.querySelectorAll(".keys input")) each.checked = stored("keys") !== "off";
     const why = document.getElementById("why");
     const row = why && main.querySelector("tr.seen");
     if (row && narrow.matches) {
@@ -229,15 +231,24 @@
     if (row && !event.target.closest("a, button") && !getSelection().toString()) row.querySelector(".ask").click();
   });
 
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+  /* Keys without Control, which can be switched off. */
+  document.addEventListener("keydown", ({ key, target, ctrlKey, metaKey, altKey }) => {
+    if (ctrlKey || metaKey || altKey || target.closest("input, select, textarea") || stored("keys") === "off") return;
     const rows = [...main.querySelectorAll("tr[data-rank]")];
-    const step = { j: 1, k: -1 }[event.key];
-    if (!step || !rows.length) return;
     const now = rows.findIndex((row) => row.contains(document.activeElement));
-    const next = rows[Math.min(rows.length - 1, Math.max(0, now + step))];
-    next.querySelector("th a").focus();
+    const row = rows[now] ?? main.querySelector("tr.seen");
+    const groups = [...main.querySelectorAll(".chips button")];
+    const off = groups.some((each) => each.classList.contains("off"));
+    const step = { j: 1, k: -1 }[key];
+    if (step) rows[clamp(now + step, rows.length - 1)]?.querySelector("th a").focus();
+    else if (key === "w" || key === "a") row?.querySelector(key === "w" ? ".ask" : ".add")?.click();
+    else if (key === "c") main.querySelector(".modes:not(.two) a:not([aria-current])")?.click();
+    else if (key === "s" || key === "?") main.querySelector(".controls summary")?.click();
+    else if (key === "l" || key === "m") main.querySelector(`.two a[href="#${key === "l" ? "related" : "map"}"]`)?.click();
+    else if (key === "0" && off) groups.find((each) => !each.classList.contains("off")).click();
+    else if (key >= "1" && key <= "6") groups[key - 1]?.click();
   });
+  const clamp = (value, last) => Math.min(last, Math.max(0, value));
 
   dress();
 
