@@ -20,6 +20,30 @@ def names_of(page: Page) -> list[str]:
 
 
 @pytest.mark.process
+def test_search_is_in_the_front_and_in_the_header_elsewhere(visit: Open) -> None:
+    page = visit().goto()
+    focused = "document.activeElement === document.querySelector('main #node')"
+    assert page.evaluate(focused)
+    page.wait_for_selector(".starts:not([data-later]) a")
+    page.locator(".tabs a", has_text="near").click()
+    page.wait_for_selector(".tabs [aria-current]:has-text('near')")
+    assert page.evaluate(focused)
+    page.keyboard.type("topic 0 page 2")
+    page.wait_for_selector("#names li")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("header #node[data-index=near]")
+    assert page.locator("#node").count() == 1
+    page.go_back()
+    page.wait_for_selector("main #node")
+    page.wait_for_selector(".starts a")
+    name = page.locator(".starts a b").first.inner_text()
+    page.locator(".starts a").first.click()
+    page.wait_for_selector("header #node")
+    assert page.inner_text("h1 bdi") == name
+    assert "index=near" in page.url
+
+
+@pytest.mark.process
 @pytest.mark.parametrize("scripts", [True, False])
 def test_search_walk_why_and_back(visit: Open, scripts: bool) -> None:
     there = visit(java_script_enabled=scripts)

@@ -10,6 +10,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 import cocite
+from cocite.server.pages.view import readable
 from tests.conftest import Shell
 from tests.server.conftest import Answer, Server, Start
 
@@ -49,23 +50,39 @@ def href(node: LexborNode) -> str:
     return found
 
 
-def test_the_first_page_has_pages_to_begin_with(server: Server) -> None:
+def starts(server: Server, path: str) -> LexborHTMLParser:
+    """The front, once its starts are there."""
+    while (tree := parsed(server.get(path))).css("ul.starts[data-later]"):
+        assert tree.css("noscript a")
+    return tree
+
+
+def test_front_has_a_search_and_a_tab_for_each_index(server: Server) -> None:
     tree = parsed(server.get("/"))
-    first = tree.css("ul.begin a:not(.surprise)")
-    assert first
-    for link in first:
-        there = parsed(server.get(href(link)))
-        assert one(there, "h1").text(strip=True) == link.text(strip=True)
-        assert there.css("tr[data-rank]")
-    rows = [[cell.text() for cell in row.css("th, td")] for row in tree.css(".served tbody tr")]
-    assert [row[0].split() for row in rows] == [["web", "psimrank"], ["near", "fusion"]]
-    assert [row[-1] for row in rows] == ["60", "exact"]
+    one(tree, "main #node")
     tabs = tree.css("ul.tabs a")
-    assert [tab.text() for tab in tabs] == ["web", "near"]
+    nodes = [f"{each['nodes']:,}" for each in server.get("/v1/indexes").json["indexes"]]
+    assert [tab.text() for tab in tabs] == [f"web {nodes[0]} pages", f"near {nodes[1]}"]
     assert [tab.attributes.get("aria-current") for tab in tabs] == ["page", None]
-    other = parsed(server.get(href(tabs[1])))
+    other = starts(server, href(tabs[1]))
     assert one(other, "#node").attributes["data-index"] == "near"
-    assert all("index=near" in href(link) for link in other.css("ul.begin a"))
+    assert all("index=near" in href(link) for link in other.css("ul.starts a"))
+
+
+@pytest.mark.parametrize("index", ["web", "near"])
+def test_starts_have_their_hits_and_small_maps(server: Server, index: str) -> None:
+    cards = starts(server, f"/?index={index}").css("ul.starts a")
+    assert len({href(card) for card in cards}) == len(cards) > 3
+    for card in cards:
+        there = parsed(server.get(href(card)))
+        assert one(there, "h1 bdi").text() == one(card, "b").text()
+        hits = [hit.text() for hit in there.css("tr[data-rank] th bdi")]
+        assert one(card, "span").text() == ", ".join(readable(hit, 40) for hit in hits[:3])
+        drawing = one(card, "svg")
+        assert len(drawing.css("circle:not(.own)")) == min(len(hits), 20)
+        sent = (drawing.html or "").replace("></circle>", "/>").replace("></path>", "/>")
+        assert len(sent) <= 1536
+        assert "style=" not in (card.html or "")
 
 
 def test_surprise_leads_to_a_page_with_related_ones(server: Server) -> None:

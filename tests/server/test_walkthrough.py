@@ -61,6 +61,8 @@ def test_walk(visit: Open, width: int, scheme: str) -> None:
         ) in slow:  # of a machine with other work: as fast as a like one, the best of four
             assert min(page.evaluate(AGAIN, f"{address}&k={k}") for k in range(16, 20)) < SLOWEST
 
+    page.wait_for_selector(".starts a")
+    looks_well(thoroughly=True)
     page.fill("#node", "topic 0 page 2")
     page.press("#node", "Enter")
     there.until("topic 0 page 2")

@@ -1,22 +1,19 @@
-"""Finding nodes by a part of their names, what they are linked with, and pages to begin with.
+"""Finding nodes by a part of their names, what they are linked with, and nodes to begin with.
 
 Nodes are found by their names and titles, best matches first (``graph/names.py``); without a
 text all are, those that most nodes link to first. Links are those of the stored graph, which an
 index is asked for (``search/source.py``); without it nodes are found by name alone.
 
-Prominent pages are those that most others link to, each of another kind: one in the list of one
-before it is left out, and so is one without related pages. In an index of samples alone, pages that
-are in many lists of others stand for them.
+Nodes to begin with have middling in-links: hubs are related to everything, and obscure nodes to
+little.
 
-Cost: a pass over the names; over the links, for those of some nodes; for prominent pages a pass
-over the offsets of the links, and some twenty questions.
+Cost: a pass over the names; over the links, for those of some nodes.
 """
 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,14 +22,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.deadline import limited
-from cocite.errors import NotAStore, QueryTimeout, UsageError
+from cocite.errors import NotAStore, UsageError
 from cocite.graph import Graph
 from cocite.graph.name_files import Titles
 from cocite.graph.names import Names, Resolver
 from cocite.index import StoredIndex
 from cocite.results import Document, ResultRows, plain
-from cocite.search.source import GivenGraph, find_graph, in_links_of, in_offsets_of
+from cocite.search.source import GivenGraph, find_graph, in_links_of
 from cocite.storage import evict, kind_of
 
 if TYPE_CHECKING:
@@ -219,73 +215,29 @@ def linked_with(graph: Graph, ids: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(np.concatenate([np.empty(0, np.int64), *sources, *targets]))
 
 
-# -- prominent pages ---------------------------------------------------------------------
+# -- nodes to begin with -----------------------------------------------------------------
 
 
-_CANDIDATES, _NEAR = 400, 20
-"""Pages that are looked at, and how far in the list of one before it a page may not be."""
-_HUBS = 1000
-"""Most pages with many in-links to skip: one in fifty of the others, up to this number."""
-_LISTS, _LISTED = 40, 10
-"""Lists that are made where no links are at hand, and how many pages of each are counted."""
-_RANK_PIECE = 1 << 20
-_LONGEST = 2.0
-"""Seconds after which the names found so far are enough."""
+_SPREAD = 4096
+"""Nodes that are looked at, spread over all ids."""
+_BAND = 60.0, 95.0
+"""Percentiles of in-links between which nodes are neither obscure nor hubs."""
 
 
-def prominent(index: Index, most: int) -> list[tuple[str, str | None]]:
-    """Return up to ``most`` names with their titles; None for a page without title."""
-    found: list[tuple[str, str | None]] = []
-    near: set[str] = set()
-    try:
-        with limited(_LONGEST):
-            for name in _candidates(index):
-                if name in near:
-                    continue
-                hits = index.related(name, _NEAR)
-                if hits:
-                    found.append((name, (index.titles_of([name]) or [""])[0] or None))
-                    near.update(str(hit.node) for hit in hits)
-                if len(found) == most:
-                    break
-    except QueryTimeout:
-        pass  # a large graph has large lists: what there is will do
-    return found
+def starters(index: Index, most: int) -> list[str]:
+    """Return up to ``most`` names of nodes to begin with: of middling in-links, those with titles
+    first, in an order that does not depend on what ids follow.
+    """
+    from cocite.kernels.random import scramble
 
-
-def _candidates(index: Index) -> Iterator[str]:
-    """Yield names, the most prominent first."""
-    offsets = in_offsets_of(index.stored, index.given)
-    if offsets is None:
-        yield from _listed(index)
-        return
-    ids = _most_linked(offsets, index)
-    names = [str(name) for name in index.nodes.names(ids)]
-    titles = index.titles_of(names)
-    if titles is not None:
-        yield from (name for name, title in zip(names, titles, strict=True) if title)
-        yield from (name for name, title in zip(names, titles, strict=True) if not title)
-    else:
-        yield from names
-
-
-def _most_linked(offsets: NDArray[np.uint64], index: Index) -> NDArray[np.uint32]:
-    """Return the ids of the pages with most in-links, most first, without hubs."""
-    hubs = min(max(0, len(index.nodes) - _HUBS) // 50, _HUBS)
-    best, ids = np.empty(0, np.int64), np.empty(0, np.int64)
-    for begin in range(0, len(index.nodes), _RANK_PIECE):
-        mine = np.arange(begin, min(begin + _RANK_PIECE, len(index.nodes)))
-        there = index.stored.in_graph(mine.astype(np.uint32)).astype(np.int64)
-        degrees = (offsets[there + 1] - offsets[there]).astype(np.int64)
-        best, ids = np.append(best, degrees), np.append(ids, mine)
-        order = np.lexsort((ids, -best))[: hubs + _CANDIDATES]
-        best, ids = best[order], ids[order]
-    return ids[best > 0][hubs:].astype(np.uint32)
-
-
-def _listed(index: Index) -> list[str]:
-    """Return names of pages that occur in many lists, widely spaced in order of ids."""
-    count, seen = len(index.nodes), Counter[str]()
-    for place in sorted({each * count // _LISTS for each in range(_LISTS)}) if count else ():
-        seen.update(str(hit.node) for hit in index.related(index.nodes.name(place), _LISTED))
-    return [name for name, _ in seen.most_common()]
+    count = min(len(index.nodes), _SPREAD)
+    ids = (np.arange(count) * len(index.nodes) // max(1, count)).astype(np.uint32)
+    links = in_links_of(index.stored, index.given, ids)
+    linked = links[links > 0]
+    low, high = np.percentile(linked, _BAND) if linked.size else (0, 0)
+    outside = (links < low) | (links > high)
+    order = np.lexsort((scramble.__wrapped__(ids.astype(np.uint64)), outside))[: 4 * most]
+    names = [str(name) for name in index.nodes.names(ids[order])]
+    titles = index.titles_of(names) or names
+    ranked = zip(outside[order].tolist(), (not title for title in titles), names, strict=True)
+    return [name for *_, name in sorted(ranked, key=lambda each: each[:2])][:most]

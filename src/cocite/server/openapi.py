@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import cocite
-from cocite.search.resolver import prominent
+from cocite.search.resolver import starters
 from cocite.server.requests import Operation, Parameter
 from cocite.server.schemas import TEXT, WHOLE, Schema, either, list_of, ref, schemas
 from cocite.server.service import KINDS, MEDIA
@@ -31,6 +31,8 @@ _HEADERS = {
         ("ETag", "Generation and samples.", TEXT),
     )
 }
+_TRIED = 64
+"""Nodes that are looked at until one has hits."""
 _QUESTION = (404, 405, 414, 421, 422, 429, 500, 503)
 _BODY = (400, 408, 413, 415)
 
@@ -74,12 +76,13 @@ def described(service: Service) -> dict[str, Any]:
 
 
 def example_nodes(service: Service) -> list[str]:
-    """A well-known page and the one most related to it, to show what a question looks like; none if
-    there are no such.
+    """A page and the one most related to it, to show what a question looks like; none if there are
+    no such.
     """
     index = next(iter(service.holders.values())).now.index
-    for name, _ in prominent(index, 1):
-        return [name, str(index.related(name, 1)[0].node)]
+    for name in starters(index, _TRIED):
+        for hit in index.related(name, 1):
+            return [name, str(hit.node)]
     return []
 
 

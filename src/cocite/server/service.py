@@ -253,6 +253,7 @@ class Service:
         }
         self.keys = None if options.api_keys is None else Keys(options.api_keys)
         self.cache = AnswerCache()
+        self.starts: dict[str, Any] = {}  # of front pages (pages/front.py)
         self.operations = operations_of(config.limits, list(self.holders))
         places = [(each.path, each.name) for each in config.indexes]
         places += [(path, "the graph") for path in options.graphs]

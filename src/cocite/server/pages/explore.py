@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import io
 import json
-import secrets
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -29,10 +28,10 @@ from cocite.options.query import DEFAULT_K, FilterOptions
 from cocite.results import Document, write_csv
 from cocite.search.batch.folder import script
 from cocite.search.explainer import links_between
-from cocite.search.resolver import prominent
 from cocite.search.results import RelatedDocument, WhyDocument
 from cocite.server.openapi import DESCRIPTION, PROBES, SUMMARY, example_nodes
 from cocite.server.pages.compare import compare
+from cocite.server.pages.front import front, front_page
 from cocite.server.pages.page import frame, refused_page, sent
 from cocite.server.pages.reasons import reasons_of
 from cocite.server.pages.view import (
@@ -67,12 +66,8 @@ if TYPE_CHECKING:
 _UNCOUNTED = ("refine", "target_error", "min_confidence", "total")
 """Options with which a list has no total, or has it anyway."""
 _WHY = ("aggregate", "side", *SETTINGS)
-_EXAMPLES = 12
-"""Pages to begin with."""
 _LIKE = 20
 """Names like one that no page has."""
-_DRAWS = 8
-"""Pages that are drawn until one has related pages."""
 
 
 def explore(service: Service) -> list[Route]:
@@ -83,13 +78,17 @@ def explore(service: Service) -> list[Route]:
         for path, operation, handler in (
             ("/", "page", _page),
             ("/map", "map", _map),
-            ("/surprise", "surprise", _surprise),
             ("/draft", "draft", _draft),
             ("/related.csv", "csv", _csv),
             ("/embed", "embed", _embed),
             ("/docs", "docs", _docs_of(service)),
         )
-    ] + [Route("/embed.js", _script, methods=["GET"]), *compare(service), *assets()]
+    ] + [
+        Route("/embed.js", _script, methods=["GET"]),
+        *front(service),
+        *compare(service),
+        *assets(),
+    ]
 
 
 async def _page(service: Service, request: Request) -> Response:
@@ -101,7 +100,7 @@ async def _page(service: Service, request: Request) -> Response:
     named = {} if index is None else {"index": index}
     with service.serving("related", named) as asking:
         if not state.nodes:
-            return await _front(service, request, state, asking)
+            return await front_page(service, request, state, asking)
         left = foreign(asking.index, state)
         state = state.without(*left)
         values = service.operations["related"].from_query(state.question)
@@ -276,44 +275,6 @@ async def _like(
     return sent(service, request, filled("like.html", values), asking, 404)
 
 
-async def _front(
-    service: Service, request: Request, state: PageState, asking: ServedQuery
-) -> Response:
-    """What is served, and pages to begin with."""
-    begin = _KNOWN.get(asking.held.generation)
-    if begin is None:
-        begin = await service.done(partial(prominent, asking.held.index, _EXAMPLES), told=False)
-        _KNOWN[asking.held.generation] = begin
-        for gone in _KNOWN.keys() - {each.now.generation for each in service.holders.values()}:
-            del _KNOWN[gone]
-    hits = [
-        {"name": name, "title": title, "href": state.for_nodes(name).href()}
-        for name, title in begin
-    ]
-    served = service.indexes()
-    values = frame(service, state, "Related pages") | {"hits": hits, "served": served}
-    return sent(service, request, filled("front.html", values), asking)
-
-
-async def _surprise(service: Service, request: Request) -> Response:
-    """Lead to a page at random, with related ones if there is one among a few."""
-    state = PageState.of(pairs_of(request.scope["query_string"]))
-    index = state.get("index")
-    named = {} if index is None else {"index": index}
-    with service.serving("related", named) as asking:
-        names = asking.index.nodes
-        name = ""
-        for _ in range(_DRAWS if len(names) else 0):
-            name = names.name(secrets.randbelow(len(names)))
-            found = await service.ask(
-                "related", {"node": [name], "k": 1}, asking, lambda each: each
-            )
-            if isinstance(found, RelatedDocument) and found.hits:
-                break
-    there = (state.for_nodes(name) if name else state).href()
-    return RedirectResponse(there, 303, {"Cache-Control": "no-store"})
-
-
 async def _draft(service: Service, request: Request) -> Response:
     """A page that is not stored yet: its links, and where it would stand."""
     state = PageState.of(pairs_of(request.scope["query_string"]))
@@ -337,10 +298,6 @@ async def _draft(service: Service, request: Request) -> Response:
         names = [(name, each.now.index.measure) for name, each in service.holders.items()]
         body = filled("draft.html", values | {"indexes": names, "asked": text is not None})
         return sent(service, request, body, asking)
-
-
-_KNOWN: dict[str, list[tuple[str, str | None]]] = {}
-"""Pages to begin with, by the generation of an index."""
 
 
 async def _csv(service: Service, request: Request) -> Response:

@@ -25,6 +25,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -316,14 +317,8 @@ def map_of(
         called = document.titles[0] or called
     middle = readable(called, _LABEL)
     labels = _labels([hit.title or str(hit.node) for hit in hits])
-    ids = [place for name in names if (place := index.nodes.find(name)) is not None]
     digits = digits_of(hits[0].score)
-    degrees, ranks = None, None
-    if len(ids) == len(names):
-        found = in_links_of(index.stored, index.given, np.array(ids, np.int64))
-        degrees = found if found.any() else None
-    if degrees is not None and (index.stored.graph.get("edges") or 0) <= _RANKED:
-        ranks = np.array(index.pageranks(names))
+    degrees, ranks = weights_of(index, names)
     spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle, degrees, ranks)
     return {
         "rings": list(
@@ -365,6 +360,20 @@ def map_of(
         "first": len(hits),
         "all": len(document.hits),
     }
+
+
+def weights_of(
+    index: Index, names: list[str]
+) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
+    """Return the in-links of nodes and their PageRanks, where they are known."""
+    ids = [place for name in names if (place := index.nodes.find(name)) is not None]
+    if len(ids) < len(names):
+        return None, None
+    degrees = in_links_of(index.stored, index.given, np.array(ids, np.int64))
+    if not degrees.any():
+        return None, None
+    small = (index.stored.graph.get("edges") or 0) <= _RANKED
+    return degrees, np.array(index.pageranks(names)) if small else None
 
 
 def _labels(names: list[str]) -> list[str]:

@@ -34,6 +34,7 @@
   /* -- pages in place -------------------------------------------------------------------- */
 
   const LATE = 2000; // milliseconds until an answer can be cancelled
+  const LATER = 300; // until the front is asked for its starts again
   let asked = null;
   let shown = location.pathname + location.search;
 
@@ -74,7 +75,10 @@
     const form = from === "index" || from === "back" ? null : from && main.querySelector("form[data-live]");
     const at = document.activeElement?.id;
     const around = main.querySelector(".around:has(.live)");
+    const search = found.querySelector("form[role=search]");
     main.replaceChildren(...found.getElementById("main").childNodes);
+    if (main.contains(search)) search.replaceWith(field.form); // the front has it in the page
+    else document.querySelector(".brand").after(field.form);
     const empty = main.querySelector(".around");
     if (form) { // somebody types in it
       main.querySelector("form[data-live]")?.replaceWith(form);
@@ -84,14 +88,13 @@
     main.removeAttribute("aria-busy");
     if (open && url.pathname === location.pathname) main.querySelector(".controls")?.setAttribute("open", "");
     if (form) document.getElementById(at)?.focus({ preventScroll: true });
-    const search = found.querySelector("form[role=search]");
     const kept = [...search.querySelectorAll("input[type=hidden]")];
     field.form.querySelectorAll("input[type=hidden]").forEach((each) => each.remove());
     field.form.append(...kept);
     field.value = search.node.value;
     field.dataset.index = search.node.dataset.index;
     document.getElementById("served").replaceChildren(...found.getElementById("served").childNodes);
-    document.getElementById("sides").replaceChildren(...found.getElementById("sides").childNodes);
+    document.getElementById("sides").replaceChildren(...search.querySelector("#sides").childNodes);
     close();
     const why = url.hash === "#why" && document.getElementById("why");
     if (why) {
@@ -101,7 +104,7 @@
       return;
     }
     if (push && !from) scrollTo(0, 0);
-    if (!from) main.focus({ preventScroll: true });
+    if (!from) (main.contains(field) ? field : main).focus({ preventScroll: true });
     const hits = main.querySelectorAll("tr[data-rank]").length;
     said.textContent = `${main.querySelector("h1").innerText}: ${hits} related pages`;
   }
@@ -183,6 +186,16 @@
 
   const narrow = matchMedia("(max-width: 40rem)");
 
+  async function begin() { // starts are chosen behind the page
+    const later = main.querySelector(".starts[data-later]");
+    if (!later) return;
+    await new Promise((done) => setTimeout(done, LATER));
+    const answer = await fetch(location, { headers: { Accept: "text/html" } }).catch(() => null);
+    const found = answer?.ok && new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".starts");
+    if (found && later.isConnected) later.replaceWith(found);
+    if (found) begin();
+  }
+
   function tabs() {
     const all = [...main.querySelectorAll(".two a")];
     if (!all.length) delete main.dataset.tab;
@@ -193,6 +206,7 @@
   }
 
   function dress() {
+    begin();
     tabs();
     for (const each of main.querySelectorAll(".share, .keys")) each.hidden = false;
     for (const each of main.querySelectorAll(".keys input")) each.checked = stored("keys") !== "off";
