@@ -52,6 +52,7 @@ TRIED: dict[str, tuple[Any, ...]] = {
     "neighbors": (20, 50, 100),
     "damping": (0.5, 0.85, 0.95),
     "radius": (2, 3),
+    "size": ("small", "default", "large"),
 }
 """The settings that are tried, and their values."""
 _TWIN = "coupling"
