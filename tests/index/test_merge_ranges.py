@@ -12,6 +12,8 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import Damaged, UsageError
+from cocite.index.layouts.rows.fusion import RowsBuilder
+from cocite.index.layouts.rows.neighbors import NearestBuilder
 from tests.conftest import MakeGraph
 from tests.storage.enemy import change_file
 
@@ -68,6 +70,19 @@ def test_merged_ranges_are_one_build_to_the_byte(graph: Graph, tmp_path: Path, k
         hits = cocite.open(pieces[1]).related(name, 10**6)
         expected = whole.related(name, 10**6, only=names)
         assert {(hit.node, hit.score) for hit in hits} == {(h.node, h.score) for h in expected}
+
+
+def test_range_by_scratch_files(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists and pushes in files: the same bytes."""
+    given: dict[str, Any] = {"measure": "fusion", "only_range": "2/3"}
+    usual = cocite.build(graph, tmp_path / "usual", **given)
+    monkeypatch.setattr(RowsBuilder, "streaming", True)
+    monkeypatch.setattr(NearestBuilder, "lean", True)
+    monkeypatch.setattr(NearestBuilder, "streaming", True)
+    monkeypatch.setattr(NearestBuilder, "fits", False)
+    assert cocite.build(graph, tmp_path / "x", **given).stored.digest == usual.stored.digest
 
 
 def test_range_killed_goes_on(graph: Graph, tmp_path: Path) -> None:
