@@ -96,7 +96,6 @@ FORMATS: tuple[Format, ...] = (
     _read("warc", "a web archive", signs.warc, "crawl.warc"),
     _read("mediawiki", "a dump of MediaWiki", signs.wiki, "wiki"),
     # -- bytes
-    Format("packed twice", signs.packed_twice, "Unpack it once: {content} > unpacked"),
     _read("spreadsheet", "a spreadsheet", signs.spreadsheet, "spreadsheet"),
     _read("archive", "a zip archive", signs.zip_archive, "html.reader:ARCHIVE_READER"),
     _read("archive", "a tar archive", signs.tar, "html.reader:ARCHIVE_READER"),
@@ -166,12 +165,6 @@ FORMATS: tuple[Format, ...] = (
     ),
     _read("json-lines", "JSON lines", signs.json_rows, "graphs.json_text:LINES_READER"),
     Format("JSON", json_value, _ROWS + ", for example with jq and its @tsv"),
-    Format(
-        "a list of packages (pip freeze)",
-        signs.frozen,
-        "It says which packages there are, and not what each needs. Lock files do (poetry.lock, "
-        "uv.lock, pdm.lock), and so does pip: pip inspect | cocite ingest - -o DIR",
-    ),
     _read("gml", "GML", signs.gml, "graphs.gml"),
     _read(
         "matrix-market",

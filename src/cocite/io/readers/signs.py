@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cocite.io.readers.dialect import ends_of
 from cocite.io.readers.graphs.works import shape_of
-from cocite.io.readers.sources import CONTROL, PACKED, Beginning, bad_lines, is_utf8
+from cocite.io.readers.sources import CONTROL, Beginning, bad_lines, is_utf8
 
 Sign = Callable[[Beginning], bool]
 
@@ -91,11 +91,6 @@ def tar(beginning: Beginning) -> bool:
     if len(head) < 512 or not re.fullmatch(b"[0-7]{1,7}", digits):
         return False
     return sum(head) - sum(head[148:156]) + 8 * 32 == int(digits, 8)
-
-
-def packed_twice(beginning: Beginning) -> bool:
-    """Test whether decompressed data is compressed itself."""
-    return any(packing.begins.match(beginning.content) for packing in PACKED.values())
 
 
 def binary(beginning: Beginning) -> bool:
@@ -339,13 +334,6 @@ def lock(beginning: Beginning) -> bool:
     if "[[package]]" not in text:
         return False
     return bool(re.search(r'(?m)^\[\[package\]\]\s*[\r\n]+name = "', text))
-
-
-def frozen(beginning: Beginning) -> bool:
-    """Test for lines of package names with versions, and nothing else."""
-    line = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,.-]+\])?\s*(?:==|>=|~=|@ )\s*\S.*|-[a-z-].*")
-    rows = beginning.rows
-    return bool(rows) and all(map(line.fullmatch, rows)) and any("==" in row for row in rows)
 
 
 def common_crawl(beginning: Beginning) -> bool:
