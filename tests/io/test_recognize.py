@@ -154,10 +154,8 @@ def test_a_pipe_is_refused_too(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_packed_twice_is_to_be_unpacked_once(tmp_path: Path) -> None:
-    with pytest.raises(
-        UnrecognizedInput, match=r"is packed twice \(packed by bzip2\), .* once: bzip2 -dc "
-    ):
+def test_what_is_packed_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnrecognizedInput, match=r"is binary data \(packed by bzip2\), which"):
         read(tmp_path, bz2.compress(gzip.compress(b"a\tb\n")))
 
 
