@@ -104,6 +104,7 @@ def test_lists_keep_memory(small: Path, tmp_path: Path, measure: str, budget: st
         "index {web} --samples 16 --measure xjaccard --bits 1",
         "index {small} --measure neighborhood",
         "index {small} --measure fusion",
+        "index {small} --measure pagesim",
         "index {web} --measure cocitation --direction out",
         "rank {web}",
         "rank {web} --score hubs",

@@ -174,6 +174,11 @@ def _rows(links: Links, first: int, last: int) -> tuple[NDArray[Any], NDArray[An
     return links.offsets[first : last + 1], links.neighbors, weights
 
 
+def least_transpose(whole: int = 0) -> int:
+    """Return the memory that :func:`transpose` takes at least, of links of so many bytes."""
+    return _PIECE + max(_LEAST_BLOCK, whole // _LEAST_PART)
+
+
 class _Miscounted(Exception):
     """The given degrees do not match the links."""
 
@@ -193,11 +198,11 @@ def transpose(
     """
     nodes = links.nodes
     whole = links.nbytes + _CURSOR * nodes
-    least = max(_LEAST_BLOCK, whole // _LEAST_PART)
-    if memory < min(whole, _PIECE + least):
+    least = least_transpose(whole)
+    if memory < min(whole, least):
         raise ResourceError(
-            f"to turn {links.edges:,} links round takes {format_least(_PIECE + least)} of memory "
-            f"or more; {short_of(memory)}"
+            f"to turn {links.edges:,} links round takes {format_least(least)} of memory or more; "
+            f"{short_of(memory)}"
         )
     kept = memory if keep is None else min(memory, keep)
     scratch = Scratch(None) if kept >= whole else Scratch.near(folder)
@@ -220,7 +225,7 @@ def transpose(
         # Rows that are written and read bring whole pieces of their files along, at either end.
         piece = min(_PIECE, memory // 8)
         around = 2 * AROUND * (1 + (weights is not None))
-        cuts = cut_blocks(turned, max(memory - piece - around, least), _CURSOR)
+        cuts = cut_blocks(turned, max(memory - piece - around, least - _PIECE), _CURSOR)
     for number, (first, last) in enumerate(pairwise((0, *cuts, nodes))):
         for read in _fill(links, turned, (first, last), piece, give_back):
             progress(number * nodes + read, (len(cuts) + 1) * nodes)

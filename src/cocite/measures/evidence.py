@@ -35,7 +35,7 @@ def evidence_of(shared: NDArray[np.int64], form: str) -> NDArray[np.float64]:
 
 FLOORS = {
     "compact": "min(28 n + block, max(4 MiB, (L + 13 n) / 256))",
-    "features": "(76 + 8 rows) n + 1 MiB + min(24 MiB, 2 L)",
+    "features": "max((76 + 8 rows) n + 1 MiB + min(24 MiB, 2 L), 16 n + 16 MiB)",
     "links": "min(8 n + L, 8 MiB + max(8 MiB, (8 n + L) / 128))",
     "minhash": ("min(min((8 + 24 length) n, max(4 MiB, 2 n)) + 12 MiB, (136 + 88 length) n + L)"),
     "nearest": "min(88 n + 6 MiB + min(24 MiB, 2 L), 12 n + 30 MiB)",

@@ -35,7 +35,7 @@ from cocite.engine.scan import Fold, Scan
 from cocite.errors import ResourceError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
-from cocite.graph.links import links_of, transpose
+from cocite.graph.links import least_transpose, links_of, transpose
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
@@ -55,8 +55,8 @@ from cocite.ranking.hits import power_scores
 from cocite.resources import Resources, format_least, short_of
 from cocite.storage import Entry, evict
 
-_NODE = 40
-"""Bytes per node beside the links and the workers."""
+_NODE, _TURNED_NODE = 40, 16
+"""Bytes per node beside the links and the workers, and while features are turned round."""
 _LEAST_LINKS = 24 << 20
 _MOST_SOURCES = 256
 _PILOTS = 400
@@ -179,11 +179,14 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     def fit(self) -> MemoryPlan:
         """Plan the memory; raises :class:`ResourceError` if it does not suffice."""
         nodes, links = self.nodes, self.links.nbytes
+        turning = _TURNED_NODE * nodes + least_transpose()
         for threads in range(self.means.threads, 0, -1):
             need = 2 * links + _NODE * nodes + threads * self._spreader_bytes
+            need = max(need, turning)
             if need <= self.means.memory:
                 return MemoryPlan(need, threads, (), self.means.threads)
         least = _NODE * nodes + self._spreader_bytes + min(_LEAST_LINKS, 2 * links)
+        least = max(least, turning)
         if self.means.memory < least:
             raise ResourceError(
                 f"the features of {nodes:,} nodes need {format_least(least)} of memory, with one "
@@ -308,7 +311,8 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     def _turned(self, holders: Links, held: NDArray[np.uint32], directory: Path) -> Links:
         """Return the features: in memory if both fit, else in a scratch file, block after block."""
-        least, whole = 16 * self.nodes + _LEAST_LINKS, holders.nbytes
+        whole = holders.nbytes
+        least = least_transpose(whole + 8 * self.nodes)
         out = self.plan.direction == "out" and not self.streaming
         memory = self.means.memory - _NODE * self.nodes - (self.links.nbytes if out else 0)
         if least < whole and memory < 2 * whole + 16 * self.nodes:
