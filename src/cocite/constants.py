@@ -55,10 +55,10 @@ class Step(Enum):
 
     @property
     def weighted(self) -> bool:
-        """Whether it needs weights."""
+        """Return whether it needs weights."""
         return self in (Step.WEIGHTED, Step.CLOCK)
 
 
 def added(values: Iterable[float]) -> float:
-    """Their sum, rounded after each of them; 0.0 of none."""
+    """Return the sum, rounded after each addition; 0.0 for no values."""
     return reduce(add, values, 0.0)

@@ -26,12 +26,12 @@ _now = time.perf_counter
 
 
 def clock() -> float:
-    """Return seconds since some point in time: the clock of deadlines, and of times in reports."""
+    """Return the seconds since some point in time, for deadlines and reports."""
     return _now()
 
 
 class _Deadline(threading.local):
-    """When the work of a thread has to be done, and how long it was given, in seconds."""
+    """The deadline of a thread's work, and its time limit in seconds."""
 
     until: float | None = None
     given = 0.0
@@ -42,8 +42,8 @@ _here = _Deadline()
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Have this thread's work raise :class:`QueryTimeout` when it has taken so long; within another
-    limit the one that ends first holds.
+    """Limit this thread's work to ``seconds``, after which it raises :class:`QueryTimeout`; of
+    nested limits the earlier one applies.
     """
     before = _here.until, _here.given
     until = clock() + seconds
@@ -56,13 +56,13 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise :class:`QueryTimeout` if this thread has a deadline, and it has passed."""
+    """Raise :class:`QueryTimeout` if this thread has a deadline that has passed."""
     if _here.until is not None and clock() > _here.until:
         raise too_long(_here.given)
 
 
 def too_long(seconds: float) -> QueryTimeout:
-    """What is said of a question that was given so long."""
+    """Return the error for a query with this time limit."""
     return QueryTimeout(
         f"the question took longer than the {seconds:g} s that it is given: ask for less, such as "
         "fewer nodes at once, fewer hits, or scores that are not refined"

@@ -51,7 +51,7 @@ __all__ = [
 SKIP_ADVICE = (
     "Mend the row, or pass --bad-rows few (bad_rows='few') to omit such rows and count them"
 )
-"""What to do about a few malformed rows."""
+"""Advice on a few malformed rows."""
 
 
 class CociteError(Exception):
@@ -139,7 +139,7 @@ class Damaged(StoreError):
 
     @classmethod
     def graph(cls, path: object, what: str) -> Self:
-        """What is said of a graph that cannot be as it is."""
+        """Return the error for an invalid graph."""
         return cls(f"{path} is damaged: {what}. See: cocite verify {path}; then make it again")
 
 
@@ -152,7 +152,7 @@ class OutputExists(StoreError):
 
     @classmethod
     def already(cls, place: object) -> Self:
-        """What is said of an output that could be replaced."""
+        """Return the error for an output that could be replaced."""
         return cls(
             f"{place} exists. Choose another output, or pass --overwrite (overwrite=True) to "
             "replace it when the new one is complete"
@@ -164,7 +164,7 @@ class Busy(StoreError):
 
 
 class NotConverged(CociteError):
-    """An iteration diverges, or its result may be off by more than there is."""
+    """An iteration diverges, or the error of its result may exceed the scores."""
 
 
 class QueryTimeout(CociteError):
@@ -180,4 +180,4 @@ class WorkerLost(ClusterError):
 
 
 class ResourceError(CociteError):
-    """More memory, disk or ids would be needed than there are."""
+    """Memory, disk space or ids do not suffice."""

@@ -23,8 +23,8 @@ class MissingLibrary(UsageError):
 
 
 def need(module: str, purpose: str, extra: str | None = None) -> Any:
-    """The module; raises :class:`MissingLibrary` with the command that installs it, as part of
-    ``extra``, or of what the library is for otherwise.
+    """Return the module; raises :class:`MissingLibrary` with the command that installs ``extra``,
+    or the extra for this purpose.
     """
     try:
         return import_module(module)

@@ -28,13 +28,13 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 Report = Callable[..., None]
-"""Takes a stage, if there are any, how much is done, and of how much; or what a form has."""
+"""Called with a stage, if any, the amount done, and the total; or as a form defines."""
 _FIRST, _EVERY, _IN_NOTEBOOKS = 2.0, 0.5, 2.0
 """Seconds before a line is drawn, and between two; notebooks keep all that was drawn."""
 
 
 class _Line:
-    """The line of one call, and of those within it."""
+    """The line of one call, and of calls within it."""
 
     def __init__(self, what: str) -> None:
         self.text, self._drawn = what, ""
@@ -51,7 +51,7 @@ class _Line:
             wait = _IN_NOTEBOOKS if _in_notebook() else _EVERY
 
     def draw(self, end: str = "") -> None:
-        """Draw it in the place of what was drawn before."""
+        """Draw it over the previous state."""
         width = shutil.get_terminal_size().columns - 1
         text = f"{self.text} ({time.monotonic() - self._began:.0f} s)"
         shown = "".join(sign if sign.isprintable() else "?" for sign in text)[:width]
@@ -59,7 +59,7 @@ class _Line:
         self._drawn = shown
 
     def close(self, what: str) -> None:
-        """End it: in a notebook with the time that all took."""
+        """Finish it; in a notebook with the total time."""
         self._ended.set()
         self._drawer.join()
         if self._drawn and _in_notebook():
@@ -70,7 +70,7 @@ class _Line:
 
 
 class _Shown:
-    """What is shown in this process: nothing unless it is ``on``, and one line at a time."""
+    """State of progress in this process: nothing unless ``on``, and one line at a time."""
 
     lock = threading.Lock()
     on = True
@@ -78,7 +78,7 @@ class _Shown:
 
 
 def turn(on: bool) -> bool:
-    """Turn lines on or off in this process; returns what it was."""
+    """Turn progress lines on or off in this process; return the previous state."""
     before, _Shown.on = _Shown.on, on
     return before
 
@@ -88,14 +88,14 @@ def _in_notebook() -> bool:
 
 
 def _visible() -> bool:
-    """Return whether someone looks at standard error, and nothing else is drawn there."""
+    """Return whether standard error is visible, and free of other progress."""
     return _Shown.on and sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
 
 
 @contextmanager
 def showing(what: str, form: str = "") -> Iterator[Report]:
-    """Show that something is at work, ``what``, in the line of the call around it if there is one;
-    gives what reports take, in this ``form`` if one is said.
+    """Show work in progress, ``what``, within the line of the calling function if there is one;
+    yield the callback, in this ``form`` if given.
     """
     with _Shown.lock:
         mine = _Shown.line is None and _visible()
@@ -128,9 +128,7 @@ def _in_words(said: tuple[Any, ...]) -> str:
 
 
 def shows(what: str, form: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Have a function show that it is at work, and how far it is if it takes ``progress``, unless
-    the caller gives one.
-    """
+    """Make a function show its progress, unless the caller passes ``progress``."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         reports = "progress" in inspect.signature(function).parameters

@@ -25,25 +25,25 @@ from pathlib import Path
 from cocite.errors import ResourceError, UsageError
 
 PROCESS_MEMORY = 52_000_000
-"""Bytes that a process takes without data: Python, NumPy, the kernels, the code of a command.
-A test compares it with every command.
+"""Memory of a process without data: Python, NumPy, the kernels, and a command's code; a test checks
+every command.
 """
 READERS_MEMORY = 116_000_000
-"""What the code of DuckDB takes beside that, and what readers of files hold."""
+"""Further memory for the code of DuckDB, and for readers of files."""
 _DATABASE, _LEAST_DATABASE = READERS_MEMORY + (80 << 20), 80 << 20
 """What an ingest takes beside the memory that DuckDB is given, rows on their way in and out
 included; and the least that DuckDB is given.
 """
 _MAPPED = 500 << 20
-"""Addresses that libraries, and the stacks of their threads, take and mostly do not use."""
+"""Address space that libraries and thread stacks reserve but mostly do not use."""
 _UNLOADED = "failed to map segment", "cannot allocate memory"
-"""What the loader of libraries says where there is no room for one."""
+"""The loader's message if there is no room for a library."""
 
 MOST_THREADS = 1024
-"""More than any machine of today has cores for, and fewer than a system has for a process."""
+"""Most threads: more than machines have cores, less than systems allow a process."""
 
 _MMAP_THRESHOLD = -3
-"""That of malloc.h."""
+"""M_MMAP_THRESHOLD of malloc.h."""
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _STATUS = Path("/proc/self/status")
@@ -54,9 +54,9 @@ _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]i?|)b?\s*", re.IGNORECASE
 
 
 def parse_size(text: str | int) -> int:
-    """Bytes from ``600MB``, ``1.5 GiB``, ``4g`` or a plain number.
+    """Parse bytes from ``600MB``, ``1.5 GiB``, ``4g`` or a plain number.
 
-    Raises :class:`UsageError` for anything else, zero included.
+    Raises :class:`UsageError` for anything else, including zero.
     """
     match = _SIZE.fullmatch(str(text))
     unit = match[2].lower() if match else ""
@@ -67,7 +67,7 @@ def parse_size(text: str | int) -> int:
 
 
 def format_size(size: float) -> str:
-    """Bytes for people, in powers of 1000: ``1.4 GB``."""
+    """Format bytes in powers of 1000: ``1.4 GB``."""
     for unit in ("B", "kB", "MB", "GB"):
         if size < 999.5:
             return f"{size:.0f} {unit}" if unit == "B" or size >= 99.5 else f"{size:.3g} {unit}"
@@ -76,19 +76,19 @@ def format_size(size: float) -> str:
 
 
 def format_total(size: float) -> str:
-    """What a process with ``size`` bytes of data takes, as :func:`format_size` writes it."""
+    """Format the memory of a process with ``size`` bytes of data."""
     return format_size(size + PROCESS_MEMORY)
 
 
 def format_least(size: int) -> str:
-    """The same rounded up: the least ``--memory`` that suffices for ``size`` bytes of data."""
+    """Format the least ``--memory`` that suffices for ``size`` bytes of data, rounded up."""
     size += PROCESS_MEMORY
     unit = 10 ** max(0, len(str(size)) - 3)
     return format_size(-(-size // unit) * unit)
 
 
 def format_time(seconds: float) -> str:
-    """Seconds for people: ``3.1 s``, ``12 min``, ``2 h 5 min``."""
+    """Format seconds: ``3.1 s``, ``12 min``, ``2 h 5 min``."""
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -96,7 +96,7 @@ def format_time(seconds: float) -> str:
 
 
 def available() -> int:
-    """Bytes that can be taken now: the machine's, or the control group's if less."""
+    """Return the available memory in bytes, of the machine, or of the control group if less."""
     limits = [_machine_available(), *_control_group_available(), *_addresses_available()]
     return max(0, min(limits))
 
@@ -112,9 +112,7 @@ def give_back_at_once() -> None:
 
 
 def resident() -> int:
-    """Bytes that the process has in memory now, mapped files included; 0 where the system does not
-    tell.
-    """
+    """Return the process's memory in bytes, including mapped files; 0 if unknown."""
     return _status("VmRSS:")
 
 
@@ -129,14 +127,14 @@ def _status(name: str) -> int:
 
 
 def cores() -> int:
-    """How many cores this process may run on."""
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def checked_threads(threads: int | None) -> int:
-    """The number of threads asked for, or all cores; raises :class:`UsageError`."""
+    """Return the requested number of threads, or all cores; raises :class:`UsageError`."""
     if threads is None:
         return min(cores(), MOST_THREADS)
     if type(threads) is not int or not 1 <= threads <= MOST_THREADS:
@@ -148,11 +146,11 @@ def checked_threads(threads: int | None) -> int:
 
 
 def budget(memory: str | int | None) -> int:
-    """The bytes that the data of a run may take: what is given, or half of what is available,
-    which is for the whole process, without ``PROCESS_MEMORY``.
+    """Return the memory for the data of a run: what is given, or half of what is available, minus
+    ``PROCESS_MEMORY``.
 
-    Raises :class:`UsageError` for what is no size, and :class:`ResourceError` if there is nothing
-    left, or if it is more than there are addresses for.
+    Raises :class:`UsageError` for an invalid size, and :class:`ResourceError` if nothing is left,
+    or if it exceeds the address space.
     """
     if memory is None:
         left = available() // 2
@@ -171,7 +169,7 @@ def budget(memory: str | int | None) -> int:
 
 
 def note_low_memory(error: BaseException) -> str:
-    """What to tell people of an error that comes of too little memory; "" for any other."""
+    """Return advice on an error caused by too little memory; "" for any other."""
     words = str(error).lower()
     unloaded = isinstance(error, ImportError | OSError) and any(w in words for w in _UNLOADED)
     if not (isinstance(error, MemoryError) or unloaded or _errno(error) == errno.ENOMEM):
@@ -185,16 +183,16 @@ def _errno(error: BaseException) -> int | None:
 
 
 LEAST_INGEST = _DATABASE + _LEAST_DATABASE
-"""Bytes that the data of an ingest may take, at least."""
+"""Least memory for the data of an ingest."""
 
 
 def database_memory(memory: int) -> int:
-    """What DuckDB may be given in a run whose data may take ``memory`` bytes."""
+    """Return the memory limit of DuckDB in a run with ``memory`` bytes for data."""
     return max(memory - _DATABASE, _LEAST_DATABASE)
 
 
 def short_of(memory: int) -> str:
-    """The end of a message that ``memory`` bytes of data, which there may be, do not suffice."""
+    """Return the end of a message that ``memory`` bytes of data do not suffice."""
     return (
         f"{format_total(memory)} may be used and {format_size(available())} are free. Give more "
         "with --memory"
@@ -212,7 +210,7 @@ def _machine_available() -> int:
 
 
 def _addresses() -> list[int]:
-    """The limit of addresses of this process, in bytes, if there is one."""
+    """Return the address space limit of this process, in bytes, if any."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows
@@ -223,16 +221,16 @@ def _addresses() -> list[int]:
 
 
 def _addresses_available() -> list[int]:
-    """How many are left, beside what libraries take that are not loaded yet."""
+    """Return how much address space is left after libraries that are yet to be loaded."""
     kernels = sys.modules.get("cocite.kernels._kernel")
     loaded = _MAPPED if kernels and kernels.library.cache_info().currsize else 0
     return [limit - _status("VmSize:") - _MAPPED + loaded for limit in _addresses()]
 
 
 def _control_group_available() -> list[int]:
-    """What the groups that this process is in, and those around them, leave it.
+    """Return the memory that this process's control groups leave.
 
-    Both versions of control groups; what they hold as file cache counts as free.
+    Supports both versions; memory used as file cache counts as free.
     """
     found = []
     for group, (limit, usage, cache) in _control_groups():
@@ -249,7 +247,7 @@ def _control_group_available() -> list[int]:
 
 
 def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
-    """(directory, names of limit, usage and cache) of each group, outermost last."""
+    """Return (directory, names of limit, usage and cache) of each group, outermost last."""
     try:
         lines = _OWN_GROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -294,9 +292,9 @@ class Resources:
         blocks: int | None = None,
         external: bool = False,
     ) -> Resources:
-        """As given; else all cores, and half of the memory that is available.
+        """Return these resources; by default all cores, and half of the available memory.
 
-        Raises :class:`UsageError` for a value that is not allowed.
+        Raises :class:`UsageError` for an invalid value.
         """
         _check("shard", shard, "number of samples")
         _check("blocks", blocks, "whole number")
@@ -304,16 +302,16 @@ class Resources:
 
     @property
     def total(self) -> int:
-        """What ``--memory`` of these would be."""
+        """Return the corresponding ``--memory``."""
         return self.memory + PROCESS_MEMORY
 
     @property
     def cut(self) -> bool:
-        """Whether anything is said of how work is cut: only builds of samples can heed it."""
+        """Return whether any option divides the work, which only builds of samples support."""
         return self.shard is not None or self.blocks is not None or self.external
 
     def up_to(self, threads: int) -> Resources:
-        """The same with so many threads at most."""
+        """Return a copy with at most so many threads."""
         return replace(self, threads=min(self.threads, threads))
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ResultRows(NamedTuple):
-    """A table: a title a column, and rows with a value a title; None where there is none."""
+    """A table: column titles, and rows of values, None for missing ones."""
 
     titles: Sequence[str]
     rows: Iterable[Sequence[Any]]
@@ -48,25 +48,25 @@ class Document:
     """An answer. Its facts are its fields, in their order, unless :meth:`facts` says otherwise."""
 
     def facts(self) -> dict[str, Any]:
-        """What it says, by title; values may be dataclasses and named tuples."""
+        """Return its content by title; values may be dataclasses and named tuples."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def to_json(self) -> dict[str, Any]:
-        """Its facts as plain JSON: ``json.dumps`` takes it as it is."""
+        """Return its facts as plain JSON values, for ``json.dumps``."""
         found: dict[str, Any] = plain(self.facts())
         return found
 
     def rows(self) -> ResultRows:
-        """The same as a table; here a row a fact, with lists as JSON."""
+        """Return it as a table; by default a row per fact, with lists as JSON."""
         return ResultRows(("fact", "value"), _flat(self.to_json()))
 
 
 _PLAIN = frozenset((str, int, bool, type(None)))
-"""What most of an answer is, and is JSON as it is."""
+"""Common types that are JSON as they are."""
 
 
 def plain(value: Any) -> Any:
-    """``value`` in what JSON has: dataclasses and named tuples are objects, nan is null."""
+    """Convert ``value`` to JSON types: dataclasses and named tuples to objects, NaN to null."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -213,7 +213,7 @@ class Writable:
 
     @abstractmethod
     def _types(self) -> Types:
-        """The columns, and what they hold in SQL."""
+        """Return the columns with their SQL types."""
 
     @abstractmethod
     def _write(self, target: Target) -> None:
@@ -221,13 +221,13 @@ class Writable:
 
 
 def columns_of(lists: dict[str, list[Any]], types: Types) -> dict[str, Any]:
-    """Columns as writers take them."""
+    """Return columns as writers take them."""
     kinds = {"VARCHAR": object, "BIGINT": np.int64, "INTEGER": np.int32, "DOUBLE": np.float64}
     return {title: np.array(lists[title], kinds[kind]) for title, kind in types.items()}
 
 
 _PIECE = 1 << 14
-"""Rows that are given to writers at a time."""
+"""Rows to write at a time."""
 
 
 class NodeTable(Writable):
@@ -241,7 +241,7 @@ class NodeTable(Writable):
 
     @abstractmethod
     def _columns(self) -> dict[str, Any]:
-        """The columns by their titles, lists or arrays."""
+        """Return the columns by title, lists or arrays."""
 
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame``."""
@@ -267,7 +267,7 @@ class NodeTable(Writable):
         return markdown(ResultRows(list(columns), zip(*columns.values(), strict=True)))
 
     def _plain(self) -> dict[str, Any]:
-        """The columns, with names as text where they are of several types, or of another."""
+        """Return the columns, with names as text unless they are all text or all integers."""
         columns = self._columns()
         for title in self._named:
             if set(map(type, columns[title])) not in ({str}, {int}):

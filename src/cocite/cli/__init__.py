@@ -1,10 +1,10 @@
 """The command line: one file a command group; they parse, call and print."""
 
 COMPLETE = "_COCITE_COMPLETE"
-"""The variable by which a shell asks for completions."""
+"""Environment variable by which a shell requests completions."""
 
 CACHED = "cocite.cached"
-"""In ``meta`` of a command's context: the folder of the cache that is asked, and of what it is."""
+"""Key in ``meta`` of a command's context: the folder of the cache in use, and its source."""
 
 GIVEN = "cocite.given"
-"""In the same place: the words of the command, as they were typed."""
+"""Key in ``meta``: the words of the command, as typed."""

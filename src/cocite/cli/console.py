@@ -27,17 +27,17 @@ from cocite.deadline import clock
 from cocite.resources import format_size, format_time
 
 _READ = "\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069\ufeff"
-"""Beyond ASCII's own controls: DEL, C1; separators of lines; overrides of direction, isolates."""
+"""Control characters beyond ASCII: DEL, C1; line separators; direction overrides and isolates."""
 _SIGNS = re.compile(f"[\x00-\x08\x0b-\x1f{_READ}]")
 _IN_JSON = re.compile(f"[{_READ}]")
 QUIET = ("-q", "--quiet")
 LOG_JSON = "--log-json"
 _KEYWORD = re.compile(r" \([a-z_]+=(?:\.\.\.|'[^']*'|[\w.]*)\)")
-"""What Python calls an option, as in ``--output-format (kind=)``."""
+"""Name of an option in Python, as in ``--output-format (kind=)``."""
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with the signs that a terminal acts on written out, but for ends of lines."""
+    """Return ``text`` with control characters escaped, except line ends."""
     if text.isascii() and text.isprintable():
         return text
 
@@ -49,29 +49,29 @@ def printable(text: str) -> str:
 
 
 def printable_json(text: str) -> str:
-    """Return a document of JSON that says the same in signs that no terminal acts on."""
+    """Return equivalent JSON without characters on which a terminal acts."""
     return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 @dataclass
 class Console:
-    """``quiet`` leaves out all but warnings and errors; ``as_json`` says everything as JSON."""
+    """Messages; ``quiet`` omits all but warnings and errors; ``as_json`` prints JSON."""
 
     quiet: bool = False
     as_json: bool = False
 
     def choose(self, arguments: Sequence[str]) -> None:
-        """Go by a command line, so that what is wrong with it is said as it asks, too."""
+        """Apply the options on the command line, also to errors in it."""
         given = set(arguments[: arguments.index("--")] if "--" in arguments else arguments)
         self.quiet, self.as_json = not given.isdisjoint(QUIET), LOG_JSON in given
 
     @property
     def live(self) -> bool:
-        """Whether there is a terminal to draw progress on."""
+        """Return whether progress can be drawn on a terminal."""
         return sys.stderr.isatty() and not self.quiet and not self.as_json
 
     def say(self, message: str, level: str = "info", **more: Any) -> None:
-        """Write a line; ``more`` is for programs alone."""
+        """Write a line; ``more`` is only for programs."""
         if self.quiet and level == "info":
             return
         message = _KEYWORD.sub("", message)
@@ -85,7 +85,7 @@ class Console:
         print(text, file=sys.stderr, flush=True)
 
     def interrupted(self, notes: str = "") -> None:
-        """Say that it was interrupted, and what is cached: neither an error nor left out."""
+        """Report an interruption, and what is cached: not an error, and never omitted."""
         if self.as_json:
             self.say(f"interrupted{notes}", "error", code=130)
         else:
@@ -93,11 +93,11 @@ class Console:
 
 
 CONSOLE = Console()
-"""That of this process."""
+"""The console of this process."""
 
 
 def say(message: str) -> None:
-    """Write a note on standard error, for the person or the program that called."""
+    """Write a note on standard error, for a person or a program."""
     CONSOLE.say(message)
 
 
@@ -129,7 +129,7 @@ class Stages:
         return self
 
     def __call__(self, stage: str, done: int, total: int, remark: str = "") -> None:
-        """Report one step of progress."""
+        """Report progress."""
         unit = self._units.get(stage.split(" ", 1)[0], "")
         if self._bars is not None:
             if stage not in self._tasks:
@@ -157,14 +157,14 @@ class Stages:
             say(", ".join(part for part in (*parts, self._left(done, total)) if part))
 
     def _left(self, done: int, total: int) -> str:
-        """Return how long the stage will take yet, in words."""
+        """Return the remaining time of the stage."""
         _, before, began = self._stage
         if not total or done <= before:
             return ""
         return f"about {format_time((clock() - began) * (total - done) / (done - before))} left"
 
     def _finish_others(self) -> None:
-        """Complete what was running: the next stage begins."""
+        """Complete the previous stage when the next begins."""
         for task in self._bars.tasks:
             if not task.finished:
                 whole = task.total or 1
@@ -178,35 +178,35 @@ class Stages:
 
 
 def _amount(done: float, total: float | None, unit: str) -> str:
-    """``1.2 MB of 5 MB`` or ``12 of 100 samples``; the total left out if it is not known."""
+    """Return text such as ``1.2 MB of 5 MB`` or ``12 of 100 samples``."""
     if unit == "bytes":
         return format_size(done) + (f" of {format_size(total)}" if total else "")
     return f"{done:,.0f}" + (f" of {total:,.0f}" if total else "") + f" {unit}"
 
 
 def _bars() -> Any:
-    """One line a stage at any width: where there is no room, rate, bar and clock give way."""
+    """Return progress bars, one line per stage at any width of the terminal."""
     from rich import progress
     from rich.console import Console as Screen
     from rich.table import Column
     from rich.text import Text
 
     class Amount(progress.ProgressColumn):
-        """How much of how much."""
+        """Column with the amount done."""
 
         def render(self, task: Any) -> Text:
             unit = task.fields["unit"]
             return Text(_amount(task.completed, task.total, unit) if unit else "")
 
     class Rate(progress.ProgressColumn):
-        """How fast."""
+        """Column with the rate."""
 
         def render(self, task: Any) -> Text:
             unit, speed = task.fields["unit"], task.finished_speed or task.speed
             return Text(f"{_amount(speed, None, unit)}/s" if unit and speed else "")
 
     class Left(progress.TimeRemainingColumn):
-        """How long it will take."""
+        """Column with the remaining time."""
 
         def render(self, task: Any) -> Text:
             text = super().render(task)

@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 
 
 SETTING = "setting_"
-"""What the commands' parameters begin with: a setting may be called what an option is called."""
+"""Prefix of the parameters for settings, which may have the name of an option."""
 _SCREEN = 46
-"""Lines that a help has at most, unless there are more options than that."""
+"""Most lines of a help text, unless there are more options."""
 _NAMED = 24
-"""Columns for the names of options: what is longer has its values behind it, or not at all."""
+"""Width of option names: longer ones have values after them, or none."""
 _SHORT = 12
-"""Signs that a default has at most, to stand behind a line."""
+"""Most characters of a default at the end of a line."""
 _PART = 15
-"""Signs that a part of a sentence has at least, to stand for it."""
+"""Least characters for a part of a sentence to replace it."""
 _ARGUMENTS = "cocite.arguments"
 _WHOLE = "cocite.help.whole"
 _Line = tuple[str, str, str]
-"""An option on one line: its names, what it is, and its values or its default behind that."""
+"""An option on one line: its names, its description, and its values or default."""
 
 
 class Sectioned(click.Option):
-    """An option that stands under a title of its own in the help of a :class:`SectionedCommand`."""
+    """An option in a titled section of the help of a :class:`SectionedCommand`."""
 
     def __init__(self, *declarations: Any, section: str, brief: bool = True, **more: Any) -> None:
-        """``brief`` says whether it has a line in the short help."""
+        """``brief`` says whether the short help includes it."""
         super().__init__(*declarations, **more)
         self.section, self.brief = section, brief
 
@@ -58,15 +58,15 @@ def _titled(option: click.Option) -> str:
 
 
 class SectionedCommand(click.Command):
-    """A command with many options: those that are always there first, then a section a title."""
+    """A command with many options: common ones first, then sections by title."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Remember what was given: help goes by the index that is named."""
+        """Store the arguments: help depends on the named index."""
         ctx.meta[_ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """All parameters, ``--help-all`` among them."""
+        """Return all parameters, including ``--help-all``."""
         *others, last = super().get_params(ctx)
         whole = click.Option(
             ["--help-all"],
@@ -79,14 +79,14 @@ class SectionedCommand(click.Command):
         return [*others, whole, last]
 
     def get_help(self, ctx: click.Context) -> str:
-        """Whole if it fits a screen, or is asked for; else a line an option."""
+        """Return the full help if it fits a screen, or on request; else a line per option."""
         whole = super().get_help(ctx)
         if ctx.meta.get(_WHOLE) or whole.count("\n") < _SCREEN:
             return whole
         return self._short(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write all options, each under its title."""
+        """Write all options by section."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
         for parameter in self.get_params(ctx):
             record = _record(ctx, parameter)
@@ -141,7 +141,7 @@ class SectionedCommand(click.Command):
 
 
 def _measure_of(ctx: click.Context) -> tuple[Measure | None, bool]:
-    """The measure whose settings can be given, if that is known, and whether an index says so."""
+    """Return the measure whose settings apply, if known, and whether it is an index's."""
     from cocite.measures import DEFAULT, find_measure
     from cocite.storage import Manifest, kind_of
 
@@ -165,7 +165,7 @@ def _measure_of(ctx: click.Context) -> tuple[Measure | None, bool]:
 def _of_measure(
     option: click.Option, name: str, measure: Measure | None, indexed: bool
 ) -> _Line | None:
-    """The line of a setting as a measure takes it; None if it takes none of that name here."""
+    """Return the line of a setting for a measure; None if it has no such setting."""
     takes = () if measure is None else measure.ask if indexed else (*measure.build, *measure.ask)
     for setting in takes:
         if setting.name == name:
@@ -178,7 +178,7 @@ def _of_measure(
 
 
 def _line_of(ctx: click.Context, option: click.Option) -> _Line:
-    """Names, first sentence and default of an option; values that are words stand behind it."""
+    """Return names, first sentence and default or choices of an option."""
     names, text = _record(ctx, option) or ("", "")
     found = re.search(r"\[default: ([^\];]+)\]", text)
     values = f"  [{found[1]}]" if found and len(found[1]) <= _SHORT else ""
@@ -191,7 +191,7 @@ def _line_of(ctx: click.Context, option: click.Option) -> _Line:
 
 
 def _record(ctx: click.Context, parameter: click.Parameter) -> tuple[str, str] | None:
-    """What click says of an option, but for its own words for numbers."""
+    """Return click's description of an option, without its names of number types."""
     record = parameter.get_help_record(ctx)
     if record is None:
         return None
@@ -202,7 +202,7 @@ def _record(ctx: click.Context, parameter: click.Parameter) -> tuple[str, str] |
 
 
 def _cut(text: str, width: int) -> str:
-    """A text in ``width`` columns: up to where a part of it ends, or else whole words of it."""
+    """Cut a text to ``width`` columns, at the end of a clause or else of a word."""
     if len(text) <= width:
         return text
     for sign in ("; ", ": ", " (", ", "):

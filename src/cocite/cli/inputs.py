@@ -61,7 +61,7 @@ _QUERY = takes(QuerySource, "_where", settings=ASKING)
 
 
 class IndexSource(NamedTuple):
-    """How a path becomes an index, and the settings of the question."""
+    """How to turn a path into an index, and the settings of the query."""
 
     where: QuerySource
     graph: MeasureOptions
@@ -69,12 +69,12 @@ class IndexSource(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All settings that were given: an index refuses those of building."""
+        """Return all given settings; indexes refuse build settings."""
         return {**self.where.settings, **self.graph.settings}
 
 
 def asks(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``source``, an :class:`IndexSource`."""
+    """Give a command a parameter ``source``, an :class:`IndexSource`."""
 
     @wraps(command)
     def call(*args: Any, _where: Any, _graph: Any, reading: Any, **parameters: Any) -> Any:
@@ -91,7 +91,7 @@ _TEMPORARY = "cocite.temporary"
 _FLAGS = re.compile(r"--[a-z][a-z-]*")
 _THEN = "cocite index DIR -o INDEX, and ask INDEX"
 _HINT = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET|weight-column \S+)(?=\))")
-"""What a line about an input says to type."""
+"""Advice in messages on an input."""
 _UNITS = {
     "reading": "bytes",
     "parsing": "pages",
@@ -109,7 +109,7 @@ def is_links(path: str) -> bool:
 
 
 def graph_url(path: str) -> str | None:
-    """Return ``path`` if it is the URL of a stored graph, and not of a database of links."""
+    """Return ``path`` if it is the URL of a stored graph, not of a database of links."""
     from cocite.io.remote import is_url
 
     return path if is_url(path) and not is_links(path) else None
@@ -123,8 +123,8 @@ def graph_of(
     threads: int | None = None,
     lasting: bool = False,
 ) -> str:
-    """Return the graph that a command works on: ``path``, or what is made of it if it holds links.
-    ``lasting``: what is made must stay where it is.
+    """Return the path of a stored graph: ``path``, or one made from its links. ``lasting`` graphs
+    are not temporary.
     """
     if not is_links(path):
         refuse_unused(path, source)
@@ -140,9 +140,7 @@ def graph_of(
 
 
 def index_of(path: str, source: SourceOptions, **limits: Any) -> str:
-    """Return what a command works on that takes an index or a graph: ``path``, or the index that is
-    made of it if it holds links.
-    """
+    """Return the path of an index or a graph: ``path``, or the index made from its links."""
     if is_links(path):
         return cached(path, source, index=True, **limits)
     refuse_unused(path, source)
@@ -150,8 +148,8 @@ def index_of(path: str, source: SourceOptions, **limits: Any) -> str:
 
 
 def stored_of(path: str) -> list[str]:
-    """Return what there is to be verified: ``path``, the parts of a graph in blocks, or what is
-    cached of links. Raises :class:`UsageError` if nothing is.
+    """Return the stores to verify: ``path``, the parts of a partitioned graph, or those cached for
+    links. Raises :class:`UsageError` if there are none.
     """
     from cocite.graph.partitions import is_blocked, parts_of
     from cocite.search.cache import cached_stores
@@ -180,13 +178,13 @@ def stored_of(path: str) -> list[str]:
 
 
 def _called(path: str) -> tuple[str, str]:
-    """Return what to call an input, and what to type for it."""
+    """Return the name of an input, and how to type it."""
     return ("standard input", "FILE") if path == "-" else (path, shlex.quote(path))
 
 
 def refuse_folder(path: str) -> None:
-    """Raise :class:`UsageError` for a folder that is neither stored nor a site: it says what is in
-    it, and what to name.
+    """Raise :class:`UsageError` for a folder that is neither a store nor a site, with its content
+    and what to name instead.
     """
     folder = Path(path)
     if not folder.is_dir() or (folder / "manifest.json").exists() or is_links(path):
@@ -208,8 +206,8 @@ def refuse_folder(path: str) -> None:
 def refuse_unused(
     path: str, source: SourceOptions, reading: ReadingOptions | None = None, *, stored: bool = False
 ) -> None:
-    """Raise :class:`UsageError` for options of links where ``path`` is a stored graph or index, or
-    a folder that is none; ``stored`` says that an index of it is cached.
+    """Raise :class:`UsageError` for options of links if ``path`` is a stored graph or index, or
+    another folder; ``stored``: an index of it is cached.
     """
     refuse_folder(path)
     for given, flag, has in (
@@ -246,8 +244,8 @@ def cached(
 ) -> str:
     """Return the index of links or of a stored graph, or the graph of links, cached or made.
 
-    What is temporary goes when the command has ended. ``built`` is what the index is made of,
-    unless it is the default one; ``exclude`` are nodes that are left out.
+    Temporary ones are removed when the command ends. ``built`` are the options of an index other
+    than the default; ``exclude`` are nodes to exclude.
     """
     from cocite.graph.graph import HUBS_LOG
     from cocite.search.cache import find_or_make
@@ -309,15 +307,14 @@ def cached(
 
 
 def _typed_here() -> set[str]:
-    """Return the flags that the command has."""
+    """Return the command's flags."""
     parameters = click.get_current_context().command.params
     return {name for parameter in parameters for name in parameter.opts}
 
 
 def report_inputs(graph: Graph, typed: Callable[[str], str] = str, links: bool = True) -> None:
-    """Say how the inputs of a graph were read: ``links``, with what was left out of them, the sides
-    by an example of each, titles; and what to type if that was wrong, ``typed`` of an option of
-    ``cocite ingest``.
+    """Print how a graph's inputs were read: its ``links``, what was skipped, sides with examples,
+    titles; and how to correct it, ``typed`` for an option of ``cocite ingest``.
     """
 
     def hint(line: str) -> None:
@@ -364,10 +361,10 @@ def _report_input(source: dict[str, Any], hint: Callable[[str], None]) -> None:
 def opened(
     path: str, source: IndexSource, named: Sequence[str] = (), **limits: Any
 ) -> tuple[Index, dict[str, Any]]:
-    """Return what answers, and the settings of the question.
+    """Return the index, and the settings of the query.
 
-    ``named`` are the nodes that are asked for, of which the last one may have taken the place of
-    ``path``; ``limits`` are threads and memory.
+    ``named`` are the query nodes, of which the last one may be ``path``; ``limits`` are threads and
+    memory.
     """
     from cocite.search import open_index
 
@@ -401,8 +398,8 @@ def opened(
 def _built_for(
     path: str, source: IndexSource, what: str
 ) -> tuple[BuildOptions | None, dict[str, Any]]:
-    """Return what the index of links or a graph is made of, None for the default one, and the
-    settings of the question.
+    """Return the options of the index for links or a graph, None for the default, and the settings
+    of the query.
     """
     from cocite.index.plan import BuildOptions
 
@@ -434,7 +431,7 @@ def _built_for(
 
 
 def _left_out(path: str, file: Path | None, links: bool, named: Sequence[str]) -> list[str]:
-    """Return the nodes that are to be left out, none of them asked for."""
+    """Return the nodes to exclude, none of which may be a query node."""
     if file is None:
         return []
     if not links:
@@ -452,7 +449,7 @@ def _left_out(path: str, file: Path | None, links: bool, named: Sequence[str]) -
 def query_nodes(
     index: Index, nodes: Sequence[str], unseen: UnseenOptions
 ) -> tuple[Index, Sequence[str]]:
-    """Return the index, with the unseen node if there is one, and what is asked for."""
+    """Return the index, with the draft if there is one, and the query nodes."""
     if unseen.draft is None:
         for name in unseen.changed():
             raise UsageError(
@@ -480,8 +477,8 @@ def query_nodes(
 
 
 def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
-    """Return what to type for narrower intervals of a measure without samples; empty if nothing
-    does it. ``settings`` are those of the answer.
+    """Return the option that narrows intervals of a measure without samples, or "". ``settings``
+    are those of the answer.
     """
     for setting in measure.ask:
         value = settings.get(setting.name)
@@ -493,8 +490,8 @@ def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
 
 @contextmanager
 def preparing(index: Index, refine: bool) -> Iterator[None]:
-    """Show what is made ready for a refined answer, which an index may hold already; or say that
-    there is nothing to refine, and what gives better scores if anything does.
+    """Show the preparation of a refined answer, unless the index has it; or note that scores cannot
+    be refined, and what improves them.
     """
     if refine and index.refiner is None:
         option = "--refine" if is_set("refine") else "--target-error"
@@ -515,7 +512,7 @@ def preparing(index: Index, refine: bool) -> Iterator[None]:
 
 
 def show_refining(index: Index, stages: Stages) -> None:
-    """Show what is made ready for refined answers among the other stages."""
+    """Show the preparation of refined answers among other stages."""
     if index.refiner is not None:
         index.refiner.report = lambda sweep, done, total: stages(
             f"refining {sweep + 1}", done, total
@@ -529,13 +526,13 @@ _INDEXES = ("index.html", "index.htm", "index.xhtml", "index.xht", "index.shtml"
 
 
 def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = None) -> list[str]:
-    """Return the names of ``nodes`` as they are stored in the index of ``path``; of those of a
-    ``side``, if one is said. Raises :class:`UsageError` if there are no sides.
+    """Return the names of ``nodes`` as stored in the index of ``path``, of those of a ``side`` if
+    given. Raises :class:`UsageError` if there are no sides.
 
-    A name in another spelling, or a title, is the node that is meant if there is only one. Of a
-    folder of HTML pages a shell completes the paths of files: ``site/guide/install.html`` or, in
-    the folder itself, ``./guide/install.html``, where the page is ``guide/install.html``. Of a
-    folder of notes a note is also called as a wiki link calls it.
+    A name in another spelling, or a title, is accepted if it is unambiguous. In a folder of HTML
+    pages a shell completes the paths of files: ``site/guide/install.html`` or, in the folder
+    itself, ``./guide/install.html``, where the page is ``guide/install.html``. In a folder of notes
+    a note may also be named like in a wiki link.
     """
     if side is not None:
         sides = index.nodes.sides
@@ -554,8 +551,8 @@ def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = 
 
 
 def _page(names: Names, folder: str, typed: str) -> str:
-    """Return the page at a path, which counts from here, then from the folder; a folder is its
-    index page, as in a URL. What was typed, if there is none.
+    """Return the page at a path, relative to here, then to the folder; for a folder its index page,
+    as in a URL. Returns the typed text if there is none.
     """
     root = Path(os.path.realpath(folder))
     for base in (Path(), root):

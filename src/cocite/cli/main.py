@@ -52,11 +52,11 @@ _COMMANDS = {
     "completion": ("completion", "Make a shell complete commands, options and names."),
     "help": ("completion", "Show the help of a command."),
 }
-"""A command -> its module in ``commands/``, and what it does."""
+"""Commands, with their modules in ``commands/`` and summaries."""
 
 
 class StoredPath(click.Path):
-    """A path, or the URL of a stored graph or index, of which a copy is kept: its path."""
+    """A path, or the URL of a stored graph or index, converted to the path of its copy."""
 
     def convert(
         self,
@@ -64,7 +64,7 @@ class StoredPath(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> str | bytes | os.PathLike[str]:
-        """As of any path."""
+        """Convert like any path."""
         if isinstance(value, str) and "://" in value:
             from cocite.cli.inputs import graph_url
 
@@ -76,13 +76,13 @@ class StoredPath(click.Path):
 
 
 _STORES = {"GRAPH", "INDEX"}
-"""What stores are called in help."""
+"""Names of stores in help."""
 _BY_URL = {"index", "refresh", "ingest"}
-"""Commands that go by the URL itself: nodes of a cluster keep copies of their own, and what is to
-be refreshed stays where it is.
+"""Commands that take the URL itself: cluster nodes keep their own copies, and a refresh changes the
+original.
 """
 _PATHS = {"DIR", "FILE", "FILES", "FOLDER", "GRAPH", "INDEX", "LINKS", "OUTPUT"}
-"""What paths are called in help."""
+"""Names of paths in help."""
 
 
 _SAID = (
@@ -100,11 +100,11 @@ _SAID = (
         "line, with time, level, message.",
     ),
 )
-"""What every command takes, before its name and behind it; :class:`Console` goes by it."""
+"""Options of every command, before or after its name; see :class:`Console`."""
 
 
 def _also_here(command: click.Command) -> None:
-    """Have a command take what all take, once; its help need not say so."""
+    """Add the common options to a command, hidden from its help."""
     if not any(QUIET[1] in parameter.opts for parameter in command.params):
         for option in _SAID:
             option(command)
@@ -115,7 +115,7 @@ def _also_here(command: click.Command) -> None:
 
 
 class _LazyGroup(click.Group):
-    """Commands in the order of the work; the module of one is imported when it is called."""
+    """Commands in the order of the work; each module is imported when its command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -137,8 +137,8 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As of any group, but a command that there is not is answered with those like it, and a
-        file in its place with what to type.
+        """Resolve like any group, but answer an unknown command with similar ones, and a file name
+        with what to type.
         """
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
             if os.path.exists(args[0]):
@@ -162,7 +162,7 @@ _CODES = (
     "already, or memory or disk do not suffice. 2 wrong use: an option, a node that is not there, "
     "or a file of another kind than is asked for. 130 interrupted."
 )
-"""What the process ends with (``errors.py``)."""
+"""Exit codes (``errors.py``)."""
 
 
 @click.group(
@@ -196,21 +196,21 @@ _BEGIN = """\
 cocite related links.tsv PAGE   the pages most related to PAGE; a row of links.tsv: source, target
 cocite why links.tsv PAGE HIT   the pages that make two pages related
 cocite --help                   all commands: larger graphs, other measures, ranks, evaluation"""
-"""What leads on from ``cocite`` alone."""
+"""Advice after ``cocite`` alone."""
 
 
 _NOWHERE = click.Context(cli)
 
 
 class _Log(logging.Handler):
-    """What the package warns of or tells, a line each on standard error."""
+    """Log messages of the package, one line each on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         CONSOLE.say(record.getMessage(), "warning" if record.levelno >= logging.WARNING else "info")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     # Not cli.main: that would take a closed pipe for an error of its own.
     given = sys.argv[1:] if arguments is None else list(arguments)
     CONSOLE.choose(given)
@@ -281,8 +281,8 @@ def _run(given: list[str]) -> int:
 
 
 def _invoke(given: list[str], again: bool = True) -> None:
-    """Do it. If what is cached turns out to be damaged, it is evicted, and the
-    same is done ``again``, which makes it anew; but not if standard input was read for it.
+    """Run a command. If the cache is damaged, evict it and run ``again``, unless standard input was
+    read.
     """
     with cli.make_context("cocite", list(given)) as context:
         context.meta[GIVEN] = given
@@ -305,7 +305,7 @@ def _invoke(given: list[str], again: bool = True) -> None:
 
 
 def _plain(error: click.BadParameter) -> str:
-    """What is wrong with a number in the words of all other errors, and not of click's types."""
+    """Return errors about numbers in our wording instead of click's."""
     kind = getattr(error.param, "type", None)
     value, wrong, _ = error.message.partition(" is not ")
     if not wrong or not isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
@@ -318,7 +318,7 @@ def _plain(error: click.BadParameter) -> str:
 
 
 def _by_option(given: list[str], message: str) -> str:
-    """A message that begins with a keyword of Python, by the name of the command's option."""
+    """Replace the Python name at the beginning of a message by the command's option."""
     keyword, space, rest = message.partition(" ")
     command: click.Command | None = cli
     for word in given:
@@ -331,7 +331,7 @@ def _by_option(given: list[str], message: str) -> str:
 
 
 def _of_ingest(error: click.NoSuchOption) -> str | None:
-    """What to type for an option that only ``ingest`` has, which a file of links may want."""
+    """Return what to type for an option that only ``ingest`` has."""
     from cocite.cli.commands.ingest import ingest
 
     known = {name for option in ingest.params for name in option.opts}
@@ -344,7 +344,7 @@ def _of_ingest(error: click.NoSuchOption) -> str | None:
 
 
 def run() -> None:
-    """The console script: SIGTERM ends it as Ctrl-C does, and no terminal is too plain for it."""
+    """Run the console script: SIGTERM ends it like Ctrl-C, and any terminal will do."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

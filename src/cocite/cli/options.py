@@ -43,7 +43,7 @@ Decorator = Callable[[Any], Any]
 
 
 def _meeting_weight(value: str | list[float]) -> str | list[float]:
-    """Return the numbers of a file; else the text, which is looked at where its walks are known."""
+    """Return the numbers in a file; else the text, which is checked where its walks are known."""
     if not isinstance(value, str) or value == "hitting" or not Path(value).is_file():
         return value
     try:
@@ -55,7 +55,7 @@ def _meeting_weight(value: str | list[float]) -> str | list[float]:
 
 
 def _sample_range(value: str | range) -> range:
-    """Return the range that a text says: ``100..199``, or one number."""
+    """Parse a range, ``100..199``, or one number."""
     if isinstance(value, range):
         return value
     match = re.fullmatch(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?", value)
@@ -65,7 +65,7 @@ def _sample_range(value: str | range) -> range:
 
 
 def _type_of(option: Option[Any]) -> Any:
-    """Return click's type of an option's values; None for a text."""
+    """Return click's type for an option's values; None for text."""
     if option.name == MEETING_WEIGHT.name:
         return _meeting_weight
     if option.choices:
@@ -87,14 +87,14 @@ def _type_of(option: Option[Any]) -> Any:
 
 
 SETTINGS = "Settings of the measure"
-"""The title under which they stand in a command's help."""
+"""Section title of settings in a command's help."""
 ASKED = frozenset(setting.name for measure in MEASURES.values() for setting in measure.ask)
-"""Settings of questions: also those that another measure takes when building."""
+"""Query settings, including those that another measure takes when building."""
 Chooser = Callable[[Measure], Iterable[Option[Any]]]
 BUILDING: Mapping[str, Chooser] = {SETTINGS: lambda measure: measure.build}
-"""``--samples``, ``--length``, ...: what an index is built with."""
+"""``--samples``, ``--length``, ...: settings of building."""
 ASKING: Mapping[str, Chooser] = {SETTINGS: lambda measure: measure.ask}
-"""``--decay``, ...: what is chosen when asking."""
+"""``--decay``, ...: settings of queries."""
 EVERY: Mapping[str, Chooser] = {
     f"{SETTINGS} when building": lambda measure: (
         s for s in measure.build + measure.ask if s.name not in ASKED
@@ -191,14 +191,14 @@ def _completed(context: click.Context, parameter: click.Parameter, text: str) ->
 
 
 def _as_option(value: Any, option: Option[Any]) -> Any:
-    """Return what a command line gave as Python has it."""
+    """Return a value of the command line as in Python."""
     if option.type is NodeNames and isinstance(value, Path):
         return names_in(value)
     return option.default if value is None or (option.many and not value) else value
 
 
 def _settings(chooser: Chooser) -> list[Option[Any]]:
-    """Return the settings that any measure takes, in the words of those that take them."""
+    """Return the settings of all measures, with their texts combined."""
     takers: dict[str, dict[str, Option[Any]]] = {}
     for measure in MEASURES.values():
         for setting in chooser(measure):
@@ -235,7 +235,7 @@ def _settings(chooser: Chooser) -> list[Option[Any]]:
 
 
 def is_set(parameter: str) -> bool:
-    """Return whether a parameter of this command was given, and not left to its default."""
+    """Return whether a parameter of this command was given."""
     source = click.get_current_context().get_parameter_source(parameter)
     return source is not ParameterSource.DEFAULT
 
@@ -246,7 +246,7 @@ def is_set(parameter: str) -> bool:
 def target_for(
     output: OutputOptions, types: Types | None = None, endings: Iterable[str] | None = None
 ) -> Target | None:
-    """Return where a table goes, before any work is done; None for the terminal."""
+    """Return the destination of a table, checked in advance; None for the terminal."""
     from cocite.io.writers import target_of
 
     return target_of(
@@ -262,7 +262,7 @@ def target_for(
 
 
 def _remembered(*names: str, **more: Any) -> tuple[Decorator, Callable[[], bool]]:
-    """Return a flag that a command does not receive, and what says whether it was given."""
+    """Return a flag that commands do not receive, and a test whether it was given."""
     key = f"cocite{names[0]}"
 
     def remember(context: click.Context, parameter: click.Parameter, chosen: bool) -> None:
@@ -287,7 +287,7 @@ no_verify_option, _unverified = _remembered(
 
 
 def verifying() -> bool:
-    """Return whether the command compares what it reads with its checksums."""
+    """Return whether the command compares input with its checksums."""
     return not _unverified()
 
 
@@ -305,14 +305,14 @@ def _formats(names: Sequence[str], more: str = "") -> Decorator:
 
 
 format_option: Decorator = _formats(list(OUTPUTS))
-"""Gives the command ``show``, the function that prints its reply."""
+"""Adds ``show``, the function that prints the reply, to a command."""
 
 graph_format_option: Decorator = _formats(
     [*OUTPUTS, *GRAPH_OUTPUTS],
     "; or as a graph, of the nodes that are listed and who of them is near to whom, for Gephi, "
     "NetworkX or Graphviz",
 )
-"""The same for a command whose reply has a graph."""
+"""Adds the same to a command whose reply has a graph."""
 
 
 def overwrite_option(kind: str) -> Decorator:
@@ -326,7 +326,7 @@ def overwrite_option(kind: str) -> Decorator:
 
 
 def store_option(kind: str) -> Decorator:
-    """Add ``--output`` to a command that makes a store of that kind, here or at a URL."""
+    """Add ``--output`` to a command that makes a store of that kind, locally or at a URL."""
     return click.option(
         "-o",
         "--output",
@@ -363,12 +363,12 @@ memory_option: Decorator = click.option(
 
 
 def resource_options(command: Any) -> Any:
-    """Add ``--memory`` and ``--threads``, of which a command makes its :class:`Resources`."""
+    """Add ``--memory`` and ``--threads``, from which a command makes its :class:`Resources`."""
     return memory_option(threads_option(command))
 
 
 def cluster_option(what: str) -> Decorator:
-    """Add ``--cluster``; ``what`` the nodes do, as a sentence."""
+    """Add ``--cluster``; ``what`` is a sentence on the work of the nodes."""
     return click.option(
         "--cluster",
         metavar="ADDRESS|local:N",
@@ -382,9 +382,9 @@ def cluster_option(what: str) -> Decorator:
 def partition_option(
     graph: str, address: str | None, memory: int | None, *, cut: bool = False
 ) -> Iterator[tuple[BlockedGraph, int]]:
-    """Open a partitioned graph on the cluster at the ``address``, with the bytes that a block may
-    take there. Raises :class:`UsageError` if there is no address, or something is said of how the
-    graph is to be ``cut``.
+    """Open a partitioned graph on the cluster at the ``address``; yield it with the bytes for a
+    block there. Raises :class:`UsageError` without an address, or with options to ``cut`` the
+    graph.
     """
     from cocite.graph.partitions import BlockedGraph
 
@@ -407,8 +407,8 @@ def partition_option(
 
 
 def excluded_in(file: Path | None, links: Iterable[str]) -> list[str] | None:
-    """Return the names in the file of ``--exclude-nodes``, ``-`` being standard input, unless it is
-    that of ``links``; None if no file is given. Raises :class:`UsageError` and :class:`InputError`.
+    """Return the names in the file of ``--exclude-nodes``, ``-`` for standard input, unless it is
+    the file of ``links``; None without a file. Raises :class:`UsageError` and :class:`InputError`.
     """
     if file is None or str(file) != "-":
         return None if file is None else names_in(file)
@@ -418,7 +418,7 @@ def excluded_in(file: Path | None, links: Iterable[str]) -> list[str] | None:
 
 
 def names_in(path: Path) -> list[str]:
-    """Return the names in a file, one a line, without empty lines; raises :class:`InputError`."""
+    """Return the names in a file, one a line, skipping empty lines; raises :class:`InputError`."""
     return _names(path.read_bytes(), str(path))
 
 

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a command answers: the ``document`` for programs, and ``text()``, made when it is
-    needed, for people: empty if there is nothing to print. ``graph(kind)`` is the same as a graph,
-    of commands that offer it.
+    """Answer of a command: the ``document`` for programs, and ``text()`` for people, computed on
+    demand; empty to print nothing. ``graph(kind)`` returns it as a graph, if supported.
     """
 
     document: Document
@@ -45,13 +44,13 @@ Show = Callable[[Reply], None]
 
 
 def show_table(reply: Reply) -> None:
-    """Print what a person reads."""
+    """Print the text for people."""
     if text := reply.text():
         print(printable(text))
 
 
 def show_json(reply: Reply) -> None:
-    """Print the document, a fact a line; no number is rounded."""
+    """Print the document, one fact per line; numbers are not rounded."""
     print(printable_json(json.dumps(reply.document.to_json(), ensure_ascii=False, indent=1)))
 
 
@@ -61,7 +60,7 @@ def show_csv(reply: Reply, safe: bool = False) -> None:
 
 
 def show_markdown(reply: Reply) -> None:
-    """Print the rows of the document as a table of GitHub's Markdown."""
+    """Print the rows of the document as a GitHub Markdown table."""
     print(markdown(reply.document.rows()))
 
 
@@ -76,10 +75,9 @@ OUTPUTS: dict[str, Show] = {
     "csv": show_csv,
     "markdown": show_markdown,
 }
-"""What ``--format`` may be, the default first -> the function that prints it."""
+"""Values of ``--format``, the default first -> the function that prints it."""
 GRAPH_OUTPUTS = ["graphml", "gexf", "dot"]
-"""What it may be beside these, of a command that answers with a graph: what ``io/writers`` has,
-named here as a question does not wait for these."""
+"""Further values for an answer that is a graph: those of ``io/writers``, which loads slowly."""
 
 
 def output_called(name: str, *, safe: bool = False) -> Show:
@@ -93,14 +91,14 @@ def output_called(name: str, *, safe: bool = False) -> Show:
 
 
 _LEAST = 16
-"""Columns that titles get, however long the names behind them are."""
+"""Least width of titles, however long the names after them."""
 _INDENT = 4
 _LEAST_PROSE = 20
-"""Columns below which wrapping a text would make a ribbon of it."""
+"""Least width for wrapping text."""
 
 
 def width_of(text: str) -> int:
-    """Return the columns that a text takes."""
+    """Return the display width of a text."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
@@ -111,17 +109,17 @@ def _columns(letter: str) -> int:
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal."""
+    """Return the width of the terminal."""
     return shutil.get_terminal_size().columns
 
 
 def writes_unicode() -> bool:
-    """Return whether standard output takes all signs."""
+    """Return whether standard output can encode all characters."""
     return (sys.stdout.encoding or "").lower().startswith("utf")
 
 
 def cut_to(text: str, room: int) -> str:
-    """Return a text in ``room`` columns, its end left out if need be."""
+    """Cut a text to ``room`` columns."""
     if width_of(text) <= room:
         return text
     gap = "…" if writes_unicode() else "..."
@@ -135,7 +133,7 @@ def cut_to(text: str, room: int) -> str:
 
 
 def padded(text: str, room: int) -> str:
-    """Return a text with blanks behind it, up to ``room`` columns."""
+    """Pad a text with blanks to ``room`` columns."""
     return text + " " * (room - width_of(text))
 
 
@@ -150,10 +148,10 @@ def names_text(
     optional: Sequence[Sequence[str]] = (),
     least: int = _LEAST,
 ) -> str:
-    """Return a table whose last column has names, ``least`` columns of which count for the width.
+    """Return a table whose last column has names, of which ``least`` columns count for the width.
 
-    ``named`` are the titles of pages, which get a column before it. Of ``optional`` columns the
-    first give way first where the terminal is too narrow, and a line says which.
+    ``named`` are the titles of pages, in a column before it. On a narrow terminal, ``optional``
+    columns are dropped in order, and a line says which.
     """
     widths = dict(zip(titles, _widths(titles, rows), strict=True))
     widths[titles[-1]] = min(widths[titles[-1]], least)
@@ -179,10 +177,10 @@ def names_text(
 
 
 def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool = False) -> str:
-    """Return a table: columns to the right, but for the last one, which is text of any length.
+    """Return a table: columns right-aligned, except the last one, which is text of any length.
 
-    The rule under the titles fits the terminal; a name that does not is left to the terminal to
-    wrap, so that it can be copied whole. ``prose`` is wrapped in its column.
+    The rule under the titles fits the terminal; the terminal wraps longer names, so that they can
+    be copied whole. ``prose`` is wrapped in its column.
     """
     widths, columns = _widths(titles, rows), terminal_width()
     before = sum(widths[:-1]) + 3 * len(widths[:-1])
@@ -205,7 +203,7 @@ def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool
 
 
 def prose_text(text: str) -> str:
-    """Return a paragraph as wide as the terminal."""
+    """Wrap a paragraph to the width of the terminal."""
     return _wrapped(text, "")
 
 
@@ -222,7 +220,7 @@ def _wrapped(line: str, indent: str) -> str:
 
 
 def facts_text(facts: Mapping[str, str | None]) -> str:
-    """Return named values, a line each; those without text are left out."""
+    """Return named values, one per line, without empty ones."""
     shown = {title: text for title, text in facts.items() if text}
     width = max(map(len, shown))
     return "\n".join(f"{title:<{width}}  {text}" for title, text in shown.items())
@@ -232,34 +230,34 @@ def facts_text(facts: Mapping[str, str | None]) -> str:
 
 
 def and_of(words: Sequence[str], joined: str = "and") -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
+    """Join words: ``a``, ``a and b``, ``a, b and c``."""
     *most, last = words
     return f"{', '.join(most)} {joined} {last}" if most else last
 
 
 def or_of(words: Sequence[str]) -> str:
-    """``a``, ``a or b``, ``a, b or c``."""
+    """Join words: ``a``, ``a or b``, ``a, b or c``."""
     return and_of(words, "or")
 
 
 def counted(count: int, what: str) -> str:
-    """``1 page``, ``2,000 pages``."""
+    """Return a number with its noun: ``1 page``, ``2,000 pages``."""
     return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def reported_settings(settings: Mapping[str, object]) -> dict[str, str]:
-    """Return settings for people: that every link counts the same is not worth a word."""
+    """Return settings for people, without that every link counts the same."""
     usual = (HUBS.name, HUBS.default)
     return {name: f"{value}" for name, value in settings.items() if (name, value) != usual}
 
 
 def settings_text(settings: Mapping[str, object]) -> str:
-    """``, samples 100, length 10``."""
+    """Format settings: ``, samples 100, length 10``."""
     return "".join(f", {name} {value}" for name, value in reported_settings(settings).items())
 
 
 def defaults_text(found: object) -> dict[str, str]:
-    """Return what an index, or a build, has for questions that do not say otherwise."""
+    """Describe the query defaults of an index or a build."""
     weight = getattr(found, "meeting_weight", None)
     chosen = ", ".join(f"{n} {v}" for n, v in getattr(found, "query_defaults", {}).items())
     more = ", unless a question says otherwise"
@@ -270,14 +268,14 @@ def defaults_text(found: object) -> dict[str, str]:
 
 
 def texts_in_words(texts: Mapping[str, int] | None, nodes: int) -> str:
-    """Return of how many of the ``nodes`` there are texts, and how many words are in them."""
+    """Describe how many of the ``nodes`` have texts, and how many words."""
     if not texts:
         return ""
     return f"of {texts['pages']:,} of the {nodes:,} pages, {texts['words']:,} words"
 
 
 def staleness_in_words(local: LocalRefresh) -> tuple[str, str]:
-    """Return how many nodes a local refresh computed anew, and how stale it found the others."""
+    """Describe how many nodes a local refresh recomputed, and how stale the others are."""
     if not local.checked:
         return f"{local.nodes:,} nodes", "none"
     return f"{local.nodes:,} nodes", (
@@ -288,7 +286,7 @@ def staleness_in_words(local: LocalRefresh) -> tuple[str, str]:
 
 @contextmanager
 def held(name: str) -> Iterator[list[str]]:
-    """Collect the notes of one logger, to be said when their turn comes, or never."""
+    """Collect the notes of one logger for the context, to print them later or never."""
     log, notes = logging.getLogger(name), list[str]()
 
     def collect(record: logging.LogRecord) -> bool:

@@ -50,10 +50,10 @@ class Team:
         load: NDArray[Any] | None = None,
         aligned: int = 16,
     ) -> list[Any]:
-        """What ``work`` returns for each part of range(size), in order.
+        """Return what ``work`` returns for each part of range(size), in order.
 
-        ``load``, ascending and one longer than the range, is the work before each item; without it
-        all are taken to be equal. Parts begin at multiples of ``aligned``.
+        ``load``, ascending and one longer than the range, is the work before each item; by default
+        all items are equal. Parts begin at multiples of ``aligned``.
         """
         cuts = self._cuts(size, load, aligned)
         ranges: Sequence[tuple[int, int]] = list(pairwise(cuts))
@@ -81,12 +81,12 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _QUICK = 150e-6
-"""Seconds that an item takes which is better not handed over."""
+"""Seconds below which an item is better not handed to a thread."""
 
 
 class Pace:
-    """How quick items are, by those that are done; one serves all runs of items of one kind. Two in
-    a row that are not quick bring the threads back, and some that are send them away.
+    """Measures how quick items are, for all runs of items of one kind. Two consecutive slow items
+    bring the threads back, and some quick ones stop them.
     """
 
     def __init__(self) -> None:
@@ -94,13 +94,11 @@ class Pace:
 
     @property
     def alone(self) -> bool:
-        """Whether the next item is better done without threads."""
+        """Return whether the next item is better run without threads."""
         return self._mean < _QUICK
 
     def took(self, seconds: float) -> None:
-        """What an item took: of the processor in a thread, of the clock without threads, as there
-        nothing is done while it waits.
-        """
+        """Record the time of an item: processor time in a thread, else clock time."""
         alone = self.alone
         self._mean = 0.75 * self._mean + 0.25 * min(seconds, 2 * _QUICK)
         if alone and not self.alone:
@@ -161,28 +159,28 @@ def in_order(
 
 
 class WorkerPool(Protocol):
-    """Objects, one a block, and calls of their methods. What is taken, or begun again, may raise
+    """Objects, one per block, and calls of their methods. ``take`` and ``again`` may raise
     :class:`~cocite.errors.WorkerLost`.
     """
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Return the number of objects."""
 
     def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
-        """Ask for a method of one of them: handles of its answers, as many as there are to be; a
-        method with more than one returns a tuple of them.
+        """Call a method of one of them; return handles of its ``answers``, which it returns as a
+        tuple if there are several.
         """
 
     def take(self, handles: Sequence[Any]) -> list[Any]:
-        """The values of handles, when they are there."""
+        """Return the values of handles, when they are available."""
 
     def again(self) -> None:
-        """Make those anew that were lost."""
+        """Replace lost objects."""
 
 
 Hiring = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]], int], WorkerPool]
-"""Makes a crew: of what, with which arguments each, and how many bytes of memory each takes."""
+"""Makes a crew from a kind, arguments for each, and bytes of memory for each."""
 
 
 class Alone:
@@ -191,22 +189,22 @@ class Alone:
     def __init__(
         self, kind: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], memory: int = 0
     ) -> None:
-        """Make one of a ``kind`` for each of the ``arguments``; the ``memory`` is not looked at."""
+        """Make one of ``kind`` for each of the ``arguments``; ignores ``memory``."""
         self._objects = [kind(*each) for each in arguments]
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Return the number of objects."""
         return len(self._objects)
 
     def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
-        """Done at once."""
+        """Call at once."""
         found = getattr(self._objects[block], method)(*arguments)
         return [found] if answers == 1 else list(found)
 
     def take(self, handles: Sequence[Any]) -> list[Any]:
-        """They are their values."""
+        """Return the handles, which are the values."""
         return list(handles)
 
     def again(self) -> None:
-        """Nobody is lost here."""
+        """Do nothing: no object can be lost."""

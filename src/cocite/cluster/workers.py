@@ -21,7 +21,7 @@ from cocite.resources import format_size
 _RESTARTS = 64
 _LEAST_SHARE = 0.001
 _SECONDS = 300.0
-"""How long those who were lost have to be there again."""
+"""Seconds for lost actors to be replaced."""
 _EACH = 5.0
 
 
@@ -38,7 +38,7 @@ class ClusterPool:
         arguments: Sequence[tuple[Any, ...]],
         memory: int,
     ) -> None:
-        """Ask for them; that they are there, and what they found, is told by what is taken."""
+        """Request the actors; ``take`` reports whether they started."""
         self._cluster = cluster
         self.actors: list[Actor] = []
         self.lost = 0
@@ -62,22 +62,22 @@ class ClusterPool:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Return the number of actors."""
         return len(self.actors)
 
     def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
-        """Ask; handles come at once."""
+        """Start a call; return handles at once."""
         actor = self.actors[block]
         if answers == 1:
             return [actor.call(method, *arguments, mark=self.lost)]
         return list(actor.call_for(answers, method, *arguments, mark=self.lost))
 
     def take(self, handles: Sequence[Answer[Any]]) -> list[Any]:
-        """Wait for them."""
+        """Wait for the values."""
         return [self._cluster.get(handle) for handle in handles]
 
     def again(self) -> None:
-        """Wait until all are there. Raises :class:`WorkerLost` if some do not come."""
+        """Wait until all are available. Raises :class:`WorkerLost` if some are not."""
         self.lost += 1
         end = clock() + _SECONDS
         for number, actor in enumerate(self.actors):
@@ -90,11 +90,11 @@ class ClusterPool:
         self._mark()
 
     def _mark(self) -> None:
-        """From now on who is made anew is told from who knows what was asked before."""
+        """Mark the actors, to distinguish replacements from now on."""
         for actor in self.actors:
             actor.mark(self.lost)
 
 
 def hiring(cluster: Cluster) -> Hiring:
-    """What makes crews of a cluster."""
+    """Return a function that makes crews on a cluster."""
     return partial(ClusterPool, cluster)

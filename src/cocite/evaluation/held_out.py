@@ -58,16 +58,16 @@ class Hidden:
 
     @classmethod
     def of(cls, pairs: Pairs) -> Hidden:
-        """From ascending smaller id * 2**32 + larger id."""
+        """Convert ascending smaller id * 2**32 + larger id."""
         return cls((pairs >> _SHIFT).astype(np.uint32), (pairs & _LOW).astype(np.uint32))
 
     @property
     def pages(self) -> Ids:
-        """uint32[pages], ascending: those that have lost a link."""
+        """Return the pages that have lost a link, uint32[pages], ascending."""
         return np.unique(np.concatenate([self.low, self.high]))
 
     def of_pages(self, pages: Ids) -> list[Ids]:
-        """For each of ``pages`` those to which it has lost its links."""
+        """Return for each of ``pages`` those to which it has lost its links."""
         ends = np.concatenate([self.low, self.high])
         others = np.concatenate([self.high, self.low])
         order = np.argsort(ends, kind="stable")
@@ -77,9 +77,9 @@ class Hidden:
 
 
 def hidden_pairs(graph: Graph, share: float, seed: int) -> Pairs:
-    """The pairs to hide, ascending: uint64, smaller id * 2**32 + larger id.
+    """Return the pairs to hide, uint64, ascending: smaller id * 2**32 + larger id.
 
-    Raises :class:`UsageError` if there is none: each has a page with no other link.
+    Raises :class:`UsageError` if every link is the only one of a page.
     """
     from cocite.kernels.links import admit
 
@@ -123,7 +123,7 @@ def hide_links(graph: Graph, output: str | os.PathLike[str], pairs: Pairs) -> Gr
 
 
 def _links(graph: Graph) -> Iterator[tuple[Ids, Ids]]:
-    """All links, piece by piece: targets and sources uint32."""
+    """Yield all links, piece by piece: targets and sources uint32."""
     offsets, sources = graph.in_offsets, graph.in_sources
     for first in range(0, graph.edges, _PIECE):
         last = min(first + _PIECE, graph.edges)
@@ -146,7 +146,7 @@ def _among(values: Pairs, ascending: Pairs) -> NDArray[np.bool_]:
 
 
 def _counted(graph: Graph) -> tuple[int, NDArray[np.int64]]:
-    """How many links to others there are, and int64[nodes], how many each page has, either way."""
+    """Return the number of links to others, and of each page's, int64[nodes]."""
     degrees = np.diff(graph.in_offsets).astype(np.int64) + graph.out_degrees
     loops = 0
     for targets, sources in _links(graph):
@@ -159,7 +159,7 @@ def _counted(graph: Graph) -> tuple[int, NDArray[np.int64]]:
 def _tried(
     graph: Graph, bound: float, seed: int
 ) -> tuple[Pairs, NDArray[np.uint64], NDArray[np.uint8]]:
-    """The pairs whose key is below a share ``bound`` of all keys, their keys, how many links."""
+    """Return the pairs with keys below a share ``bound``, these keys, numbers of links."""
     from cocite.kernels.random import pair_keys
 
     least = np.uint64(min(2**64 - 1, int(bound * 2**64)))
@@ -185,14 +185,14 @@ COMPANY_TITLES = (
 
 
 class CoNeighborGain:
-    """The judge: ``queries`` uint32[q] are pages that have lost links and have company."""
+    """Judge by hidden links; ``queries`` uint32[q] have lost links and have company."""
 
     titles = COMPANY_TITLES
 
     def __init__(self, graph: Graph, shown: Graph, hidden: Hidden, pages: Ids, memory: int) -> None:
         """``graph`` has all links, ``shown`` those that are not ``hidden``; ``pages`` ascending.
 
-        Raises :class:`UsageError` if none of them has company.
+        Raises :class:`UsageError` if no page has company.
         """
         ins, outs = in_links(shown), out_links(shown, memory)
         degrees = np.diff(ins.offsets).astype(np.int64) + np.diff(outs.offsets).astype(np.int64)
@@ -212,7 +212,7 @@ class CoNeighborGain:
         self._gain = [company for _, _, company in found]
 
     def of(self, rows: NDArray[np.bool_]) -> CoNeighborGain:
-        """The same judge of some of its pages, bool[queries]."""
+        """Return the judge for some of its pages, bool[queries]."""
         part, at = copy(self), np.flatnonzero(rows)
         part.queries = self.queries[at]
         part._ends, part._gain = [self._ends[i] for i in at], [self._gain[i] for i in at]
@@ -225,12 +225,12 @@ class CoNeighborGain:
         threads: int = 1,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Judgment:
-        """Ask the ranker every page; ``progress`` gets pages (done, total)."""
+        """Query the ranker for every page; ``progress`` gets pages (done, total)."""
         row = partial(self._row, ranker)
         return judge_rows(row, self.queries.size, self.titles, threads, progress)
 
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
-        """float64[2, titles]: the figures of one page, and ones."""
+        """Return the figures of one page, and ones, float64[2, titles]."""
         ids = ranker.related(int(self.queries[at]), CUTOFFS[-1]).ids
         company, ends = self._gain[at], self._ends[at]
         best = np.sort(self._gains[company])[::-1]
@@ -243,7 +243,7 @@ class CoNeighborGain:
 
 
 def _gain(graph: Graph, ins: Links, outs: Links, page: int, ends: Ids) -> Ids:
-    """Who has with one of ``ends`` a link as ``page`` had it: ascending."""
+    """Return the pages linked with one of ``ends`` as ``page`` was, ascending."""
     found = []
     for end in ends.tolist():
         if _has(graph.in_neighbors(end), page):

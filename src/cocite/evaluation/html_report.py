@@ -29,7 +29,7 @@ _ENDINGS = (".html", ".md", ".csv")
 
 
 class ReportTable(NamedTuple):
-    """A table as text, with a ``remark`` before it; ``words`` if it holds words and no numbers."""
+    """A table as text, with a ``remark`` before it; ``words`` if not of numbers."""
 
     heading: str
     titles: Sequence[str]
@@ -40,7 +40,7 @@ class ReportTable(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportPage:
-    """What is on a page: ``explained`` is Markdown, paragraphs and one list behind them."""
+    """Content of a page: ``explained`` is Markdown, paragraphs followed by one list."""
 
     title: str
     facts: Mapping[str, str]
@@ -50,7 +50,7 @@ class ReportPage:
 
 
 def check_report(output: str | os.PathLike[str], overwrite: bool) -> Path:
-    """The path of the page, if it and its companions may be written; before any work."""
+    """Return the path of the page if it and its companions may be written."""
     path = Path(output)
     if path.suffix != ".html":
         raise UsageError(f"{path} ends in {path.suffix!r}; a report ends in .html")
@@ -86,7 +86,7 @@ def _missing(value: Any) -> bool:
 
 
 def interval_text(found: Interval) -> str:
-    """``0.283 [0.271, 0.295]``; a dash where it is not defined."""
+    """Format ``0.283 [0.271, 0.295]``; a dash if undefined."""
     if math.isnan(found.value):
         return "–"
     if math.isnan(found.low):
@@ -100,7 +100,7 @@ def interval_text(found: Interval) -> str:
 def markdown_table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], words: bool = False
 ) -> str:
-    """A table, all columns but the first to the right, unless they hold ``words``."""
+    """Return a table with all columns but the first right-aligned, unless they are ``words``."""
     side = " --- |" if words else " ---: |"
     lines = ["| " + " | ".join(titles) + " |", "| --- |" + side * (len(titles) - 1)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
@@ -171,7 +171,7 @@ def _facts(facts: Mapping[str, str]) -> str:
 
 
 def _explained(explained: str) -> str:
-    """The explanation, whose Markdown has paragraphs, one list and bold words."""
+    """Convert the explanation from Markdown with paragraphs, one list and bold words."""
     text, _, points = html.escape(explained).partition("\n\n- ")
     items = "".join(f"<li>{point}</li>" for point in points.split("\n- "))
     marked = f"<p>{text}</p><ul>{items}</ul>"
@@ -180,7 +180,7 @@ def _explained(explained: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """A cell, its interval in small letters."""
+    """Return a cell, with its interval in small print."""
     interval = _INTERVAL.search(text)
     if interval is None:
         return html.escape(text)

@@ -55,14 +55,14 @@ from cocite.resources import format_size
 
 
 class PairCount(NamedTuple):
-    """Comparable pairs in which the ranking agrees with the labels, and those in which not."""
+    """Numbers of comparable pairs in which the ranking agrees and disagrees with the labels."""
 
     concordant: int
     discordant: int
 
     @property
     def gamma(self) -> float:
-        """(C - D) / (C + D); nan without pairs."""
+        """Return (C - D) / (C + D); NaN without pairs."""
         total = self.concordant + self.discordant
         return (self.concordant - self.discordant) / total if total else float("nan")
 
@@ -110,9 +110,9 @@ def read_texts(
     progress: Progress = lambda done, total: None,
     memory: int | None = None,
 ) -> dict[int, str]:
-    """The texts of nodes, by id: :func:`~cocite.io.readers.tables.texts_of` says which, and what
-    it raises; and :class:`~cocite.errors.ResourceError` where they, and as much again for their
-    words, take more than ``memory`` bytes.
+    """Return the texts of nodes, by id, as :func:`~cocite.io.readers.tables.texts_of`, with its
+    errors. Raises :class:`~cocite.errors.ResourceError` if they, and as much again for their words,
+    exceed ``memory`` bytes.
     """
     found, held = dict[int, str](), 0
     for node, text in texts_of(path, names, progress):
@@ -153,7 +153,7 @@ class Content:
 
     @property
     def vectors(self) -> Any:
-        """The vectors, a sparse matrix [nodes, words]; rows have length 1, or 0."""
+        """Return the vectors, a sparse matrix [nodes, words]; rows have length 1, or 0."""
         return self._vectors
 
     def has(self, node: int) -> bool:
@@ -161,7 +161,7 @@ class Content:
         return bool(self._has[node])
 
     def cosines(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.float64]:
-        """float64[others]: the cosine of each other node's text with the node's."""
+        """Return the cosine of each other node's text with the node's, float64[others]."""
         rows = self._vectors[others.astype(np.int64)]
         dense = np.zeros(self._vectors.shape[1], np.float32)
         own = slice(*self._vectors.indptr[[node, node + 1]])
@@ -170,7 +170,7 @@ class Content:
         return found
 
     def delta(self, node: int, hits: NDArray[np.uint32], depth: int) -> NDArray[np.float64]:
-        """float64[depth]: the mean cosine of the best T hits for T = 1..depth; nan without text."""
+        """Return the mean cosine of the best T = 1..depth hits, NaN without text."""
         if not self.has(node):
             return np.full(depth, np.nan)
         found = np.zeros(depth)
@@ -216,7 +216,7 @@ def relevance_at(
 
 
 TOP = 100
-"""How much of a list the micro-averaged Gamma looks at (001)."""
+"""Length of a list for the micro-averaged Gamma (001)."""
 CUTOFFS = (1, 5, 10, 20, 50)
 _BATCH = 32
 _RELEVANCE = ("precision", "recall", "ndcg")
@@ -226,7 +226,7 @@ Figures = dict[str, Interval]
 
 
 def headline(titles: Sequence[str]) -> list[str]:
-    """The figures that tell most: one cutoff of each kind, 10 if it is there, else the largest."""
+    """Return the main figures: one cutoff of each kind, 10 if available, else the largest."""
     found = [title for title in ("gamma", "gamma_macro") if title in titles]
     for kind in (*_RELEVANCE, *_FILLED, "content"):
         cutoffs = [int(t.split("@")[1]) for t in titles if t.startswith(f"{kind}@")]
@@ -237,7 +237,7 @@ def headline(titles: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Judgment:
-    """What one ranker's lists come to, a row a query, as parts and wholes of ratios.
+    """Figures of one ranker's lists, a row per query, as numerators and denominators.
 
     ``parts`` and ``wholes`` are float64[queries, figures], the columns named by ``titles``.
     """
@@ -248,13 +248,13 @@ class Judgment:
 
     @property
     def pairs(self) -> int:
-        """How many comparable pairs the whole lists have."""
+        """Return the number of comparable pairs in all lists."""
         if "gamma_macro" not in self.titles:
             return 0
         return int(self.wholes[:, self.titles.index("gamma_macro")].sum())
 
     def column(self, title: str) -> NDArray[np.float64]:
-        """float64[queries]: the figure of every query by itself, nan where it is left out."""
+        """Return a figure for every query, float64[queries], NaN if it is excluded."""
         at = self.titles.index(title)
         found = np.full(len(self.parts), np.nan)
         wholes = self.wholes[:, at]
@@ -262,22 +262,22 @@ class Judgment:
         return found
 
     def value(self, title: str) -> float:
-        """A figure by itself; -inf where it is not defined, which is less than any."""
+        """Return a figure; -inf if undefined, which sorts last."""
         at = self.titles.index(title)
         whole = float(self.wholes[:, at].sum())
         return float(self.parts[:, at].sum()) / whole if whole else float("-inf")
 
     def of(self, rows: NDArray[np.bool_]) -> Judgment:
-        """That of some of the queries, bool[queries]."""
+        """Return the judgment of some of the queries, bool[queries]."""
         return Judgment(self.titles, self.parts[rows], self.wholes[rows])
 
     def figures(self, bootstrap: Bootstrap) -> Figures:
-        """Every figure with its interval."""
+        """Return every figure with its interval."""
         ratios = bootstrap.ratios(self.parts, self.wholes)
         return {title: bootstrap.interval(ratios[:, i]) for i, title in enumerate(self.titles)}
 
     def differences(self, other: Judgment, bootstrap: Bootstrap) -> Figures:
-        """Return how much every figure is above that of ``other``, on the same queries."""
+        """Return the differences of all figures from those of ``other``, on the same queries."""
         ratios = bootstrap.ratios(self.parts, self.wholes)
         ratios = ratios - bootstrap.ratios(other.parts, other.wholes)
         return {title: bootstrap.interval(ratios[:, i]) for i, title in enumerate(self.titles)}
@@ -290,8 +290,8 @@ def judge_rows(
     threads: int,
     progress: Progress,
 ) -> Judgment:
-    """Judge so many queries: ``row`` gives float64[2, titles], the parts and wholes of one;
-    ``progress`` gets queries (done, total).
+    """Judge so many queries: ``row`` returns float64[2, titles], numerators and denominators of
+    one; ``progress`` gets queries (done, total).
     """
     parts, wholes = (np.zeros((queries, len(titles))) for _ in range(2))
     batches = [range(low, min(low + _BATCH, queries)) for low in range(0, queries, _BATCH)]
@@ -307,7 +307,7 @@ def judge_rows(
 
 
 class Judge:
-    """The truth, and the queries."""
+    """Judge by labels and texts, for some queries."""
 
     def __init__(
         self,
@@ -356,19 +356,19 @@ class Judge:
         threads: int = 1,
         progress: Progress = lambda done, total: None,
     ) -> Judgment:
-        """Ask the ranker every query; ``progress`` gets queries (done, total)."""
+        """Query the ranker for every query; ``progress`` gets queries (done, total)."""
         row = partial(self._row, ranker)
         return judge_rows(row, self.queries.size, self.titles, threads, progress)
 
     def of(self, rows: NDArray[np.bool_]) -> Judge:
-        """The same judge of some of its queries, bool[queries]."""
+        """Return the judge for some of its queries, bool[queries]."""
         part = copy(self)
         part.queries = self.queries[rows]
         part._totals = [total for total, row in zip(self._totals, rows, strict=False) if row]
         return part
 
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
-        """float64[2, figures]: the parts and wholes of one query."""
+        """Return float64[2, figures]: numerators and denominators of one query."""
         node = int(self.queries[at])
         ids, scores = ranker.related(node, self._longest or ranker.nodes)
         parts, wholes = [float(ids.size), float(ids.size > 0)], [1.0, 1.0]

@@ -42,7 +42,7 @@ _EXAMPLES = 3
 _PAIR, _PART = 300, 60
 """Bytes that a pair of node and label takes, or a label, and each part of one."""
 _FEW = 10
-"""Below so many rows labels of one node each are nothing to warn of."""
+"""Least rows for a warning about labels with one node each."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,17 @@ class Labels:
 
     @cached_property
     def labeled(self) -> NDArray[np.uint32]:
-        """The ids of the nodes that have a label, ascending."""
+        """Return the ids of the labeled nodes, ascending."""
         return np.unique(self.nodes)
 
     @cached_property
     def usual_depth(self) -> int:
-        """How many parts most labels of nodes have; the larger of two that are equally common."""
+        """Return the most common number of levels of a label; the larger one on ties."""
         lengths = Counter(len(self.paths[label]) for label in self.labels.tolist())
         return max(lengths, key=lambda length: (lengths[length], length))
 
     def collapsed(self, depth: int | None = None) -> Hierarchy:
-        """The nodes by their classes at a depth, by default whole labels."""
+        """Return the nodes by their classes at a depth, by default whole labels."""
         deepest = max(map(len, self.paths))
         depth = deepest if depth is None else depth
         if depth < 1:
@@ -171,8 +171,8 @@ def read_labels(
 class Hierarchy:
     """The classes of the nodes at a depth.
 
-    Each labeled node has a row, its place among them. By row: the classes it is in. By class, and
-    by group of classes that are siblings: the rows that are in it.
+    Each labeled node has a row, its position among them. By row: its classes. By class, and by
+    group of sibling classes: their rows.
     """
 
     def __init__(self, labels: Labels, depth: int) -> None:
@@ -195,11 +195,11 @@ class Hierarchy:
         self._of_group = _gathered(self._group[pairs[:, 1]], rows, len(groups))
 
     def _own(self, node: int) -> NDArray[np.int64]:
-        """The classes of a node."""
+        """Return the classes of a node."""
         return self._of_row[int(self._row[min(node, self._row.size - 1)])]
 
     def relation(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.int8]:
-        """int8[others]: SAME, SIBLING or OTHER."""
+        """Return int8[others]: SAME, SIBLING or OTHER."""
         found = np.zeros(self.nodes + 1, np.int8)
         own = self._own(node)
         for group in self._group[own].tolist():
@@ -220,7 +220,7 @@ class Hierarchy:
 def _gathered(
     keys: NDArray[np.int64], values: NDArray[np.int64], count: int
 ) -> list[NDArray[np.int64]]:
-    """For every key below ``count`` its values."""
+    """Return the values of every key below ``count``."""
     order = np.argsort(keys, kind="stable")
     ends = np.cumsum(np.bincount(keys, minlength=count))
     return np.split(values[order], ends[:-1])
@@ -230,7 +230,7 @@ _CELLS = 1 << 24
 
 
 class Interval(NamedTuple):
-    """A figure, and where it lies with the confidence asked for; nan where it is not defined."""
+    """A figure, and its confidence interval; NaN if undefined."""
 
     value: float
     low: float
@@ -243,7 +243,7 @@ class Bootstrap:
     def __init__(
         self, queries: int, resamples: int = 1000, confidence: float = 0.95, seed: int = 0
     ) -> None:
-        """Raises :class:`UsageError` for a value that is not allowed."""
+        """Raise :class:`UsageError` for an invalid value."""
         if not 0 < confidence < 1:
             raise UsageError(
                 f"confidence is {confidence}; it must be between 0 and 1, both excluded"
@@ -254,8 +254,8 @@ class Bootstrap:
         self._queries, self._resamples, self._seed = queries, resamples, seed
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[1 + resamples, figures] from float64[queries, figures]: the sums over all queries
-        as they are, then over those of every resample.
+        """Return float64[1 + resamples, figures] from float64[queries, figures]: the sums over all
+        queries, then over those of every resample.
         """
         rng = np.random.default_rng(self._seed)
         found = np.empty((1 + self._resamples, values.shape[1]))
@@ -272,14 +272,14 @@ class Bootstrap:
     def ratios(
         self, parts: NDArray[np.float64], wholes: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """float64[1 + resamples, figures] of two arrays float64[queries, figures]."""
+        """Return float64[1 + resamples, figures] from two arrays float64[queries, figures]."""
         tops, bottoms = self.sums(parts), self.sums(wholes)
         found = np.full(tops.shape, np.nan)
         np.divide(tops, bottoms, out=found, where=bottoms != 0)
         return found
 
     def interval(self, ratios: NDArray[np.float64]) -> Interval:
-        """The interval of one column of :meth:`ratios`, or of a difference of two."""
+        """Return the interval of one column of :meth:`ratios`, or of a difference of two."""
         value, drawn = float(ratios[0]), ratios[1:]
         drawn = drawn[~np.isnan(drawn)]
         if drawn.size == 0:

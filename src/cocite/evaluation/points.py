@@ -20,9 +20,8 @@ Column = int | str
 
 @dataclass(frozen=True)
 class DataPlan:
-    """The labels and texts that answers are judged by; ``unlabeled`` says that there are neither,
-    and answers are only counted. ``delimiter``, ``header`` and ``bad_rows`` are for the
-    labels.
+    """The labels and texts for judging answers; with ``unlabeled`` there are none, and answers are
+    only counted. ``delimiter``, ``header`` and ``bad_rows`` apply to the labels.
     """
 
     labels: str = ""
@@ -38,8 +37,8 @@ class DataPlan:
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """How lists are judged; Gamma by nodes that score more than ``gamma_least``. ``queries`` 0
-    stands for all nodes that can be.
+    """How to judge lists; Gamma uses nodes that score more than ``gamma_least``. ``queries`` 0
+    means all possible nodes.
     """
 
     queries: int = 0
@@ -53,7 +52,7 @@ class JudgePlan:
 
 @dataclass(frozen=True)
 class Point:
-    """An index and how it is asked; ``build`` and ``ask`` are sorted pairs of all settings."""
+    """Settings of an index and of its queries; ``build`` and ``ask`` are sorted pairs."""
 
     measure: str
     direction: str
@@ -62,52 +61,52 @@ class Point:
 
     @property
     def samples(self) -> int | None:
-        """How many samples, if the measure has them."""
+        """Return the number of samples, if the measure has samples."""
         found = dict(self.build).get("samples")
         return None if found is None else int(found)
 
     @property
     def index_key(self) -> tuple[Any, ...]:
-        """What points have in common that the first samples of one index can answer."""
+        """Return what points must share to use the first samples of one index."""
         return self.measure, self.direction, tuple(p for p in self.build if p[0] != "samples")
 
     @property
     def settings(self) -> dict[str, Value]:
-        """All of them."""
+        """Return all settings."""
         return dict(self.build) | dict(self.ask)
 
     @property
     def chosen(self) -> dict[str, Value]:
-        """The settings that are not the measure's own choice."""
+        """Return the settings that differ from the measure's defaults."""
         measure = find_measure(self.measure)
         usual = {s.name: s.default for s in (*measure.build, *measure.ask)}
         return {k: v for k, v in self.settings.items() if v != usual[k]}
 
 
 def called(found: Point) -> str:
-    """Measure, direction, and the settings that are not the measure's own choice."""
+    """Return measure, direction, and settings that differ from the measure's defaults."""
     chosen = {key: value for key, value in found.chosen.items() if key != "seed"}
     return f"{found.measure} {found.direction}{settings_text(chosen)}"
 
 
 def settings_text(settings: Settings) -> str:
-    """Settings behind a name: `` decay=0.1 hubs=idf``."""
+    """Return settings to follow a name: `` decay=0.1 hubs=idf``."""
     return "".join(f" {key}={plain(value)}" for key, value in settings.items())
 
 
 def plain(value: Value) -> str:
-    """A value as it is written in a suite."""
+    """Return a value as written in a suite."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def link_measures() -> list[str]:
-    """The measures that look at links."""
+    """Return the measures that use links."""
     return [name for name, measure in MEASURES.items() if not measure.texts]
 
 
 def combinations(names: Iterable[str], directions: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Measures and directions, those that the measure takes; without any of them, each measure's
-    own. Raises :class:`~cocite.errors.UsageError`.
+    """Yield supported pairs of measures and directions; by default each measure's own direction.
+    Raises :class:`~cocite.errors.UsageError`.
     """
     for way in directions:
         checked_direction(way)
@@ -119,7 +118,7 @@ def combinations(names: Iterable[str], directions: Sequence[str]) -> Iterator[tu
 
 
 def point(measure: str, direction: str, settings: Settings) -> Point:
-    """A point from settings that the measure takes; raises :class:`~cocite.errors.UsageError`."""
+    """Return a point from settings of the measure; raises :class:`~cocite.errors.UsageError`."""
     found = find_measure(measure)
     asking = {s.name for s in found.ask} - {s.name for s in found.build}
     build = found.build_settings({k: v for k, v in settings.items() if k not in asking}).to_json()
@@ -128,7 +127,7 @@ def point(measure: str, direction: str, settings: Settings) -> Point:
 
 
 def taken(measure: str, *given: Settings) -> dict[str, Value]:
-    """Of the settings, later ones before earlier ones, those that the measure has."""
+    """Return those settings that the measure has; later ones override earlier ones."""
     found = find_measure(measure)
     names = {setting.name for setting in (*found.build, *found.ask)}
     return {k: v for settings in given for k, v in settings.items() if k in names}

@@ -51,18 +51,18 @@ class Related(NamedTuple):
 
 
 class Ranker(Protocol):
-    """What can be judged."""
+    """Interface of what can be judged."""
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """Return the number of nodes."""
 
     def related(self, node: int, k: int) -> Related:
-        """The best ``k`` of the nodes related to ``node``; see the contract above."""
+        """Return the best ``k`` nodes related to ``node``; see the contract above."""
 
 
 class IndexRanker:
-    """An index, asked with some settings."""
+    """An index with query settings."""
 
     def __init__(self, index: Index, candidates: Ids | None = None, **settings: Value) -> None:
         """``candidates``: ascending ids, or None for all nodes. Raises :class:`UsageError`."""
@@ -76,11 +76,11 @@ class IndexRanker:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """Return the number of nodes."""
         return self._index.stored.nodes
 
     def related(self, node: int, k: int) -> Related:
-        """As the index says."""
+        """Return the answer of the index."""
         whole = k >= self.nodes  # a mask is faster than the filter, once all is listed
         chosen = (Filter() if whole else self._filter).on_side_of(self._index.nodes, node)
         ids, best = self._index.scorer.top(node, ScoreQuery(k, chosen, self._settings))
@@ -93,8 +93,8 @@ class IndexRanker:
 
 @dataclass(frozen=True)
 class Builds:
-    """Builds indexes: here by ``means``, or on a ``cluster``, where a piece of work takes what of
-    ``asked``, the threads and the memory, is not None; ``staging_url`` is where shards come by.
+    """Builds indexes: locally by ``means``, or on a ``cluster``, where a piece of work takes those
+    of ``asked``, threads and memory, that are not None; ``staging_url`` is for transferring shards.
     """
 
     means: Resources
@@ -111,7 +111,7 @@ class Builds:
         settings: Mapping[str, Any],
         **more: Any,
     ) -> Index:
-        """The index of a graph with these settings, made at ``place``; ``more`` is as for
+        """Build the index of a graph with these settings at ``place``; ``more`` as for
         :func:`~cocite.search.build`.
         """
         chosen = {"measure": measure, "direction": direction, **settings, **more}
@@ -130,8 +130,8 @@ def builds_on(
     threads: int | None,
     memory: str | int | None,
 ) -> Iterator[Builds]:
-    """Builds by these means, or on a cluster: one that is connected, or by its address, for as
-    long as this goes on. Raises :class:`UsageError` and what a connection raises.
+    """Yield builds by these means, or on a cluster, connected or by its address, for the context.
+    Raises :class:`UsageError` and connection errors.
     """
     means = Resources.checked(threads, memory)
     if cluster is None:

@@ -58,7 +58,7 @@ how much it would vary with other queries (bootstrap, {resamples:,} resamples).
 
 @dataclass(frozen=True)
 class Result:
-    """What one method came to. ``point`` is None for a blend or an embedding."""
+    """Result of one method. ``point`` is None for a blend or an embedding."""
 
     name: str
     point: Point | None
@@ -68,13 +68,13 @@ class Result:
     build_seconds: float | None = None
 
     def called(self, name: str) -> Result:
-        """The same by another name."""
+        """Return the result under another name."""
         return self if name == self.name else replace(self, name=name)
 
 
 @dataclass
 class Study:
-    """What the methods came to, ``about`` in words; ``facts`` in numbers."""
+    """Results of the methods; ``about`` describes the study, ``facts`` are its numbers."""
 
     about: str
     judge: JudgePlan
@@ -82,15 +82,15 @@ class Study:
     methods: list[Result] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
-    """How the labels were read, in words."""
+    """Description of how the labels were read."""
     graph: str = ""
-    """What the graph is called."""
+    """Name of the graph."""
     date: str = field(default_factory=lambda: date.today().isoformat())
     examples: list[ExamplePage] = field(default_factory=list)
 
 
 def facts_of(nodes: int, links: int, truth: Truth, seed: int) -> dict[str, int]:
-    """What a study is of, in numbers."""
+    """Return the numbers that describe a study."""
     candidates = nodes if truth.candidates is None else int(truth.candidates.size)
     found = {"nodes": nodes, "links": links, "queries": int(truth.queries.size)}
     found["candidates"] = candidates
@@ -103,15 +103,15 @@ def facts_of(nodes: int, links: int, truth: Truth, seed: int) -> dict[str, int]:
 
 
 def deciding(results: Sequence[Result]) -> str:
-    """The figure by which tables are sorted: precision if it is there, or else the first of those
-    that tell most; "" if nothing was judged.
+    """Return the figure that sorts tables: precision if available, else the first main one; "" if
+    nothing was judged.
     """
     shown = headline(list(results[0].figures) if results else [])
     return next((title for title in shown if title.startswith("precision")), *shown[:1] or [""])
 
 
 def best_first(results: Sequence[Result], figure: str) -> list[Result]:
-    """Results by a figure, the largest first; those without it last."""
+    """Return results by a figure, largest first; those without it last."""
 
     def place(result: Result) -> float:
         value = result.figures[figure].value if figure in result.figures else float("nan")
@@ -121,13 +121,13 @@ def best_first(results: Sequence[Result], figure: str) -> list[Result]:
 
 
 def origin(graph: str, facts: str, day: str, command: str) -> dict[str, str]:
-    """What a report says of where it comes from, by title."""
+    """Return the origin of a report, by title."""
     found = {"graph": graph, "data": facts, "cocite": __version__, "date": day, "command": command}
     return {title: text for title, text in found.items() if text}
 
 
 def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
-    """Titles and rows of the table of methods, as text."""
+    """Return titles and rows of the table of methods, as text."""
     shown = headline(list(results[0].figures)) if results else []
     counted = ["pairs"] if "gamma_macro" in shown else []
     titles = ["method", *shown, *counted, "hits", "index"]
@@ -141,7 +141,7 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
 
 
 def method_tables(study: Study, by: str) -> Iterator[ReportTable]:
-    """The table of methods, sorted by a figure, and the lists of a few pages."""
+    """Yield the table of methods, sorted by a figure, and the lists of a few pages."""
     results = best_first(study.methods, by)
     remark = f"Sorted by {by}, the best first." if by and len(results) > 1 else ""
     yield ReportTable("Methods", *summary(results), remark)
@@ -149,7 +149,7 @@ def method_tables(study: Study, by: str) -> Iterator[ReportTable]:
 
 
 def _examples(study: Study, methods: Sequence[str]) -> Iterator[ReportTable]:
-    """A table a page: its hits by the best methods, a column each."""
+    """Yield a table per page: its hits by the best methods, one column each."""
     for page in study.examples:
         lists = {name: page.hits[name] for name in methods if name in page.hits}
         longest = max(map(len, lists.values()), default=0)
@@ -172,18 +172,18 @@ def _hit(hits: Sequence[ExampleHit]) -> str:
 
 
 def _titled(node: ExampleHit | ExamplePage) -> str:
-    """Its title, with its name beside it; or the name alone."""
+    """Return its title followed by its name, or the name alone."""
     return f"{node.title} ({node.name})" if node.title not in ("", node.name) else node.name
 
 
 def facts_text(facts: Mapping[str, int]) -> str:
-    """What a study is of, in a line."""
+    """Describe a study in one line."""
     names = {"rows_of_unknown_nodes": "label rows of nodes that are not in the graph"}
     return ", ".join(f"{names.get(title, title)}: {value:,}" for title, value in facts.items())
 
 
 def explained(plan: JudgePlan) -> str:
-    """What figures mean, in Markdown."""
+    """Explain the figures, in Markdown."""
     least = plan.gamma_least
     return _EXPLAINED.format(
         confidence=plan.confidence,
@@ -194,7 +194,7 @@ def explained(plan: JudgePlan) -> str:
 
 
 def long_rows(results: Iterable[Result]) -> Iterator[list[Any]]:
-    """Every figure, a row each, in the order of ``TITLES``."""
+    """Yield a row per figure, with the columns ``TITLES``."""
     for result in results:
         point = result.point
         who = [result.name, point.measure if point else "", point.direction if point else ""]
@@ -208,7 +208,7 @@ def long_rows(results: Iterable[Result]) -> Iterator[list[Any]]:
 
 REPORT = "html"
 KINDS = (REPORT, *kinds_of(TABLES))
-"""What figures may become."""
+"""Kinds of output for figures."""
 
 _NUMBERS = ("estimate", "low", "high")
 
@@ -240,10 +240,10 @@ class StudyDocument(Document):
 
     study: Study
     command: str = ""
-    """The call that it came of."""
+    """The command or call that made it."""
 
     def facts(self) -> dict[str, Any]:
-        """What it is of, and its figures."""
+        """Return its facts and figures."""
         study = self.study
         figures = [dict(zip(TITLES, row, strict=True)) for row in long_rows(study.methods)]
         about = {"about": study.about, "graph": study.graph, "facts": study.facts}
@@ -251,7 +251,7 @@ class StudyDocument(Document):
         return about | {"figures": figures, "examples": study.examples, "notes": study.notes}
 
     def rows(self) -> ResultRows:
-        """The same rows, without the facts."""
+        """Return the rows without the facts."""
         return ResultRows(TITLES, long_rows(self.study.methods))
 
     def write(
@@ -298,7 +298,7 @@ class StudyDocument(Document):
         target.write_table([columns_of(lists, types)], types)
 
     def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
-        """Write the page and its companions; ``command`` is what it came of."""
+        """Write the page and its companions; ``command`` made it."""
         study = self.study
         page = ReportPage(
             title=study.about,

@@ -60,7 +60,7 @@ _DIRECTIONS = ("in", "out", "both")
 
 @dataclass(frozen=True)
 class Method:
-    """An index to judge, how it is asked, and how long it took to build, if it was."""
+    """An index to judge, its query settings, and its build time, if it was built."""
 
     name: str
     index: Index
@@ -70,7 +70,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Assessment:
-    """The ``settings`` of what is judged, by what it is judged, and how."""
+    """What to judge by, how, and the ``settings`` of what is judged."""
 
     settings: Settings
     data: DataPlan
@@ -79,9 +79,9 @@ class Assessment:
     progress: Progress
 
     def of_indexes(self, indexes: Sequence[Index], resources: Resources) -> Study:
-        """Judge indexes of one graph side by side, each called as its path.
+        """Judge indexes of one graph, named by path.
 
-        Raises :class:`UsageError` if they are not of one graph, or one does not take a setting.
+        Raises :class:`UsageError` for different graphs, or if one does not support a setting.
         """
         if len({index.stored.graph["digest"] for index in indexes}) > 1:
             raise UsageError("the indexes belong to different graphs; compare indexes of one graph")
@@ -102,7 +102,7 @@ class Assessment:
     def of_graph(self, graph: Graph, builds: Builds) -> Study:
         """Judge every measure in every direction on a graph, one index after another.
 
-        Coupling is left out: it is cocitation of the graph turned round.
+        Omits coupling, which is cocitation of the reversed graph.
         """
         graph.check()
         truth = self._truth(graph.names, builds.means)
@@ -150,7 +150,7 @@ class Assessment:
     def _built(
         self, graph: Graph, points: Sequence[Point], builds: Builds, folder: Path
     ) -> Iterator[Method]:
-        """Each index, there until the next is asked for."""
+        """Yield each index, which is removed before the next one."""
         for number, each in enumerate(points, 1):
             place, texts = folder / f"{number}.index", self.data.texts
             begin = clock()
@@ -261,7 +261,7 @@ def evaluate(
 
 
 def _data_plan(options: EvaluateOptions) -> DataPlan:
-    """Return what answers are judged by; paths are absolute."""
+    """Return the data to judge by, with absolute paths."""
     places = (options.labels, options.texts)
     labels, texts = ("" if each is None else str(Path(each).absolute()) for each in places)
     return DataPlan(
@@ -277,7 +277,7 @@ def _data_plan(options: EvaluateOptions) -> DataPlan:
 
 
 def _cutoffs(given: Any) -> tuple[int, ...]:
-    """Return whole numbers, given as such or as a text with commas."""
+    """Return integers, given as such or comma-separated."""
     if given is None:
         return CUTOFFS
     try:
@@ -290,7 +290,7 @@ def _cutoffs(given: Any) -> tuple[int, ...]:
 
 
 def _stored(what: Any, memory: str | int | None, threads: int | None) -> Stored:
-    """What is judged, stored if it holds links that are not stored yet."""
+    """Return what to judge, after storing links that are not stored yet."""
     if isinstance(what, Index):
         return what
     if isinstance(what, str | os.PathLike):
@@ -302,7 +302,7 @@ def _stored(what: Any, memory: str | int | None, threads: int | None) -> Stored:
 
 
 def _call(of: Sequence[Any], given: Mapping[str, Any]) -> str:
-    """The call as it would be typed, without what was not given."""
+    """Return the call as typed, without arguments that were not given."""
     stored = (Index, Graph, str, os.PathLike)
     words = [
         repr(_path(each)) if isinstance(each, stored) else f"<{type(each).__name__}>" for each in of
@@ -315,7 +315,7 @@ def _call(of: Sequence[Any], given: Mapping[str, Any]) -> str:
 
 
 def _path(what: Stored) -> str:
-    """Return where it is stored."""
+    """Return its path."""
     if isinstance(what, Index):
         return str(what.stored.store.path)
     return str(what.path) if isinstance(what, Graph) else os.fspath(what)

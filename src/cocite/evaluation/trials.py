@@ -54,7 +54,7 @@ TRIED: dict[str, tuple[Any, ...]] = {
     "radius": (2, 3),
     "size": ("small", "default", "large"),
 }
-"""The settings that are tried, and their values."""
+"""The settings to try, with their values."""
 _TWIN = "coupling"
 
 
@@ -65,8 +65,8 @@ def first_points(
     directions: Sequence[str] = (),
     unweighted: bool = False,
 ) -> tuple[list[Point], list[str]]:
-    """Every measure in every direction, or those named, with the ``settings`` that it takes, the
-    default first; and notes on what is left out. Raises :class:`UsageError` for a name.
+    """Return every measure in every direction, or those named, with the ``settings`` that it has,
+    the default first; and notes on omitted ones. Raises :class:`UsageError` for an unknown name.
     """
     names = dict.fromkeys(measures) or [name for name in link_measures() if name != _TWIN]
     found, notes = [], []
@@ -85,12 +85,12 @@ def first_points(
 
 
 def is_default(each: Point) -> bool:
-    """Return whether nothing is chosen for it, among points without settings of their own."""
+    """Return whether it has no chosen settings, among points without settings of their own."""
     return (each.measure, each.direction) == (DEFAULT, find_measure(DEFAULT).direction)
 
 
 class Variants:
-    """Points with one setting at a time set otherwise, of the measures and directions of some."""
+    """Variants of points, by measure and direction, with one setting changed at a time."""
 
     def __init__(self, points: Sequence[Point], settings: Settings) -> None:
         self._settings = settings
@@ -107,11 +107,11 @@ class Variants:
                 self._series.append((name, series))
 
     def points(self) -> list[Point]:
-        """All of them."""
+        """Return all variants."""
         return [each for _, series in self._series for each in series.values()]
 
     def combined(self, figure: Callable[[Point], float]) -> list[Point]:
-        """For every measure and direction, the best value of each setting at once."""
+        """Return for every measure and direction the point with the best value of each setting."""
         chosen: dict[tuple[str, str], dict[str, Value]] = {}
         for name, series in self._series:
             if series:
@@ -160,8 +160,8 @@ def decided(
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """One candidate, judged: ``bytes`` of its index, ``seconds`` of its build, ``asking`` seconds
-    for all its questions.
+    """A judged candidate: ``bytes`` of its index, ``seconds`` of its build, ``asking`` seconds for
+    all queries.
     """
 
     judgment: Judgment
@@ -171,7 +171,7 @@ class TrialRecord:
 
 
 class Records:
-    """``records[round, point]``; ``add`` keeps one on disk."""
+    """``records[round, point]``; ``add`` stores one on disk."""
 
     def __init__(self, path: Path) -> None:
         self._journal = Journal(path)
@@ -193,11 +193,11 @@ class Records:
 
     @property
     def seconds(self) -> float:
-        """What all of them took."""
+        """Return the total time."""
         return sum(r.seconds + r.asking for r in self._found.values())
 
     def get(self, turn: int, each: Point) -> TrialRecord | None:
-        """What is there of a candidate in a round."""
+        """Return the record of a candidate in a round, or None."""
         return self._found.get((turn, _name(each)))
 
     def add(self, turn: int, each: Point, record: TrialRecord) -> None:

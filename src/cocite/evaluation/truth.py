@@ -27,22 +27,22 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known of the nodes beside their links; ``queries`` uint32[q], ascending."""
+    """Labels and texts of nodes; ``queries`` uint32[q], ascending."""
 
     labels: Labels | None
     depth: int
     content: Content | None
     queries: NDArray[np.uint32]
     candidates: NDArray[np.uint32] | None
-    """The nodes that may be hits: those with a label, or None for all."""
+    """The possible hits: labeled nodes, or None for all."""
 
     @property
     def sources(self) -> list[str]:
-        """How the labels were read, in words."""
+        """Describe how the labels were read."""
         return [] if self.labels is None else [self.labels.read]
 
     def judge(self, plan: JudgePlan, queries: NDArray[np.uint32] | None = None) -> Judge:
-        """The judge of this truth; ``queries`` by default all of its own."""
+        """Return the judge for ``queries``, by default all of its own."""
         return Judge(
             self.queries if queries is None else queries,
             familial=self.labels.collapsed(self.depth) if self.labels else None,
@@ -64,8 +64,8 @@ def read_truth(
     progress: Progress = lambda stage, done, total: None,
     memory: int | None = None,
 ) -> Truth:
-    """Labels and texts, each in ``memory`` bytes at most, and the queries: all nodes with either,
-    or so many of them at random.
+    """Read labels and texts, each within ``memory`` bytes, and choose the queries: all nodes with
+    either, or so many of them at random.
 
     Raises :class:`~cocite.errors.UsageError` if there is neither and the plan does not say so, and
     :class:`~cocite.errors.InputError`, :class:`~cocite.errors.ResourceError`.
@@ -116,7 +116,7 @@ def read_truth(
 
 
 def sample_pages(nodes: NDArray[np.uint32], count: int, seed: int) -> NDArray[np.uint32]:
-    """``count`` of the nodes at random, ascending; all of them if ``count`` is 0 or not fewer."""
+    """Return ``count`` of the nodes at random, ascending; all if ``count`` is 0 or larger."""
     if not 0 < count < nodes.size:
         return nodes
     return np.sort(np.random.default_rng(seed).choice(nodes, count, replace=False))
@@ -128,7 +128,7 @@ _PAGES, _HITS, _LABELS = 3, 10, 3
 @dataclass(frozen=True)
 class ExampleHit:
     """A hit; ``alike`` says whether it shares a label with the page, None without labels; ``title``
-    is "" where there is none.
+    is "" for none.
     """
 
     name: str
@@ -139,7 +139,7 @@ class ExampleHit:
 
 @dataclass(frozen=True)
 class ExamplePage:
-    """A page that was asked for, some of its labels, and its hits by method, best first."""
+    """A query page, some of its labels, and its hits by method, best first."""
 
     name: str
     labels: tuple[str, ...]
@@ -148,7 +148,7 @@ class ExamplePage:
 
 
 class Examples:
-    """Lists of a few of the pages that a truth asks for."""
+    """Lists of a few of a truth's query pages."""
 
     def __init__(self, names: Names, truth: Truth, seed: int, titles: Titles | None = None) -> None:
         self._names, self._titles = names, titles
@@ -164,7 +164,7 @@ class Examples:
         return [""] * ids.size if self._titles is None else self._titles.of(ids)
 
     def ask(self, method: str, ranker: Ranker) -> None:
-        """Keep the first hits of a method."""
+        """Store the first hits of a method."""
         for page, node in zip(self.pages, self._nodes, strict=True):
             ids, scores = ranker.related(node, _HITS)
             alike: list[bool | None] = [None] * ids.size
@@ -176,7 +176,7 @@ class Examples:
 
 
 def _labels_of(labels: Labels | None, node: int) -> tuple[str, ...]:
-    """The first labels of a node, as text."""
+    """Return the first labels of a node, as text."""
     if labels is None:
         return ()
     own = labels.labels[labels.nodes == node].tolist()

@@ -79,18 +79,18 @@ if TYPE_CHECKING:
 _ROUNDS = 3
 _PARTS, _UNTIL, _ADVANCING = (4, 2, 1), (0.4, 0.75, 1.0), (6, 5)
 _FEWEST = 50
-"""Pages that choose in a round, if there are so many."""
+"""Least number of selecting pages in a round, if there are so many."""
 _FEW = 30
-"""Pages below which intervals over resamples of them are too narrow to go by."""
+"""Pages below which intervals from resamples are too narrow to be reliable."""
 Progress = Callable[[str, int, int, str], None]
 
 
 class _TimeUp(Exception):
-    """A round has taken its time."""
+    """A round has used its time."""
 
 
 class Tuning:
-    """One run."""
+    """One tuning run."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Tuning:
         self._last: dict[Point, int] = {}
 
     def run(self, labels: Path | None, best: bool) -> TuningResult:
-        """Do all of it; ``best``: choose the best even if it is level with the default."""
+        """Run all rounds; with ``best`` choose the best even if it is not significantly better."""
         plan = self._plan
         self._judge = self._gain() if labels is None else self._labeled(labels)
         if self._by not in self._judge.titles:
@@ -146,7 +146,7 @@ class Tuning:
     # -- who judges ------------------------------------------------------------------------------
 
     def _gain(self) -> Judge | CoNeighborGain:
-        """Hide links, and judge by who finds their company."""
+        """Hide links, and return the judge by company."""
         plan, graph = self._plan, self._graph
         self._progress("hiding links", 0, 0, "")
         pairs = hidden_pairs(graph, plan["share"], self._seed)
@@ -161,7 +161,7 @@ class Tuning:
         return CoNeighborGain(graph, self._shown, hidden, pages, self._builds.means.memory)
 
     def _labeled(self, labels: Path) -> Judge | CoNeighborGain:
-        """By labels, on the whole graph."""
+        """Return the judge by labels, on the whole graph."""
         plan, self._shown = self._plan, self._graph
         data = DataPlan(
             labels=str(labels.absolute()),
@@ -187,14 +187,14 @@ class Tuning:
         return truth.judge(judging)
 
     def _choosers(self) -> NDArray[np.bool_]:
-        """bool[queries]: the half that chooses; all where there are fewer than four."""
+        """Return bool[queries]: the selecting half; all if fewer than four."""
         queries = self._judge.queries
         if queries.size < 4:
             return np.ones(queries.size, bool)
         return np.isin(queries, sample_pages(queries, (queries.size + 1) // 2, self._seed + 1))
 
     def _part(self, turn: int) -> NDArray[np.bool_]:
-        """bool[queries]: the pages that are asked in a round."""
+        """Return bool[queries]: the pages to query in a round."""
         if turn == _ROUNDS:
             return np.ones(self._choosing.size, bool)
         mine = self._judge.queries[self._choosing]
@@ -206,7 +206,7 @@ class Tuning:
     def _round(
         self, turn: int, points: Sequence[Point], usual: Sequence[Point]
     ) -> dict[Point, float]:
-        """The figures of those that the round came to, by the pages that choose; best first."""
+        """Return the figures of the candidates of a round, by the selecting pages; best first."""
         rows = self._part(turn)
         judge, chosen = self._judge.of(rows), self._choosing[rows]
         found: dict[Point, float] = {}
@@ -244,7 +244,7 @@ class Tuning:
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def _at(self, turn: int, each: Point) -> Point:
-        """A candidate as it is tried in a round: with some of its samples."""
+        """Return a candidate as tried in a round: with some of its samples."""
         if each.samples is None:
             return each
         fewer = max(1, each.samples // _PARTS[turn - 1])
@@ -252,7 +252,7 @@ class Tuning:
         return Point(each.measure, each.direction, tuple(sorted(settings.items())), each.ask)
 
     def _try(self, turn: int, points: Sequence[Point], judge: Judge | CoNeighborGain) -> None:
-        """Build the index that the points share, and judge each by it."""
+        """Build the index that the points share, and judge each point with it."""
         first, place = self._at(turn, points[0]), self._folder / "tried.index"
         disk.remove_tree(place)
         begin = clock.perf_counter()
@@ -287,7 +287,7 @@ class Tuning:
     def _result(
         self, usual: Point | None, three: dict[Point, float], labels: Path | None, best: bool
     ) -> TuningResult:
-        """What is chosen, and what all came to."""
+        """Return the choice, and the results of all."""
         graph, by = self._graph, self._by
         records = {p: self._record(p) for p in self._last}
         choosing, judging = self._choosing, ~self._choosing
@@ -352,7 +352,7 @@ class Tuning:
         )
 
     def _few_pages(self, chose: int, judged: int, labeled: bool) -> list[str]:
-        """How little a choice rests on, if it does."""
+        """Note if a choice depends on few pages."""
         if min(chose, judged) >= _FEW:
             return []
         more = "label more pages" if labeled else "hide more links with --fraction"
@@ -468,7 +468,7 @@ def tune(
 
 
 def _figure(graph: Graph, options: TuneOptions) -> str:
-    """What decides; raises :class:`UsageError` for options that do not go with the graph."""
+    """Return the figure that decides; raises :class:`UsageError` if options do not fit."""
     if not 0 < options.fraction <= 0.5:
         raise UsageError(
             f"fraction is {options.fraction!r}; it must be a number above 0, at most 0.5"
@@ -491,7 +491,7 @@ def _figure(graph: Graph, options: TuneOptions) -> str:
 
 
 def _content(path: str | os.PathLike[str]) -> str:
-    """What tells one file of labels from another."""
+    """Return an identity of a file of labels."""
     import xxhash
 
     try:

@@ -106,7 +106,7 @@ def why(
 
 
 def _named(index: Index, side: str | None, node: object) -> object:
-    """Return a node of a side as it is stored, or several."""
+    """Return a node of a side, or several, by stored name."""
     if side is None:
         return node
     sides = index.nodes.sides
@@ -125,8 +125,8 @@ def _opened(
     threads: int | None,
     given: dict[str, Any],
 ) -> tuple[Index, dict[str, Any]]:
-    """Return what answers, the index itself or one that is made of what is no index, and the
-    options that are not of the links.
+    """Return the given index, or one made from the input, and the options that are not for the
+    links.
     """
     reading = {name: given[name] for name in IngestOptions.declared() if name in given}
     options = {name: value for name, value in given.items() if name not in reading}

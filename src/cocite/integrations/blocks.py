@@ -23,14 +23,14 @@ _STYLE = """<style>
 :where(.cocite-related ul) { margin: 0; padding-left: 1.2em }
 </style>
 """
-"""A few rules without specificity: any rule of the site goes before them."""
+"""A few rules without specificity: any rule of the site overrides them."""
 _BETWEEN = (" — ", " – ", " | ", " - ", " · ", " • ", " :: ", " « ", " » ")
 
 
 def related_list(
     heading: str, pages: Sequence[tuple[str, str]], attributes: str = "", style: bool = False
 ) -> str:
-    """HTML of a heading and (title, URL) pairs; empty if there are none."""
+    """Return HTML for a heading and (title, URL) pairs; "" if there are none."""
     if not pages:
         return ""
     items = "".join(
@@ -49,8 +49,8 @@ def _text(text: str) -> str:
 
 
 def relative_url(here: str, there: str) -> str:
-    """The URL ``there`` as seen from the page at ``here``. Both count from the root of the site and
-    are percent-encoded, such as ``guide/a%20page.html``; ``guide/`` and "" are folders.
+    """Return the URL ``there`` relative to the page ``here``. Both are relative to the root of the
+    site and percent-encoded, such as ``guide/a%20page.html``; ``guide/`` and "" are folders.
     """
     above, path = here.split("/")[:-1], there.split("/")
     while above and len(path) > 1 and above[0] == path[0]:
@@ -61,7 +61,7 @@ def relative_url(here: str, there: str) -> str:
 
 
 def short_titles(titles: Mapping[str, str]) -> dict[str, str]:
-    """Titles without the name of the site at their ends, if more than half of them have it."""
+    """Return titles without the site's name at their ends, if more than half of them have it."""
     tails = Counter(tail for title in titles.values() if (tail := _tail(title)))
     tail, count = tails.most_common(1)[0] if tails else ("", 0)
     if count < 3 or 2 * count <= len(titles):
@@ -70,6 +70,6 @@ def short_titles(titles: Mapping[str, str]) -> dict[str, str]:
 
 
 def _tail(title: str) -> str:
-    """The last part of a title, with what is before it; empty if it has one part."""
+    """Return the last part of a title, with what precedes it; "" if it has one part."""
     at = max(title.rfind(sign) for sign in _BETWEEN)
     return title[at:] if at > 0 else ""

@@ -21,7 +21,7 @@ from cocite.errors import UsageError
 from cocite.integrations.blocks import CLASS
 
 MARK = "data-cocite-block"
-"""The attribute of a list that was inserted here, and not by a generator's plug-in."""
+"""Attribute of a list that was inserted here, not by a plug-in of a generator."""
 PLACE = "data-cocite"
 _NAME = rb"[^\t\n\f\r />][^\t\n\f\r />=]*+"
 _IS = rb"[\t\n\f\r ]*+=[\t\n\f\r ]*+"
@@ -43,7 +43,7 @@ _PART = re.compile(
     r"^([a-z][\w-]*)|([#.])([\w-]+)|\[([\w:-]+)(?:=[\"']?([^\"'\]]*)[\"']?)?\]", re.I
 )
 Selector = Sequence[tuple[str, ...]]
-"""Of each condition: tag, or sign and word, or attribute and value."""
+"""Conditions of a selector: tag, or sign and word, or attribute and value."""
 
 
 class PageRefused(Exception):
@@ -51,8 +51,8 @@ class PageRefused(Exception):
 
 
 class Token(NamedTuple):
-    """A tag or a comment: its first byte and the byte behind it; ``name`` is that of the tag with
-    ``/`` before an end tag, or ``!`` of a comment; ``text`` its attributes, or the comment.
+    """A tag or a comment: its first byte and its end; ``name`` is that of the tag with ``/`` for an
+    end tag, or ``!`` for a comment; ``text`` its attributes, or the comment.
     """
 
     start: int
@@ -61,7 +61,7 @@ class Token(NamedTuple):
     text: bytes
 
     def attributes(self) -> dict[str, str]:
-        """Of a tag; the first of a name counts."""
+        """Return the attributes of a tag; the first of each name counts."""
         found: dict[str, str] = {}
         for name, value in _ATTRIBUTES.findall(self.text):
             plain = value[1:-1] if value[:1] in (b'"', b"'") else value
@@ -70,8 +70,8 @@ class Token(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a list goes: the byte before which it is inserted, in words ``where`` that is; and the
-    ``href`` of the page's ``<base>``.
+    """Position of a list: the byte at which to insert it, a description ``where``, and the ``href``
+    of the page's ``<base>``.
     """
 
     offset: int
@@ -80,8 +80,8 @@ class Place(NamedTuple):
 
 
 def tokens_of(content: bytes) -> list[Token]:
-    """The tags and comments of a page. Raises :class:`PageRefused` if it ends inside one, or is in
-    an encoding that is not built on ASCII.
+    """Return the tags and comments of a page. Raises :class:`PageRefused` if it ends inside one, or
+    if its encoding is not based on ASCII.
     """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content[:1024]:
         raise PageRefused("in UTF-16, or binary")
@@ -128,8 +128,8 @@ def _tokens(content: bytes) -> Iterator[Token]:
 
 
 def without_list(content: bytes) -> bytes:
-    """The page without the lists that were inserted. Raises :class:`PageRefused` for one that has
-    no end, or that another program put there.
+    """Return the page without inserted lists. Raises :class:`PageRefused` for a list without an
+    end, or by another program.
     """
     if CLASS.encode() not in content:
         return content
@@ -191,7 +191,7 @@ def _is_main(token: Token) -> bool:
 
 
 def _shown(tokens: list[Token]) -> list[Token]:
-    """Tokens that are not in a ``template``, of which a browser shows nothing."""
+    """Return tokens outside of ``template`` elements, which browsers do not show."""
     found, depth = [], 0
     for token in tokens:
         depth += (token.name == "template") - (token.name == "/template" and depth > 0)
@@ -201,7 +201,7 @@ def _shown(tokens: list[Token]) -> list[Token]:
 
 
 def _end_of(tokens: Sequence[Token], number: int) -> Token | None:
-    """The end tag of the element that begins there."""
+    """Return the end tag of the element that begins there, or None."""
     name, depth = tokens[number].name, 0
     for token in tokens[number:]:
         depth += (token.name == name) - (token.name == "/" + name)
@@ -211,7 +211,7 @@ def _end_of(tokens: Sequence[Token], number: int) -> Token | None:
 
 
 def references(text: str) -> list[str]:
-    """Return where the ``a`` elements of a part of a page lead."""
+    """Return the targets of the ``a`` elements in a part of a page."""
     found = []
     with suppress(PageRefused):  # what follows is no tag
         for token in _tokens(text.encode("ascii", "xmlcharrefreplace")):
@@ -221,8 +221,8 @@ def references(text: str) -> list[str]:
 
 
 def selector_of(text: str) -> Selector:
-    """The conditions of a selector of one element, such as ``div.content`` or ``[role=main]``.
-    Raises :class:`UsageError` for another one.
+    """Parse a selector of one element, such as ``div.content`` or ``[role=main]``. Raises
+    :class:`UsageError` for others.
     """
     if not text or _PART.sub("", text):
         raise UsageError(

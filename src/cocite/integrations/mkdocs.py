@@ -40,7 +40,7 @@ _log = get_plugin_logger(__name__)
 
 
 class PluginSettings(Config):  # type: ignore[no-untyped-call]
-    """What ``mkdocs.yml`` may say."""
+    """Settings of the plug-in in ``mkdocs.yml``."""
 
     related = options.Type(int, default=5)
     heading = options.Type(str, default=HEADING)
@@ -56,12 +56,12 @@ class RelatedPages(BasePlugin[PluginSettings]):  # type: ignore[no-untyped-call]
     lists: dict[str, list[Any]]
 
     def on_startup(self, *, command: str, dirty: bool) -> None:
-        """MkDocs begins."""
+        """Handle the start of MkDocs."""
         self.dirty = dirty
 
     @event_priority(-100)  # behind plug-ins that change the text
     def on_env(self, env: Any, *, config: Any, files: Any) -> None:
-        """All pages have their text: find links, and ask."""
+        """Find links and related pages, when all pages have their text."""
         self.lists = {}
         if self.dirty:
             _log.info("no related pages: they take a build of the whole site, without --dirty")
@@ -91,7 +91,7 @@ class RelatedPages(BasePlugin[PluginSettings]):  # type: ignore[no-untyped-call]
 
     @event_priority(-100)  # behind the search
     def on_page_context(self, context: Any, *, page: Any, config: Any, nav: Any) -> None:
-        """Put a page's list under its text."""
+        """Put a page's list below its text."""
         listed = [  # titles of texts have entities, and those of mkdocs.yml may have none
             (unescape(str(other.title)), relative_url(page.url, other.url))
             for other in self.lists.get(page.file.src_uri, [])
@@ -100,13 +100,13 @@ class RelatedPages(BasePlugin[PluginSettings]):  # type: ignore[no-untyped-call]
 
 
 def _address(site: str, url: str) -> str:
-    """The address of a page of a site, the same however it is written."""
+    """Return the normalized address of a page of a site."""
     found = unquote(urljoin(site, url).partition("#")[0].partition("?")[0])
     return found.removesuffix("index.html")
 
 
 def _links(site: str, url: str, content: str, named: dict[str, str]) -> set[str]:
-    """The names of the pages that a text links to."""
+    """Return the names of the pages that a text links to."""
     here = urljoin(site, url)
     found = {named.get(_address(here, each)) for each in references(content)}
     return {name for name in found if name is not None}

@@ -58,7 +58,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class RelatedSite:
-    """A folder of pages, whose links are in ``graph``; the pages related to each; all titles."""
+    """A folder of pages, with their links in ``graph``; the pages related to each; all titles."""
 
     site: Site
     options: SiteOptions
@@ -68,7 +68,7 @@ class RelatedSite:
     hubs: tuple[str, ...]
 
     def listed(self, page: str, base: str | None = None) -> list[tuple[str, str, str]]:
-        """(path, title, URL) of each page of a list; URLs as seen from its page or ``<base>``."""
+        """Return (path, title, relative URL) for each page of a list."""
         others = self.related.get(page, [])
         here = _base_url(self.site, page, base) if others else ""
         return [(o, self.titles[o], relative_url(here, self._url(o))) for o in others]
@@ -78,7 +78,7 @@ class RelatedSite:
 
 
 def _folder_url(page: str) -> str:
-    """The path of a page, or of its folder if it is the index of that."""
+    """Return the path of a page, or of its folder if it is the index page."""
     folder, slash, name = page.rpartition("/")
     return folder + slash if name == "index.html" else page
 
@@ -129,7 +129,7 @@ def relate(
 
 
 def _base_url(site: Site, page: str, base: str | None) -> str:
-    """The URL against which those on a page are resolved, from the root of the site."""
+    """Return the base of relative URLs on a page, from the root of the site."""
     found = None if base is None else joined(base, site.url_of(page))
     if found is None:
         return quote(page)
@@ -142,8 +142,8 @@ def _base_url(site: Site, page: str, base: str | None) -> str:
 
 
 class _Change(NamedTuple):
-    """A page: its bytes, those without a list, those that it is to have; where its list is then,
-    and how many links that has.
+    """A page: its bytes, those without a list, and the new ones; where its list is then, and how
+    many links it has.
     """
 
     page: str
@@ -155,11 +155,11 @@ class _Change(NamedTuple):
 
 
 Change = Callable[[str, bytes], tuple[bytes, Place | None, int]]
-"""Of a page without a list: the bytes that it is to have, the place of its list, its links."""
+"""Function from a page without a list to its new bytes, the place of its list, and its links."""
 
 
 def insert_lists(found: RelatedSite, progress: Progress) -> SiteDocument:
-    """Put a list into each page with related ones, in the place of the one that is there."""
+    """Insert or replace the list in each page with related ones."""
     options = found.options
     selector = selector_of(options.selector) if options.selector is not None else ()
 
@@ -176,12 +176,12 @@ def insert_lists(found: RelatedSite, progress: Progress) -> SiteDocument:
 
 
 def remove_lists(folder: Path, options: SiteOptions, progress: Progress) -> SiteDocument:
-    """Cut the lists out of the pages of a folder."""
+    """Remove the lists from the pages of a folder."""
     return _apply(Site(folder), lambda page, bare: (bare, None, 0), options.dry_run, progress)
 
 
 def _apply(site: Site, change: Change, dry_run: bool, progress: Progress) -> SiteDocument:
-    """See what becomes of each page, write the manifest, then the pages."""
+    """Compute all changes, write the manifest, then the pages."""
     before = _manifest(site)
     places, left, edited = Counter[str](), dict[str, str](), list[str]()
     digests, restored, links, written = dict[str, list[str]](), 0, 0, 0
@@ -215,7 +215,7 @@ def _apply(site: Site, change: Change, dry_run: bool, progress: Progress) -> Sit
 
 
 def _sweep(site: Site) -> None:
-    """Remove what a run that was killed left beside the pages that it was writing."""
+    """Remove temporary files of a killed run beside the pages."""
     folders = {"": [MANIFEST]}
     for page in site.pages:
         folder, _, name = page.rpartition("/")
@@ -226,12 +226,12 @@ def _sweep(site: Site) -> None:
 
 
 def _is_inside(folder: Path, site: Site) -> bool:
-    """Whether a folder is one of the site still: no link of the file system leads out of it."""
+    """Return whether a folder is within the site: no symbolic link leads out of it."""
     return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(site.path))
 
 
 def _changes(site: Site, change: Change, left: dict[str, str]) -> Iterator[_Change]:
-    """What is to become of each page; ``left`` gets those that stay as they are, and why."""
+    """Yield the change of each page; ``left`` gets unchanged ones, and why."""
     for page in site.pages:
         try:
             content = site.read(page, LARGEST + 1)
@@ -250,8 +250,8 @@ def _digest(content: bytes) -> str:
 
 
 def _difference(old: bytes, new: bytes) -> str:
-    """The bytes that go, a line each behind ``-``, and those that come, behind ``+``; the line
-    before them.
+    """Return removed bytes as lines with ``-``, added ones with ``+``, after the line before
+    them.
     """
     same = _common(old, new)
     same -= old[same - 1 : same] == b"<"  # which a list begins with, too
@@ -268,13 +268,13 @@ def _difference(old: bytes, new: bytes) -> str:
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """Return how many bytes two texts begin with alike."""
+    """Return the length of the common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _replace(site: Site, change: _Change, left: dict[str, str]) -> bool:
-    """Write a page beside its place and rename it, if it is what it was when it was read."""
+    """Replace a page atomically if it is still as read."""
     path = site.path / change.page
     inside, found = _is_inside(path.parent, site), None
     with suppress(OSError):  # it is gone, or a link now
@@ -292,7 +292,7 @@ def _replace(site: Site, change: _Change, left: dict[str, str]) -> bool:
 
 
 def _manifest(site: Site) -> Mapping[str, Any]:
-    """Page -> digests; empty if there is no manifest, or a damaged one."""
+    """Return page -> digests; {} if there is no valid manifest."""
     try:
         found = json.loads(site.read(MANIFEST, 1 << 30))
         pages = found["pages"] if found["cocite"] == _KIND else {}
@@ -348,7 +348,7 @@ def write_json(found: RelatedSite, folder: Path) -> SiteDocument:
 
 
 def _check_folder(folder: Path, overwrite: bool) -> None:
-    """See that lists may be written there; raises :class:`OutputExists`."""
+    """Check that lists may be written there; raises :class:`OutputExists`."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise OutputExists(f"{folder} is not a folder. Choose another output")
     names = set(os.listdir(folder)) if folder.exists() else set()

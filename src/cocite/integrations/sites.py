@@ -26,14 +26,14 @@ from cocite import __version__
 from cocite.errors import UsageError
 
 MIN_SCORE = 0.15
-"""Below it, hits of the default measure are what is far away."""
+"""Least score to list by the default measure; lower hits are distant pages."""
 
 _SHARE, _LEAST = 0.25, 8
 _KEPT = "related-pages.json"
 
 Links = Mapping[str, Collection[str]]
 Make = Callable[[list[tuple[str, str]], str | None], Any]
-"""What builds an index of links, of a measure."""
+"""Function that builds an index of links, by a measure."""
 
 
 def related_pages(
@@ -95,8 +95,8 @@ def related_pages(
 
 
 def everywhere(links: Links) -> set[str]:
-    """The pages that link to more than a quarter of the site, or that as many link to: 8 at least,
-    as on a small site a quarter is next to nothing.
+    """Return the pages with links to or from more than a quarter of the site, and at least 8
+    pages.
     """
     least = max(_SHARE * len(links), _LEAST)
     of = {page: {*tos} & links.keys() - {page} for page, tos in links.items()}
@@ -128,7 +128,7 @@ def _ask(
 
 
 def _read(kept: Path | None, digest: str, pages: Collection[str]) -> dict[str, list[str]] | None:
-    """What is kept for this digest; a file that is not whole counts as none."""
+    """Return the stored answer for this digest; None for an incomplete file."""
     if kept is None:
         return None
     try:
@@ -142,7 +142,7 @@ def _read(kept: Path | None, digest: str, pages: Collection[str]) -> dict[str, l
 
 
 def _write(kept: Path, digest: str, related: Mapping[str, list[str]]) -> None:
-    """Keep it; another build may do so at the same time, so that it is put there whole."""
+    """Store the answer atomically, as another build may do the same."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     beside = kept.with_name(f"{kept.name}.{os.getpid()}")
     beside.write_text(json.dumps({"digest": digest, "related": related}), "utf-8")

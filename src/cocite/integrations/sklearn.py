@@ -44,7 +44,7 @@ else:
 
 MODES = ("distance", "connectivity", "similarity")
 _SLACK = 1e-9
-"""Scores are rounded to 12 decimals; what is above 1 by more than this is no rounding."""
+"""Rounding slack: scores are rounded to 12 decimals, and exceed 1 by no more than this."""
 
 
 class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -97,7 +97,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the index, which is made again when it is needed."""
+        """Omit the index, which is rebuilt on demand."""
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_index", None)
         return state
@@ -231,8 +231,8 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return int(count)
 
     def _queried(self, X: Any) -> tuple[int, Any]:
-        """1 if each page counts among its own neighbors, else 0; and the rows of new pages, None
-        for those that it was fitted to.
+        """Return 1 if each page counts among its own neighbors, else 0; and the rows of new pages,
+        None for the fitted ones.
         """
         if X is None:
             return 0, None
@@ -246,7 +246,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _nearest(
         self, rows: Any, count: int
     ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-        """Of each page its number, -1 if it is new, its best ``count`` others, their scores."""
+        """Yield each page's number (-1 if new), best ``count`` others, scores."""
         if not hasattr(self, "_index"):
             self._index = self._built()
         index: Index = self._index
@@ -263,7 +263,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _of_new(
         self, index: Index, row: Any, count: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The nearest of a page with the links of ``row``; none if it has no link."""
+        """Return the nearest pages to one with the links of ``row``; none without links."""
         if not row.nnz:
             return np.empty(0, np.int64), np.empty(0)
         weights = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
@@ -272,7 +272,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return found.ids.astype(np.int64), np.ascontiguousarray(found.numbers[:, 0])
 
     def _separate(self, near: NDArray[np.int64], own: int, count: int) -> NDArray[np.int64]:
-        """The first ``count`` pages that are neither near nor the page itself."""
+        """Return the first ``count`` pages that are neither near nor the page itself."""
         taken = {*near.tolist(), own}
         free = (page for page in range(self.n_samples_fit_) if page not in taken)
         return np.fromiter(free, np.int64, count)

@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """What Sphinx calls."""
+    """Register the extension, as Sphinx calls it."""
     # No rebuild: pages whose list is another one are named below.
     app.add_config_value("cocite_related", 5, "", int)
     app.add_config_value("cocite_heading", HEADING, "html", str)
@@ -62,7 +62,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _links(env: BuildEnvironment) -> dict[str, set[str]]:
-    """Page -> pages it links to, of those that were looked at; kept in the environment."""
+    """Return page -> pages it links to, for pages read so far, stored in the environment."""
     if not hasattr(env, "cocite_links"):
         env.cocite_links = {}  # type: ignore[attr-defined]
     return env.cocite_links  # type: ignore[attr-defined, no-any-return]
@@ -81,12 +81,12 @@ def _merge(app: Sphinx, env: BuildEnvironment, docnames: Iterable[str], other: A
 
 
 def _shown(app: Sphinx) -> bool:
-    """Return whether what is made has a page of HTML a page."""
+    """Return whether the builder makes one HTML page per page."""
     return app.builder.format == "html" and app.builder.name not in ("epub", "singlehtml")
 
 
 def _ask(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """All pages have been read: find links, ask, and name the pages that are to be written."""
+    """Find links and related pages when all pages have been read; return the pages to write."""
     if not _shown(app):
         return []
     links = _links(env)
@@ -117,7 +117,7 @@ def _ask(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def _links_of(app: Sphinx, page: str, named: Mapping[str, str]) -> set[str]:
-    """The pages that a page's text links to; tables of contents are navigation."""
+    """Return the pages that a page's text links to; tables of contents are navigation."""
     env, builder = app.env, app.builder
     doctree = env.get_doctree(page)
     for toctree in list(doctree.findall(addnodes.toctree)):
@@ -134,12 +134,12 @@ def _links_of(app: Sphinx, page: str, named: Mapping[str, str]) -> set[str]:
 
 
 def _from_root(here: str, address: str) -> str:
-    """An address relative to a page, from the root of the site."""
+    """Return an address relative to a page, from the root of the site."""
     return urljoin(f"http://site/{here}", address).removeprefix("http://site/")
 
 
 def _show(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Put the list under the text."""
+    """Put the list below the text."""
     if doctree is None or "body" not in context or not _shown(app):
         return
     uri = app.builder.get_target_uri

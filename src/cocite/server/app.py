@@ -70,7 +70,7 @@ _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::\d*)?")
 
 @lru_cache(256)
 def is_known(host: str, names: frozenset[str]) -> bool:
-    """Return whether a request with this ``Host`` means us; one without means us, too."""
+    """Return whether the ``Host`` of a request names this server, or is missing."""
     match = _HOST.fullmatch(host.strip())
     if match is None:
         return False
@@ -87,11 +87,11 @@ def is_known(host: str, names: frozenset[str]) -> bool:
 
 
 _HELD_BACK = 0.05, 0.15
-"""Seconds that a refusal waits, at random between these, so that who asks again at once leaves time
-for answers, and that all do not ask again at the same moment.
+"""Seconds, drawn from this range, by which refusals are delayed: immediate retries leave time for
+answers, and do not arrive together.
 """
 OPEN = ("/healthz", "/readyz")
-"""What is told to anybody."""
+"""Operations without a key."""
 _CHALLENGE = 'Basic realm="cocite", charset="UTF-8", Bearer realm="cocite"'
 
 
@@ -111,7 +111,7 @@ class Front:
             self._headers.append((b"x-frame-options", b"DENY"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI calls it."""
+        """Handle a request, as ASGI calls it."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         began, status = time.perf_counter(), 500
@@ -174,7 +174,7 @@ class Front:
 
 
 class Guard:
-    """Lets through who means us, who has a key where keys are needed, whom there is time for."""
+    """Checks the host name, the key if keys are required, and the load."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
@@ -183,7 +183,7 @@ class Guard:
         self.names = frozenset(name.lower() for name in service.config.options.allow_host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI calls it."""
+        """Handle a request, as ASGI calls it."""
         if scope["type"] != "http" or scope["path"] in OPEN:
             return await self.app(scope, receive, send)
         keys, head = self.service.keys, Headers(scope=scope)
@@ -218,7 +218,7 @@ def _no_key() -> Response:
 
 
 async def body_of(service: Service, request_headers: Headers, receive: Receive) -> bytes:
-    """The body of a request, within its bounds; raises :class:`RequestRefused`."""
+    """Read the body of a request, within its limits; raises :class:`RequestRefused`."""
     limits = service.config.limits
     told = request_headers.get("content-length", "0")
     too_large = RequestRefused(
@@ -252,7 +252,7 @@ async def body_of(service: Service, request_headers: Headers, receive: Receive) 
 
 
 def make_app(service: Service) -> ASGIApp:
-    """The application, of a service that is open."""
+    """Return the application for an open service."""
     document = msgspec.json.encode(described(service))
     straight = {
         f"/v1/{operation}": guarded(service, operation, _answered) for operation in _OPERATIONS
@@ -289,15 +289,15 @@ def make_app(service: Service) -> ASGIApp:
 
 
 class _FastPath:
-    """Questions go to their endpoints by their path, past the router: that is a large part of what
-    an answer takes beside its document.
+    """Dispatches queries by path, bypassing the router, which takes much of the time of an
+    answer.
     """
 
     def __init__(self, app: ASGIApp, endpoints: Mapping[str, Endpoint]) -> None:
         self.app, self.endpoints = app, endpoints
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI calls it."""
+        """Handle a request, as ASGI calls it."""
         straight = scope["type"] == "http" and scope["method"] == "GET"
         endpoint = self.endpoints.get(scope["path"]) if straight else None
         if endpoint is None:
@@ -314,7 +314,7 @@ def _get(path: str, service: Service, operation: str, handler: Handler) -> Route
 
 
 def query_of(service: Service, operation: str, request: Request) -> Values:
-    """The question in the query of a request; raises :class:`UsageError`."""
+    """Parse a query string; raises :class:`UsageError`."""
     return service.operations[operation].from_query(pairs_of(request.scope["query_string"]))
 
 
@@ -346,7 +346,7 @@ async def _answered(service: Service, request: Request) -> Response:
 
 
 def _next(service: Service, query: bytes, values: Values) -> str | None:
-    """The ``Link`` to the hits behind those of a list, as far as this server lists any."""
+    """Return the ``Link`` to the next hits of a list, within the server's limits."""
     offset = values.get("offset", 0) + values.get("k", DEFAULT_K)
     if offset > service.config.limits.offset:
         return None
@@ -356,7 +356,7 @@ def _next(service: Service, query: bytes, values: Values) -> str | None:
 
 
 async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[str, bytes]:
-    """The kind of a body, which is one of some, and the body; raises :class:`RequestRefused`."""
+    """Return a body of a supported type; raises :class:`RequestRefused`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in kinds:
         told = f"the body is {kind or 'nothing said'}; send {' or '.join(kinds)}"
@@ -365,7 +365,7 @@ async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[s
 
 
 async def _posted(service: Service, request: Request) -> Values:
-    """The question in a body of JSON; raises :class:`UsageError`, :class:`RequestRefused`."""
+    """Parse a query in a JSON body; raises :class:`UsageError`, :class:`RequestRefused`."""
     _, body = await _json_body(service, request, JSON)
     try:
         told = msgspec.json.decode(body)
@@ -396,7 +396,7 @@ async def _batch(service: Service, request: Request) -> Response:
 
 
 async def _links(service: Service, request: Request) -> Response:
-    """Store links; they are on the disk when this answers."""
+    """Store links; they are on disk when it returns."""
     holder, limits = request.scope["state"].get("holder"), service.config.limits
     if service.keys is None or holder not in service.keys.writers:
         told = "links are taken from keys that may write: those with write behind their line"
@@ -417,8 +417,8 @@ async def _links(service: Service, request: Request) -> Response:
 
 
 async def _streamed(service: Service, values: Values, asking: ServedQuery) -> Response:
-    """A line an answer, as soon as some are there; the first are made before anything is sent, so
-    that what is wrong with the question is told as such.
+    """Stream answers line by line; the first are made before the response starts, so that errors in
+    the query have their own response.
     """
     asking.held.users += 1
     lines = service.ask_each(values, asking)
@@ -459,7 +459,7 @@ async def _healthz(service: Service, request: Request) -> Response:
 
 
 async def _readyz(service: Service, request: Request) -> Response:
-    """Ready is who has an index open; a server that is about to end is not."""
+    """Report ready if an index is open and the server is not stopping."""
     if not service.ready:
         return _plain_json({"status": "ending"}, 503)
     return _plain_json({"status": "ready"})

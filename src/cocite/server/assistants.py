@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from cocite.search import Index
 
 Answer = Mapping[str, Any]
-"""The JSON of a document."""
+"""JSON of a document."""
 PATH = "/mcp"
-"""Where assistants are answered over HTTP."""
+"""Path for assistants over HTTP."""
 _INDEX, _NODE = "cocite://index", "cocite://node/"
 _JSON = "application/json"
 _READ_ONLY = types.ToolAnnotations(
@@ -105,9 +105,7 @@ def _find_text(found: Answer) -> str:
 
 
 class _Kind(NamedTuple):
-    """A tool: the operation that answers, the options of it that are taken, the schema of answers,
-    and their text.
-    """
+    """A tool: its operation, the options it takes, the schema of answers, and their text."""
 
     operation: str
     takes: tuple[str, ...]
@@ -130,7 +128,7 @@ _KINDS = {
 
 
 def _result_schema(name: str) -> dict[str, Any]:
-    """Return the schema of an answer with those that it refers to."""
+    """Return the schema of an answer with those that it references."""
     every, found, new = schemas(), dict[str, dict[str, Any]](), [name]
     while new:
         each = new.pop()
@@ -143,7 +141,7 @@ def _result_schema(name: str) -> dict[str, Any]:
 
 
 class Tool(NamedTuple):
-    """A tool of an index, and how its arguments are read."""
+    """A tool of an index, with its argument parser."""
 
     kind: _Kind
     operation: Operation
@@ -164,7 +162,7 @@ class Tool(NamedTuple):
         return cls(kind, replace(whole, name=name, takes=tuple(takes)))
 
     def described(self) -> types.Tool:
-        """Return what assistants are told of it."""
+        """Return its description for assistants."""
         operation = self.operation
         parameters = {
             each.name: self._schema(each) | {"description": each.option.text}
@@ -190,9 +188,7 @@ class Tool(NamedTuple):
         return {"anyOf": [schema["items"], schema]} if parameter.option.many else schema
 
     def answer(self, index: Index, arguments: Mapping[str, Any], settings: Answer) -> Answer:
-        """Return the answer to a question, by these ``settings`` of the measure; raises
-        :class:`CociteError`.
-        """
+        """Answer a query by these ``settings`` of the measure; raises :class:`CociteError`."""
         given = dict(arguments)
         if self.kind.operation == "related" and isinstance(given.get("node"), str):
             given["node"] = [given["node"]]
@@ -208,7 +204,7 @@ class Tool(NamedTuple):
 
 
 class Assistants:
-    """What an index, called ``name``, answers to assistants, by ``settings`` of its measure."""
+    """Tools and resources of an index called ``name``, by ``settings`` of its measure."""
 
     def __init__(
         self,
@@ -224,7 +220,7 @@ class Assistants:
         self.tools = {each: Tool.of(each, operations) for each in _KINDS}
 
     def server(self) -> Server:
-        """Return a server of the SDK, to be run over any transport."""
+        """Return an SDK server for any transport."""
         limiter = anyio.CapacityLimiter(self.threads)
         described = [tool.described() for tool in self.tools.values()]
 
@@ -328,8 +324,8 @@ def serve_stdio(assistants: Assistants) -> None:
 
 
 def serve_http(assistants: Assistants, listener: socket.socket, hosts: list[str]) -> None:
-    """Answer over streamable HTTP until SIGTERM or SIGINT, at a socket that is bound, and only to
-    clients that call the server by one of these names.
+    """Answer over streamable HTTP until SIGTERM or SIGINT, on a bound socket, and only to clients
+    that use one of these host names.
     """
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings

@@ -13,14 +13,14 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 MOST_BYTES = 32 << 20
-"""Bytes of all answers of a process."""
+"""Most bytes of all answers of a process."""
 _LARGEST = 64 << 10
 _BESIDE = 400
-"""Bytes of an answer beside its body and its query, about."""
+"""Approximate bytes of an answer beside its body and its query."""
 
 
 class AnswerKey(NamedTuple):
-    """What an answer is of."""
+    """Identifies an answer."""
 
     operation: str
     name: str
@@ -31,11 +31,11 @@ class AnswerKey(NamedTuple):
 
 
 Packed = tuple[bytes, str | None, bool]
-"""A body, the coding it is in, and whether it is a list that goes on."""
+"""A body, its encoding, and whether it is a list with a next page."""
 
 
 class AnswerCache:
-    """The answers of a process; used by its event loop alone."""
+    """The answers of a process; for its event loop only."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self.most, self.size = most, 0
@@ -45,7 +45,7 @@ class AnswerCache:
         return len(self._answers)
 
     def find(self, key: AnswerKey) -> Packed | None:
-        """Return an answer that was given."""
+        """Return a cached answer, or None."""
         found = self._answers.get(key)
         if found is not None:
             self._answers.move_to_end(key)

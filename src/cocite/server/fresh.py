@@ -43,9 +43,9 @@ from cocite.server.results import CompleteDocument, Limits
 from cocite.storage.records import RecordLog, RecordReader
 
 _DRAFTS = 4
-"""Nodes that have changed and were asked last, whose links are kept with those of all others."""
+"""Recently queried changed nodes whose links are cached with those of all others."""
 _MOST = 10_000
-"""Links of a node beyond which some more say little, and would take long."""
+"""Most links to use of a node: more change little, and take long."""
 _LEAST_WEIGHT, _WEIGHTS_END = 1e-30, 1e30
 
 
@@ -61,8 +61,8 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TakenLinks(NamedTuple):
-    """What became of a request: its new ``links``, the others, which were there or are of a node to
-    itself, how many nodes are new, and where the log ends.
+    """Result of a request: its new ``links``; others, which existed or are self-loops; the number
+    of new nodes; and the end of the log.
     """
 
     links: int
@@ -72,8 +72,8 @@ class TakenLinks(NamedTuple):
 
 
 def links_in(body: bytes, lines: bool, limits: Limits) -> tuple[str | None, list[PostedLink]]:
-    """The name of an index, if the body has one, and the links in it: an object, or ``lines`` of
-    JSON. Raises ``msgspec.DecodeError`` and :class:`UsageError`.
+    """Return the index name in a body, if any, and the links: an object, or ``lines`` of JSON.
+    Raises ``msgspec.DecodeError`` and :class:`UsageError`.
     """
     try:
         if lines:
@@ -110,11 +110,11 @@ def _checked(place: int, row: _Link) -> PostedLink:
 
 
 class FreshLinks:
-    """The links that were posted for an index and that its graph lacks. Safe between threads."""
+    """Links posted for an index that its graph lacks. Safe to share between threads."""
 
     def __init__(self, index: Index, path: str) -> None:
-        """``path`` is that of the index. Raises a :class:`CociteError` for an index that has no
-        answers for unseen nodes, or whose graph is not found.
+        """``path`` is that of the index. Raises a :class:`CociteError` for an index that does not
+        support drafts, or whose graph is not found.
         """
         if index.stored.measure.texts:
             raise UsageError(
@@ -142,12 +142,12 @@ class FreshLinks:
         self.look()
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         with self._lock:
             self._reader.close()
 
     def look(self) -> int:
-        """Read what has come since; returns how many links there are."""
+        """Read new records; return the number of links."""
         with self._lock:
             for record in self._reader.new():
                 for link in decoded_links(self._path, record):
@@ -170,8 +170,8 @@ class FreshLinks:
     # -- taking ---------------------------------------------------------------------------
 
     def take(self, links: Sequence[PostedLink], limits: Limits) -> TakenLinks:
-        """Put links into the log: they are on the disk when this returns. Raises :class:`TooMany`,
-        and :class:`UsageError` for weights where none count.
+        """Append links to the log; they are on disk when it returns. Raises :class:`TooMany`, and
+        :class:`UsageError` for weights that the index ignores.
         """
         if not self._index.stored.weighted and any(link.weight != 1 for link in links):
             raise UsageError("the links have weights, but the index ignores weights: omit them")
@@ -202,8 +202,8 @@ class FreshLinks:
     # -- answering ------------------------------------------------------------------------
 
     def answer(self, operation: str, values: Values) -> tuple[Document, Index] | None:
-        """The answer to a question about a node that has changed, and the index that gave it; None
-        if the index itself is to answer.
+        """Answer a query about a changed node, and return the index that answered; None if the
+        index itself can answer.
         """
         if operation in ("complete", "draft") or heavy(values) or not self.look():
             return None
@@ -221,8 +221,8 @@ class FreshLinks:
         return replace(document, loss=document.loss | {"fresh": name}), index
 
     def _draft(self, changed: list[str]) -> tuple[str, Index] | None:
-        """The first of some nodes that is new, or else has changed, and the index with its links
-        as they are now. Raises :class:`UnknownNode` for a second new one.
+        """Return the first of some nodes that is new, or else has changed, and the index with its
+        current links. Raises :class:`UnknownNode` for a second new one.
         """
         new = [name for name in changed if not self._is_node(name)]
         if len(new) > 1:
@@ -270,7 +270,7 @@ class FreshLinks:
         return self._index.with_unseen(draft, name=name, replaced=node)
 
     def completed(self, found: CompleteDocument, k: int) -> CompleteDocument:
-        """Names that match a text, with those of new nodes behind them."""
+        """Return names that match a text, followed by those of new nodes."""
         if not self.look():
             return found
         query, most = NameQuery(found.text), 5 if found.matches else 2

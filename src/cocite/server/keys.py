@@ -24,10 +24,10 @@ _LONGEST = 512
 
 
 class Keys:
-    """The keys of a file, by their hashes; those of ``writers`` may write."""
+    """The keys in a file, by their hashes; those of ``writers`` may write."""
 
     def __init__(self, path: str | Path) -> None:
-        """Reads it; raises :class:`InputError`."""
+        """Read the file; raises :class:`InputError`."""
         self.path = path
         self._hashes: dict[str, bytes] = {}
         self.writers: frozenset[str] = frozenset()
@@ -37,7 +37,7 @@ class Keys:
         return len(self._hashes)
 
     def read(self) -> None:
-        """Read the file again; what was known stays if it raises :class:`InputError`."""
+        """Read the file again; keep the old keys if it raises :class:`InputError`."""
         try:
             lines = Path(self.path).read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -63,7 +63,7 @@ class Keys:
         self._hashes, self.writers = found, frozenset(writers)
 
     def holder(self, key: str | None) -> str | None:
-        """Whose key it is; None if it is nobody's."""
+        """Return the holder of a key, or None."""
         if not key or len(key) > _LONGEST:
             return None
         shown = hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
@@ -75,7 +75,7 @@ class Keys:
 
 
 def shown_key(headers: Mapping[str, str]) -> str | None:
-    """The key that a request shows, if it shows one."""
+    """Return the key in a request's headers, or None."""
     kind, _, value = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return value.strip()
@@ -89,6 +89,6 @@ def shown_key(headers: Mapping[str, str]) -> str | None:
 
 
 def new_key(name: str) -> tuple[str, str]:
-    """A new key, and its line of the file."""
+    """Return a new key, and its line for the file."""
     key = secrets.token_urlsafe(32)
     return key, f"{name} sha256:{hashlib.sha256(key.encode()).hexdigest()}"

@@ -32,15 +32,14 @@ from cocite.server.fresh import FreshLinks
 from cocite.storage.manifest import MANIFEST
 
 _NEW = 50_000
-"""Objects more than went that make Python look: a thousand requests that wait are fewer."""
+"""Net new objects that trigger garbage collection: more than a thousand waiting requests have."""
 
 
 def set_aside() -> None:
-    """Have what is there now not be looked at again; for a process that has loaded everything.
+    """Exempt current objects from garbage collection; call it when all is loaded.
 
-    Python looks through all objects now and then, and nothing else runs meanwhile: a tenth of a
-    second of some hundred thousand objects, once a second under load, was most of what the slowest
-    answers took.
+    Collections scan all objects while nothing else runs: a tenth of a second for some hundred
+    thousand, once a second under load, which dominated the slowest answers.
     """
     gc.collect()
     gc.freeze()
@@ -48,7 +47,7 @@ def set_aside() -> None:
 
 
 def swept() -> None:
-    """Look through everything, what was set aside included, which then is again."""
+    """Collect all garbage, including exempt objects, and exempt the rest again."""
     aside = gc.get_freeze_count() > 0
     gc.unfreeze()
     gc.collect()
@@ -60,11 +59,11 @@ def swept() -> None:
 
 
 _TWICE = 2
-"""Looks at which garbage is swept: a thread may have had an index in hand at the first of them."""
+"""Checks at which garbage is collected: a thread may still have used an index at the first."""
 
 
 class LoadedIndex:
-    """One generation of an index, open. ``users`` are the questions that it answers now."""
+    """One generation of an open index, with the number of queries using it, ``users``."""
 
     def __init__(self, index: Index, fresh: FreshLinks | None = None) -> None:
         self.index, self.fresh = index, fresh
@@ -76,18 +75,18 @@ class LoadedIndex:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Let go of servers of samples, and of the log of links."""
+        """Release servers of samples, and the log of links."""
         self.index.close()
         if self.fresh is not None:
             self.fresh.close()
 
     def samples(self, share: float, floor: int) -> int | None:
-        """Return how many samples make up a share, ``floor`` at least; None if it has none."""
+        """Return the number of samples for a share, at least ``floor``; None without samples."""
         have = self.index.samples
         return None if have is None else max(min(floor, have), round(share * have))
 
     def at(self, samples: int | None) -> Index:
-        """The index with its first samples only."""
+        """Return the index with its first samples only."""
         have = self.index.samples
         if samples is None or have is None or samples >= have:
             return self.index
@@ -99,11 +98,11 @@ class LoadedIndex:
 
 
 class Holder:
-    """An index by its name: what is open of it now, and what takes its place.
+    """A served index by name: its open generation, and its replacement.
 
-    A new directory is opened, compared with its checksums and asked once before questions get it.
-    Questions that have begun keep theirs. A directory that is damaged is refused and looked at
-    again when its files have changed, as one that is being copied there is not whole yet.
+    A new directory is opened, verified and queried once before it serves. Running queries keep
+    their generation. A damaged directory is refused, and checked again when its files change: one
+    that is being copied is not complete yet.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class Holder:
         means: dict[str, Any],
         accept_links: bool = False,
     ) -> None:
-        """Opens it; raises a :class:`CociteError` if it cannot be."""
+        """Open the index; raises a :class:`CociteError` if that fails."""
         self.name, self.path, self._graphs, self._means = name, path, graphs, means
         self._accept_links = accept_links
         self._seen = _identity(path)
@@ -126,7 +125,7 @@ class Holder:
 
     @contextmanager
     def lease(self) -> Iterator[LoadedIndex]:
-        """What is open now, kept open for as long as the block takes."""
+        """Keep the current generation open for the context."""
         with self._lock:
             held = self.now
             held.users += 1
@@ -137,8 +136,8 @@ class Holder:
                 held.users -= 1
 
     def look(self) -> str | None:
-        """Take the directory that is there now, if it is another one: ``taken`` or what is wrong
-        with it; None if it is the same, or gone.
+        """Switch to the current directory if it is new: return ``taken`` or its fault; None if it
+        is unchanged, or missing.
         """
         found = _identity(self.path)
         self._close()
@@ -165,7 +164,7 @@ class Holder:
         return "taken"
 
     def _close(self) -> None:
-        """Forget what nobody uses any more."""
+        """Close unused generations."""
         with self._lock:
             unused = [held for held in self._old if not held.users]
             self._old = [held for held in self._old if held.users]
@@ -178,7 +177,7 @@ class Holder:
             swept()  # readers and their index know each other
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close all generations."""
         for held in (*self._old, self.now):
             held.close()
 
@@ -195,7 +194,7 @@ class Holder:
 
 
 def _verify(index: Index) -> None:
-    """Raise :class:`Damaged` if a byte is not what it was, or samples are missing."""
+    """Raise :class:`Damaged` if a checksum fails, or samples are missing."""
     store = index.stored.store
     if index.missing_samples:
         raise Damaged(index.stored.loss)
@@ -206,7 +205,7 @@ def _verify(index: Index) -> None:
 
 
 def _files(path: str) -> tuple[object, ...]:
-    """What lies there now: names, sizes, times."""
+    """Return the current names, sizes and times of the files."""
     try:
         with os.scandir(path) as there:
             each = [(entry.name, entry.stat()) for entry in there]
@@ -216,7 +215,7 @@ def _files(path: str) -> tuple[object, ...]:
 
 
 def _identity(path: str) -> tuple[int, ...] | None:
-    """Tells one directory of a name from the next, and one manifest; None if there is none."""
+    """Return an identity of a directory and its manifest; None if it is missing."""
     try:
         there, told = os.stat(path), os.stat(os.path.join(path, MANIFEST))
     except OSError:
@@ -228,16 +227,16 @@ def _identity(path: str) -> tuple[int, ...] | None:
 
 
 _SMOOTH = 0.05
-"""The weight of the last question in the mean."""
+"""Weight of the last query in the mean."""
 _STAND_INS = 4
-"""How many threads may stand in for each, at most."""
+"""Most replacement threads per thread."""
 _LATE = 1.0
-"""Seconds behind its deadline after which work is given up that has not ended by itself."""
+"""Seconds after its deadline when unfinished work is abandoned."""
 Result = TypeVar("Result")
 
 
 class Full(Exception):
-    """The queue is full; ``after`` is in how many seconds it will not be."""
+    """The queue is full, probably for ``after`` seconds."""
 
     def __init__(self, after: float) -> None:
         self.after = after
@@ -245,7 +244,7 @@ class Full(Exception):
 
 
 class _Job:
-    """Work, who waits for it, and how long it may take, from when a thread begins with it."""
+    """Work, its waiter, and its time limit, from when a thread starts it."""
 
     __slots__ = ("came", "done", "given_up", "loop", "seconds", "until", "work")
 
@@ -262,8 +261,8 @@ class _Job:
 
 
 class Pool:
-    """``threads`` that answer, and room for ``queue`` questions that wait; ``seconds`` is how long
-    work may take.
+    """``threads`` for answers, and room for ``queue`` waiting queries; work is limited to
+    ``seconds``.
     """
 
     def __init__(self, threads: int, queue: int, seconds: float) -> None:
@@ -286,12 +285,12 @@ class Pool:
 
     @property
     def wait(self) -> float:
-        """How many seconds a question that comes now would wait for its turn."""
+        """Return the expected waiting time of a new query, in seconds."""
         return max(0, self.waiting - self.threads + 1) * self.mean
 
     @property
     def full(self) -> bool:
-        """Whether nobody more may wait."""
+        """Return whether the queue is full."""
         stuck = self._lost >= (1 + _STAND_INS) * self.threads
         return self.waiting >= self.queue + self.threads or stuck
 
@@ -303,8 +302,9 @@ class Pool:
         pushing: bool = True,
         seconds: float | None = None,
     ) -> Result:
-        """Have ``work`` done; raises :class:`Full` if it would wait longer than ``most`` seconds,
-        or nobody more may wait, and :class:`QueryTimeout`. What is not ``pushing`` is always taken.
+        """Run ``work`` in a thread. Raises :class:`Full` if it would wait longer than ``most``
+        seconds, or the queue is full, and :class:`QueryTimeout`. Work that is not ``pushing`` is
+        always accepted.
         """
         if pushing:
             wait = self.wait
@@ -317,9 +317,7 @@ class Pool:
         return await done
 
     def look(self) -> None:
-        """Give up what has passed its deadline and goes on; to be called now and then, by any
-        thread.
-        """
+        """Abandon work that has passed its deadline; call it regularly, from any thread."""
         now = clock()
         with self._lock:
             late = [job for job in list(self._running) if now > job.until + _LATE]
@@ -334,7 +332,7 @@ class Pool:
             job.loop.call_soon_threadsafe(self._settle, job, None, error)
 
     def close(self) -> None:
-        """Let the threads end when they have done what waits."""
+        """Let the threads end after the waiting work."""
         for _ in range((1 + _STAND_INS) * self.threads):
             self._jobs.put(None)
 
@@ -345,7 +343,7 @@ class Pool:
             del job  # which has the index in hand that it asks, while this thread waits
 
     def _do(self, job: _Job) -> bool:
-        """One job; returns whether this thread is to go on, as no other stands in for it."""
+        """Run one job; return whether this thread continues, rather than its replacement."""
         found, error = None, None
         if not job.done.cancelled():
             job.until = clock() + job.seconds
@@ -389,11 +387,11 @@ _ENOUGH, _LONG = 5, 1.0
 """Answers that a window needs, or else seconds."""
 _LATE_SHARE, _LATE_LEAST = 0.1, 2
 _HELD = 2.0
-"""Seconds after which a step up has held."""
+"""Seconds after which an increase is considered stable."""
 
 
 class Adaptation:
-    """The share of samples that answers get, from ``lowest`` to 1. Threads may share it."""
+    """The share of samples for answers, from ``lowest`` to 1. Safe to share between threads."""
 
     def __init__(self, target: float, lowest: float, now: float) -> None:
         self.target, self.lowest = target, lowest
@@ -404,11 +402,11 @@ class Adaptation:
 
     @property
     def at_floor(self) -> bool:
-        """Whether no sample more can be given up."""
+        """Return whether the share is at its minimum."""
         return self.share <= self.lowest
 
     def answered(self, seconds: float, now: float) -> None:
-        """An answer took so long."""
+        """Record the time of an answer."""
         with self._lock:
             self._close(now)
             self._count += 1
@@ -416,18 +414,18 @@ class Adaptation:
             self._slow += seconds > self.target / 2
 
     def refused(self, now: float) -> None:
-        """A question was not taken, as too many wait: it would have been late."""
+        """Record a refusal for overload, which counts as a late answer."""
         self.answered(float("inf"), now)
 
     def share_now(self, now: float) -> float:
-        """The share for a question that comes now."""
+        """Return the share for a new query."""
         if now - self._begin >= _WINDOW:
             with self._lock:
                 self._close(now)
         return self.share
 
     def _close(self, now: float) -> None:
-        """End the windows that are over: the first has what was counted, the others nothing."""
+        """End completed windows: the first has all counts, later ones none."""
         over = int((now - self._begin) / _WINDOW)
         if over < 1 or (0 < self._count < _ENOUGH and now - self._begin < _LONG):
             return

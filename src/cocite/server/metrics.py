@@ -49,7 +49,7 @@ _OF_SHARDS = {
 
 
 class Metrics:
-    """The numbers of one process."""
+    """The metrics of one process."""
 
     def __init__(self) -> None:
         _bury()
@@ -114,18 +114,18 @@ class Metrics:
             self.seconds.labels(operation).observe(seconds)
 
     def count_samples(self, index: str, samples: int) -> None:
-        """Count an answer that was made of so many samples."""
+        """Count an answer from so many samples."""
         self.samples.labels(index).observe(samples)
 
     def shard_status(self, index: str, seen: Iterable[ShardStatus]) -> None:
-        """How the servers of an index's samples are now."""
+        """Set the current state of the servers of an index's samples."""
         for each in seen:
             numbers = each._asdict() | {"answers": each.state == "answers"}
             for name, gauge in self.shards.items():
                 gauge.labels(index, str(each.shard), str(each.replica)).set(numbers[name])
 
     def text(self) -> bytes:
-        """All of them, as Prometheus reads it."""
+        """Return all metrics in Prometheus format."""
         registry = self._registry
         if FOLDER in os.environ:
             registry = CollectorRegistry()
@@ -135,7 +135,7 @@ class Metrics:
 
 
 def _bury() -> None:
-    """Forget what processes that died say of now: another one has taken their place."""
+    """Remove the gauges of dead processes, which others have replaced."""
     folder = os.environ.get(FOLDER)
     if folder is None:
         return
@@ -149,7 +149,7 @@ def _bury() -> None:
 
 
 def one_line(text: str) -> str:
-    """``text`` with everything escaped that is not to be printed as it is."""
+    """Escape all characters of ``text`` that cannot be printed as they are."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -158,7 +158,7 @@ def one_line(text: str) -> str:
 
 
 class Log:
-    """The log of a process. ``requests`` says whether every request has a line."""
+    """The log of a process. With ``requests`` every request has a line."""
 
     def __init__(self, *, as_json: bool, quiet: bool, requests: bool) -> None:
         self.as_json, self.quiet, self.requests = as_json, quiet, requests and not quiet
@@ -168,7 +168,7 @@ class Log:
         atexit.register(self.close)
 
     def say(self, message: str, level: str = "info", **more: Any) -> None:
-        """A line; ``more`` are its facts."""
+        """Log a line; ``more`` are its fields."""
         if self.quiet and level == "info":
             return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -40,11 +40,11 @@ _BODY = (400, 408, 413, 415)
 SUMMARY = "Given a page, find the related pages, from links alone."
 DESCRIPTION = "Names, defaults and answers are those of the command line."
 PROBES = {"/healthz": "Whether the server lives", "/readyz": "Whether it answers"}
-"""What says how a server is, for those who look after it."""
+"""Endpoints for operators, on the state of the server."""
 
 
 def described(service: Service) -> dict[str, Any]:
-    """The document of a server."""
+    """Return the OpenAPI document of a server."""
     keyed, names = service.keys is not None, example_nodes(service)
     paths: dict[str, Any] = {}
     for operation in service.operations.values():

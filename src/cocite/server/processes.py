@@ -29,22 +29,22 @@ from cocite.server.app import make_app
 from cocite.server.results import FOLDER, Config
 
 _TOLD = 1.0
-"""After how many seconds processes are told again that the server is about to end."""
+"""Seconds after which processes are reminded that the server is stopping."""
 _ENDING = 30
-"""Seconds that processes have to end."""
+"""Seconds that processes have to stop."""
 _HEAD = 48 << 10
-"""Bytes of a request's head, beyond which Granian answers 414 or 431 itself."""
+"""Bytes of a request head beyond which Granian itself answers 414 or 431."""
 _FILES = 256
-"""Descriptors that are kept for indexes."""
+"""Descriptors reserved for indexes."""
 _SWITCH = 0.0001
-"""Seconds after which a thread of Python gives way: waiting for the usual 5 ms would be most of
-what an answer takes.
+"""Seconds after which a Python thread yields: the default 5 ms would dominate the time of an
+answer.
 """
 
 
 class _AppServer(MPServer):
-    """Granian's, which hands SIGHUP on instead of starting all processes anew, and goes on for
-    ``drain`` seconds when it is to end.
+    """Granian's server, changed to pass SIGHUP on instead of restarting all processes, and to
+    continue for ``drain`` seconds when stopping.
     """
 
     drain = 0.0
@@ -69,8 +69,8 @@ class _AppServer(MPServer):
 
 
 def address(config: Config) -> int:
-    """The port that is listened at, a free one for 0; raises :class:`UsageError` for an address
-    that may not be, and :class:`ResourceError` for one that cannot be.
+    """Return the port to listen on, a free one for 0; raises :class:`UsageError` for a forbidden
+    address, and :class:`ResourceError` for an unavailable one.
     """
     options, place = config.options, f"{config.options.host}:{config.options.port}"
     if not (config.local or options.api_keys or options.insecure):
@@ -122,7 +122,7 @@ def serve(config: Config) -> None:
 
 
 def _connections() -> int:
-    """How many connections a process may have: as many as it may open, but for some files."""
+    """Return the most connections of a process: its limit on open files, minus a reserve."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         wanted = hard if hard != resource.RLIM_INFINITY else 1 << 16
@@ -132,7 +132,7 @@ def _connections() -> int:
 
 
 def application(config: Config) -> ASGIApp:
-    """What a process runs; called in it, before it listens."""
+    """Return the application of a process; called in it, before it listens."""
     from cocite.server.load import set_aside
     from cocite.server.service import Service
 

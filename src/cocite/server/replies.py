@@ -31,15 +31,15 @@ else:
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 _LEAST = 1024
-"""Bytes below which packing gains nothing."""
+"""Bytes below which compression does not pay."""
 _PIECE = 1 << 17
-"""Bytes that go out at a time."""
+"""Bytes to send at a time."""
 _TAG = re.compile(r'(?:W/)?"([0-9a-f]{16})-([0-9]+)"')
 _CODED = re.compile(r"\s*(zstd|gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*", re.I)
 
 
 def has_it(request: Request, asking: ServedQuery) -> bool:
-    """Return whether the client has an answer of this generation that is no worse."""
+    """Return whether the client has an answer of this generation that is at least as good."""
     told = request.headers.get("if-none-match")
     if not told:
         return False
@@ -48,7 +48,7 @@ def has_it(request: Request, asking: ServedQuery) -> bool:
 
 
 def coding(request: Request) -> str | None:
-    """``zstd`` or ``gzip``, whichever the client likes better; None for neither."""
+    """Return ``zstd`` or ``gzip``, whichever the client prefers, or None."""
     likes: dict[str, float] = {}
     for part in request.headers.get("accept-encoding", "").split(","):
         match = _CODED.fullmatch(part)
@@ -62,7 +62,7 @@ def coding(request: Request) -> str | None:
 
 
 def packed(body: bytes, how: str | None) -> tuple[bytes, str | None]:
-    """The body in a coding, if that gains anything, and the coding it is in."""
+    """Return the body, compressed if that makes it smaller, and its encoding."""
     if how is None or len(body) < _LEAST:
         return body, None
     if how == "zstd":
@@ -72,7 +72,7 @@ def packed(body: bytes, how: str | None) -> tuple[bytes, str | None]:
 
 
 def caching(service: Service, asking: ServedQuery | None) -> dict[str, str]:
-    """What may be kept of an answer."""
+    """Return the caching headers of an answer."""
     vary = "Accept-Encoding"
     if service.keys is not None:
         vary += ", Authorization, X-API-Key"
@@ -99,7 +99,7 @@ def reply(
     headers: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> Response:
-    """An answer as it goes out."""
+    """Return an answer as a response."""
     return reply_packed(service, *packed(body, coding(request)), media, asking, headers, status)
 
 
@@ -112,7 +112,7 @@ def reply_packed(
     headers: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> Response:
-    """The same of a body that is packed already, ``how``."""
+    """Do the same for a body that is already compressed by ``how``."""
     told: dict[str, Any] = caching(service, asking) | dict(headers or {})
     if how is not None:
         told["Content-Encoding"] = how
@@ -129,7 +129,7 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 
 
 def unchanged(service: Service, asking: ServedQuery) -> Response:
-    """304."""
+    """Return a 304 response."""
     return Response(b"", 304, caching(service, asking))
 
 
@@ -143,8 +143,8 @@ def guarded(
     handler: Handler,
     refuse: Callable[[Problem], Response] | None = None,
 ) -> Endpoint:
-    """Return an endpoint that is counted as ``operation``, and answers what is wrong as a problem,
-    or as ``refuse`` has it.
+    """Return an endpoint that counts requests as ``operation``, and turns errors into problems, or
+    into what ``refuse`` returns.
     """
     refuse = refuse or problem_reply
 
@@ -169,7 +169,7 @@ def guarded(
 
 
 def _said(request: Request) -> list[str]:
-    """Return all texts in the query: the client may be told what it sent itself."""
+    """Return all texts in the query, which error messages may repeat to the client."""
     try:
         return [text for pair in pairs_of(request.scope["query_string"]) for text in pair]
     except CociteError:
@@ -177,6 +177,6 @@ def _said(request: Request) -> list[str]:
 
 
 def problem_reply(problem: Problem) -> Response:
-    """Return the answer that says what is wrong."""
+    """Return the response for a problem."""
     told = {"Content-Type": MEDIA, "Cache-Control": "no-store", **problem.headers}
     return Response(problem.body, problem.status, told)

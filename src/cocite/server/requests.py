@@ -46,13 +46,13 @@ _YES, _NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 
 
 class TooMany(UsageError):
-    """More of something than the server gives at once."""
+    """A request exceeds a limit of the server."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """An option of an operation. ``longest`` bounds the characters of a text, ``most`` how many
-    values there may be; a value may be a list itself if they are ``nested``.
+    """An option of an operation. ``longest`` limits the characters of a text, ``most`` the number
+    of values; values may be lists if ``nested``.
     """
 
     option: Option[Any]
@@ -63,11 +63,11 @@ class Parameter:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return its name."""
         return self.option.name
 
     def read(self, texts: Sequence[str]) -> Any:
-        """Return the value that a query gives; raises :class:`UsageError`."""
+        """Return the value in a query; raises :class:`UsageError`."""
         if self.option.many:
             return self.checked(texts)
         if len(texts) > 1:
@@ -86,7 +86,7 @@ class Parameter:
         return self._value(number)
 
     def checked(self, value: Any) -> Any:
-        """Return the value that a body gives; raises :class:`UsageError`."""
+        """Return the value in a body; raises :class:`UsageError`."""
         if not self.option.many:
             return self._value(value)
         if not isinstance(value, list):
@@ -117,12 +117,12 @@ class Parameter:
 
     @property
     def allowed(self) -> str:
-        """What may stand there, in words."""
+        """Describe the allowed values."""
         return f"a list of up to {self.most:,}" if self.option.many else self.option.allowed
 
     @property
     def schema(self) -> dict[str, Any]:
-        """What is allowed, as JSON Schema."""
+        """Return the allowed values as JSON Schema."""
         kinds = {str: "string", int: "integer", float: "number", bool: "boolean"}
         option = self.option
         found: dict[str, Any] = {"type": kinds[option.type]}
@@ -144,29 +144,29 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation: what it is for in a line and in a few, and what it takes."""
+    """An operation: its summary, its description, and its parameters."""
 
     name: str
     summary: str
     text: str
     takes: tuple[Parameter, ...]
     posted: str = ""
-    """Where its body is posted to; where this is empty, it is a query of ``/v1/NAME``."""
+    """Path to which its body is posted; if empty, it is a query of ``/v1/NAME``."""
 
     @property
     def path(self) -> str:
-        """Where it is asked."""
+        """Return its path."""
         return self.posted or f"/v1/{self.name}"
 
     def from_query(self, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Return the question in a query; raises :class:`UsageError`."""
+        """Parse a query; raises :class:`UsageError`."""
         given: dict[str, list[str]] = {}
         for name, value in pairs:
             given.setdefault(name, []).append(value)
         return self._checked(given, Parameter.read)
 
     def from_body(self, body: Any) -> dict[str, Any]:
-        """Return the question in a body of JSON; raises :class:`UsageError`."""
+        """Parse a JSON body; raises :class:`UsageError`."""
         if not isinstance(body, dict):
             raise UsageError(f"the body is {shown(body)}; it must be a JSON object")
         return self._checked(body, Parameter.checked)
@@ -206,7 +206,7 @@ def pairs_of(query: bytes) -> list[tuple[str, str]]:
 
 
 def texts_in(value: Any) -> list[str]:
-    """All texts in a value of JSON, names of fields included."""
+    """Return all texts in a JSON value, including field names."""
     found, left = [], [value]
     while left:
         each = left.pop()
@@ -220,7 +220,7 @@ def texts_in(value: Any) -> list[str]:
 
 
 def _settings() -> dict[str, Option[Any]]:
-    """Return the settings of all measures' questions; the index says which are its own."""
+    """Return the query settings of all measures; an index accepts only its own."""
     takers: dict[str, list[str]] = {}
     found: dict[str, Option[Any]] = {}
     setting: Option[Any]
@@ -245,7 +245,7 @@ def _settings() -> dict[str, Option[Any]]:
 
 _OF_MEASURES = _settings()
 SETTINGS = tuple(_OF_MEASURES)
-"""The names of what measures take when asked."""
+"""Names of the query settings of all measures."""
 
 
 def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
@@ -260,7 +260,7 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
         only: Sequence[str] = (),
         changes: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     ) -> tuple[Parameter, ...]:
-        """What a question takes of the options of a ``kind``, and the settings of measures."""
+        """Return the parameters for the options of a ``kind``, and for settings of measures."""
         highest = {"k": limits.k, "offset": limits.offset, "candidates": 10 * limits.k}
         found = []
         for each in kind.declared().values():
@@ -367,9 +367,7 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
 
 
 def csv_of(related: Operation) -> Operation:
-    """Return what a list as CSV takes: what ``related`` takes, and whether it is for a
-    spreadsheet.
-    """
+    """Return the operation for a list as CSV: the parameters of ``related``, and ``safe``."""
     text = "Write cells that a spreadsheet would take for a formula with an apostrophe before them"
     safe = Parameter(Option("safe", False, text), 0)
     return Operation("csv", related.summary, "", (*related.takes, safe))
@@ -379,37 +377,37 @@ def csv_of(related: Operation) -> Operation:
 
 
 Values = Mapping[str, Any]
-"""What a question gives, by name."""
+"""The values of a query, by name."""
 _ADDRESS = frozenset({"index", "side", "node", "a", "b", "aggregate"})
 _LINKS = frozenset({"out", "into", "text", "format", "name", "skip_unknown"})
-"""What says which nodes are asked, or by which links, and not how."""
+"""Parameters that select the nodes or links of a query."""
 
 
 def sampled(operation: str) -> bool:
-    """Return whether answers of an operation have intervals, and may be of fewer samples. Reasons
-    are always those of all samples, so that contributions are the same under load.
+    """Return whether answers of an operation have intervals, and may use fewer samples. Reasons
+    always use all samples, so that contributions do not change under load.
     """
     return operation in ("related", "similarity", "batch")
 
 
 def heavy(asked: Values) -> bool:
-    """Return whether a question takes much beside its samples, so that fewer would not help: it is
-    answered from all of them, by an index that caches what it makes for such questions.
+    """Return whether a query costs much besides its samples, so that fewer would not help: an index
+    that caches that work answers it from all of them.
     """
     ordered = asked.get("order", DEFAULT_ORDER) != DEFAULT_ORDER
     return bool(asked.get("refine")) or "target_error" in asked or ordered
 
 
 def stored(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
-    """Return names as the index has them: of the nodes that are meant without doubt, those of a
-    side if the question says one. Raises :class:`UsageError`.
+    """Return names as stored in the index, if they are unambiguous, of a side if the query has one.
+    Raises :class:`UsageError`.
     """
     return [name for name, _ in _resolved(index, asked, names)]
 
 
 def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[str, bool]]:
-    """Return the names, and whether each is that of a node. A name as it is stored is found
-    first, as other spellings take a pass over all names.
+    """Return the names, and whether each belongs to a node. Exact names are found first, as other
+    spellings take a pass over all names.
     """
     nodes, side = index.nodes, asked.get("side")
     sides = nodes.sides
@@ -427,9 +425,9 @@ def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[s
 
 
 def _known(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
-    """Return names as the index has them, before anything is computed; raise
-    :class:`UnknownNode` for the first that no node has. A pass over all names for suggestions is
-    made only of an index that is not too large for it.
+    """Return names as stored in the index, before any computation; raise :class:`UnknownNode` for
+    the first unknown one. Suggestions take a pass over all names, so they are made only for indexes
+    of limited size.
     """
     nodes, found = index.nodes, _resolved(index, asked, names)
     only = ((name, nodes.find(name) is not None) for name in asked.get("only", ()))
@@ -440,7 +438,7 @@ def _known(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
 
 
 def checked_settings(index: Index, asked: Values) -> None:
-    """Raise :class:`UsageError` for settings that the index does not take."""
+    """Raise :class:`UsageError` for settings that the index does not have."""
     index.stored.ask_settings({name: asked[name] for name in SETTINGS if name in asked})
 
 
@@ -471,8 +469,8 @@ def _complete(index: Index, asked: Values) -> Document:
 
 
 def _draft(index: Index, asked: Values) -> Document:
-    """Answer for a page that is not stored; raise :class:`UnknownNode` for the first name that no
-    node has, unless such links are to be left out.
+    """Answer for a draft; raise :class:`UnknownNode` for the first unknown name, unless unknown
+    links are skipped.
     """
     unseen, lost = UnseenNode.of(asked.get("out", ()), asked.get("into", ())), list[str]()
     if asked.get("format") == "note":
@@ -513,4 +511,4 @@ ANSWERS: dict[str, Callable[[Index, Values], Document]] = {
     "complete": _complete,
     "draft": _draft,
 }
-"""What answers an operation; raises what the index raises (:class:`CociteError`)."""
+"""Functions that answer operations; they raise what the index raises (:class:`CociteError`)."""

@@ -23,9 +23,9 @@ from cocite.search.remote.index import ShardStatus
 from cocite.search.results import RelatedDocument
 
 DEFAULT_NAMES = 10
-"""How many names are listed."""
+"""Default number of names to list."""
 SEARCHED = 1_000_000
-"""Names among which parts of names are looked for: a third of a second."""
+"""Most names to search for substrings: a third of a second."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class CompleteDocument(Document):
         matches: bool = True,
         side: str | None = None,
     ) -> Self:
-        """Look for names, of a ``side`` alone if one is said; raises :class:`UsageError` for parts
-        in an index of too many names, and for a side that is none.
+        """Find names, only of a ``side`` if given; raises :class:`UsageError` for substrings in an
+        index with too many names, and for an unknown side.
         """
         names, among = index.nodes, None
         if side is not None:
@@ -69,7 +69,7 @@ class CompleteDocument(Document):
         return cls(text, matches, shown, len(found) > k, named)
 
     def facts(self) -> dict[str, Any]:
-        """A node each, with its title where the graph has any."""
+        """Return an object per node, with its title if the graph has titles."""
         facts = {"text": self.text, "matches": self.matches, "more": self.more}
         if self.titles is None:
             return facts | {"nodes": [{"node": node} for node in self.nodes]}
@@ -77,7 +77,7 @@ class CompleteDocument(Document):
         return facts | {"nodes": [{"node": node, "title": title} for node, title in pairs]}
 
     def rows(self) -> ResultRows:
-        """A row a name."""
+        """Return a row per name."""
         if self.titles is None:
             return ResultRows(("node",), [(node,) for node in self.nodes])
         return ResultRows(("node", "title"), list(zip(self.nodes, self.titles, strict=True)))
@@ -85,19 +85,17 @@ class CompleteDocument(Document):
 
 @dataclass(frozen=True)
 class DraftDocument(Document):
-    """What is ``related`` to a page that is not stored, and the names among its links that no node
-    has.
-    """
+    """The pages ``related`` to a draft, and the unknown names among its links."""
 
     related: RelatedDocument
     unknown: Sequence[str]
 
     def facts(self) -> dict[str, Any]:
-        """Return those of the list, and the unknown names."""
+        """Return the fields of the list, and the unknown names."""
         return self.related.facts() | {"unknown": self.unknown}
 
     def rows(self) -> ResultRows:
-        """Return a row a hit."""
+        """Return a row per hit."""
         return self.related.rows()
 
 
@@ -128,7 +126,7 @@ class ServedDocument(Document):
 
     @classmethod
     def of(cls, name: str, generation: str, index: Index, available_samples: int | None) -> Self:
-        """What the manifest says, but for places."""
+        """Read the manifest, without paths."""
         stored, sides = index.stored, index.nodes.sides
         weight = {"meeting_weight": stored.meeting_weight} if stored.meeting_weight else {}
         return cls(
@@ -155,7 +153,7 @@ class ServedDocument(Document):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Shards where there are any."""
+        """Return the fields, with shards if there are any."""
         facts = super().facts()
         shards = facts.pop("shards")
         return facts if shards is None else facts | {"shards": [s._asdict() for s in shards]}
@@ -165,55 +163,55 @@ class ServedDocument(Document):
 
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable by which prometheus_client knows where processes keep their numbers; it is read when
-that is imported, so nothing that runs before the processes may import it.
+"""Environment variable with prometheus_client's folder of process metrics. It is read on import, so
+nothing before the worker processes may import it.
 """
 
 
 _TARGET = 50.0
-"""Milliseconds."""
+"""Target time of an answer, in milliseconds."""
 _WAITING = 8
-"""Questions at a time that wait for a cluster most of their time."""
+"""Most simultaneous queries that mostly wait for a cluster."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request may ask for at most; what is beyond is refused, and said."""
+    """Limits of requests; excess is refused with a message."""
 
     url: int = 8 << 10
-    """Bytes of path and query: 414 beyond."""
+    """Bytes of path and query; 414 beyond."""
     body: int = 1 << 20
-    """Bytes of a body: 413 beyond."""
+    """Bytes of a body; 413 beyond."""
     k: int = ServeOptions.max_k
     offset: int = 10_000
     batch: int = ServeOptions.max_batch
     hits: int = 100_000
-    """Hits that a batch may ask for in all."""
+    """Total hits of a batch."""
     together: int = 20
     only: int = 1000
     name: int = 4096
     """Characters of a name, or of any other text."""
     links: int = 10_000
-    """Links that a request may bring."""
+    """Links in a request."""
     pending: int = 100_000
-    """Links that an index may have beside those of its graph, until a refresh adds them."""
+    """Posted links of an index until a refresh adds them."""
     body_time: float = 10.0
-    """How long a body may take to arrive: 408 beyond."""
+    """Seconds for a body to arrive; 408 beyond."""
     head_time: float = 5.0
-    """How long the head of a request may take, and how long a connection may be silent."""
+    """Seconds for the head of a request to arrive, and for which a connection may be idle."""
     send_time: float = 30.0
-    """How long a client may take to read a piece of an answer."""
+    """Seconds for a client to read a piece of an answer."""
     question_time: float = ServeOptions.question_timeout
-    """How long the answer to a question may take, from when a thread begins with it: 503 beyond."""
+    """Seconds for an answer, from when a thread starts it; 503 beyond."""
     batch_times: int = 10
-    """How many times as long a batch may take in all; what is left then has errors."""
+    """Time limit of a batch, as a multiple of a query's; unanswered nodes then have errors."""
     map_time: float = 1.0
-    """How long lines of a map may take; beyond, it has none."""
+    """Seconds for the lines of a map; beyond, it has none."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """An index that is served: what it is called, and where it is."""
+    """A served index: its name and its path."""
 
     name: str
     path: str
@@ -234,19 +232,19 @@ class Config:
 
     @property
     def threads(self) -> int:
-        """How many questions a process answers at a time."""
+        """Return the number of simultaneous queries in a process."""
         own = _WAITING if self.options.cluster else max(2, cores() // self.options.workers)
         return self.options.threads or own
 
     @property
     def target(self) -> float:
-        """How long nine answers of ten are to take at most."""
+        """Return the target time for nine of ten answers."""
         usual = self.options.deadline if self.options.cluster else _TARGET
         return (self.options.target_latency or usual) / 1000
 
     @property
     def local(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Return whether only this machine can connect."""
         try:
             return ip_address(self.options.host).is_loopback
         except ValueError:

@@ -29,7 +29,7 @@ def list_of(of: Schema) -> Schema:
 
 
 def either(*names: str) -> Schema:
-    """Return the schema of what is one of some answers."""
+    """Return the schema of any of several answers."""
     return {"oneOf": [ref(name) for name in names]}
 
 
@@ -134,7 +134,7 @@ _ANSWERS: dict[str, tuple[str, str]] = {
     "LinksResult": ("index links ignored new_nodes position", ""),
     "Status": ("status", ""),
 }
-"""Answers, and what they are made of: the keys that each has, and those that it may have."""
+"""Answers and their components: required and optional keys."""
 _OWN: dict[str, dict[str, Schema]] = {
     "CompleteResult": {"nodes": list_of(ref("NodeName"))},
     "GraphName": {"name": {"type": ["string", "null"]}},
@@ -145,7 +145,7 @@ _OWN: dict[str, dict[str, Schema]] = {
         "shards": list_of(ref("Shard")),
     },
 }
-"""Keys that are counts, or richer, in one answer."""
+"""Keys with another meaning in one answer."""
 _PROBLEM: Schema = {
     "type": "object",
     "properties": {

@@ -68,12 +68,12 @@ KINDS = {
     "fault": (500, "The server failed"),
     "took-too-long": (503, "The answer took too long"),
 }
-"""Kind -> its status and title."""
+"""Kinds of problems, with status and title."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong: ``kind`` is one of ``KINDS``; ``more`` are facts beside it."""
+    """An error response: ``kind`` is one of ``KINDS``; ``more`` are further fields."""
 
     kind: str
     detail: str
@@ -82,30 +82,30 @@ class Problem:
 
     @property
     def status(self) -> int:
-        """Its HTTP status."""
+        """Return its HTTP status."""
         return KINDS[self.kind][0]
 
     def to_json(self) -> dict[str, Any]:
-        """As RFC 9457 has it."""
+        """Return it as in RFC 9457."""
         status, title = KINDS[self.kind]
         told = {"type": f"/docs#{self.kind}", "title": title, "status": status}
         return told | {"detail": self.detail} | self.more
 
     @cached_property
     def body(self) -> bytes:
-        """The same, encoded."""
+        """Return it encoded."""
         return msgspec.json.encode(self.to_json())
 
     @cached_property
     def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """Its headers, encoded: what is told again and again is made once."""
+        """Return its headers, encoded and cached for repeated problems."""
         told = {"content-type": MEDIA, "cache-control": "no-store", **self.headers}
         told["content-length"] = str(len(self.body))
         return tuple((name.lower().encode(), value.encode()) for name, value in told.items())
 
 
 class RequestRefused(Exception):
-    """A request that is not answered, and why."""
+    """A request that is refused, with its problem."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -113,10 +113,10 @@ class RequestRefused(Exception):
 
 
 class Scrub:
-    """Takes places on the disk out of messages: what is served is called by its name."""
+    """Replaces paths on this machine in messages by the names of what is served."""
 
     def __init__(self, places: Iterable[tuple[str, str]]) -> None:
-        """``places`` are paths, and what to call each."""
+        """``places`` are paths with their replacements."""
         known: dict[str, str] = {}
         for path, name in places:
             bare = () if os.path.basename(path) == path else (path,)  # which says nothing of places
@@ -128,8 +128,8 @@ class Scrub:
         self._known = sorted(known.items(), key=lambda pair: -len(pair[0]))
 
     def __call__(self, text: str, said: Iterable[str] = ()) -> str:
-        """The text without them; but what the client ``said`` itself is told as it was, as he would
-        learn of a place that he guesses by its being left out.
+        """Replace paths in the text, except in what the client ``said``: otherwise it could test
+        guessed paths.
         """
         kept: dict[str, str] = {}
         for each in sorted(set(said), key=len, reverse=True):
@@ -145,7 +145,7 @@ class Scrub:
 
 
 def problem_of(error: CociteError, scrub: Scrub, said: Iterable[str] = ()) -> Problem:
-    """What is wrong, of an error that cocite raises on purpose, to a client who ``said`` this."""
+    """Return the problem for one of cocite's errors, for a client who ``said`` this."""
     detail = scrub(str(error), said)
     if isinstance(error, UnknownNode):
         return Problem("unknown-node", detail, {"suggestions": list(error.suggestions)})
@@ -170,22 +170,21 @@ def problem_of(error: CociteError, scrub: Scrub, said: Iterable[str] = ()) -> Pr
 
 ServedAnswer = TypeVar("ServedAnswer")
 _PATIENCE = 0.2
-"""How much of the target a question may wait for its turn, when answers are of the fewest samples:
-the rest is for its answer, and for what it waits before it comes here and behind, for processors,
-the interpreter's lock and the event loop, which is as much again where there is too much to do.
+"""Share of the target time that a query may wait in the queue, with the fewest samples. The rest is
+for its answer, and for other waits (processors, the interpreter's lock, the event loop), which take
+as long again under overload.
 """
 _PIECE = 8
-"""Questions of a batch that a thread answers at a time."""
+"""Queries of a batch that a thread answers at a time."""
 _BATCHES = 8
-"""Batches that a process answers at a time, at least: each has a piece in the queue."""
+"""Least number of simultaneous batches per process: each has a piece in the queue."""
 
 
 @dataclass
 class ServedQuery:
-    """Who answers a question: the index ``name``, its generation ``held``, and ``samples`` of it;
-    None where scores are computed. ``full`` is whether these are all. Where samples are elsewhere
-    it is known how many they are when they have answered (``heard``). ``links`` are those that were
-    posted before.
+    """The index ``name``, its generation ``held`` and its ``samples`` for a query, None for
+    computed scores. ``full`` says whether these are all. The number of remote samples is known
+    after they answer (``heard``). ``links`` are those posted before.
     """
 
     name: str
@@ -196,43 +195,43 @@ class ServedQuery:
 
     @property
     def index(self) -> Index:
-        """What is asked."""
+        """Return the index."""
         return self.held.at(self.samples)
 
     @property
     def fixed(self) -> bool:
-        """Whether the answer is the same whenever it is asked for."""
+        """Return whether the answer is reproducible."""
         return self.full and self.held.fresh is None and self.held.index.remote is None
 
     def key(self, operation: str, query: bytes, coding: str | None) -> AnswerKey:
-        """What an answer to a ``query`` is of."""
+        """Return the cache key of the answer to a ``query``."""
         return AnswerKey(operation, self.name, self.generation, self.samples, query, coding)
 
     def answered_by(self, index: Index) -> None:
-        """What was asked has answered, of as many samples as it has now."""
+        """Record the samples that ``index`` used."""
         samples = index.samples if index.answered is None else index.answered.samples
         if samples != self.samples:
             self.samples, self.full = samples, samples == self.held.index.samples
 
     @property
     def tag(self) -> str:
-        """The ETag of what it answers: the same question has the same answer under it."""
+        """Return the ETag of answers: equal queries with equal tags have equal answers."""
         return f'W/"{self.generation}-{self.samples or 0}"'
 
     @property
     def generation(self) -> str:
-        """What the answer is of, in 16 digits: the generation of the index, and posted links."""
+        """Return 16 digits that change with the generation of the index, and with posted links."""
         told = self.held.generation
         return xxhash.xxh3_64_hexdigest(f"{told} {self.links}".encode()) if self.links else told
 
 
 class Service:
-    """What a process of the server holds; made before it listens. Methods that are ``async`` are
-    those of the event loop, the others are safe to share between threads.
+    """State of a server process, made before it listens. ``async`` methods belong to the event
+    loop; the others are safe to share between threads.
     """
 
     def __init__(self, config: Config) -> None:
-        """Opens all indexes; raises a :class:`CociteError` if one cannot be."""
+        """Open all indexes; raises a :class:`CociteError` if one fails."""
         self.config = config
         options = config.options
         self.log = Log(
@@ -273,8 +272,8 @@ class Service:
 
     @contextmanager
     def serving(self, operation: str, values: Values) -> Iterator[ServedQuery]:
-        """Who answers a question now, kept as it is for as long as the block takes; raises
-        :class:`RequestRefused` for an index that is not served.
+        """Hold the index for a query during the context; raises :class:`RequestRefused` for an
+        index that is not served.
         """
         name = values.get("index", next(iter(self.holders)))
         holder = self.holders.get(name)
@@ -301,9 +300,9 @@ class Service:
         told: bool = True,
         seconds: float | None = None,
     ) -> ServedAnswer:
-        """Have work done by a thread; raises :class:`RequestRefused` if there is too much to
-        do, and :class:`QueryTimeout` if it takes more ``seconds`` than a question may. Samples
-        adapt to how long it takes if that is to be ``told``.
+        """Run work in a thread; samples adapt to its time if ``told``. Raises
+        :class:`RequestRefused` under overload, and :class:`QueryTimeout` after ``seconds``, by
+        default the limit of a query.
         """
         began = time.monotonic()
         most = self.patience if self.adaptation.at_floor else None
@@ -319,8 +318,8 @@ class Service:
         return found
 
     def overloaded(self, path: str) -> Problem | None:
-        """Why a question will not be answered, known before it is read: what is refused must cost
-        next to nothing. None if it may be.
+        """Return the problem if a query would be refused, before reading it: refusals must be
+        cheap. None if it is accepted.
         """
         wait = self.pool.wait
         full = self.pool.full or (self.adaptation.at_floor and wait > self.patience)
@@ -336,9 +335,9 @@ class Service:
         asking: ServedQuery,
         made: Callable[[Document], ServedAnswer],
     ) -> ServedAnswer:
-        """Answer a question: ``made`` of its document, by a thread.
+        """Answer a query: call ``made`` with its document, in a thread.
 
-        Raises :class:`RequestRefused`, and the :class:`CociteError` that the index raises.
+        Raises :class:`RequestRefused`, and the index's :class:`CociteError`.
         """
 
         def work() -> ServedAnswer:
@@ -358,7 +357,7 @@ class Service:
         return document
 
     async def ask_each(self, values: Values, asking: ServedQuery) -> AsyncIterator[list[bytes]]:
-        """Answer a batch: lines of JSON, some at a time; the first may raise RequestRefused."""
+        """Answer a batch, some lines of JSON at a time; first may raise RequestRefused."""
         nodes: Sequence[str | list[str]] = values["nodes"]
         self._bounded(len(nodes), values.get("k", DEFAULT_K))
         self._batches += 1
@@ -369,7 +368,7 @@ class Service:
             self._batches -= 1
 
     def _bounded(self, nodes: int, k: int) -> None:
-        """Raise :class:`RequestRefused` for a batch that is too large, or one too many."""
+        """Raise :class:`RequestRefused` for too large a batch, or too many batches."""
         most = self.config.limits.hits
         if nodes * k > most:
             told = f"{nodes:,} nodes with {k:,} hits each are more than {most:,} hits"
@@ -403,7 +402,7 @@ class Service:
     def _piece(
         self, asking: ServedQuery, nodes: Sequence[str | list[str]], rest: Values
     ) -> list[bytes]:
-        """The answers to some nodes, encoded."""
+        """Return the answers for some nodes, encoded."""
         return [self._line(asking, node, rest) for node in nodes]
 
     def _line(self, asking: ServedQuery, node: str | list[str], rest: Values) -> bytes:
@@ -415,7 +414,7 @@ class Service:
             return self._unanswered(node, error)
 
     def _unanswered(self, node: str | list[str], error: CociteError) -> bytes:
-        """What stands in the place of an answer."""
+        """Return the line for a failed answer."""
         called = {"nodes": node} if isinstance(node, list) else {"node": node}
         said = node if isinstance(node, list) else [node]
         return msgspec.json.encode(
@@ -423,17 +422,17 @@ class Service:
         )
 
     def count_samples(self, operation: str, asking: ServedQuery) -> None:
-        """Count of how many samples an answer is made."""
+        """Count the samples of an answer."""
         if asking.samples is not None and sampled(operation):
             self.metrics.count_samples(asking.name, asking.samples)
 
     def sides(self, name: str) -> Sides | None:
-        """The two sides of an index that is bipartite."""
+        """Return the two sides of a bipartite index, or None."""
         holder = self.holders.get(name)
         return None if holder is None else holder.now.index.nodes.sides
 
     def indexes(self) -> list[dict[str, Any]]:
-        """What is served."""
+        """Return the served indexes."""
         share, found = self.adaptation.share_now(time.monotonic()), []
         for holder in self.holders.values():
             with holder.lease() as held:
@@ -443,7 +442,7 @@ class Service:
         return found
 
     def gauge(self) -> None:
-        """Bring the metrics up to date that are not counted."""
+        """Update the metrics that are not counters."""
         self.metrics.queue.set(self.pool.waiting)
         self.metrics.share.set(self.adaptation.share_now(time.monotonic()))
         for holder in self.holders.values():
@@ -456,7 +455,7 @@ class Service:
     # -- what changes meanwhile -----------------------------------------------------------
 
     def read_keys(self) -> None:
-        """Read the keys again; those that were read stay if they cannot be."""
+        """Read the keys again; keep the old ones on failure."""
         if self.keys is None:
             return
         try:
@@ -466,7 +465,7 @@ class Service:
             self.log.say(f"the keys stay as they were: {error}", "error")
 
     def draining(self) -> None:
-        """The server is about to end: it says that it is not ready, and goes on."""
+        """Prepare to stop: report not ready, but continue to answer."""
         if self.ready:
             self.ready = False
             self.log.say("about to end: not ready any more")
@@ -483,7 +482,7 @@ class Service:
                 self.look(holder)
 
     def look(self, holder: Holder) -> None:
-        """Take a new directory, if there is one."""
+        """Switch to a new directory, if there is one."""
         found = holder.look()
         if found is None:
             return
@@ -495,7 +494,7 @@ class Service:
         self.log.say(f"the old one stays: {found}", "error", index=holder.name)
 
     def close(self) -> None:
-        """Take no more questions and end the threads."""
+        """Refuse new queries and end the threads."""
         self.ready = False
         self._stop.set()
         self.pool.close()
@@ -506,14 +505,14 @@ class Service:
         self.log.close()
 
     def fault(self, error: BaseException, operation: str) -> None:
-        """Log what is not the client's doing."""
+        """Log an error that is not the client's."""
         known = isinstance(error, CociteError | UsageError)
         message = str(error) if known else f"{type(error).__name__}: {error}"
         self.log.say(message, "error", operation=operation)
 
 
 def encoded(document: Document) -> bytes:
-    """A document as JSON: msgspec writes plain values at once, and nan as null."""
+    """Return a document as JSON: msgspec writes plain values directly, and NaN as null."""
     plain = document.facts() if isinstance(document, RelatedDocument) else document.to_json()
     return msgspec.json.encode(plain)
 

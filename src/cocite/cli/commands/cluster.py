@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClusterDocument(Document):
-    """A cluster: where its head is, and its nodes, those that are gone, too."""
+    """A cluster: the address of its head, and its nodes, including lost ones."""
 
     address: str
     nodes: list[ClusterNode]
@@ -27,7 +27,7 @@ class ClusterDocument(Document):
     memory: int
 
     def rows(self) -> ResultRows:
-        """A row a node."""
+        """Return a row per node."""
         titles = ("id", "address", "cpus", "memory", "alive")
         rows = [(n.id, n.address, n.cpus, n.memory, n.alive) for n in self.nodes]
         return ResultRows(titles, rows)
@@ -35,7 +35,7 @@ class ClusterDocument(Document):
 
 @dataclass(frozen=True)
 class LocalDocument(Document):
-    """A local cluster that was started, or ended."""
+    """A local cluster that was started or stopped."""
 
     address: str
     nodes: int

@@ -34,16 +34,16 @@ _SHELLS = {
     "fish": "cocite completion fish | source   in ~/.config/fish/config.fish",
 }
 _OFFERED = 50
-"""Names at most: a shell lists no more."""
+"""Most names to offer."""
 
 
 _BREAKS = ":=@"
-"""Signs of names at which bash takes a word apart."""
+"""Characters of names at which bash splits words."""
 
 
 @add_completion_class
 class _Bash(BashComplete):
-    """Click's, but for how a line is taken apart and what is inserted."""
+    """Click's class, with another way to split the line and to quote completions."""
 
     source_template = r"""
 %(complete_func)s() {
@@ -68,7 +68,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the one that is begun, and that one."""
+        """Return the words before the current one, and that one."""
         # A sign more, so that the last word is there, empty or in an open quote.
         *words, last = split_arg_string(os.environ["COMP_LINE"] + "x")[1:]
         begun = last[:-1]
@@ -79,12 +79,12 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         return words, begun
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
-        """What bash reads: the kind, a comma, and what is to be inserted."""
+        """Return a line for bash: the kind, a comma, and the text to insert."""
         return f"{item.type},{item.value.removeprefix(self._before)}"
 
 
 def answer(cli: click.Command, instruction: str) -> int:
-    """Answer a shell that asks for completions, or for what it is to run."""
+    """Answer a shell that requests completions, or the script to install."""
     return shell_complete(cli, {}, "cocite", COMPLETE, instruction)
 
 
@@ -127,7 +127,7 @@ def help(context: click.Context, commands: tuple[str, ...]) -> None:
 
 
 def measure_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
-    """Names of measures that begin so, each with what it is."""
+    """Return names of measures with this prefix, each with its summary."""
     from cocite.measures import MEASURES
 
     found = MEASURES.values()
@@ -135,16 +135,15 @@ def measure_names(context: click.Context, parameter: click.Parameter, begun: str
 
 
 def direction_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Directions that begin so."""
+    """Return directions with this prefix."""
     from cocite.options import DIRECTIONS
 
     return [name for name in DIRECTIONS if name.startswith(begun)]
 
 
 def node_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
-    """Names of nodes that begin so, each with its title, of the index or graph on the command line,
-    or of what is kept of the links there; none if there is no such thing: a shell that completes
-    does not complain.
+    """Return names of nodes with this prefix, each with its title, from the index or graph on the
+    command line, or from the cache; [] on any error, as completion must not complain.
     """
     path = context.params.get("index") or context.params.get("path")
     two, side = context.params.get("bipartite"), context.params.get("side")

@@ -47,7 +47,7 @@ _UNITS = {
 def _settings(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, Any]:
-    """``name=value`` pairs; the value a number, true or false, or a word."""
+    """Parse ``name=value`` pairs; values are numbers, true, false, or words."""
     import json
 
     found: dict[str, Any] = {}
@@ -142,12 +142,12 @@ def evaluate(
 
 
 def _typed() -> str:
-    """The command that was given."""
+    """Return the command as typed."""
     return shlex.join(["cocite", *click.get_current_context().meta.get(GIVEN, ())])
 
 
 def _notes(found: StudyDocument) -> list[str]:
-    """What is to be said beside the figures."""
+    """Return the notes on the figures."""
     notes = [*(f"read {source}" for source in found.study.sources), *found.study.notes]
     unknown = found.study.facts.get("rows_of_unknown_nodes")
     if unknown:
@@ -156,7 +156,7 @@ def _notes(found: StudyDocument) -> list[str]:
 
 
 def _text(found: StudyDocument) -> str:
-    """The table of methods, as much of it as fits the terminal."""
+    """Return the table of methods, with as many columns as fit the terminal."""
     from cocite.evaluation.report import summary
 
     titles, rows = summary(found.study.methods)
@@ -167,7 +167,7 @@ def _text(found: StudyDocument) -> str:
 
 
 def _short(cell: str) -> str:
-    """``0.283 [0.271, 0.295]`` as ``0.283 ±0.012``: half the interval, to fit a terminal."""
+    """Shorten ``0.283 [0.271, 0.295]`` to ``0.283 ±0.012``, half the interval."""
     value, bracket, ends = cell.partition(" [")
     if not bracket:
         return cell
@@ -176,7 +176,7 @@ def _short(cell: str) -> str:
 
 
 _NAME = 20
-"""Letters of a candidate's name that must fit; longer ones are left to the terminal to wrap."""
+"""Letters of a candidate's name that must fit; the terminal wraps longer ones."""
 
 
 @click.command(cls=SectionedCommand)
@@ -241,7 +241,7 @@ def tune(
 
 
 def _tuned_text(found: TuningResult) -> str:
-    """The candidates of the last round, and what is chosen."""
+    """Return the candidates of the last round, and the choice."""
     titles = [found.by, "build", "size", "judged", "behind", "question", "candidate"]
     last = [each for each in found.tried if each.behind is not None]
     rows = [_row(each) for each in last]

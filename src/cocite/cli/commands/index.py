@@ -135,7 +135,7 @@ def index(
 
 
 def run_build(work: Any) -> Any:
-    """Do the work of a build or a refresh, show how far it is, and return its report."""
+    """Run a build or a refresh, show its progress, and return its report."""
     stage = "sampling" if work.unit == "samples" else "computing"
     with Stages({stage: work.unit, "refining": "nodes"}) as stages:
         return work.run(
@@ -182,7 +182,7 @@ def measures(names: tuple[str, ...], show: Show) -> None:
 
 
 def _whole(measure: Measure) -> str:
-    """All that is to be known to use a measure."""
+    """Return the full description of a measure."""
     links = f"{measure.direction}; it can be {or_of(measure.directions)}"
     texts = [
         facts_text(
@@ -209,7 +209,7 @@ def _whole(measure: Measure) -> str:
 
 
 def _list(found: MeasuresDocument) -> str:
-    """What each is, then what each takes, in the width of the terminal."""
+    """Return each measure's summary, then its settings, in the width of the terminal."""
     layouts = sorted({layout for measure in found.measures for layout in measure.layouts})
     lists = [
         ([each.name for each in m.build], [each.name for each in m.ask], m.layouts)

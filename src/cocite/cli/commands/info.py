@@ -69,7 +69,7 @@ def info(path: str | None, cache: bool, source: SourceOptions, show: Show) -> No
 
 
 def graph_reply(graph: Graph) -> Reply:
-    """The facts of a graph."""
+    """Return the facts of a graph."""
     found = GraphDocument.of(graph)
     return Reply(found, lambda: _graph_text(found))
 
@@ -174,7 +174,7 @@ def _index_text(found: IndexDocument) -> str:
 
 
 def _shown_parts(found: IndexDocument) -> dict[str, str]:
-    """A line for each part of a blend: its weight, its links, and what differs from the blend's."""
+    """Return a line per part of a blend: weight, links, and settings of its own."""
     from cocite.index.plan import links_in_words
 
     shown: dict[str, str] = {}
@@ -219,15 +219,15 @@ def _whole(found: VerifyDocument) -> str:
 
 @dataclass(frozen=True)
 class CacheDocument(Document):
-    """Where the cache is, why there, and what it holds; ``path`` is None if no place is safe."""
+    """Location of the cache (``path``, None if none is safe), the reason, and its content."""
 
     path: str | None
     because: str
     copies: list[Copy]
-    """Of stores that lie at URLs."""
+    """Copies of stores at URLs."""
     bytes_of_copies: int
     links: dict[str, int]
-    """What is cached of links and of stored graphs: the bytes, by source."""
+    """Cached results of links and of stored graphs: bytes by source."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class ClearedDocument(Document):
 
     copies: list[Copy]
     links: list[str]
-    """Of which sources."""
+    """Their sources."""
     bytes: int
 
 

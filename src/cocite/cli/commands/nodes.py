@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 10
-"""Links of a node that the table shows by name, each way."""
+"""Links of a node to show by name, in each direction."""
 
 
 _SIDE = {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
-"""Whose theorems tell how exact samples are."""
+"""Source of the theorems on the accuracy of samples."""
 
 
 @click.command(cls=SectionedCommand)
@@ -67,7 +67,7 @@ _OF_AN_INDEX = ("graph", "k", "threads", "memory", "scratch", "show")
 
 
 def _refuse_building(index: str) -> None:
-    """Raise :class:`UsageError` for an option of an index that is yet to be built."""
+    """Raise :class:`UsageError` for options of an index to build."""
     for parameter in click.get_current_context().command.params:
         name = parameter.name or ""
         own = name in _OF_AN_INDEX or name.removeprefix(SETTING) in ASKED
@@ -106,7 +106,7 @@ def _plan_batch(
 
 
 def _text(plan: Plan) -> str:
-    """The plan in a sentence, then its figures beside those of twice the samples."""
+    """Return the plan in a sentence, then its figures beside those of twice the samples."""
     from cocite.index.plan import links_in_words
     from cocite.measures import find_measure
 
@@ -135,7 +135,7 @@ def _title(figures: Figures) -> str:
 
 
 def _column(figures: Figures, failure: float) -> dict[str, str]:
-    """What a row says -> its figure."""
+    """Return the figures by row title."""
     from cocite.search.plan import PROMISES
 
     rows = {

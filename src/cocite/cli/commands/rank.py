@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _RankRequest:
-    """What was asked, where ranks go, how much memory they take, and by which cluster, if any."""
+    """The options, the output, the memory, and the cluster, if any."""
 
     options: RankOptions
     target: Target | None
@@ -107,7 +107,7 @@ def rank(
 
 
 def _hits(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
-    """Compute hubs and authorities, show the highest, and write both of every node if asked."""
+    """Compute hubs and authorities, show the highest, and write all if requested."""
     from cocite.graph import Graph
     from cocite.io.writers import write_numbers
     from cocite.ranking import hits, plan_hits
@@ -145,7 +145,7 @@ def _hits_text(found: HitsDocument) -> str:
 
 
 def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
-    """Compute ranks, show the highest, and write all of them if asked."""
+    """Compute ranks, show the highest, and write all if requested."""
     from cocite.io.writers import write_numbers
     from cocite.ranking import pagerank, toward_of
     from cocite.ranking.figures import RankDocument
@@ -181,7 +181,7 @@ def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
 
 
 def _check_writing(asked: _RankRequest, limit: int) -> int:
-    """Return the bytes that writing takes; raise :class:`ResourceError` if the limit is less."""
+    """Return the memory for writing; raise :class:`ResourceError` if the limit is less."""
     from cocite.resources import format_least, short_of
 
     writing = asked.target.memory if asked.target else 0
@@ -194,7 +194,7 @@ def _check_writing(asked: _RankRequest, limit: int) -> int:
 
 
 def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Graph:
-    """Open the graph, on a cluster if it is stored in blocks, and say what ranks will take."""
+    """Open the graph, on a cluster if it is partitioned, and print the expected cost."""
     from cocite.graph import Graph
     from cocite.graph.partitions import is_blocked
     from cocite.ranking import plan_ranks

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _GIVE_WAY = (("error",), ("low", "high"), ("pagerank",))
-"""Columns that give way to names on a narrow terminal."""
+"""Columns to drop on a narrow terminal, so that names fit."""
 _RELATED = """List the nodes most related to NODE, best first; or to several nodes together; or to
 a page that is not in the graph yet, by its links (--draft).
 
@@ -116,8 +116,8 @@ def related(
 
 
 def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
-    """A line of JSON for each name on standard input, as soon as it is read; ``error`` has why
-    there is no answer.
+    """Print a line of JSON for each name on standard input, as soon as it is read; ``error`` says
+    why there is no answer.
     """
     wrong = 0
     for line in sys.stdin:
@@ -135,7 +135,7 @@ def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
 
 
 def _none(found: RelatedDocument, query: QueryOptions) -> str:
-    """Say that a list is empty: what was asked for decides, and not the measure alone."""
+    """Explain an empty list by the options of the query."""
     node, floor = and_of(found.nodes), query.min_score
     filtered = replace(query, min_score=0.0).filters
     if query.offset:
@@ -150,7 +150,7 @@ def _none(found: RelatedDocument, query: QueryOptions) -> str:
 def _why_none(
     index: Index, found: RelatedDocument, query: QueryOptions, source: IndexSource, links: bool
 ) -> str:
-    """Say why a list is empty: what was asked for, or where its links lead, and what to do."""
+    """Explain an empty list by the options, or by the node's links, with advice."""
     if found.offset or len(found.nodes) > 1:
         return ""
     from cocite.search.empty import why_empty, why_filtered
@@ -168,7 +168,7 @@ def _why_none(
 
 
 def _complete(found: RelatedDocument, query: QueryOptions) -> str:
-    """Say that a list is short as there are no other hits."""
+    """Note that a list is short because there are no other hits."""
     if not found.complete or len(found.hits) >= query.k:
         return ""
     filtered = replace(query, min_score=0.0).filters
@@ -212,7 +212,7 @@ def numbers(score: Score | Hit) -> list[str]:
 
 
 def unmet(found: RelatedDocument | SimilarityDocument | PairsDocument, target: float | None) -> str:
-    """What to say where the error that was asked for is not reached."""
+    """Return a note if the requested error is not reached."""
     bound = found.loss.get("error_bound", 0.0)
     if target is None or bound <= target:
         return ""
@@ -220,12 +220,12 @@ def unmet(found: RelatedDocument | SimilarityDocument | PairsDocument, target: f
 
 
 def is_open(found: Hit | Score) -> bool:
-    """Return whether its interval is one as it is shown."""
+    """Return whether its interval is not a single value, as displayed."""
     return f"{found.low:.4f}" != f"{found.high:.4f}"
 
 
 def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
-    """Up to where the order stands, of two hits or more."""
+    """Note up to which rank the order is certain, for two hits or more."""
     if certain == len(hits):
         return "the order is certain"
     rank = offset + certain + 1

@@ -141,7 +141,7 @@ def related_all(
 
 
 def summary_text(plan: BatchPlan) -> str:
-    """What a batch will take, in a line."""
+    """Describe the cost of a batch in one line."""
     s = "s" * (plan.threads > 1)
     return (
         f"about {format_time(plan.seconds)} on {plan.threads} thread{s}, "
@@ -152,7 +152,7 @@ def summary_text(plan: BatchPlan) -> str:
 
 @contextmanager
 def _machines(cluster: str, threads: int | None, memory: int | None) -> Iterator[Machines]:
-    """Those of the cluster, with what a piece of work may take there."""
+    """Yield the machines of a cluster, with the resources of a piece of work."""
     from cocite.cluster.ray import Cluster
     from cocite.search.batch.run import Machines
 
@@ -175,5 +175,5 @@ def _intervals(given: str | None) -> dict[str, Any]:
 
 
 def _query_of(k: int, nodes: int) -> str:
-    """Return how many hits are asked for, of how many nodes."""
+    """Describe how many hits of how many nodes are requested."""
     return f"up to {counted(k, 'hit')} for each of {counted(nodes, 'node')}"

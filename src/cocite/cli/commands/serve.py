@@ -89,7 +89,7 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
 
 
 def _see_that_it_opens(path: str, options: ServeOptions) -> None:
-    """Open an index as processes will; none is left open for them to inherit."""
+    """Open an index like the server's processes, and close it, so that they inherit none."""
     from cocite.search import open_index
     from cocite.server.fresh import FreshLinks
 
@@ -99,7 +99,7 @@ def _see_that_it_opens(path: str, options: ServeOptions) -> None:
 
 
 def _origin(text: str) -> str:
-    """What may stand in a policy; raises :class:`UsageError`."""
+    """Return an origin for a policy; raises :class:`UsageError`."""
     if not text or any(sign in text or not text.isprintable() for sign in ";, '\""):
         raise UsageError(
             f"--frame-ancestors is {text!r}; it must be a site, such as https://example.org"
@@ -108,7 +108,7 @@ def _origin(text: str) -> str:
 
 
 def _root(url: str) -> str:
-    """What stands before paths; raises :class:`UsageError`."""
+    """Return a prefix for paths; raises :class:`UsageError`."""
     from cocite.server.pages.view import outward
 
     if outward(url) is None or "#" in url:
@@ -220,7 +220,7 @@ def _address(text: str, insecure: bool) -> tuple[str, int]:
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound; raises :class:`ResourceError`."""
+    """Return a bound socket; raises :class:`ResourceError`."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)

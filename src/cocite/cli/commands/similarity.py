@@ -107,7 +107,7 @@ def similarity(
 
 
 class _SimilarityQuery(NamedTuple):
-    """What a question for similarities takes beside the nodes."""
+    """Options of a query for similarities."""
 
     output: OutputOptions
     level: ScoreOptions
@@ -117,7 +117,7 @@ class _SimilarityQuery(NamedTuple):
     show: Show
 
     def opened(self, path: str, named: Sequence[str] = ()) -> tuple[Index, dict[str, Any]]:
-        """Return what answers, and the settings of the question."""
+        """Return the index, and the settings of the query."""
         return opened(path, self.source, named, memory=self.memory, threads=self.threads)
 
 
@@ -151,7 +151,7 @@ _NUMBERS = ("score", "stderr", "low", "high")
 
 
 def _ask_pairs(path: str, file: Path, columns: str | None, asked: _SimilarityQuery) -> None:
-    """Ask what is at ``path`` for all pairs in ``file``."""
+    """Query ``path`` for all pairs in ``file``."""
     from cocite.search.results import PairsDocument, loss_of, query_of, reached
 
     level = asked.level
@@ -186,7 +186,7 @@ def _ask_pairs(path: str, file: Path, columns: str | None, asked: _SimilarityQue
 def _read(
     index: Index, path: str, file: Path, columns: tuple[str, ...], side: str | None
 ) -> tuple[Ids, Ids]:
-    """The ids of all pairs in a file; raises :class:`~cocite.errors.UsageError`."""
+    """Return the ids of all pairs in a file; raises :class:`~cocite.errors.UsageError`."""
     from cocite.search.pairs import unknown_nodes
 
     names = index.nodes
@@ -212,13 +212,13 @@ def _read(
 
 
 def _texts(of: Callable[[Ids], list[str]], ids: Ids) -> list[str]:
-    """Texts of some ids, some thousand at a time."""
+    """Return the texts of some ids, some thousand at a time."""
     pieces = (of(ids[low : low + _PIECE]) for low in range(0, ids.size, _PIECE))
     return [text for piece in pieces for text in piece]
 
 
 def _pieces(index: Index, found: Similarities) -> Iterator[Columns]:
-    """Rows with names, some thousand at a time."""
+    """Yield rows with names, some thousand at a time."""
     for low in range(0, len(found), _PIECE):
         some = slice(low, low + _PIECE)
         piece: dict[str, Any] = {title: getattr(found, title)[some] for title in _NUMBERS}
@@ -232,7 +232,7 @@ def _pieces(index: Index, found: Similarities) -> Iterator[Columns]:
 
 
 def _text(found: PairsDocument) -> str:
-    """What people read."""
+    """Return the text for people."""
     if found.output is not None:
         count = counted(len(found.pairs), "pair")
         return facts_text({"output": found.output, "pairs": f"{count} in {found.seconds:.1f} s"})

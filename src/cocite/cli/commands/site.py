@@ -100,7 +100,7 @@ def site(
 
 
 def _text(found: SiteDocument, options: SiteOptions) -> str:
-    """What people read."""
+    """Return the text for people."""
     would = "would be " if found.dry_run else ""
     facts = {"pages": f"{found.pages:,}"}
     if options.remove:
@@ -124,7 +124,7 @@ def _text(found: SiteDocument, options: SiteOptions) -> str:
 
 
 _WAIT = 250
-"""Milliseconds after which the watcher looks whether it shall end."""
+"""Milliseconds between the watcher's checks whether to stop."""
 _SHOWN = 3
 
 
@@ -176,9 +176,7 @@ def watch(
 
 
 def changes(place: Path) -> Iterator[list[str]]:
-    """Yield the paths that changed in a folder, or that of a file; first, once changes are seen,
-    none.
-    """
+    """Yield the changed paths in a folder, or that of a file; first, once watching, none."""
     from watchfiles import DefaultFilter
     from watchfiles import watch as watching
 

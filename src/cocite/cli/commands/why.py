@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 
 _GAP = 3
-"""Columns between two of a table."""
+"""Columns between two table columns."""
 _LEAST = 10
-"""Columns that a page or a path gets, however narrow the terminal."""
+"""Least width of a page or a path, however narrow the terminal."""
 _LEGIBLE = 36
-"""Columns that a path gets before other columns give way to it, if it is as long."""
+"""Width of a long path below which other columns are dropped."""
 
 
 @click.command(cls=SectionedCommand)
@@ -98,7 +98,7 @@ def why(
 
 
 class _Request(NamedTuple):
-    """What answers, the settings of the measure, and where graphs are."""
+    """The index, the settings of the measure, and the locations of graphs."""
 
     opened: Index
     settings: dict[str, Any]
@@ -136,12 +136,12 @@ def _page_text(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
 
 
 def _number(value: float, score: float) -> str:
-    """A part of a score with as many decimals as it needs: scores of ``ppr`` are small."""
+    """Format a part of a score with as many decimals as it needs: scores of ``ppr`` are small."""
     return f"{value:.{max(4, 2 - math.floor(math.log10(score)))}f}"
 
 
 def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
-    """The columns that there is something for; pages and paths share what is left of the line."""
+    """Return the columns that are not empty; pages and paths share the rest of the line."""
     why, index = page.why, asked.opened
     reasons, more = why.reasons, why.others > 0
     parts = [reason.contribution for reason in reasons] + [why.remaining] * more
@@ -192,18 +192,18 @@ def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
 
 
 def _page(reason: Reason) -> str:
-    """The page, or the word in quotation marks, as there may be a page that is called so."""
+    """Return the page, or the word in quotation marks, to distinguish it from a page."""
     return f'"{reason.node}"' if reason.links == NO_LINKS else reason.node
 
 
 def _titled(reason: Reason, found: WhyDocument) -> str:
-    """The page, and its title if it has one."""
+    """Return the page, with its title if it has one."""
     title = (found.titles or {}).get(reason.node, "") if reason.links != NO_LINKS else ""
     return f"{_page(reason)}  {title}" if title else _page(reason)
 
 
 def _left(columns: dict[str, list[str]]) -> int:
-    """What is left of the line beside columns, for the page and the path."""
+    """Return the width left for the page and the path."""
     used = sum(max(map(len, (title, *cells))) + _GAP for title, cells in columns.items())
     return terminal_width() - used - _GAP
 
@@ -213,11 +213,11 @@ _LEGEND = {
     "line": "a{line}b: a link of which it is not known which way it goes",
     "by": "a{by}b: several links lead from one to the other",
 }
-"""What signs mean that are no arrows. None is like that of what is left out."""
+"""Meaning of signs other than arrows; each differs from the sign of omission."""
 
 
 def _signs() -> dict[str, str]:
-    """Arrows and dots, for terminals that have them and for those that do not."""
+    """Return arrows and dots, in Unicode if the terminal supports it."""
     utf = writes_unicode()
     arrows = ("→", "←", "↔", "–", "~", "┄") if utf else ("->", "<-", "<->", "-", "~", "--")
     names = ("to", "from", "both", "line", "near", "by")
@@ -226,13 +226,13 @@ def _signs() -> dict[str, str]:
 
 
 _Path = list[tuple[str, str | None]]
-"""Names, None for nodes between, each behind the arrow that leads to it."""
+"""Names, None for omitted nodes, each after the arrow that leads to it."""
 
 
 def _path(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Path, int]:
-    """From a to the page and on to b, and where in it the page is. Where a measure is not
-    symmetric, the same links lead on from there. Of a joint measure, in a blend too, no links lead
-    anywhere, but the page is near to both; nor do they to a word, which is in both texts.
+    """Return the path from a to the page and on to b, and the page's position in it. For a measure
+    that is not symmetric, the same links lead on from there. For a joint measure, also in a blend,
+    no links lead anywhere: the page is near to both; likewise for a word, which is in both texts.
     """
     joint = measure.joint or reason.links == "both"
     if reason.links == NO_LINKS or (reason.steps is None and joint):
@@ -250,8 +250,8 @@ def _path(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Path, int]
 
 
 def _arrows(asked: _Request) -> Callable[[str, str], str]:
-    """Return which way the links of two pages go: the sign from one to the other; a line where the
-    graph of the index is not there, or not the page, or not the link.
+    """Return a function from two pages to the sign of the links between them: a line if the graph,
+    a page or a link is missing.
     """
     from cocite.search.explainer import links_between
 
@@ -265,8 +265,8 @@ def _arrows(asked: _Request) -> Callable[[str, str], str]:
 
 
 def _as_they_go(path: _Path, arrow: Callable[[str, str], str]) -> _Path:
-    """The same with the links as they go, for a measure that takes them either way: what leads to
-    a page on ways that are not known, or is near to it, is its link, if there is one.
+    """Return the path with the links' directions, for a measure that follows them either way; a
+    page reached on unknown paths, or near it, gets its link, if there is one.
     """
     steps = [path[0]]
     for (_, before), (sign, name) in pairwise(path):
@@ -280,7 +280,7 @@ def _as_they_go(path: _Path, arrow: Callable[[str, str], str]) -> _Path:
 
 
 def _fitted(path: _Path, page: int, width: int, signs: dict[str, str]) -> str:
-    """The path in ``width`` columns if that can be: first without what is between, then cut."""
+    """Shorten a path to ``width`` columns: omit nodes, then cut names."""
     text = _joined(path, signs)
     if len(text) > width:
         ends = {0, page, len(path) - 1}
@@ -304,7 +304,7 @@ def _joined(path: _Path, signs: dict[str, str]) -> str:
 
 
 def _cut(name: str, width: int) -> str:
-    """A name in ``width`` columns, its middle left out if need be: ends tell URLs apart."""
+    """Cut a name to ``width`` columns, omitting its middle: the ends of URLs identify them."""
     gap = _signs()["gap"]
     if len(name) <= width:
         return name

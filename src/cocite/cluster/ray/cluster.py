@@ -46,13 +46,13 @@ R = TypeVar("R")
 
 
 def library() -> Any:
-    """Ray; raises :class:`MissingLibrary` with the command that installs it."""
+    """Return Ray; raises :class:`MissingLibrary` with the command that installs it."""
     return need("ray", "a cluster", "cluster")
 
 
 @dataclass(frozen=True)
 class Failed:
-    """An error of ours, in what pickles: its class, arguments, attributes (notes among them)."""
+    """One of our errors in picklable form: its class, arguments, and attributes, such as notes."""
 
     kind: type[CociteError]
     arguments: tuple[Any, ...]
@@ -60,11 +60,11 @@ class Failed:
 
     @classmethod
     def of(cls, error: CociteError) -> Failed:
-        """What is left of it when it travels."""
+        """Convert an error."""
         return cls(type(error), error.args, dict(vars(error)))
 
     def error(self) -> CociteError:
-        """It, as it was."""
+        """Restore the error."""
         found = self.kind.__new__(self.kind, *self.arguments)
         found.args = self.arguments
         vars(found).update(self.attributes)
@@ -72,7 +72,7 @@ class Failed:
 
 
 def attempt(work: Callable[..., R], *arguments: Any) -> R | Failed:
-    """What the work gives for the arguments, or an error of ours: of it, or of an argument."""
+    """Return the result of the work, or one of our errors: its own, or an argument's."""
     for argument in arguments:
         if isinstance(argument, Failed):
             return argument
@@ -94,19 +94,19 @@ def attempt_unless(stopped: bytes, work: Callable[..., R], *arguments: Any) -> R
 
 
 def _notes() -> Any:
-    """The notes that all processes of a cluster see, by name."""
+    """Return the notes that all processes of a cluster share, by name."""
     return import_module("ray.experimental.internal_kv")
 
 
 def value_of(found: Any) -> Any:
-    """What came, unless it is an error, which is raised."""
+    """Return the value, or raise the error."""
     if isinstance(found, Failed):
         raise found.error()
     return found
 
 
 def translated(error: Exception) -> Exception:
-    """What Ray says, in our tree; an error of the work that is not ours is that error."""
+    """Turn an error of Ray into ours; return other errors of the work unchanged."""
     ray = library()
     told = str(error).strip().partition("\n")[0]
     if isinstance(error, ray.exceptions.RayTaskError):
@@ -129,10 +129,10 @@ def translated(error: Exception) -> Exception:
 
 
 class ActorValues:
-    """The value that an actor holds, made where the actor is; called by the names of methods.
+    """The object in an actor, made there; its methods are called by name.
 
-    Who relies on what earlier calls have left in the value marks it, and tells the mark at each
-    call: one that was made anew has none, also if no call was under way when it was lost.
+    A caller that relies on state from earlier calls marks the object, and passes the mark with each
+    call: a replacement has no mark, even if no call was running at the loss.
     """
 
     def __init__(self, kind: Callable[..., Any], *arguments: Any) -> None:
@@ -140,11 +140,11 @@ class ActorValues:
         self._mark: int | None = None
 
     def take_mark(self, mark: int) -> None:
-        """Calls tell this mark from now on."""
+        """Set the mark for later calls."""
         self._mark = mark
 
     def call(self, method: str, *arguments: Any, mark: int | None = None) -> Any:
-        """``value.method(*arguments)``; :class:`WorkerLost` if it does not have this ``mark``."""
+        """Call a method; raises :class:`WorkerLost` if the ``mark`` differs."""
         if isinstance(self._value, Failed):
             return self._value
         if mark is not None and mark != self._mark:
@@ -152,7 +152,7 @@ class ActorValues:
         return attempt(getattr(self._value, method), *arguments)
 
     def call_for(self, parts: int, method: str, *arguments: Any, mark: int | None = None) -> Any:
-        """The same of a method that gives so many values, each an answer of its own."""
+        """Do the same for a method that returns several values, each a separate answer."""
         found = self.call(method, *arguments, mark=mark)
         values = [found] * parts if isinstance(found, Failed) else list(found)
         return values[0] if parts == 1 else values
@@ -160,8 +160,8 @@ class ActorValues:
 
 @dataclass(frozen=True)
 class Answer(Generic[R]):
-    """A value that is somewhere on the cluster, or on its way. It goes when nobody holds this any
-    more. As an argument of a call it is the value itself, moved there by Ray.
+    """A value on the cluster, or a pending one, freed with the last reference. As an argument of a
+    call it is replaced by the value, which Ray moves there.
     """
 
     reference: Any
@@ -169,31 +169,31 @@ class Answer(Generic[R]):
 
 @dataclass(frozen=True)
 class Actor:
-    """A value that lives on a node (:meth:`Cluster.actors`)."""
+    """An object on a node (:meth:`Cluster.actors`)."""
 
     handle: Any
 
     def mark(self, mark: int) -> None:
-        """Have it take a mark, before any later call."""
+        """Set a mark, before any later call."""
         self.handle.take_mark.remote(mark)
 
     def call(self, method: str, *arguments: Any, mark: int | None = None) -> Answer[Any]:
-        """Begin ``value.method(*arguments)`` there. Calls are done one after another, in the order
-        in which they came; an :class:`Answer` among the arguments is waited for. It raises
-        :class:`WorkerLost` if the value does not have this ``mark``.
+        """Start ``value.method(*arguments)`` there. Calls run one after another, in order;
+        :class:`Answer` arguments are awaited. The answer raises :class:`WorkerLost` if the object
+        does not have this ``mark``.
         """
         return Answer(self.handle.call.remote(method, *map(_sent, arguments), mark=mark))
 
     def call_for(
         self, parts: int, method: str, *arguments: Any, mark: int | None = None
     ) -> list[Answer[Any]]:
-        """The same of a method that gives so many values: an answer for each of them."""
+        """Do the same for a method that returns several values, each a separate answer."""
         call = self.handle.call_for.options(num_returns=parts)
         found = call.remote(parts, method, *map(_sent, arguments), mark=mark)
         return [Answer(each) for each in ([found] if parts == 1 else found)]
 
     def alive(self, seconds: float = 1.0) -> bool:
-        """Return whether it answers within so many seconds; one made anew, or at work, does not."""
+        """Return whether it answers within so many seconds; not if it was replaced, or is busy."""
         ray = library()
         try:
             ray.get(self.handle.__ray_ready__.remote(), timeout=seconds)
@@ -202,8 +202,8 @@ class Actor:
         return True
 
     def kill(self, *, restart: bool = False) -> None:
-        """End it at once, as a fault would if it is to ``restart``; it is gone if there is no
-        connection any more, and Ray would make a cluster to look for it.
+        """Kill it, like a fault if it is to ``restart``. Without a connection it is gone already,
+        and Ray would start a cluster to look for it.
         """
         ray = library()
         if ray.is_initialized():
@@ -215,11 +215,11 @@ def _sent(argument: Any) -> Any:
 
 
 _SECONDS = 5.0
-"""How long a head node has to take a connection."""
+"""Seconds for a head node to accept a connection."""
 
 
 def reached(address: str) -> str:
-    """The address of a head node that takes connections."""
+    """Return the address of a head node that accepts connections."""
     if address == "auto":
         kept = saved_address()
         if kept is None:
@@ -244,7 +244,7 @@ def reached(address: str) -> str:
 
 
 def answers(address: str) -> bool:
-    """Return whether connections are taken at HOST:PORT."""
+    """Return whether HOST:PORT accepts connections."""
     host, _, port = address.rpartition(":")
     try:
         with closing(socket.create_connection((host.strip("[]"), int(port)), _SECONDS)):
@@ -258,21 +258,21 @@ T = TypeVar("T")
 _log = logging.getLogger("cocite")
 
 _SILENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
-"""No statistics; and errors of what nobody waits for any more are not printed."""
+"""Options: no statistics, and no output of errors that no caller awaits."""
 _AGAIN = 8
-"""How often an item is done again whose worker was lost."""
+"""Most repetitions of an item whose worker was lost."""
 _ANSWERS = 120.0
-"""How long nodes have to say what they run: each starts a process for it."""
+"""Seconds for nodes to report their versions: each starts a process for it."""
 _LOOK = 5.0
-"""After how long without an answer the head node is looked at."""
+"""Seconds without an answer after which the head node is checked."""
 _LOOKS = 6
-"""How often in a row it is not there before it is given up: Ray would wait for ever."""
+"""Consecutive failed checks after which the head node is given up: Ray would wait forever."""
 
 
 @dataclass(frozen=True)
 class ClusterNode:
-    """A node: Ray's ``id`` of it, its address, ``cpus`` and bytes of ``memory`` for work, and
-    whether it is ``alive``.
+    """A node: Ray's ``id``, its address, its ``cpus`` and bytes of ``memory`` for work, and whether
+    it is ``alive``.
     """
 
     id: str
@@ -283,7 +283,7 @@ class ClusterNode:
 
 
 class Cluster:
-    """A connection to a cluster; there is one in a process at a time."""
+    """A connection to a cluster; at most one per process."""
 
     def __init__(self, address: str, local: LocalNodes | None) -> None:
         """See :meth:`connect`."""
@@ -295,9 +295,9 @@ class Cluster:
 
     @classmethod
     def connect(cls, address: str, *, check: bool = True) -> Self:
-        """Reach the cluster; local nodes are started first. Raises :class:`MissingLibrary`,
-        :class:`UsageError` for an address that is none, and :class:`ClusterError` if nothing
-        answers there, or if nodes run something else than this process (``check``).
+        """Connect to a cluster; local nodes are started first. Raises :class:`MissingLibrary`,
+        :class:`UsageError` for an invalid address, and :class:`ClusterError` if it does not answer,
+        or (``check``) if nodes run other versions than this process.
         """
         for name, value in _SILENT.items():
             os.environ.setdefault(name, value)
@@ -346,7 +346,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Leave the cluster. What this process has begun on it ends; local nodes end."""
+        """Disconnect. Work of this process ends, and so do local nodes."""
         self._open = False
         self._ray.shutdown()
         if self._local is not None:
@@ -355,7 +355,7 @@ class Cluster:
     # -- nodes -----------------------------------------------------------------------------
 
     def nodes(self) -> list[ClusterNode]:
-        """All that there are or were, those of a local cluster in the order of their numbers."""
+        """Return all present and past nodes, local ones in order of number."""
         found = [
             ClusterNode(
                 each["NodeID"],
@@ -374,12 +374,12 @@ class Cluster:
         return [node for node in self.nodes() if node.alive and node.cpus]
 
     def threads_each(self, asked: int | None) -> int:
-        """Return how many threads a piece of work gets: as asked, or what every node has."""
+        """Return the threads of a piece of work: as requested, or all that every node has."""
         return asked or min((node.cpus for node in self._workers()), default=1)
 
     def memory_each(self, asked: int | None, threads: int) -> int:
-        """Return how many bytes a piece of work gets that takes so many threads: as asked, or half
-        of its share of the memory of the smallest node.
+        """Return the bytes for a piece of work with so many threads: as requested, or half of its
+        share of the smallest node's memory.
         """
         shares = [
             node.memory // max(1, node.cpus // threads)
@@ -390,7 +390,7 @@ class Cluster:
 
     def slots(self, threads: float, memory: int) -> int:
         """Return how many pieces of work of that size run at a time. Raises :class:`UsageError` if
-        no node can do one.
+        no node can run one.
         """
         nodes = self._workers()
         each = [min(int(n.cpus / threads), n.memory // max(1, memory)) for n in nodes]
@@ -406,8 +406,8 @@ class Cluster:
         return found
 
     def kill_node(self, number: int) -> None:
-        """End a node of a local cluster, its raylet and its workers, by SIGKILL; 0 is the head, and
-        cannot go. For tests.
+        """Kill a node of a local cluster, its raylet and its workers; 0 is the head, which must
+        stay. For tests.
         """
         if self._local is None:
             raise UsageError("only nodes of a local cluster can be killed")
@@ -486,11 +486,11 @@ class Cluster:
         nodes: Sequence[str] | None = None,
         concurrency: int = 1,
     ) -> list[Actor]:
-        """``kind(*each)`` for each of the arguments, living on nodes: those of these ids, or spread
-        over all. One that is lost is made anew so many times (-1: always), elsewhere if its node is
-        gone; calls meanwhile wait, and what was under way fails with :class:`WorkerLost`.
-        ``concurrency`` calls are done at a time. With no ``threads`` they have none to themselves,
-        and are started wherever they are wanted.
+        """Create ``kind(*each)`` for each of the arguments, on the nodes with these ids, or spread
+        over all. A lost one is replaced up to ``restarts`` times (-1: always), elsewhere if its
+        node is gone; meanwhile calls wait, and running ones fail with :class:`WorkerLost`.
+        ``concurrency`` calls run at a time. Without ``threads`` they reserve none, and start
+        anywhere.
         """
         if threads:
             self.slots(threads, memory)
@@ -509,11 +509,11 @@ class Cluster:
         return found
 
     def put(self, value: R) -> Answer[R]:
-        """Lay a value on the cluster, once for all who take it."""
+        """Store a value on the cluster, once for all readers."""
         return Answer(self._ray.put(value))
 
     def get(self, answer: Answer[R], seconds: float | None = None) -> R:
-        """The value; raises its error, :class:`WorkerLost` where Ray gave up,
+        """Return the value; raises its error, :class:`WorkerLost` if Ray gave up,
         :class:`QueryTimeout` after so many seconds, and :class:`ClusterError` if the head node is
         gone.
         """
@@ -539,7 +539,7 @@ class Cluster:
     def wait(
         self, answers: Sequence[Answer[R]], seconds: float | None = None, *, least: int = 1
     ) -> tuple[list[Answer[R]], list[Answer[R]]]:
-        """Wait until so many have come, or so many seconds; those that have, and the others."""
+        """Wait for so many answers, or seconds; return those that arrived, and the others."""
         if not answers:
             return [], []
         by = {each.reference: each for each in answers}
@@ -554,7 +554,7 @@ class Cluster:
 
 
 def _redirect(ray: Any) -> None:
-    """What Ray tells of lost nodes goes to our log: it would print it among the results."""
+    """Send Ray's messages on lost nodes to our log: it would print them among the results."""
 
     def tell(data: dict[str, Any], ignore_prefix: bool) -> None:
         for line in data["lines"]:
@@ -564,5 +564,5 @@ def _redirect(ray: Any) -> None:
 
 
 def _versions() -> dict[str, str]:
-    """What has to be the same on all nodes."""
+    """Return the versions that must be equal on all nodes."""
     return {"cocite": __version__, "numpy": version("numpy").partition(".")[0]}

@@ -34,7 +34,7 @@ _SECONDS = 30.0
 
 
 def local_nodes(address: str) -> int:
-    """N of ``local:N``; raises :class:`UsageError`."""
+    """Return N of ``local:N``; raises :class:`UsageError`."""
     match = _LOCAL.fullmatch(address)
     if match is None or not 1 <= int(match[1]) <= _MOST:
         raise UsageError(
@@ -44,7 +44,7 @@ def local_nodes(address: str) -> int:
 
 
 def set_token(token: str) -> None:
-    """Have Ray in this process show this token; before it is connected."""
+    """Set the token for Ray in this process, before it connects."""
     os.environ["RAY_AUTH_MODE"] = "token"
     os.environ[_TOKEN] = token
     if "ray" in sys.modules:  # which has read them when it was imported
@@ -54,14 +54,14 @@ def set_token(token: str) -> None:
 
 
 def _own_token() -> str:
-    """That of this process: Ray reads it once."""
+    """Return this process's token, which Ray reads once."""
     if os.environ.get("RAY_AUTH_MODE") != "token" or not os.environ.get(_TOKEN):
         set_token(secrets.token_hex(32))
     return os.environ[_TOKEN]
 
 
 def _environment() -> dict[str, str]:
-    """For the process that has the nodes: it finds the same cocite as this one."""
+    """Return the environment for the process of the nodes, with the same cocite as here."""
     found = dict(os.environ)
     source = str(Path(__file__).parents[3])
     found["PYTHONPATH"] = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -75,14 +75,14 @@ def _environment() -> dict[str, str]:
 
 
 class LocalNodes:
-    """Nodes for the time of a run: number, address and Ray's ids of them."""
+    """Nodes for one run: number, address and Ray's ids."""
 
     def __init__(self, process: subprocess.Popen[str], address: str, ids: list[str]) -> None:
         self._process, self.address, self.ids = process, address, ids
 
     @classmethod
     def start(cls, address: str) -> Self:
-        """``local:N``. Raises :class:`ClusterError` if they do not come up."""
+        """Start ``local:N``. Raises :class:`ClusterError` if they do not come up."""
         count = local_nodes(address)
         _own_token()
         process = _started(["--nodes", str(count)], keep=False)
@@ -90,7 +90,7 @@ class LocalNodes:
         return cls(process, told["address"], told["ids"])
 
     def kill(self, number: int) -> None:
-        """SIGKILL of a node's raylet and its workers."""
+        """Send SIGKILL to a node's raylet and its workers."""
         if not 1 <= number < len(self.ids):
             raise UsageError(
                 f"node {number} cannot be killed; it must be 1 to {len(self.ids) - 1}; 0 is the "
@@ -103,7 +103,7 @@ class LocalNodes:
         self._process.stdout.readline()
 
     def stop(self) -> None:
-        """End them all."""
+        """Stop all nodes."""
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -118,7 +118,7 @@ class LocalNodes:
 
 
 def _started(arguments: list[str], *, keep: bool) -> subprocess.Popen[str]:
-    """The process that has the nodes, in a session of its own: Ctrl-C is not for it."""
+    """Start the process of the nodes, in its own session, which Ctrl-C does not reach."""
     return subprocess.Popen(
         [sys.executable, "-m", "cocite.cluster.ray.nodes", *arguments],
         stdin=subprocess.DEVNULL if keep else subprocess.PIPE,
@@ -131,7 +131,7 @@ def _started(arguments: list[str], *, keep: bool) -> subprocess.Popen[str]:
 
 
 def _report(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """What it says when the nodes are there."""
+    """Return its report once the nodes are up."""
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
@@ -166,7 +166,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 @dataclass(frozen=True)
 class RunningCluster:
-    """A local cluster that stays: its address, its token, and the process that has it."""
+    """A permanent local cluster: its address, its token, and its process."""
 
     address: str
     token: str
@@ -175,7 +175,7 @@ class RunningCluster:
 
 
 def address_file() -> Path:
-    """Return where it is told; raises :class:`ClusterError` if there is no place for it."""
+    """Return the file with its address; raises :class:`ClusterError`."""
     written = place().folder
     if written is None:
         raise ClusterError(
@@ -185,7 +185,7 @@ def address_file() -> Path:
 
 
 def saved_address() -> RunningCluster | None:
-    """The cluster that is up; None if there is none."""
+    """Return the running cluster, or None."""
     try:
         path = address_file()
         if not _is_held(path):
@@ -197,7 +197,7 @@ def saved_address() -> RunningCluster | None:
 
 
 def start_cluster(count: int) -> RunningCluster:
-    """Start a cluster that stays. Raises :class:`ClusterError` if there is one."""
+    """Start a permanent cluster. Raises :class:`ClusterError` if there is one."""
     local_nodes(f"local:{count}")
     found = saved_address()
     if found is not None:
@@ -215,7 +215,7 @@ def start_cluster(count: int) -> RunningCluster:
 
 
 def stop_cluster() -> RunningCluster:
-    """End the cluster that stays. Raises :class:`ClusterError` if there is none."""
+    """Stop the permanent cluster. Raises :class:`ClusterError` if there is none."""
     found = saved_address()
     if found is None:
         raise ClusterError("no local cluster is up; cocite cluster up --local N starts one")
@@ -226,7 +226,7 @@ def stop_cluster() -> RunningCluster:
 
 
 def to_json(found: RunningCluster) -> str:
-    """As the file has it."""
+    """Return it as stored in the file."""
     return json.dumps(asdict(found))
 
 
@@ -243,7 +243,7 @@ def _is_held(path: Path) -> bool:
 
 
 def _wait_until_free(path: Path, seconds: float) -> bool:
-    """Wait until nobody holds it, so long at most."""
+    """Wait at most so many seconds until no process holds it."""
     until = time.monotonic() + seconds
     while _is_held(path):
         if time.monotonic() > until:

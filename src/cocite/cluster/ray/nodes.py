@@ -29,7 +29,7 @@ _TRIES, _SECONDS = 3, 60.0
 
 
 class _Nodes:
-    """The nodes; ``folder`` is what Ray keeps of them."""
+    """The nodes; ``folder`` holds Ray's files on them."""
 
     def __init__(self, count: int, folder: str) -> None:
         ray = library()
@@ -51,14 +51,14 @@ class _Nodes:
         self.ids = [node.node_id for node in self._nodes]
 
     def kill(self, number: int) -> None:
-        """SIGKILL of all processes of a node: workers first, as they would notice."""
+        """Send SIGKILL to all processes of a node: workers first, as they would notice."""
         node = self._nodes[number]
         for info in [each for some in node.all_processes.values() for each in some]:
             _kill(info.process.pid)
 
 
 def _kill(process: int, *, itself: bool = True) -> None:
-    """SIGKILL of a process and all that it has started."""
+    """Send SIGKILL to a process's descendants, and to ``itself``."""
     psutil = import_module("psutil")  # Ray brings it
     with suppress(psutil.NoSuchProcess):
         parent = psutil.Process(process)
@@ -68,7 +68,7 @@ def _kill(process: int, *, itself: bool = True) -> None:
 
 
 def _started(count: int, folder: str) -> _Nodes:
-    """Nodes that are up: where the machine is busy, Ray may give up waiting for one."""
+    """Start nodes, with retries: on a busy machine, Ray may time out."""
     for attempt in range(_TRIES):
         try:
             return _Nodes(count, folder)
@@ -80,7 +80,7 @@ def _started(count: int, folder: str) -> _Nodes:
 
 
 def _short() -> str | None:
-    """Return where Ray's sockets may lie: their paths have 107 characters at most."""
+    """Return a folder for Ray's sockets, whose paths have at most 107 characters."""
     return None if len(tempfile.gettempdir()) < 30 else "/tmp"
 
 
@@ -90,7 +90,7 @@ def _say(stream: Any, **facts: object) -> None:
 
 
 def main() -> None:
-    """Have nodes until told to end."""
+    """Run nodes until told to stop."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--nodes", type=int, required=True)
     parser.add_argument("--keep")

@@ -33,7 +33,7 @@ Scored = Iterator[tuple[Any, Any, Any]]
 
 
 def jaccard_coefficient(G: BackendGraph, ebunch: Any = None) -> Scored:
-    """As :func:`networkx.jaccard_coefficient`."""
+    """See :func:`networkx.jaccard_coefficient`."""
     sizes = np.diff(G.outs.offsets).astype(np.int64)
 
     def predict(u: Ids, v: Ids) -> Iterable[Any]:
@@ -45,14 +45,14 @@ def jaccard_coefficient(G: BackendGraph, ebunch: Any = None) -> Scored:
 
 
 def resource_allocation_index(G: BackendGraph, ebunch: Any = None) -> Scored:
-    """As :func:`networkx.resource_allocation_index`."""
+    """See :func:`networkx.resource_allocation_index`."""
     worth = 1 / np.maximum(G.degrees, 1)
     return _scored(G, lambda u, v: _plain(_shared(G, u, v, worth)[1]), ebunch)
 
 
 def adamic_adar_index(G: BackendGraph, ebunch: Any = None) -> Scored:
-    """As :func:`networkx.adamic_adar_index`; a pair of a node and itself with a neighbor of degree
-    1 raises :class:`ZeroDivisionError` when it is its turn.
+    """See :func:`networkx.adamic_adar_index`; a pair of a node and itself with a neighbor of degree
+    1 raises :class:`ZeroDivisionError` when it is reached.
     """
     worth = 1 / np.log(np.maximum(G.degrees, 2))
     worth[G.degrees < 2] = np.inf
@@ -67,13 +67,13 @@ def adamic_adar_index(G: BackendGraph, ebunch: Any = None) -> Scored:
 
 
 def preferential_attachment(G: BackendGraph, ebunch: Any = None) -> Scored:
-    """As :func:`networkx.preferential_attachment`."""
+    """See :func:`networkx.preferential_attachment`."""
     degrees = G.degrees
     return _scored(G, lambda u, v: (degrees[u] * degrees[v]).tolist(), ebunch)
 
 
 def common_neighbor_centrality(G: BackendGraph, ebunch: Any = None, alpha: float = 0.8) -> Scored:
-    """As :func:`networkx.common_neighbor_centrality`."""
+    """See :func:`networkx.common_neighbor_centrality`."""
     far = _Distances(G) if alpha != 1 else None
 
     def predict(u: Ids, v: Ids) -> Iterable[Any]:
@@ -92,7 +92,7 @@ def common_neighbor_centrality(G: BackendGraph, ebunch: Any = None, alpha: float
 
 
 class _Distances:
-    """Steps between nodes: the last search is kept, as pairs mostly come by their first node."""
+    """Distances between nodes, with the last search cached for its first node."""
 
     def __init__(self, graph: BackendGraph) -> None:
         self._rows = graph.ins
@@ -101,7 +101,7 @@ class _Distances:
         self._source, self._have = -1, 0
 
     def __call__(self, u: Ids, v: Ids) -> NDArray[np.float64]:
-        """float64[pairs]; infinite where there is no way."""
+        """Return float64[pairs]; infinity if there is no path."""
         from cocite.kernels.networks import reachable
 
         out = np.empty(u.size)
@@ -123,7 +123,7 @@ class _Distances:
 
 
 def _plain(values: NDArray[np.float64]) -> Iterable[Any]:
-    """Python's numbers; what is nothing is the whole number 0, as a sum of nothing is there."""
+    """Return Python numbers; an empty sum is the integer 0, as in NetworkX."""
     return (value or 0 for value in values.tolist())
 
 
@@ -140,7 +140,7 @@ def _shared(
 def _scored(
     graph: BackendGraph, predict: Callable[[Ids, Ids], Iterable[Any]], ebunch: Any
 ) -> Scored:
-    """(u, v, value) of every pair. Raises :class:`networkx.NodeNotFound` at once."""
+    """Yield (u, v, value) for every pair. Raises :class:`networkx.NodeNotFound` immediately."""
     if ebunch is None:
         return _in_pieces(graph, predict, _unlinked(graph))
     pairs = list(ebunch)
@@ -162,8 +162,8 @@ def _in_pieces(
 
 
 def _unlinked(graph: BackendGraph) -> Iterator[Pair]:
-    """All pairs without a link: by the same steps as ``networkx.non_edges``, whose order is that of
-    sets.
+    """Yield all pairs without a link, in the same steps as ``networkx.non_edges``, whose order is
+    that of sets.
     """
     left = set(graph)
     while left:
@@ -174,7 +174,7 @@ def _unlinked(graph: BackendGraph) -> Iterator[Pair]:
 
 _SIMRANK_PIECE = 1 << 22
 _DENSE = 0.1
-"""From how many of all pairs linked dense products are faster."""
+"""Share of all pairs linked from which dense products are faster."""
 Matrix = NDArray[np.float64]
 
 
@@ -230,7 +230,7 @@ def _all_pairs(graph: BackendGraph, c: float, most: int, tolerance: float) -> Ma
 
 
 def _transitions(graph: BackendGraph) -> Any:
-    """The matrix A': a row a node, its in-neighbors with their shares."""
+    """Return the matrix A': a row per node, its in-neighbors with their shares."""
     sparse = need("scipy.sparse", "the backend of NetworkX", "scipy")
     weights = graph.weights("weight")
     values = weights if weights.size else np.ones(graph.outs.neighbors.size)
@@ -243,7 +243,7 @@ def _transitions(graph: BackendGraph) -> Any:
 
 
 def _close(before: Matrix, after: Matrix, tolerance: float) -> bool:
-    """``numpy.allclose``, some rows at a time."""
+    """Return ``numpy.allclose``, computed some rows at a time."""
     rows = max(1, _SIMRANK_PIECE // max(1, len(after)))
     return all(
         np.allclose(before[low : low + rows], after[low : low + rows], atol=tolerance)

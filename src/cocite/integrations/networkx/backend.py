@@ -54,4 +54,4 @@ __all__ = [
 
 
 def on_start_tests(items: Any) -> None:
-    """Called by NetworkX's tests before they run with the backend: none is marked."""
+    """Do nothing: NetworkX calls it before testing the backend, to mark tests."""

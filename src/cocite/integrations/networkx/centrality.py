@@ -38,7 +38,7 @@ def pagerank(
     weight: Any = "weight",
     dangling: Any = None,
 ) -> dict[Any, float]:
-    """As :func:`networkx.pagerank`."""
+    """See :func:`networkx.pagerank`."""
     nodes = len(G)
     if nodes == 0:
         return {}
@@ -76,7 +76,7 @@ def eigenvector_centrality(
     nstart: Any = None,
     weight: Any = None,
 ) -> dict[Any, float]:
-    """As :func:`networkx.eigenvector_centrality`."""
+    """See :func:`networkx.eigenvector_centrality`."""
     nodes = len(G)
     if nodes == 0:
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
@@ -108,7 +108,7 @@ def katz_centrality(
     normalized: bool = True,
     weight: Any = None,
 ) -> dict[Any, float]:
-    """As :func:`networkx.katz_centrality`."""
+    """See :func:`networkx.katz_centrality`."""
     nodes = len(G)
     if nodes == 0:
         return {}
@@ -133,7 +133,7 @@ def katz_centrality(
 
 
 class _Incoming:
-    """x' A: what comes to every node over the links that end there."""
+    """Computes x' A: what every node receives along in-links."""
 
     def __init__(self, graph: BackendGraph, weight: Any) -> None:
         # Undirected, the links that end at a node are those that begin there.
@@ -149,7 +149,7 @@ class _Incoming:
         return out
 
     def strengths(self) -> Vector:
-        """float64[nodes]: the weights of the links that begin at each node."""
+        """Return the total weight of each node's out-links, float64[nodes]."""
         weights = self._graph.weights(self._weight)
         if weights.size == 0:
             return np.diff(self._graph.outs.offsets).astype(np.float64)
@@ -162,7 +162,7 @@ def _norm(x: Vector) -> float:
 
 
 def _in_input_order(graph: BackendGraph, x: Vector, nstart: Any) -> dict[Any, float]:
-    """By node, in the order of ``nstart`` where there is one."""
+    """Return values by node, in the order of ``nstart`` if given."""
     found = graph.by_node(x)
     return found if nstart is None else {node: found[node] for node in nstart}
 
@@ -174,7 +174,7 @@ def to_scipy_sparse_array(
     weight: Any = "weight",
     format: str = "csr",
 ) -> Any:
-    """As :func:`networkx.to_scipy_sparse_array`."""
+    """See :func:`networkx.to_scipy_sparse_array`."""
     sparse = _sparse()
     if len(G) == 0:
         raise nx.NetworkXError("Graph has no nodes or edges")
@@ -206,7 +206,7 @@ def to_scipy_sparse_array(
 
 
 def _places(graph: BackendGraph, nodelist: Any) -> NDArray[np.int64]:
-    """int64[nodes]: where each node stands in the list, -1 if it does not."""
+    """Return the position of each node in the list, int64[nodes], -1 if missing."""
     if len(nodelist) == 0:
         raise nx.NetworkXError("nodelist has no nodes")
     known = {node for node in nodelist if node in graph}
@@ -221,7 +221,7 @@ def _places(graph: BackendGraph, nodelist: Any) -> NDArray[np.int64]:
 
 
 def _inferred(cells: NDArray[Any]) -> NDArray[Any]:
-    """What NumPy makes of a list of the same values."""
+    """Return the array that NumPy makes from a list of the same values."""
     return np.array(cells.tolist()) if cells.dtype == object else cells
 
 
@@ -232,7 +232,7 @@ def hits(
     nstart: Any = None,
     normalized: bool = True,
 ) -> tuple[dict[Any, float], dict[Any, float]]:
-    """As :func:`networkx.hits`."""
+    """See :func:`networkx.hits`."""
     if len(G) == 0:
         return {}, {}
     linear = need("scipy.sparse.linalg", "the backend of NetworkX", "scipy")
@@ -264,7 +264,7 @@ def birank(
     tol: float = 1.0e-6,
     weight: Any = "weight",
 ) -> dict[Any, float]:
-    """As :func:`networkx.bipartite.birank`."""
+    """See :func:`networkx.bipartite.birank`."""
     top = set(nodes)
     bottom = set(G) - top
     if not top or not bottom:
@@ -298,7 +298,7 @@ def birank(
 
 
 def _balanced(graph: BackendGraph, bottom: list[Any], top: list[Any], weight: Any) -> Any:
-    """S, a row for each at the bottom and a column for each at the top."""
+    """Return S, a row per bottom node and a column per top node."""
     sparse = _sparse()
     row, column = np.full((2, len(graph)), -1, np.int64)
     row[graph.ids(bottom)] = np.arange(len(bottom))

@@ -111,7 +111,7 @@ def _node_data(
 
 
 def convert_to_nx(obj: Any, *, name: str | None = None) -> Any:
-    """The graph of NetworkX that a graph of the backend stands for; anything else as it is."""
+    """Convert a graph of the backend to NetworkX; return anything else unchanged."""
     if not isinstance(obj, BackendGraph):
         return obj
     networkx = need("networkx", "the backend of NetworkX", "networkx")
@@ -126,7 +126,7 @@ def convert_to_nx(obj: Any, *, name: str | None = None) -> Any:
 
 
 def _link(graph: BackendGraph, found: Any) -> None:
-    """Fill the rows of NetworkX's graph: its own methods would look everything up twice."""
+    """Fill NetworkX's adjacency directly: its methods would look everything up twice."""
     nodes, adjacent = graph.nodes, found._adj
     data = _data(graph)
     sources, targets = graph.sources.tolist(), graph.outs.neighbors.tolist()
@@ -150,7 +150,7 @@ def _link(graph: BackendGraph, found: Any) -> None:
 
 
 def _data(graph: BackendGraph) -> list[dict[Any, Any]]:
-    """The attributes of every link."""
+    """Return the attributes of every link."""
     found: list[dict[Any, Any]] = [{} for _ in range(graph.outs.neighbors.size)]
     for name, column in graph.columns.items():
         values = column.values.tolist()
@@ -164,14 +164,14 @@ Ids = NDArray[np.int64]
 
 
 def interleaved(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
-    """The ends of links, in the order in which they are named."""
+    """Return the ends of links, in order of occurrence."""
     return list(chain.from_iterable(zip(first, second, strict=True)))
 
 
 def numbered(ends: list[Any]) -> tuple[list[Any], Ids]:
-    """(nodes, the number of each end): nodes in the order in which they come.
+    """Return (nodes, the number of each end), with nodes in order of first occurrence.
 
-    Raises ValueError for None, TypeError for what can be no key, as NetworkX does.
+    Raises ValueError for None and TypeError for unhashable values, as NetworkX does.
     """
     index = dict.fromkeys(ends)
     if None in index:
@@ -182,7 +182,7 @@ def numbered(ends: list[Any]) -> tuple[list[Any], Ids]:
 
 
 def numbered_whole(ends: Ids) -> tuple[list[Any], Ids]:
-    """The same of whole numbers, by a sort."""
+    """Do the same for integers, by sorting."""
     found, first, place = np.unique(ends, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(order.size, np.int64)
@@ -199,7 +199,7 @@ def linked(
     directed: bool,
     multigraph: bool,
 ) -> BackendGraph:
-    """The graph of links between ``nodes``, by number; a column has a cell a link."""
+    """Return the graph of links between ``nodes``, by number; a column has a cell per link."""
     count = len(nodes)
     came = np.arange(sources.size)
     if not directed:  # both ways; a link of a node to itself is one way
@@ -237,8 +237,8 @@ def linked(
 
 
 def _last(columns: dict[Any, Column], came: Ids, starts: Ids, ends: Ids) -> Ids:
-    """The last time that each link was named; what an attribute was not given then, it is taken
-    from the time before.
+    """Return the last occurrence of each link; attributes missing there are taken from earlier
+    ones.
     """
     last = came[ends - 1]
     for name, column in columns.items():

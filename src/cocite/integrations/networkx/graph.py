@@ -27,7 +27,7 @@ _NONE = np.empty(0)
 
 
 class _Missing:
-    """What stands where a link does not have an attribute."""
+    """Value of an attribute that a link does not have."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -37,8 +37,8 @@ MISSING: Any = _Missing()
 
 
 class AdjacencyRows(NamedTuple):
-    """Links by one end: ``offsets`` uint64[nodes + 1], ``neighbors`` uint32[links], and which link
-    of the graph each is, None where they are in its order.
+    """Links by one end: ``offsets`` uint64[nodes + 1], ``neighbors`` uint32[links], and their
+    positions in the graph, None if unchanged.
     """
 
     offsets: NDArray[np.uint64]
@@ -56,11 +56,11 @@ class Column:
     missing: NDArray[np.bool_] | None = None
 
     def take(self, links: Any) -> Column:
-        """That of some links."""
+        """Return the column for some links."""
         return Column(self.values[links], None if self.missing is None else self.missing[links])
 
     def cells(self, default: Any = 1) -> NDArray[Any]:
-        """The values, and the default where there is none."""
+        """Return the values, with the default for missing ones."""
         if self.missing is None:
             return self.values
         found = self.values.astype(object)
@@ -69,9 +69,7 @@ class Column:
 
 
 def column_of(values: list[Any]) -> Column | None:
-    """A column of Python's objects, ``MISSING`` where there is none; None if there is none at
-    all.
-    """
+    """Return a column of Python objects, ``MISSING`` for none; None if all are missing."""
     missing = None
     kinds = set(map(type, values))
     if _Missing in kinds:
@@ -93,11 +91,11 @@ def column_of(values: list[Any]) -> Column | None:
 
 
 class BackendGraph:
-    """A graph that NetworkX's functions take with ``backend="cocite"``, or by themselves.
+    """A graph for NetworkX's functions, with ``backend="cocite"`` or by automatic dispatch.
 
     ``columns`` are attributes of links by name, ``keys`` those of parallel links if they are not 0,
-    1, ...; ``arrived`` int64[links], in which order links came, where that is known; ``graph`` and
-    ``node_data`` attributes of the graph and of its nodes.
+    1, ...; ``arrived`` int64[links] is the order in which links were added, if known; ``graph`` and
+    ``node_data`` are attributes of the graph and of its nodes.
     """
 
     __networkx_backend__ = "cocite"
@@ -145,16 +143,16 @@ class BackendGraph:
             return False
 
     def number_of_nodes(self) -> int:
-        """Return how many nodes."""
+        """Return the number of nodes."""
         return len(self.nodes)
 
     def number_of_edges(self) -> int:
-        """Return how many links; undirected, each once."""
+        """Return the number of links; undirected ones count once."""
         links = self.outs.neighbors.size
         return links if self._directed else (links + int(self.loops.sum())) // 2
 
     def neighbors(self, node: Any) -> Iterator[Any]:
-        """The nodes that a node links to; raises KeyError for one that is not there."""
+        """Yield the out-neighbors of a node; raises KeyError for an unknown one."""
         at = self.index[node]
         begin, end = self.outs.offsets[at : at + 2]
         return (self.nodes[i] for i in dict.fromkeys(self.outs.neighbors[begin:end].tolist()))
@@ -171,28 +169,28 @@ class BackendGraph:
 
     @cached_property
     def index(self) -> dict[Any, int]:
-        """The number of every node."""
+        """Return the number of every node."""
         return dict(zip(self.nodes, range(len(self.nodes)), strict=True))
 
     def ids(self, nodes: Any) -> NDArray[np.int64]:
-        """The numbers of nodes that are there."""
+        """Return the numbers of existing nodes."""
         return np.fromiter(map(self.index.__getitem__, nodes), np.int64)
 
     @cached_property
     def sources(self) -> NDArray[np.uint32]:
-        """uint32[links]: where each link begins."""
+        """Return the source of each link, uint32[links]."""
         rows = np.arange(len(self.nodes), dtype=np.uint32)
         return np.repeat(rows, np.diff(self.outs.offsets).astype(np.int64))
 
     @cached_property
     def loops(self) -> NDArray[np.int64]:
-        """int64[nodes]: links from each node to itself."""
+        """Return the number of self-loops of each node, int64[nodes]."""
         own = self.outs.neighbors[self.sources == self.outs.neighbors]
         return np.bincount(own, minlength=len(self.nodes))
 
     @cached_property
     def ins(self) -> AdjacencyRows:
-        """Links by the other end, ascending. Undirected, these are the rows sorted."""
+        """Return links by the other end, ascending; if undirected, the sorted rows."""
         from cocite.kernels.networks import turn_rows
 
         begins = np.empty(len(self.nodes) + 1, np.uint64)
@@ -203,20 +201,20 @@ class BackendGraph:
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
-        """int64[nodes]: as NetworkX counts, in and out, undirected a link to itself twice."""
+        """Return int64[nodes], in plus out; undirected self-loops count twice."""
         outs = np.diff(self.outs.offsets).astype(np.int64)
         if self._directed:
             return outs + np.diff(self.ins.offsets).astype(np.int64)
         return outs + self.loops
 
     def cells(self, weight: Any) -> NDArray[Any] | None:
-        """The attribute of every link as it is, 1 where a link has none; None if none has any."""
+        """Return the attribute of every link unchanged, 1 if missing; None if all are missing."""
         column = None if weight is None else self.columns.get(weight)
         return None if column is None else column.cells()
 
     def weights(self, weight: Any, rows: AdjacencyRows | None = None) -> NDArray[np.float64]:
-        """The attribute as float64, by the links of the graph or of ``rows``; empty if no link has
-        any, so that all count 1.
+        """Return the attribute as float64, by the links of the graph or of ``rows``; empty if no
+        link has it, so that all count 1.
         """
         cells = self.cells(weight)
         if cells is None:
@@ -225,9 +223,9 @@ class BackendGraph:
         return found if rows is None or rows.links is None else found[rows.links]
 
     def vector(self, values: Any, default: float = 0) -> NDArray[np.float64]:
-        """float64[nodes] of a dictionary by node."""
+        """Return float64[nodes] from a dictionary by node."""
         return np.array([values.get(node, default) for node in self.nodes], dtype=float)
 
     def by_node(self, values: NDArray[np.float64]) -> dict[Any, float]:
-        """A dictionary by node, of Python's floats."""
+        """Return a dictionary by node, of Python floats."""
         return dict(zip(self.nodes, values.tolist(), strict=True))

@@ -23,11 +23,11 @@ FUNCTIONS = {
     "from_scipy_sparse_array": "`create_using` is a class, as for `read_edgelist`.",
     "from_pandas_edgelist": "`create_using` is a class, as there; without `edge_key`.",
 }
-"""The functions of the backend, and what their documentation in NetworkX says of it."""
+"""Functions of the backend, with notes for NetworkX's documentation."""
 
 
 def get_info() -> dict[str, Any]:
-    """What NetworkX asks at its entry point ``networkx.backend_info``."""
+    """Return the information for NetworkX's entry point ``networkx.backend_info``."""
     return {
         "backend_name": "cocite",
         "project": "cocite",

@@ -30,10 +30,10 @@ KINDS: dict[Any, tuple[bool, bool]] = {
     nx.MultiGraph: (False, True),
     nx.MultiDiGraph: (True, True),
 }
-"""What ``create_using`` may be: whether links have a direction, and may be parallel."""
+"""Values of ``create_using``: whether links are directed, and may be parallel."""
 _NUMBERS = b"0123456789 \t\r\n"
 _DIGITS = 18
-"""Of a number that fits into 64 bits for certain."""
+"""Digits of a number that surely fits into 64 bits."""
 Ids = NDArray[np.int64]
 
 
@@ -47,7 +47,7 @@ def read_edgelist(
     edgetype: Any = None,
     encoding: str = "utf-8",
 ) -> BackendGraph:
-    """As :func:`networkx.read_edgelist`; ``path`` is an open file, NetworkX has opened it."""
+    """See :func:`networkx.read_edgelist`; ``path`` is a file that NetworkX has opened."""
     if nodetype is int and delimiter is None and hasattr(path, "read"):
         text = path.read()
         whole = _pairs(text, comments, encoding)
@@ -76,8 +76,8 @@ def read_edgelist(
 
 
 def _pairs(text: Any, comments: str | None, encoding: str) -> Ids | None:
-    """Both ends of every line, if all that there is below some lines of comments are pairs of whole
-    numbers; else None.
+    """Return both ends of every line if the text, after comment lines, has only pairs of integers;
+    else None.
     """
     sign = (comments or "").encode()
     if encoding.lower() not in ("utf-8", "utf8", "ascii"):
@@ -105,7 +105,7 @@ def _pairs(text: Any, comments: str | None, encoding: str) -> Ids | None:
 def _rows(
     path: Any, comments: str | None, delimiter: str | None, encoding: str
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """(source, target, what else there is) of every line that has both."""
+    """Yield (source, target, other fields) for every line that has both."""
     for raw in path:
         line = raw if isinstance(raw, str) else raw.decode(encoding)
         if comments is not None:
@@ -118,7 +118,7 @@ def _rows(
 
 
 def _attributes(cells: list[str], data: Any, delimiter: str | None) -> dict[Any, Any]:
-    """The attributes of one line, in NetworkX's two ways of writing them."""
+    """Return the attributes of one line, in either of NetworkX's notations."""
     if data is True:
         try:
             text = ("," if delimiter == "," else " ").join(cells)
@@ -139,7 +139,7 @@ def _attributes(cells: list[str], data: Any, delimiter: str | None) -> dict[Any,
 def from_scipy_sparse_array(
     A: Any, parallel_edges: bool = False, create_using: Any = None, edge_attribute: Any = "weight"
 ) -> BackendGraph:
-    """As :func:`networkx.from_scipy_sparse_array`."""
+    """See :func:`networkx.from_scipy_sparse_array`."""
     directed, multigraph = KINDS[create_using]
     rows, columns = A.shape
     if rows != columns:
@@ -160,7 +160,7 @@ def from_scipy_sparse_array(
 
 
 def _cells(A: Any) -> tuple[Ids, Ids, NDArray[Any]]:
-    """(rows, columns, values), in the order in which NetworkX goes through a format."""
+    """Return (rows, columns, values), in NetworkX's order for the format."""
     if A.format in ("csr", "csc"):
         major = np.repeat(np.arange(A.indptr.size - 1), np.diff(A.indptr))
         minor = A.indices.astype(np.int64)
@@ -182,7 +182,7 @@ def from_pandas_edgelist(
     create_using: Any = None,
     edge_key: Any = None,
 ) -> BackendGraph:
-    """As :func:`networkx.from_pandas_edgelist`, but for ``edge_key``."""
+    """See :func:`networkx.from_pandas_edgelist`, without ``edge_key``."""
     names = _headings(df, source, target, edge_attr)
     try:
         cells = {name: df[name].tolist() for name in names}
@@ -194,7 +194,7 @@ def from_pandas_edgelist(
 
 
 def _headings(df: Any, source: Any, target: Any, edge_attr: Any) -> list[Any]:
-    """The columns that are attributes."""
+    """Return the columns that are attributes."""
     if edge_attr is None:
         return []
     if edge_attr is True:
@@ -220,9 +220,9 @@ def _graph(
 
 OLDEST = (3, 6)
 _SMALL = 2_000
-"""Links below which converting a graph, and loading compiled kernels, take longer than NetworkX."""
+"""Links below which converting a graph and loading kernels take longer than NetworkX."""
 _SMALL_NODES = 100
-"""The same for SimRank, which takes a matrix of all pairs in NetworkX."""
+"""Nodes below which the same holds for SimRank, which uses a full matrix in NetworkX."""
 
 
 _LIMITED = {
@@ -235,7 +235,7 @@ _LIMITED = {
 
 
 def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
-    """True, or why not."""
+    """Return True, or why not."""
     if name not in FUNCTIONS:
         return "cocite does not have it"
     version = tuple(int(part) for part in nx.__version__.split(".")[:2])
@@ -250,7 +250,7 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
 
 
 def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
-    """True, or why not: a graph that is small, and not converted yet."""
+    """Return True, or why not: the graph is small, and not converted yet."""
     graph = args[0] if args else kwargs.get("G")
     if not isinstance(graph, nx.Graph) or isinstance(graph, BackendGraph):
         return True
@@ -266,14 +266,14 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
 
 
 def _arguments(name: str, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Return the arguments of a call by name; raises TypeError as the call itself would."""
+    """Return the arguments of a call by name; raises TypeError like the call itself."""
     function = getattr(nx, name)
     bound = inspect.signature(getattr(function, "orig_func", function)).bind(*args, **kwargs)
     return bound.arguments
 
 
 def _refused(name: str, given: dict[str, Any]) -> str:
-    """Return why the backend does not take a call; empty if it does."""
+    """Return why the backend does not support a call; "" if it does."""
     nstart = given.get("nstart")
     if name in ("eigenvector_centrality", "katz_centrality") and nstart is not None:
         graph = given["G"]

@@ -27,9 +27,9 @@ WITH = "with."
 ROW = 32
 """Height of a row, as in page.css."""
 _BOLD = 8
-"""Ranks that a page has moved by, from which on its slope is bold."""
+"""Change in rank from which a page's line is bold."""
 _MOVES = 5
-"""The largest moves that are listed."""
+"""Most moves to list."""
 
 
 def compare(service: Service) -> list[Route]:
@@ -40,7 +40,7 @@ def compare(service: Service) -> list[Route]:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two answers, and how it was asked for."""
+    """One of the two answers, and its query."""
 
     state: PageState
     asking: ServedQuery

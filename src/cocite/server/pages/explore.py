@@ -64,14 +64,14 @@ if TYPE_CHECKING:
 
 
 _UNCOUNTED = ("refine", "target_error", "min_confidence", "total")
-"""Options with which a list has no total, or has it anyway."""
+"""Options for which a list has no total, or always has it."""
 _WHY = ("aggregate", "side", *SETTINGS)
 _LIKE = 20
 """Names like one that no page has."""
 
 
 def explore(service: Service) -> list[Route]:
-    """Return the routes of all pages, and of the files that they load."""
+    """Return the routes of all pages, and of their files."""
     refuse = partial(refused_page, service)
     return [
         Route(path, guarded(service, operation, handler, refuse), methods=["GET"])
@@ -121,7 +121,7 @@ async def _page(service: Service, request: Request) -> Response:
 async def _reasons(
     service: Service, state: PageState, values: dict[str, Any], asking: ServedQuery
 ) -> dict[str, Any] | None:
-    """Why one of the hits is there, or what is wrong with the question."""
+    """Return the reasons of a hit, or what is wrong with the query."""
     if state.why is None:
         return None
     asked = {name: values[name] for name in _WHY if name in values}
@@ -148,7 +148,7 @@ def _render(
     reasons: dict[str, Any] | None,
     left: list[str],
 ) -> bytes:
-    """The page; a thread makes it."""
+    """Render the page, in a thread."""
     index, limits = asking.index, service.config.limits
     index_name = state.get("index") or next(iter(service.holders))
     titles = document.titles or [""] * len(document.nodes)
@@ -211,7 +211,7 @@ def _render(
 
 
 async def _map(service: Service, request: Request) -> Response:
-    """The map of a list, which the page puts beside it, as a page of its own."""
+    """Return the map of a list, which the page embeds, as a separate page."""
     query = request.scope["query_string"]
     state, how = PageState.of(pairs_of(query)), coding(request)
     with service.serving("related", dict(state.others)) as asking:
@@ -238,7 +238,7 @@ def _draw(
     asking: ServedQuery,
     document: RelatedDocument,
 ) -> bytes:
-    """The map as a page; a thread makes it."""
+    """Render the map as a page, in a thread."""
     settings = {name: values[name] for name in SETTINGS if name in values}
     most, lines = service.config.limits.map_time, asking.full
     drawn = map_of(asking.index, document, state.onward(), settings, lines, most)
@@ -251,7 +251,7 @@ def _draw(
 async def _like(
     service: Service, request: Request, state: PageState, asking: ServedQuery, error: UnknownNode
 ) -> Response:
-    """Names like one that no page has."""
+    """Return similar names for an unknown one."""
     side, names = state.get("side"), asking.index.nodes
     given = {} if side is None else {"side": side}
     called = zip(state.nodes, stored(asking.index, given, state.nodes), strict=True)
@@ -276,7 +276,7 @@ async def _like(
 
 
 async def _draft(service: Service, request: Request) -> Response:
-    """A page that is not stored yet: its links, and where it would stand."""
+    """Return the page of a draft: its links, and its place on the map."""
     state = PageState.of(pairs_of(request.scope["query_string"]))
     text, index = state.get("links"), state.get("index")
     named = {} if index is None else {"index": index}
@@ -301,8 +301,8 @@ async def _draft(service: Service, request: Request) -> Response:
 
 
 async def _csv(service: Service, request: Request) -> Response:
-    """The list as CSV, as the command line has it, ``safe`` for spreadsheets if that is asked for:
-    the page asks for it, as whoever follows a link opens what comes.
+    """Return the list as CSV, like the command line; ``safe`` for spreadsheets on request, as the
+    page's own link does.
     """
     operation = csv_of(service.operations["related"])
     values = operation.from_query(pairs_of(request.scope["query_string"]))
@@ -365,7 +365,7 @@ async def _script(request: Request) -> Response:
 
 
 def _docs_of(service: Service) -> Handler:
-    """The reference of the API as a page to read, made once."""
+    """Return the handler for the API reference, rendered once."""
     nodes = example_nodes(service)
     operations = [(each, each.path) for each in service.operations.values()]
     operations += [(Operation(path[1:], text, "", ()), path) for path, text in PROBES.items()]
@@ -383,7 +383,7 @@ def _docs_of(service: Service) -> Handler:
 
 
 def _example(operation: Operation, path: str, nodes: list[str]) -> str | None:
-    """An address to try, or what to send."""
+    """Return an example address, or body."""
     needed = [each.name for each in operation.takes if each.required]
     if not (needed or operation.posted):
         return path

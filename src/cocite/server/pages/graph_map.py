@@ -28,21 +28,21 @@ from cocite.search.hits import Hit
 from cocite.server.pages import map_layout
 
 MOST = 20
-"""Pages on a map."""
+"""Most pages on a map."""
 WIDTH, HEIGHT = 640, 500
 BELOW = 29
-"""How far below the middle its label has its own."""
+"""Distance of the center's label below it."""
 _RADIUS, INNER, OUTER = 13, 84, 212
 _LINES = 2
-"""How many of the others each is joined with."""
+"""Lines from each page to others."""
 _SIGN, _WIDE, _TALL = 7.6, 13.0, 17
 """Width of a sign, of a wide one, and height of a label."""
 
 
 @dataclass(frozen=True)
 class Spot:
-    """A page on the map: its rank, its middle, and its label, "" for none: where it begins, ends or
-    has its middle, by ``anchor``. ``group`` is -1 for none, which ``central`` pages name.
+    """A page on the map: its rank, its center, and its label, "" for none, with position and
+    ``anchor``. ``group`` is -1 for none; ``central`` pages name groups.
     """
 
     rank: int
@@ -58,8 +58,8 @@ class Spot:
 
 @dataclass(frozen=True)
 class Line:
-    """A line between the middles of two pages; ``strength`` in (0, 1] is their score over the best
-    on the map; ``group`` that of both, or -1.
+    """A line between the centers of two pages; ``strength`` in (0, 1] is their score over the best
+    on the map; ``group`` is their common one, or -1.
     """
 
     x1: float
@@ -74,7 +74,7 @@ class Line:
 def closeness(
     index: Index, nodes: Sequence[str], settings: Mapping[str, Any]
 ) -> NDArray[np.float64]:
-    """How each is related to the others: float64[n, n], symmetric, 0 within each."""
+    """Return how related the pages are to each other, float64[n, n], 0 for each with itself."""
     near = np.zeros((len(nodes), len(nodes)))
     places = {node: place for place, node in enumerate(nodes)}
     for node, place in places.items():
@@ -96,9 +96,8 @@ def plot_map(
     degrees: NDArray[np.int64] | None = None,
     ranks: NDArray[np.float64] | None = None,
 ) -> list[Spot]:
-    """Where the hits stand; the first has the rank ``first``. ``middle`` is the label there.
-    ``degrees`` are the in-links of the hits, and ``ranks`` their PageRanks, which their sizes show,
-    where they are known; else sizes show in-links.
+    """Arrange the hits; the first one has rank ``first``, and ``middle`` is the center's label.
+    Sizes show ``ranks``, the hits' PageRanks, if known, else ``degrees``, their in-links.
     """
     count = len(hits)
     scores = np.array([max(hit.score, 1e-300) for hit in hits])
@@ -129,8 +128,8 @@ def plot_map(
 
 
 def ring_values(spots: Sequence[Spot], hits: Sequence[Hit], digits: int) -> list[str]:
-    """Return the similarity at the inner and at the outer ring, in words: the order of distances
-    from the middle is that of ranks, and between two hits it falls evenly.
+    """Return the similarity at the inner and the outer ring, as text: distances follow ranks, and
+    similarity falls evenly between two hits.
     """
     away = [math.hypot(spot.x - WIDTH / 2, spot.y - HEIGHT / 2) for spot in spots]
     found = np.interp([INNER, OUTER], np.maximum.accumulate(away), [hit.score for hit in hits])
@@ -139,8 +138,8 @@ def ring_values(spots: Sequence[Spot], hits: Sequence[Hit], digits: int) -> list
 
 
 def lines_of(spots: Sequence[Spot], near: NDArray[np.float64]) -> list[Line]:
-    """Lines from each to the two most similar others, the weakest first, so that strong ones lie
-    above.
+    """Return lines from each page to the two most similar others, weakest first, so that strong
+    ones are on top.
     """
     ends = np.argwhere(np.triu(map_layout.nearest(near, _LINES)) > 0).tolist()
     ends.sort(key=lambda pair: float(near[pair[0], pair[1]]))
@@ -149,7 +148,7 @@ def lines_of(spots: Sequence[Spot], near: NDArray[np.float64]) -> list[Line]:
 
 
 def hulls_of(spots: Sequence[Spot]) -> list[Line]:
-    """Lines that join each group along its shortest tree, to be drawn broad."""
+    """Return lines along the shortest tree of each group, to be drawn wide."""
     found = []
     for group in range(max(spot.group for spot in spots) + 1):
         rest = [place for place, spot in enumerate(spots) if spot.group == group]
@@ -179,7 +178,7 @@ _Box = tuple[float, float, float, float]
 
 
 def _label(x: float, y: float, label: str, taken: list[_Box]) -> tuple[tuple[float, float], str]:
-    """Where a label goes and how it is anchored; "" if there is no room. It is taken then."""
+    """Return the position and anchor of a label, and reserve its space; "" if there is none."""
     wide = _width(label)
     side, out = _RADIUS + 5, _RADIUS + 12
     right = [((x + side, y), "start"), ((x - side, y), "end")]
@@ -202,7 +201,7 @@ def _label(x: float, y: float, label: str, taken: list[_Box]) -> tuple[tuple[flo
 
 
 def _width(label: str) -> float:
-    """About as wide as it is."""
+    """Return the approximate width."""
     return sum(_WIDE if unicodedata.east_asian_width(s) in "WF" else _SIGN for s in label) + 4
 
 

@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 
 MOST_GROUPS = 6
 LEAST_MODULARITY = 0.03
-"""Below it there are no groups to speak of."""
+"""Least modularity for groups to be shown."""
 _NEAREST = 4
 _GAP = math.radians(16)
 """What is free between two sectors."""
@@ -40,7 +40,7 @@ _TURNS = 200
 
 
 def modularity(near: Floats, groups: Ints) -> float:
-    """Q of a partition of nodes with symmetric weights."""
+    """Return Q of a partition of nodes with symmetric weights."""
     total = near.sum()
     if not total:
         return 0.0
@@ -49,7 +49,7 @@ def modularity(near: Floats, groups: Ints) -> float:
 
 
 def communities(near: Floats) -> Ints:
-    """A partition that no join of two groups and no move of one node makes more modular."""
+    """Return a partition that no merge of groups and no move of a node improves."""
     groups = np.arange(len(near))
     if not near.any():
         return groups
@@ -63,7 +63,7 @@ def communities(near: Floats) -> Ints:
 
 
 def nearest(near: Floats, count: int) -> Floats:
-    """Only the similarities of each to its ``count`` most similar others, and to equal ones."""
+    """Keep only the similarities of each page to its ``count`` most similar others, and ties."""
     if len(near) <= count:
         return near
     least = np.partition(near, len(near) - count, axis=1)[:, len(near) - count, None]
@@ -72,8 +72,8 @@ def nearest(near: Floats, count: int) -> Floats:
 
 
 def groups_of(near: Floats) -> Ints:
-    """The group of each hit, 0 to 5 by its best rank; -1 for none. Only similarities to the nearest
-    few count: all hits of one query are somewhat similar to each other.
+    """Return the group of each hit, 0 to 5 by its best rank; -1 for none. Uses only the nearest few
+    similarities: all hits of one query are somewhat similar.
     """
     near = nearest(near, _NEAREST)
     groups = communities(near)
@@ -99,8 +99,8 @@ def groups_of(near: Floats) -> Ints:
 
 
 def centers(near: Floats, groups: Ints, degrees: Ints | None) -> list[int]:
-    """The node that names each group: of the largest similarity within it, times the logarithm of
-    its in-links where they are known.
+    """Return the node that names each group: the one with the largest total similarity within it,
+    times the logarithm of its in-links if known.
     """
     within = (near * (groups[:, None] == groups[None, :])).sum(axis=1)
     if degrees is not None:
@@ -117,7 +117,7 @@ def _excess(near: Floats) -> Floats:
 
 
 def _join(excess: Floats, groups: Ints, rounding: float) -> bool:
-    """Join pairs of groups, the best first; whether any was."""
+    """Merge pairs of groups, best first; return whether any was merged."""
     joined = False
     while True:
         names = np.unique(groups)
@@ -131,7 +131,7 @@ def _join(excess: Floats, groups: Ints, rounding: float) -> bool:
 
 
 def _move(excess: Floats, groups: Ints, rounding: float) -> bool:
-    """Move nodes to better groups; whether any was."""
+    """Move nodes to better groups; return whether any was moved."""
     moved = False
     while True:
         before = moved
@@ -152,7 +152,7 @@ def _move(excess: Floats, groups: Ints, rounding: float) -> bool:
 
 
 def dissimilarities(near: Floats) -> Floats:
-    """Ranks of the dissimilarities of all pairs, from 0 to 1; equal ones share the middle."""
+    """Return the ranks of the dissimilarities of all pairs, from 0 to 1; ties share the middle."""
     pairs = np.triu_indices(len(near), 1)
     if not len(pairs[0]):
         return np.zeros_like(near)
@@ -232,8 +232,8 @@ def _spread(groups: Ints) -> Floats:
 
 
 def _without_overlap(places: Floats, room: float) -> Floats:
-    """Turn those that touch about the center until none do, with room for labels where there is
-    some; as a last resort, all are equally far apart on the way round.
+    """Rotate overlapping pages around the center until none overlap, leaving room for labels if
+    possible; as a last resort, space all evenly.
     """
     radii = np.hypot(places[:, 0], places[:, 1])
     angles = np.arctan2(places[:, 1], places[:, 0])

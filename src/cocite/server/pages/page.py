@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
-    """What all pages show: the title, the field to search with, its side, and what it keeps."""
+    """Return what all pages show: the title, the search field, its side, and its settings."""
     index = state.get("index") or next(iter(service.holders))
     sides = service.sides(index)
     sought = state.nodes[0] if len(state.nodes) == 1 else ""
@@ -39,7 +39,7 @@ def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
 
 
 def _side(sides: Sides, state: PageState, sought: str) -> str:
-    """On which side is searched: the one that was, or that of the page that is shown."""
+    """Return the side to search: the previous one, or that of the page shown."""
     if sought.startswith(sides.mark):
         return sides.titles[0]
     return state.get("side") or sides.titles[1]
@@ -53,7 +53,7 @@ def sent(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A page as it goes out: its tag is of its text, as it shows more than one answer."""
+    """Return a page as a response: its tag is a digest of the text, as it shows several answers."""
     tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
     told = {"Content-Security-Policy": policy(service), "ETag": tag, **(headers or {})}
     if status == 200 and tag in request.headers.get("if-none-match", ""):
@@ -63,7 +63,7 @@ def sent(
 
 
 def refused_page(service: Service, problem: Problem) -> Response:
-    """What is wrong with a question, as a page."""
+    """Return an error in a query as a page."""
     values = frame(service, PageState(), KINDS[problem.kind][1])
     body = filled("wrong.html", values | {"problem": problem})
     headers = {"Content-Type": HTML, "Cache-Control": "no-store", **problem.headers}

@@ -14,15 +14,15 @@ from cocite.search.results import WhyDocument
 from cocite.server.pages.view import PageState, digits_of
 
 _LEADING = ("xjaccard", "pagesim")
-"""Measures whose reasons lead to both, or are led to by both, on ways that are not known."""
+"""Measures whose reasons lead to both pages, or are led to by both, on unknown paths."""
 _HOW = {
     "in": ("links to both", "leads to both in {} links"),
     "out": ("is linked to by both", "is led to by both in {} links"),
 }
 _EITHER = "is linked with both", "leads to both in {} links, taken either way"
-"""By the links looked at: what a page is that is one link away, or so many."""
+"""Descriptions of a page one link away, or several, by direction."""
 Said = list[str | dict[str, Any]]
-"""A sentence: texts, and pages by their names."""
+"""A sentence: texts, and pages by name."""
 _NEAR: Said = ["is near to both"]
 
 
@@ -40,18 +40,18 @@ _REST: dict[str, Any] = {
     "path": None,
     "others": 0,
 }
-"""A row of the pages that are not listed."""
+"""Row for the pages that are not listed."""
 _OWN = {
     (True, True): "Linked both ways",
     (True, False): "Linked from it",
     (False, True): "Links to it",
     (False, False): "Near each other",
 }
-"""What a page is to a hit, by whether it links to the hit, and the hit to it."""
+"""Relation of a page to a hit, by whether it links to the hit, and the hit to it."""
 
 
 def reasons_of(document: WhyDocument, state: PageState, linked: Linked) -> dict[str, Any]:
-    """Why a hit is there: for each page that was asked the pages that make them similar."""
+    """Return why a hit is listed: for each query page the pages that make them similar."""
     titles = document.titles or {}
 
     def called(name: str) -> dict[str, Any]:
@@ -107,8 +107,8 @@ def reasons_of(document: WhyDocument, state: PageState, linked: Linked) -> dict[
 
 
 def ribbons(shares: Sequence[float]) -> list[dict[str, str]]:
-    """Return the outline and the middle line of each ribbon, as paths of SVG: from the spine at the
-    left, where it is as high as its share of the spine, to the box of its row.
+    """Return the outline and the middle line of each ribbon, as SVG paths: from its share of the
+    spine at the left to the box of its row.
     """
     tall, top, found = _ROW * len(shares) - (_ROW - _BOX), 0.0, []
     for place, share in enumerate(shares):
@@ -124,7 +124,7 @@ def ribbons(shares: Sequence[float]) -> list[dict[str, str]]:
 
 
 def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) -> Said:
-    """What the page is to the two, behind its name."""
+    """Describe the page's relation to the two."""
     links, steps = reason.links, reason.steps
     forth, back = reason.path_a, reason.path_b
     if links == NO_LINKS:
@@ -147,8 +147,8 @@ def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) 
 
 
 def _near(a: tuple[bool, bool], b: tuple[bool, bool]) -> str:
-    """What a page that is near to two is to them, in the plainest words that its links allow: for
-    each of the two, whether it links there, and is linked from there.
+    """Describe the relation of a nearby page to two pages, as simply as its links allow: whether it
+    links to each, and is linked from it.
     """
     if a[0] and b[0]:
         return "links to both"
@@ -158,8 +158,8 @@ def _near(a: tuple[bool, bool], b: tuple[bool, bool]) -> str:
 
 
 def percentages(parts: Sequence[float], beside: float = 0.0) -> list[str]:
-    """Return parts in whole per cent, which add up to 100 with ``beside``: those with the largest
-    remainders are rounded up. A part that is rounded to 0 is "under 1".
+    """Round parts to whole percentages, which add up to 100 with ``beside``, by largest remainders.
+    Parts rounded to 0 are "under 1".
     """
     every = [*parts, beside]
     whole = sum(every) or 1.0
@@ -173,8 +173,8 @@ def percentages(parts: Sequence[float], beside: float = 0.0) -> list[str]:
 
 
 def _path(reason: Reason, called: Any, state: PageState) -> list[dict[str, Any]]:
-    """The way from a over the page to b, if it is more than one link to each: names with the arrows
-    of the links between them.
+    """Return the path from a through the page to b, if it is longer than one link each way: names
+    with the arrows of their links.
     """
     from_a, from_b = reason.path_a, reason.path_b
     if not reason.steps or reason.steps < 2:

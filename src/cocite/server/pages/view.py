@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 2048
-"""Characters of an address that a name may be: longer ones are no links."""
+"""Most characters of a URL in a name that is shown as a link."""
 TRAIL = 8
-"""Pages that an address remembers of a walk."""
+"""Most pages of a trail in an address."""
 
 
 @dataclass(frozen=True)
 class PageState:
-    """What a page is asked for: ``nodes``, whose reasons ``why``, all ``others`` as texts, and the
-    ``trail``: pages that were walked over before.
+    """State of a page: ``nodes``, the hit whose reasons are shown (``why``), all ``others`` as
+    texts, and the ``trail`` of pages visited before.
     """
 
     nodes: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class PageState:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Self:
-        """The state in the fields of a query."""
+        """Parse the fields of a query."""
         nodes, why, others, trail = [], None, [], []
         for name, value in pairs:
             if name == "node" and value:
@@ -79,49 +79,49 @@ class PageState:
         return cls(tuple(dict.fromkeys(nodes)), why, tuple(others), tuple(filter(None, trail)))
 
     def get(self, name: str) -> str | None:
-        """A text that was given."""
+        """Return a given text, or None."""
         return next((value for other, value in self.others if other == name), None)
 
     @property
     def question(self) -> list[tuple[str, str]]:
-        """The fields that the API takes."""
+        """Return the fields for the API."""
         return [*(("node", node) for node in self.nodes), *self.others]
 
     def without(self, *names: str) -> PageState:
-        """The same, but for some of the others."""
+        """Return the state without some of the others."""
         return replace(self, others=tuple(pair for pair in self.others if pair[0] not in names))
 
     def for_nodes(self, *nodes: str) -> PageState:
-        """Other nodes, with the same settings: from the first hit on, and no reasons. Their names
-        are those of the index, which need no side.
+        """Return the state for other nodes, with the same settings: from the first hit on, without
+        reasons. Names are those of the index, which need no side.
         """
         return replace(self.without("offset", "side"), nodes=nodes, why=None)
 
     def onward(self) -> PageState:
-        """The same for links that lead on: the page itself is the last one of its trail."""
+        """Return the state for outgoing links: the page becomes the last one of the trail."""
         if len(self.nodes) != 1 or self.trail[-1:] == self.nodes:
             return self
         return replace(self, trail=(*self.trail, *self.nodes)[-TRAIL:])
 
     def back(self, place: int) -> PageState:
-        """A page of the trail again, with what was walked over before it."""
+        """Return the state for a page of the trail, with the trail before it."""
         return replace(self.for_nodes(self.trail[place]), trail=self.trail[:place])
 
     def reasons(self, node: str | None) -> PageState:
-        """The same with the reasons of another hit, or none."""
+        """Return the state with the reasons of another hit, or none."""
         return replace(self, why=node)
 
     def at(self, offset: int) -> PageState:
-        """The same list further on."""
+        """Return the state at another offset of the list."""
         found = replace(self.without("offset"), why=None)
         return replace(found, others=(*found.others, ("offset", str(offset)))) if offset else found
 
     def safely(self) -> PageState:
-        """The same as a list for spreadsheets."""
+        """Return the state for a spreadsheet."""
         return replace(self, others=(*self.others, ("safe", "true")))
 
     def href(self, path: str = "/", *, reasons: bool = True) -> str:
-        """The address."""
+        """Return the address."""
         pairs = self.question
         if reasons:
             pairs = pairs + [("why", self.why or "")] * (self.why is not None)
@@ -131,9 +131,7 @@ class PageState:
 
 
 def outward(name: str) -> str | None:
-    """The name as a link to where it leads, if it is an address of http or https and nothing else;
-    else None.
-    """
+    """Return a name as a link target if it is exactly an http or https URL; else None."""
     if not name.lower().startswith(("http://", "https://")) or len(name) > _LONGEST:
         return None
     if not name.isprintable() or any(sign.isspace() or sign in '"<>\\^`{|}' for sign in name):
@@ -145,8 +143,8 @@ def outward(name: str) -> str | None:
 
 
 def readable(name: str, most: int) -> str:
-    """A name in at most ``most`` characters: of an address without its scheme, and rather its end
-    than its middle.
+    """Shorten a name to ``most`` characters: a URL loses its scheme, then its middle, before its
+    end.
     """
     text = decoded(name)
     text = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
@@ -162,21 +160,21 @@ def readable(name: str, most: int) -> str:
 
 
 _LABEL = 22
-"""Signs of a label on the map."""
+"""Most characters of a label on the map."""
 _SAME = 8
-"""Signs that are left out of all labels, if they begin with as many."""
+"""Least characters of a common prefix that all labels omit."""
 
 
 def own_settings(index: Index) -> dict[str, Any]:
-    """What the index's measures take when asked, and what they take unless told otherwise."""
+    """Return the query settings of the index's measures, with their defaults."""
     takes = dict.fromkeys(s.name for part in index.stored.parts for s in part.measure.ask)
     given = index.stored.ask_settings({}).to_json()
     return {name: given.get(name, "") for name in takes}
 
 
 def fields_of(index: Index, takes: Sequence[Parameter], state: PageState) -> list[dict[str, Any]]:
-    """The fields of the form, the index's own settings first. Their ``kind`` is number, text, yes
-    or choice.
+    """Return the fields of the form, the index's own settings first. Their ``kind`` is number,
+    text, yes or choice.
     """
     own = own_settings(index)
     known = {parameter.name: parameter.option for parameter in takes}
@@ -213,8 +211,8 @@ _PRESETS: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 
 def presets_of(state: PageState, linked: bool) -> list[dict[str, Any]]:
-    """Settings to choose with a click: names, a sentence each, and whether they are chosen now. An
-    order by PageRank needs links, which not all indexes have at hand (``linked``).
+    """Return presets: names, a sentence each, and whether they are active. An order by PageRank
+    needs links, which not all indexes have (``linked``).
     """
     mine = {name: value for name, value in state.others if name not in ("index", "side")}
     kept = state.without(*mine).reasons(None)
@@ -231,13 +229,13 @@ def presets_of(state: PageState, linked: bool) -> list[dict[str, Any]]:
 
 
 def foreign(index: Index, state: PageState) -> list[str]:
-    """Settings in the address that are those of other measures."""
+    """Return settings in the address that belong to other measures."""
     own = own_settings(index)
     return [name for name, _ in state.others if name in SETTINGS and name not in own]
 
 
 _BOUNDED = 1 / 3
-"""The share of its score beyond which an interval is called wide."""
+"""Width of an interval, relative to its score, from which it is called wide."""
 
 
 def sharpen_of(index: Index, document: RelatedDocument, state: PageState) -> str | None:
@@ -252,7 +250,7 @@ def sharpen_of(index: Index, document: RelatedDocument, state: PageState) -> str
 
 
 def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict[str, Any]]:
-    """A row a hit, its bars in per cent; ``most`` nodes are asked together at most."""
+    """Return a row per hit, with bars in percent; at most ``most`` nodes may be combined."""
     ends = [max(hit.score, hit.high) for hit in document.hits if math.isfinite(hit.high)]
     best = max([*ends, *(hit.score for hit in document.hits)], default=0.0) or 1.0
     digits = digits_of(best)
@@ -285,8 +283,8 @@ def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict
 
 
 _RANKED = 5_000_000
-"""Links of a graph whose PageRanks a map computes, once: they take a second. Of larger ones the
-sizes on a map are in-links.
+"""Most links of a graph whose PageRanks a map computes, once, in about a second; larger ones use
+in-links.
 """
 
 
@@ -298,9 +296,7 @@ def map_of(
     lines: bool,
     most: float,
 ) -> dict[str, Any] | None:
-    """The map, with ``lines`` if they take no more than ``most`` seconds. None if there is nothing
-    on it.
-    """
+    """Return the map, with ``lines`` if they take at most ``most`` seconds; None if it is empty."""
     hits = list(document.hits[: graph_map.MOST])
     if not hits:
         return None
@@ -377,7 +373,7 @@ def weights_of(
 
 
 def _labels(names: list[str]) -> list[str]:
-    """Names in short, without what all of them begin with, if that is much."""
+    """Shorten names by their common prefix, if it is long."""
     pairs = zip(min(names), max(names), strict=False)
     same = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     while same and (same[-1].isalnum() or same in names):
@@ -388,7 +384,7 @@ def _labels(names: list[str]) -> list[str]:
 
 
 def about_of(index: Index, name: str) -> dict[str, Any]:
-    """What is known of a page beside its score."""
+    """Return facts about a page other than its score."""
     node = index.nodes.find(name)
     if node is None:
         return {"name": name, "title": None, "links": None, "tiles": []}
@@ -405,7 +401,7 @@ def about_of(index: Index, name: str) -> dict[str, Any]:
 
 
 def calls_of(index: str, document: RelatedDocument, state: PageState) -> list[tuple[str, str]]:
-    """The same answer by the command line, from Python, and over HTTP."""
+    """Return the same query for the command line, Python, and HTTP."""
     nodes = [str(node) for node in document.nodes]
     one = shlex.join(nodes) if all(node.isprintable() for node in nodes) else repr(nodes)
     given = [pair for pair in state.others if pair[0] not in ("index", "side", "offset")]
@@ -421,7 +417,7 @@ def calls_of(index: str, document: RelatedDocument, state: PageState) -> list[tu
 
 
 def _literal(value: str) -> str:
-    """A value of an address as it is written in Python."""
+    """Return a value of an address as a Python literal."""
     if value in ("true", "false"):
         return value.capitalize()
     try:
@@ -434,7 +430,7 @@ _LINKS = {"both": "in- and out-links"}
 
 
 def how(document: RelatedDocument, samples: int | None) -> list[str]:
-    """What answered, in a few words each."""
+    """Describe in short phrases what answered."""
     found = [document.measure]
     if document.direction in DIRECTIONS:
         found.append(_LINKS.get(document.direction, DIRECTIONS[document.direction]))
@@ -448,12 +444,12 @@ def how(document: RelatedDocument, samples: int | None) -> list[str]:
 
 
 def digits_of(best: float) -> int:
-    """Decimals that leave three digits of the best score."""
+    """Return the decimals for three digits of the best score."""
     return 3 if best <= 0 else min(12, max(3, 2 - math.floor(math.log10(best))))
 
 
 def percent(share: float) -> float:
-    """A share as the width of a bar, from 0 to 100."""
+    """Return a share as the width of a bar, from 0 to 100."""
     return round(100 * min(1.0, max(0.0, share)), 1)
 
 
@@ -490,7 +486,7 @@ _TEMPLATES = Environment(
 
 
 def asset(name: str) -> str:
-    """The address of a file of ours."""
+    """Return the address of one of our files."""
     stem, _, ending = name.rpartition(".")
     return f"/assets/{stem}.{sha256(_CONTENT[name]).hexdigest()[:12]}.{ending}"
 
@@ -499,7 +495,7 @@ _CONTENT["page.css"] = _CONTENT["page.css"].replace(_FONT.encode(), asset(_FONT)
 
 
 def _breaks(name: str) -> Markup:
-    """A name that rather breaks behind its signs than within its words."""
+    """Mark a name to break after punctuation rather than within words."""
     return Markup("<wbr>").join(_PARTS.findall(decoded(name)))
 
 
@@ -536,17 +532,17 @@ _TEMPLATES.tests["outward"] = lambda name: outward(name) is not None
 
 
 def filled(template: str, values: dict[str, Any]) -> bytes:
-    """A page. Bytes of names that are no text are shown as such."""
+    """Render a page. Bytes of names that are not text are escaped."""
     return _TEMPLATES.get_template(template).render(values).encode("utf-8", "replace")
 
 
 def policy(service: Service) -> str:
-    """What a page may load, and who may embed it."""
+    """Return the policy on what a page may load, and who may embed it."""
     return _POLICY.format(" ".join(service.config.options.frame_ancestors) or "'none'")
 
 
 def assets() -> list[Route]:
-    """The routes of all files of ours."""
+    """Return the routes of all our files."""
     return [Route(asset(name), _file(name), methods=["GET"]) for name in _KINDS]
 
 
