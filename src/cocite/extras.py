@@ -37,5 +37,7 @@ def need(module: str, purpose: str, extra: str | None = None) -> Any:
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra beside what is there."""
+    """Return the command that installs an extra, such as ``pip install '.[evaluate]'`` in the clone
+    that cocite was installed from.
+    """
     return f"pip install '.[{extra}]' in a clone of cocite"
