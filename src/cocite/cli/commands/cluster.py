@@ -44,10 +44,9 @@ class LocalDocument(Document):
 
 @click.group()
 def cluster() -> None:
-    """Start several Ray nodes on this machine, for trying, and look at the nodes of a cluster.
+    """Start several Ray nodes on this machine, for trials, and show the nodes of a cluster.
 
-    Commands that take --cluster can start local nodes themselves, for the time of the command:
-    --cluster local:4.
+    Commands with --cluster can start local nodes themselves, for one run: --cluster local:4.
     """
 
 
@@ -62,10 +61,10 @@ def cluster() -> None:
 )
 @format_option
 def up(count: int, show: Show) -> None:
-    """Start a cluster of N nodes on this machine, which stays until cocite cluster down.
+    """Start a cluster of N nodes on this machine. It runs until cocite cluster down.
 
-    Commands find it by --cluster auto. Only who can read your directory of compiled kernels can use
-    it: its token is kept there.
+    Use it with --cluster auto. Access needs its token, which is stored in your directory of
+    compiled kernels.
     """
     from cocite.cluster.ray.local import start_cluster
 
@@ -81,7 +80,7 @@ def up(count: int, show: Show) -> None:
 def status(address: str, show: Show) -> None:
     """Show the nodes of the cluster at ADDRESS, HOST:PORT of its head node.
 
-    Without ADDRESS that of this machine.
+    By default, show the cluster of this machine.
     """
     from cocite.cluster.ray import Cluster
 
@@ -113,7 +112,7 @@ def _text(found: ClusterDocument) -> str:
 @cluster.command()
 @format_option
 def down(show: Show) -> None:
-    """End the cluster that cocite cluster up has started."""
+    """Stop the cluster that cocite cluster up started."""
     from cocite.cluster.ray.local import stop_cluster
 
     found = stop_cluster()

@@ -104,14 +104,14 @@ def evaluate(
     source: SourceOptions,
     **where: Any,
 ) -> None:
-    """Tell how good the answers are: sibling Gamma, precision, recall, nDCG, likeness of texts.
+    """Measure how good answers are: sibling Gamma, precision, recall, nDCG, text similarity.
 
     \b
-    cocite evaluate links.tsv --labels topics.tsv        what cocite related answers of a file
-    cocite evaluate web.index --labels topics.tsv        one index, or several
+    cocite evaluate links.tsv --labels topics.tsv        answers of cocite related
+    cocite evaluate web.index --labels topics.tsv        one index or several
     cocite evaluate web.graph --labels topics.tsv        every measure on a graph
 
-    The brackets, or ±, are 95 % intervals: how much a figure would vary with other queries.
+    Brackets, or ±, are 95 % intervals: how much a figure would vary with other queries.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation import evaluate as run
     from cocite.evaluation.report import figures_target
@@ -206,17 +206,16 @@ def tune(
     show: Show,
     **where: Any,
 ) -> None:
-    """Find out which measure, direction and settings suit the stored GRAPH, or a file of LINKS.
+    """Find the measure, direction and settings that suit the stored GRAPH, or a file of LINKS.
 
     \b
     cocite tune web.graph -o index-settings.toml
     cocite index web.graph --settings index-settings.toml -o web.index
 
-    A share of the links is hidden, measures are tried in every direction, with a few values of
-    their settings, and that is best whose lists find the company of what is hidden: pages that
-    share the links that a page has lost. Half of the pages choose, the others judge. The default is
-    left only for what is ahead of it by both, by more than chance. With --labels half of the
-    labeled pages choose.
+    It hides a share of the links, tries measures in every direction with a few values of their
+    settings, and scores each list by how many pages it finds that share the hidden links (company).
+    Half of the pages select; the other half confirms. Another choice replaces the default only if
+    it is significantly better on both halves. With --labels, half of the labeled pages select.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation.tune import tune as run
     from cocite.search.builds import BUILD_LOG

@@ -73,11 +73,11 @@ def index(
     source: SourceOptions,
     show: Show,
 ) -> None:
-    """Build an index of the stored GRAPH, or of the graph that is kept of a file of LINKS.
+    """Build an index of the stored GRAPH, or of the cached graph of a file of LINKS.
 
-    First it says how much disk, memory and time it will take. If it is interrupted, give the same
-    command again, and it goes on. The same --seed gives the same index, whatever the threads, the
-    memory, the blocks and the shards.
+    It first prints the disk space, memory and time that the build needs. To resume an interrupted
+    build, repeat the command. The same --seed gives the same index, for any threads, memory, blocks
+    and shards.
     """
     from cocite.graph import Graph
     from cocite.graph.partitions import is_blocked
@@ -175,7 +175,7 @@ def _text(found: BuildDocument, ready: str) -> str:
 def measures(names: tuple[str, ...], show: Show) -> None:
     """List the measures: what they mean, their settings, and how they are stored.
 
-    With a NAME tell what each setting of that measure does, what it may be, and its default.
+    With a NAME, describe each setting of that measure, with its allowed values and default.
     """
     found = MeasuresDocument.of(*names)
     show(Reply(found, lambda: "\n\n".join(map(_whole, found.measures)) if names else _list(found)))

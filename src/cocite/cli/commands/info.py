@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 @takes(SourceOptions, "source", only=("bipartite", "no_cache"))
 @format_option
 def info(path: str | None, cache: bool, source: SourceOptions, show: Show) -> None:
-    """Show what the stored graph or index at the path holds, or the graph of a file of links."""
+    """Show the contents of a stored graph or index, or of the graph of a file of links."""
     if cache == (path is not None):
         raise UsageError("name a graph, an index or a file of links, or pass --cache")
     if path is None:
@@ -191,11 +191,11 @@ def _shown_parts(found: IndexDocument) -> dict[str, str]:
 @click.argument("path", metavar="GRAPH|INDEX|LINKS")
 @format_option
 def verify(path: str, show: Show) -> None:
-    """Read every file at the path in full and compare it with its checksum; of a graph in blocks
-    all that are here; of a file of LINKS the graph and the indexes that are kept of it.
+    """Read every file of a store in full and compare it with its checksum.
 
-    What the manifest tells is compared with what a graph or an index has: its own checksum is right
-    wherever somebody meant to change it. Files that lie there and are no part of it are named.
+    For a partitioned graph, this covers all local parts; for a file of LINKS, the cached graph and
+    indexes. The manifest is also compared with the content, as its own checksum does not reveal
+    deliberate changes. Files that do not belong to the store are listed.
     """
     from cocite.index.verify import VerifiedLinks, VerifyDocument
 
@@ -273,9 +273,9 @@ def _cache_text(found: CacheDocument) -> str:
 
 @click.group()
 def cache() -> None:
-    """Look after copies of stores at URLs, and what is cached of links.
+    """Show or clear the cache: copies of stores at URLs, and results for links.
 
-    cocite info --cache shows where they are.
+    cocite info --cache shows its location.
     """
 
 
@@ -284,8 +284,8 @@ def cache() -> None:
 @click.option("--links", is_flag=True, help="Only the graphs and indexes that are cached of links.")
 @format_option
 def clear(copies: bool, links: bool, show: Show) -> None:
-    """Remove what is cached: copies of stores at URLs that nobody reads, and graphs and indexes
-    of links.
+    """Clear the cache: copies of stores at URLs that are not in use, and graphs and indexes of
+    links.
     """
     from cocite.search.cache import clear_cache
 

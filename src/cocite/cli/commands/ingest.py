@@ -37,15 +37,15 @@ _LIST = "\n".join(
 _HELP = f"""Read LINKS and store them as a graph.
 
 LINKS are files, patterns in quotes, or - for standard input; plain, or packed as .gz, .bz2, .xz or
-.zst; or a folder of HTML pages, of Markdown notes, of source code, or of parts of a table. What
-they are is found out from what they hold and what they are called, or told by --input-format:
+.zst; or a folder of HTML pages, of Markdown notes, of source code, or of parts of a table. Their
+format is detected from content and file extension, or set by --input-format:
 
 \b
 {_LIST}
 
 In text each row is a link: first the source, then the target. Nodes are named by integers or by any
-text, such as titles or URLs. Links that are there twice and links from a node to itself are dropped
-and counted.
+text, such as titles or URLs. Duplicate links and links from a node to itself are dropped and
+counted.
 """
 
 
@@ -99,7 +99,7 @@ def ingest(
 
 @click.group()
 def generate() -> None:
-    """Make a graph of any size, for trying things out at that size."""
+    """Make a graph of any size, for trials."""
 
 
 @generate.command()
@@ -142,7 +142,7 @@ def web(
 ) -> None:
     """Make a web-like graph: hosts, sections, templated pages, topics.
 
-    Some pages have very many in-links, most links stay inside a host, and hosts of one topic link
+    Some pages have very many in-links, most links stay within a host, and hosts on one topic link
     to each other. The same --pages, --links and --seed always give the same graph. Memory does not
     grow with the links.
     """

@@ -56,9 +56,9 @@ def nodes(
 ) -> None:
     """Find nodes whose names or titles contain TEXT; all nodes without it.
 
-    Case makes no difference, nor do accents, underscores for blanks, and percent-encoding. First
-    comes the node that is called so, then those whose names begin so, then the others; of these,
-    and without TEXT, those first that most nodes link to.
+    Case, accents, underscores for blanks, and percent-encoding are ignored. An exact match comes
+    first, then names that begin with TEXT, then the others; ties, and lists without TEXT, are
+    ordered by in-links.
     """
     from cocite.search.resolver import NodesDocument
 

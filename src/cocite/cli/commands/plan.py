@@ -40,13 +40,13 @@ def plan(
     source: SourceOptions,
     show: Show,
 ) -> None:
-    """Tell what an index of the stored GRAPH, or of a file of LINKS, takes and how exact it is.
+    """Estimate the cost and the accuracy of an index of the stored GRAPH, or of a file of LINKS.
 
-    It makes a few samples and removes them, and estimates size, memory and time of the whole index
-    from them. Choose the number of samples by one of --samples, --delta, --disk and --time. A
-    second column shows twice as many samples.
+    It makes a few samples, removes them, and estimates the size, memory and time of the whole
+    index. Choose the number of samples by one of --samples, --delta, --disk and --time. A second
+    column shows twice as many samples.
 
-    For an INDEX it estimates the time, memory and output size of related-all.
+    For an INDEX, it estimates the time, memory and output size of related-all.
     """
     from cocite.search.plan import plan_index
 

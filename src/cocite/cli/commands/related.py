@@ -38,17 +38,17 @@ _GIVE_WAY = (("error",), ("low", "high"), ("pagerank",))
 _RELATED = """List the nodes most related to NODE, best first; or to several nodes together; or to
 a page that is not in the graph yet, by its links (--draft).
 
-You can ask a file of links, such as "cocite related links.tsv PAGE", or a stored graph: an index is
-made of it, and cached until the file or the graph changes. Or ask an index.
+For a file of links ("cocite related links.tsv PAGE") or a stored graph, an index is built and
+cached until the file or the graph changes. An INDEX answers directly.
 
 In the table, error is the standard error of a score, and the true score lies between low and
-high (see --confidence). Where pages meet in few samples the error says little: go by low and high.
-The last line says up to which rank the order is certain: each page up to there scores more than
-the next one, which for the last page listed is the first that is not. It gets further with more
-samples, or with --refine. Write -- before a NODE that begins with -.
+high (see --confidence). If pages meet in few samples, the error is unreliable: use low and high.
+The last line says up to which rank the order is certain: each page up to there certainly scores
+more than the next one, listed or not. More samples, or --refine, extend it. Write -- before a NODE
+that begins with -.
 
-With - in the place of NODE names are read from standard input, one a line; each is answered with
-one line of JSON, as soon as it is read.
+With - for NODE, names are read from standard input, one a line; each is answered at once with a
+line of JSON.
 """
 
 

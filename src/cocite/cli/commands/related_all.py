@@ -74,10 +74,10 @@ def related_all(
 ) -> None:
     """Write the nodes most related to every node to a file or a database.
 
-    A row says what "cocite related" says of that node. What is done is saved every few seconds: if
-    it is interrupted, give the same command again, and it goes on. The file is the same whatever
-    the threads. On standard output, nodes come as soon as they are answered, and what is told of it
-    goes to standard error.
+    Each list is the one that "cocite related" prints. Progress is saved every few seconds; to
+    resume an interrupted run, repeat the command. The file does not depend on the number of
+    threads. On standard output, lists appear as soon as they are found, and messages go to standard
+    error.
     """
     from cocite.search.batch.run import Batch, HitStream
     from cocite.search.results import BatchDocument

@@ -24,11 +24,10 @@ from cocite.options.serve import AssistantOptions, ServeOptions
 @takes(ServeOptions, "options")
 @memory_option
 def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -> None:
-    """Answer questions over HTTP: related, similarity, why, in the words and the JSON of the other
-    commands.
+    """Answer queries over HTTP: related, similarity, why and others, with the JSON of the commands.
 
-    INDEX is a stored index, or NAME=INDEX to call it otherwise. /docs is the reference of the API.
-    SIGTERM ends the server when the questions that it has are answered.
+    INDEX is a stored index, or NAME=INDEX to choose its name. /docs is the API reference. On
+    SIGTERM, the server completes running queries and stops.
     """
     if options.new_key is not None:
         _print_key(options.new_key)
@@ -165,12 +164,12 @@ def mcp(
     memory: int | None,
     threads: int | None,
 ) -> None:
-    """Answer AI assistants by the Model Context Protocol: which nodes are related, how similar two
-    are, and why.
+    """Answer AI assistants over the Model Context Protocol: related nodes, similarities, reasons.
 
-    Tell the host of the assistant, such as an editor or a desktop application, to start this
-    command, and it asks over standard input and output. Tools: related, similarity, why, find.
-    Everything is read-only. INDEX answers at once; of a GRAPH or LINKS an index is made first.
+    Configure the assistant's host, such as an editor or a desktop application, to start this
+    command; it then communicates over standard input and output. Tools: related, similarity, why,
+    find. All are read-only. An INDEX answers at once; for a GRAPH or LINKS, an index is built
+    first.
     """
     need("mcp", "cocite mcp", "mcp")
     from cocite.server.assistants import PATH, Assistants, serve_http, serve_stdio

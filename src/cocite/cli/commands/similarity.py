@@ -74,8 +74,8 @@ def similarity(
     pair_columns: str | None,
     **chosen: Any,
 ) -> None:
-    """Tell how similar the nodes A and B are, with the interval that holds the true score; or the
-    nodes of each pair in a file (--pairs).
+    """Print how similar the nodes A and B are, with an interval for the true score; or score the
+    pairs in a file (--pairs).
 
     Write -- before names that begin with -.
     """

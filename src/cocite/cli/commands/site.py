@@ -51,15 +51,14 @@ _EXAMPLES = 3
 def site(
     folder: str, options: SiteOptions, memory: int | None, threads: int | None, show: Show
 ) -> None:
-    """Put a list of related pages onto each page of FOLDER, from the links between them.
+    """Put a list of related pages on each page of FOLDER, based on the links between them.
 
     \b
-    cocite site build/html -k 5           the lists are made anew each time
-    cocite site build/html --dry-run      what would be done, and one page's change
-    cocite site build/html --remove       the pages are what they were
+    cocite site build/html -k 5           insert the lists, or update them
+    cocite site build/html --dry-run      preview, with the change of one page
+    cocite site build/html --remove       restore the original pages
 
-    Only the list is written into a page: all other bytes stay. Files outside of FOLDER are never
-    touched.
+    Only the list changes on a page; all other bytes stay. Files outside FOLDER are never touched.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.integrations import site_folder as work
 
@@ -138,15 +137,15 @@ def watch(
 ) -> None:
     """Keep answers about LINKS fresh: a folder of notes, pages or code, or a file of links.
 
-    Rebuild the cached index whenever LINKS changes, so that questions with the same options find it
-    ready. Notes and pages that did not change are not parsed again.
+    Rebuild the cached index whenever LINKS changes, so that queries with the same options find it
+    ready. Unchanged notes and pages are not parsed again.
 
     \b
     cocite watch vault/                      in one terminal, or started by an editor
     cocite related vault/ "Some note"        in another one, answered at once
 
-    Print a line for each update, or an object of JSON. Input that cannot be read is reported, and
-    the last answers stay until it can be read again. Ctrl-C ends the watch.
+    Each update prints a line, or a JSON object. If the input cannot be read, the error is reported,
+    and the previous answers remain until it can be read again. Stop with Ctrl-C.
     """  # noqa: D301 - click wants the backspace itself
     if is_set("show") and show is not show_json:
         raise UsageError("updates are lines of text or of JSON: omit --format, or choose json")

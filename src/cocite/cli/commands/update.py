@@ -51,13 +51,13 @@ def merge(
     """Join indexes that hold different samples of one graph, or different nodes.
 
     Build them with "cocite index --sample-range", or by fusion and ppr-pmi with "cocite index
-    --only-range", wherever you like. The result is the index that one build of all of them makes,
-    to the byte. The numbers must follow each other, none twice and none missing; graph, measure and
-    settings must be the same. A merge of ranges of nodes takes names from the graph.
+    --only-range", on any machine. The result is byte-identical to one build of all of them. Numbers
+    must be consecutive, without gaps or repetitions; graph, measure and settings must be the same.
+    A merge of ranges of nodes takes names from the graph.
 
-    An index that has lost files of samples answers from the others. To make it whole, build an
-    index of the lost numbers (cocite verify names them), and join the two; with --overwrite the
-    output may be one of them. A merge that is interrupted leaves nothing behind.
+    An index that has lost files of samples answers from the others. To repair it, build an index of
+    the lost numbers (cocite verify lists them), and merge the two; with --overwrite the output may
+    be one of them. An interrupted merge leaves nothing behind.
     """
     from cocite.index.merge_ranges import open_merge
     from cocite.index.results import MergeDocument
@@ -117,13 +117,12 @@ def refresh(
     cluster: str | None,
     show: Show,
 ) -> None:
-    """Update INDEX to GRAPH, whose links and nodes have changed: draw some samples again.
+    """Update INDEX to GRAPH, whose links and nodes have changed, by drawing some samples again.
 
-    The oldest samples are replaced; the others stay, without the nodes that are gone. The measure
-    and its settings stay as they are. A measure without samples is computed again. Meanwhile the
-    index can be asked. If a refresh is interrupted, give the same command again, and it goes on. A
-    GRAPH that has hardly any nodes of the index is refused, and one from which it was made already
-    leaves it as it is.
+    New samples replace the oldest; the others stay, without removed nodes. Measure and settings do
+    not change. A measure without samples is computed again. The index keeps answering meanwhile. To
+    resume an interrupted refresh, repeat the command. A GRAPH with hardly any nodes of the index is
+    refused; an index of this GRAPH already stays as it is.
     """
     from cocite.graph import Graph
     from cocite.index.cluster import of_nodes, spread_on

@@ -70,16 +70,15 @@ def why(
 ) -> None:
     """Show which pages make the nodes A and B similar, and by which links; or which words.
 
-    With several nodes before B, as several were asked together, show what each of them adds. With
-    --draft a page that is not in the graph yet stands for A.
+    With several nodes before B, it shows what each of them adds to their combined score. With
+    --draft, a page that is not in the graph yet replaces A.
 
-    Each page has its share of the score, and the shares add up to the score. Arrows are links, as
-    they go: the ways from A and from B to the page. A line without a head is a link of which that
-    is not known, or several; dots stand for other pages on the way; a page behind ~ is near by what
-    both are linked with. Long names are
-    cut to fit the terminal, but not in JSON and CSV. In CSV, a row without a rank sums up the pages
-    that are not shown, and another one what comes from samples whose graph was not found. Write --
-    before names that begin with -.
+    Each page has a share of the score; the shares add up to it. Arrows are links in their
+    direction, on the paths from A and from B to the page. A line without a head is a link of
+    unknown direction, or several links; dots are other pages on the path; a page after ~ is near
+    because both link to the same pages, or the same pages link to both. Long names are cut to fit
+    the terminal, but not in JSON and CSV. In CSV, rows without a rank sum up the pages not shown,
+    and the samples whose graph was not found. Write -- before names that begin with -.
     """
     from cocite.search.results import WhyDocument
 
