@@ -164,8 +164,8 @@ def dissimilarities(near: Floats) -> Floats:
 
 
 def arrange(near: Floats, radii: Floats, groups: Ints, room: float) -> Floats:
-    """Return places about the center, float64[n, 2], at ``radii``, which grow, and at least
-    ``room`` apart: each group in a sector of its own, the first one on top.
+    """Return positions around the center, float64[n, 2], at least ``room`` apart: starting from the
+    angles ``turns`` at ``radii``, which ascend.
     """
     count, outer = len(near), float(radii.max())
     low, wide = _sectors(near, groups)

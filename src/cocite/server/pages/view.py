@@ -500,9 +500,7 @@ def _breaks(name: str) -> Markup:
 
 
 def decoded(name: str) -> str:
-    """Return a name for reading: percent-decoded, unless that is no text, or hides or turns some.
-    Underscores of a title, such as Black_hole, are spaces, as wikis write them.
-    """
+    """Percent-decode a name for reading, unless the result could mislead."""
     try:
         text = unquote(name, errors="strict")
     except UnicodeDecodeError:
