@@ -258,8 +258,9 @@ class Cleaner:
             what = advice = ""
             if reason == self._k.TURNED:
                 what = f"a name with {turn_in(content)}"
-            elif reason == self._k.NO_WEIGHT and self.as_written and "," in content:
-                advice = "Weights have a decimal point, as in 0.5"
+            elif reason == self._k.NO_WEIGHT and self.as_written:
+                comma = self.found.delimiter != "comma" and "," in content
+                advice = "Weights have a decimal point, as in 0.5" if comma else ""
             content = content if len(content) <= 100 else content[:100] + "..."
             self._to_do = advice
             self.refuse(line, what or self._explain(reason), content)
