@@ -155,6 +155,10 @@ def test_names_are_completed_by_keys(visit: Open) -> None:
     page.wait_for_selector("#names li")
     page.press("#node", "Escape")
     assert page.locator("#names").is_hidden()
+    page.fill("#node", "second")
+    page.wait_for_selector("#names li")
+    page.press("#node", "Enter")  # opens the first
+    there.until("<b>Second</b> & last")
 
 
 FOCUSED = """() => {

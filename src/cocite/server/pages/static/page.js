@@ -279,21 +279,30 @@
 
   /* -- names while one types ------------------------------------------------------------- */
 
-  const names = document.createElement("ul");
-  names.className = "names";
+  const create = (kind, text = "", ...rest) => {
+    const made = document.createElement(kind);
+    made.append(text, ...rest);
+    return made;
+  };
+  const names = create("ul");
   names.id = "names";
-  names.hidden = true;
   names.setAttribute("role", "listbox");
   names.setAttribute("aria-label", "Names");
-  field.after(names);
+  const draft = create("a", "Paste links to place a draft page");
+  const keys = create("p", create("kbd", "↑"), " ", create("kbd", "↓"), " choose ", create("kbd", "Enter"), " open");
+  keys.className = "keys";
+  const box = create("div", names, create("p", "Not a page yet? ", draft), keys);
+  box.className = "names";
+  box.hidden = true;
+  field.after(box);
   for (const [name, value] of Object.entries({
     role: "combobox", "aria-autocomplete": "list", "aria-controls": "names", "aria-expanded": "false",
   })) field.setAttribute(name, value);
 
-  let typed = 0, looked = null, at = -1, matches = true;
+  let typed = 0, looked = null, listed = null, at = -1, matches = true;
 
   function close() {
-    names.hidden = true;
+    box.hidden = true;
     at = -1;
     field.setAttribute("aria-expanded", "false");
     field.removeAttribute("aria-activedescendant");
@@ -326,6 +335,14 @@
     }
   }
 
+  function marked(name, text) { // what was typed is bold
+    const [whole, part] = [name, text].map((each) => each.trim().toLowerCase().replaceAll("_", " "));
+    const begin = whole.length === name.length ? whole.indexOf(part) : -1;
+    if (begin < 0) return create("bdi", name);
+    const end = begin + part.length;
+    return create("bdi", name.slice(0, begin), create("b", name.slice(begin, end)), name.slice(end));
+  }
+
   async function look() {
     const text = field.value;
     looked?.abort();
@@ -351,19 +368,15 @@
       item.setAttribute("role", "option");
       item.setAttribute("aria-selected", "false");
       item.dataset.node = each.node;
-      const name = document.createElement("bdi");
-      name.textContent = each.title || readable(each.node);
-      item.append(name);
-      if (each.title && each.title !== each.node) {
-        const small = document.createElement("small");
-        small.textContent = ` ${readable(each.node)}`;
-        item.append(small);
-      }
+      item.append(field.form.querySelector(".glass").cloneNode(true), marked(each.title || readable(each.node), text));
+      if (each.title && each.title !== each.node) item.append(create("small", readable(each.node)));
       return item;
     }));
     if (!found.length || document.activeElement !== field) return close();
     at = -1;
-    names.hidden = false;
+    listed = text;
+    draft.href = `/draft?${new URLSearchParams({ index: field.dataset.index })}`;
+    box.hidden = false;
     field.removeAttribute("aria-activedescendant");
     field.setAttribute("aria-expanded", "true");
     said.textContent = `${found.length} names`;
@@ -374,22 +387,22 @@
     typed = setTimeout(look, 120);
   });
   field.addEventListener("keydown", (event) => {
-    const count = names.hidden ? 0 : names.children.length;
+    const count = box.hidden ? 0 : names.children.length;
     if (event.key === "Escape" && count) {
       event.preventDefault();
       close();
-    } else if (event.key === "Enter" && count && at >= 0) {
+    } else if (event.key === "Enter" && count && (at >= 0 || listed === field.value)) {
       event.preventDefault();
-      take(names.children[at]);
+      take(names.children[Math.max(0, at)]);
     } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && count) {
       event.preventDefault();
       const down = event.key === "ArrowDown";
       choose(down ? (at + 1) % count : (at <= 0 ? count : at) - 1);
     }
   });
-  field.addEventListener("blur", close);
+  field.form.addEventListener("focusout", (event) => !box.contains(event.relatedTarget) && close());
   field.form.addEventListener("change", close); // of the side: names are those of the other one
-  names.addEventListener("pointerdown", (event) => {
+  box.addEventListener("pointerdown", (event) => {
     event.preventDefault(); // the field keeps the focus
     const item = event.target.closest("li");
     if (item) take(item);
