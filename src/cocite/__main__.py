@@ -1,5 +1,5 @@
-"""``python -m cocite``, and the console script: an interruption ends it with 130, from the first
-moment on. While the command line is imported nothing is under way that has to be ended in order.
+"""``python -m cocite``, and the console script: exits with 130 on an interruption, from the first
+moment on. While the command line is imported, nothing needs an orderly shutdown.
 """
 
 from __future__ import annotations

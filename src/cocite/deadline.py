@@ -1,16 +1,16 @@
-"""How long a question may take: the deadline of a thread, which work looks at between its steps.
+"""Time limits for queries: the deadline of a thread, which work checks between its steps.
 
     with limited(10.0):
         index.related("Zebra")         raises QueryTimeout when it has taken 10 s
 
-Kernels cannot be ended, so work looks at the clock between them (``check``): between two files of
-samples, two runs of links, two rounds, two nodes. What began is late by one such step at most.
-What is made once for all questions (PageRanks, the diagonal of refined answers) does not look, as
-it would never be made otherwise: the question that waits for it is late, the next one has it.
+Kernels cannot be interrupted, so work checks the clock between them (``check``): between two files
+of samples, two runs of links, two rounds, two nodes. A query ends at most one such step late. Work
+done once for all queries (PageRanks, the diagonal of refined answers) does not check, or it would
+never be completed: the query that waits for it is late, the next one benefits.
 
 Nothing is limited unless a caller asks for it: without a deadline ``check`` does nothing.
 
-Cost: 0.1 µs a look.
+Cost: 0.1 µs a check.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The smallest system that has all the scores of a graph in it.
+"""The smallest system that determines all scores of a graph.
 
 Let row q_v of Q hold v's in-links, normalized. Nodes without in-links (unless teleportation gives
 them a row) are similar to themselves only and have no row. Nodes with equal rows q have equal
@@ -7,8 +7,8 @@ of c q_k S q_l' (what S is off the diagonal),
 
     T = c W T W' + c sum over nodes v of q_k[v] q_l[v] (1 - T[class of v, class of v])
 
-where W[k, a] sums q_k over the nodes of class a, and the last factor, the *excess* of v, is what S
-has on the diagonal and T has not: 1 for a node without a class. A class of one node keeps its
+where W[k, a] sums q_k over the nodes of class a, and the last factor, the *excess* of v, is the
+part of S on the diagonal that T lacks: 1 for a node without a class. A class of one node keeps its
 diagonal at 1 instead; the others are *loose* and their term is added sparsely (``add_shared``).
 
 Cost: O(n + m) memory and time, in Python a step a node. wiki-Vote keeps 2,379 rows of 7,115.

@@ -4,8 +4,8 @@
     out   what a page links to
     any   both in one row; SimRank of a bipartite graph goes so from users to their other items
 
-With ``any``, SimRank draws a neighbor that is linked both ways twice as often: it is one entry of
-both weights. PSimRank looks at sets: one entry. On a bipartite graph that is the SimRank of Jeh and
+With ``any``, SimRank draws a neighbor that is linked both ways twice as often: it is one entry with
+both weights. PSimRank compares sets: one entry. On a bipartite graph this is the SimRank of Jeh and
 Widom 2002, 4.3, with one decay.
 
 Reverse Cuthill-McKee (Yu et al. 2011, 4.2, Definition 2 and Algorithm 2) gives rows that link to

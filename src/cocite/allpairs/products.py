@@ -2,8 +2,8 @@
 
 Sparse products add up rows by the links (``kernels/allpairs.py``); each thread takes a part of the
 columns of the first product and of the rows of the second. Dense products multiply full matrices
-through BLAS, for graphs that have a good part of all n^2 links. Both yield a panel of values of
-T / c, to which the terms of the loose nodes are added.
+through BLAS, for graphs with a substantial part of all n^2 links. Both yield a panel of values of T
+/ c, to which the terms of the loose nodes are added.
 
 Cost of a whole matrix: 1.5 n links fused multiply-adds (sparse), 3 n^3 (dense).
 """

@@ -1,13 +1,13 @@
-"""Sweeps over a sparse matrix of scores, from which values below a threshold are dropped.
+"""Sweeps over a sparse matrix of scores that drop values below a threshold.
 
-Where the formula gives less than Delta the score becomes 0, so that rows stay short. The value
-before relaxation decides: over-relaxed it could come and go for ever. ``allpairs/scores.py`` bounds
-the error from the largest value that each sweep dropped: at most Delta / (1 - c) in the end, and no
-number of sweeps takes it away. Each pair is computed once a sweep, with the block of its larger
-row, and stays or goes in both places; the paper drops column by column (Algorithm 3, line 21).
+A value below Delta becomes 0, so that rows stay short. The value before relaxation decides: relaxed
+values could alternate forever. ``allpairs/scores.py`` bounds the error by the largest value that
+each sweep dropped: at most Delta / (1 - c) in the end, for any number of sweeps. Each pair is
+computed once a sweep, with the block of its larger row, and kept or dropped in both places; the
+paper drops column by column (Algorithm 3, line 21).
 
-Memory: 8 or 12 bytes a value, twice while the next matrix is made.
-Source: Yu et al. 2011, 4.1.4, eq. 9.
+Memory: 8 or 12 bytes a value, twice while the next matrix is made. Source: Yu et al. 2011, 4.1.4,
+eq. 9.
 """
 
 from __future__ import annotations

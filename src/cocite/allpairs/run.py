@@ -1,8 +1,8 @@
 """All-pairs scores of one graph: the plan of a run, the run, and its document.
 
-Everything is decided before a run starts and reported by :meth:`AllPairs.estimate`: the rows that
-are left when equal ones are one (``allpairs/core.py``), the precision, the kind of products,
-whether the matrix fits in memory or lies on disk, and how many bytes that takes.
+Everything is decided before a run starts and reported by :meth:`AllPairs.estimate`: the rows left
+after merging equal ones (``allpairs/core.py``), the precision, the kind of products, whether the
+matrix is in memory or on disk, and how many bytes that takes.
 """
 
 from __future__ import annotations

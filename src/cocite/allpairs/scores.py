@@ -1,8 +1,8 @@
-"""What a run returns: the scores of all pairs, and how the iteration ended.
+"""The result of a run: the scores of all pairs, and how the iteration ended.
 
 Scores are read by row, pair or node, in the stored order. The matrix is stored by classes
-(``allpairs/core.py``). As a file it is an array (``.npy``), the full matrix by id; or a table, with
-a row a pair: each pair once if its score is large enough, or the best of every node.
+(``allpairs/core.py``). A file holds an array (``.npy``), the full matrix by id; or a table, with a
+row for each pair whose score is large enough, or for the best of every node.
 """
 
 from __future__ import annotations

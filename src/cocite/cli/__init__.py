@@ -1,4 +1,4 @@
-"""The command line: one file a command group; they parse, call and print."""
+"""The command line: one file per group of commands, which parse, call and print."""
 
 COMPLETE = "_COCITE_COMPLETE"
 """Environment variable by which a shell requests completions."""

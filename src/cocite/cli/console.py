@@ -1,15 +1,15 @@
-r"""What is said on standard error, and progress there.
+r"""Messages and progress on standard error.
 
-For people lines, and bars with rate and time left where there is a terminal; a log file gets a line
-of progress after ten seconds, and then one a minute. ``--quiet`` leaves warnings and errors only.
-``--log-json`` makes it a JSON object a line for programs:
+People get lines, and on a terminal bars with rate and remaining time; a log file gets a line of
+progress after ten seconds, and then one a minute. ``--quiet`` leaves only warnings and errors.
+``--log-json`` prints a JSON object per line for programs:
 
     {"time": "2026-01-31T12:00:00.123+00:00", "level": "info", "message": "read links.tsv: ..."}
     {"time": ..., "level": "info", "message": "reading", "done": 4096, "total": 9000, "unit": ...}
     {"time": ..., "level": "error", "message": "links.tsv does not exist", "code": 1}
 
-Names come from others, so signs that a terminal would act on are written out: controls, and what
-turns the direction of writing round, as ``\x1b`` and ``\u202e``.
+Names are untrusted, so characters on which a terminal would act are escaped: controls, and those
+that reverse the writing direction, as ``\x1b`` and ``\u202e``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The help of a command: on one screen if there is much of it (``--help``), or all of it
-(``--help-all``).
+"""The help of a command: within one screen (``--help``), or in full (``--help-all``).
 
-What fits a screen is shown whole. Else every option has one line, the first sentence of what it is,
-and of the settings of measures there are only those that can be given here: of the index that is
-named (``cocite related web.index --help``), of ``--measure``, or of the default measure for a file
-of links, a graph, or a command that builds. ``cocite measures NAME`` has those of the others.
+A help text that fits a screen is shown in full. Otherwise every option has one line, the first
+sentence of its description. Settings of measures are listed only if they apply: those of the named
+index (``cocite related web.index --help``), of ``--measure``, or of the default measure for a file
+of links, a graph, or a command that builds. ``cocite measures NAME`` lists those of others.
 """
 
 from __future__ import annotations

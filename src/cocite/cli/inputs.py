@@ -1,8 +1,8 @@
-"""What a command is given becomes a graph or an index: stored already, or made of links and cached.
+"""Turns a command's input into a graph or an index: stored already, or made from links and cached.
 
-Of an index, measure and settings are what it was built with, and only what a measure takes when
-asking can be chosen. Of a graph or links everything can. Options that do not fit are refused, and
-lines on standard error say how links were read and what to type if that was wrong.
+An index determines measure and build settings; only query settings can be chosen. For a graph or
+links all settings can be chosen. Options that do not apply are refused, and lines on standard error
+say how links were read and how to correct that.
 """
 
 from __future__ import annotations

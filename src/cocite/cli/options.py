@@ -1,8 +1,8 @@
-"""Flags: from classes of options (``cocite/options/``), from measures' settings, and a few that are
-of the command line alone: formats, threads and memory, a cluster, checksums.
+"""Flags: from classes of options (``cocite/options/``), from measures' settings, and some of the
+command line only: formats, threads and memory, a cluster, checksums.
 
-Measures share the names of their settings; a flag says which measures take it, and what they take
-by default. What is not given is left to the measure, and what a measure does not have it refuses.
+Measures share the names of their settings; a flag says which measures take it, with their defaults.
+Settings not given are left to the measure, which refuses those that it does not have.
 """
 
 from __future__ import annotations

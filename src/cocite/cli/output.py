@@ -1,10 +1,11 @@
-"""Answers on standard output: a format each, and text for people that fits the terminal.
+"""Answers on standard output: a function for each format, and text for people that fits the
+terminal.
 
-A command hands over one :class:`Reply` and does not know how it is printed. A new format is a
-function that takes a reply, and a line of ``OUTPUTS``.
+A command returns one :class:`Reply`, independent of how it is printed. A new format is a function
+that takes a reply, and an entry in ``OUTPUTS``.
 
-A name is never cut, so that it can be copied; a title is. It stands before the name. Some
-characters take two columns of a terminal, and others none.
+A name is never cut, so that it can be copied; the title before it may be. Some characters are two
+columns wide on a terminal, and others none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where work runs. Results never depend on it: randomness is keyed by what it decides."""
+"""Where work runs. Results never depend on it: random numbers are keyed by what they decide."""
 
 from cocite.cluster.threads import Pace, Team, in_order
 

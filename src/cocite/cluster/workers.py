@@ -1,8 +1,8 @@
-"""The worker pool of a cluster: one actor a block, spread over its nodes.
+"""The worker pool of a cluster: one actor per block, spread over its nodes.
 
-A handle is an answer on the cluster: as an argument of a call it goes from node to node, not
-through this process. Ray makes lost actors anew, without what they knew; calls that were under way,
-and those before :meth:`ClusterPool.again`, raise :class:`~cocite.errors.WorkerLost` when taken.
+A handle is an answer on the cluster: as an argument of a call it moves from node to node, bypassing
+this process. Ray replaces lost actors, without their state; calls that were running, and those
+before :meth:`ClusterPool.again`, raise :class:`~cocite.errors.WorkerLost` when taken.
 """
 
 from __future__ import annotations

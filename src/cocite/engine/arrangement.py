@@ -2,15 +2,15 @@
 
 The sources' rows are then read in sequence, and the rows of the block's own nodes, which are
 written at random, fit in memory. Links are arranged once, in scratch, and sorted in *strips*,
-pieces that fit in memory. A pass goes through the strips of a block side by side, a window of
-sources at a time. A strip is cut anywhere, in the middle of a node's in-links too; as these ascend
-within the graph, a node's terms still come in ascending order of source.
+pieces that fit in memory. A pass reads the strips of a block in parallel, a window of sources at a
+time. A strip can end anywhere, even among a node's in-links; as these ascend within the graph, a
+node's terms still come in ascending order of source.
 
 A strip is a stream of 32-bit words: a source, its targets in the block, the last one marked
 (``kernels/scan.py``). That is 4 bytes a link and 4 for every source in a strip.
 
-Cost: a sort of every strip, 50 to 80 ns a link in all. Memory: 24 bytes a link of a strip.
-Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+Cost: a sort of every strip, 50 to 80 ns a link in all. Memory: 24 bytes a link of a strip. Source:
+Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations

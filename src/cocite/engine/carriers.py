@@ -4,14 +4,14 @@
               (leave), and has a message for every block: tokens, and records of meetings
     then      the messages of step s - 1 are dropped, and step s + 1 begins
 
-A block is a :class:`BlockWalker`, in a process of its own or not, with its own rows alone; it does
-what blocks of the walk on disk do (``engine/walk_blocks.py``), so samples are equal to the byte.
-:class:`BlocksWalk` conducts: it sees how many tokens live and how many bytes were sent.
+A block is a :class:`BlockWalker`, perhaps in its own process, with only its own rows; it works like
+blocks of the walk on disk (``engine/walk_blocks.py``), so samples are byte-identical.
+:class:`BlocksWalk` conducts: it counts live tokens and bytes sent.
 
 Cost: that of the walk on disk, without its files; :class:`Traffic` says what is sent. Memory of a
-block: ``BlockPart``'s, its rows, and of each sample 24 bytes a token and 12 a record.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: hosts own nodes, and "the
-tokens are transferred on the network to their new owner", who finds those that have met.
+block: ``BlockPart``'s, its rows, and of each sample 24 bytes a token and 12 a record. Source:
+Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: hosts own nodes, and "the tokens are
+transferred on the network to their new owner", who finds those that have met.
 """
 
 from __future__ import annotations

@@ -2,20 +2,21 @@
 
     S = sum over l of c**l Q**l D (Q')**l,      D(w) = 1 - c * mean of S over pairs of in-neighbors
 
-Each sweep finds the residual r(v) = S'(v, v) - 1 of the diagonal D' so far, between two bounds
-(``kernels/linear.py``), and, as the scores of a node and itself are known to be 1, moves
+Each sweep finds the residual r(v) = S'(v, v) - 1 of the current diagonal D', between two bounds
+(``kernels/linear.py``). As the score of a node with itself is known to be 1, it then moves
 
     D'(v)  <-  D'(v) - r(v) + c / d(v)**2 * sum of r over in-neighbors of v
 
-What it leaves comes only from pairs of different in-neighbors: the residual falls by ten or more.
+The remaining residual comes only from pairs of different in-neighbors, and falls by ten or more.
 Where it does not, as with a decay near 1, up to twelve more sweeps each mix the last few. The last
-sweep moves nothing; it certifies: every score computed with D' is between s (1 + low) and
-s (1 + high), low and high the extremes of r. Sweeps begin with 1 - c / d. Threads change nothing.
+sweep moves nothing but certifies: every score computed with D' is between s (1 + low) and s (1 +
+high), where low and high are the extremes of r. Sweeps begin with 1 - c / d. The result does not
+depend on threads.
 
 Cost: one short run backward from every node for the limits, and in each sweep one run forward, of
-some hundreds to some thousands of links; 24 bytes a node and thread, 120 a node.
-Source: Maehara, Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (mixing sweeps);
-this correction and certificate are this project's.
+some hundreds to some thousands of links; 24 bytes a node and thread, 120 a node. Source: Maehara,
+Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (mixing sweeps); this correction and
+certificate are this project's.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 A block numbers the nodes that it reads by ascending id: those below it, its own, those above. So
 the links of a node keep the order of their sources, and sums have the same terms in the same order
-as on one machine: results are equal to the bit, whatever the blocks. A message holds, for a pair of
-blocks, the value of each node of the one that links into the other: once, however many links it has
-there. :class:`ScanBlock` holds the rows of one block and scans them; :class:`BlocksScan` conducts.
+as on one machine: results are bit-identical for any blocks. A message from one block to another
+contains the value of each node that links into the other, once, however many links it has there.
+:class:`ScanBlock` holds the rows of one block and scans them; :class:`BlocksScan` conducts.
 
 Cost: a scan in memory, and :class:`~cocite.engine.carriers.Traffic`. Memory of a block: its links
 twice, and a row of values for each node of its own, twice, and for each node of others that it
-reads; that of the conductor does not depend on the graph.
-Source: 004, section 3; 001, 2.3.2; Haveliwala, *Efficient computation of PageRank*, 3.2.
+reads; that of the conductor does not depend on the graph. Source: 004, section 3; 001, 2.3.2;
+Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations

@@ -5,13 +5,14 @@
 (+) is a :class:`Fold`: sum, min or max; without ``start`` it begins with its identity, which a node
 without in-links gets. x holds one value a node, or a row of *lanes* of up to 64 bytes, a cache
 line: 16 samples of 32 bits cost about three times as much as one. The caller applies f to x before
-a scan of f(x[u]). Sums of floats are added up in float64 and rounded once; sums of uint32 are
-modulo 2**32. Min and max pass over an x that is not a number.
+a scan of f(x[u]). Float sums are accumulated in float64 and rounded once; sums of uint32 are modulo
+2**32. Min and max ignore NaN in x.
 
-In memory, ranges of destinations go to all cores. With less, the links are read from disk past x
-and y; with less still, blocks of destinations are scanned one after another, with links arranged by
-source (``engine/arrangement.py``), and x and y are files. Each y[v] is combined in ascending order
-of source: threads, blocks and budgets do not change a bit of it.
+In memory, ranges of destinations are distributed over all cores. With less memory, the links are
+read from disk past x and y; with less still, blocks of destinations are scanned one after another,
+with links arranged by source (``engine/arrangement.py``), and x and y are files. Each y[v] is
+combined in ascending order of source: results are bit-identical for any threads, blocks and
+budgets.
 
 Cost: O(links * lanes); 3 ns a link with 16 lanes of 32 bits in memory, 1.5 to 3.5 times that in
 blocks (``engine/plan.py``). Source: 004, section 3; with min, 001, section 2.3.1.

@@ -1,15 +1,15 @@
 """The walk: coalescing reversed walks from every node, one sample at a time.
 
-At every step each live token moves to one in-neighbor, tokens that meet become one, and tokens at a
-node without in-links end. The result is the sample's fingerprint graph: for each node that met one
-with a smaller id, the smallest node of the group it met first, and the step. Out of core the graph
-is cut into destination *blocks*: each moves the tokens that stand in it, and its pages are given
-back before the next one is read. Randomness is keyed by (seed, sample, step, node), so a sample is
-a function of the graph, the seed and its number.
+At every step each live token moves to one in-neighbor, tokens that meet merge, and tokens at a node
+without in-links end. The result is the sample's fingerprint graph: for each node that met one with
+a smaller id, the smallest node of the group it met first, and the step. Out of core the graph is
+cut into destination *blocks*: each moves the tokens in it, and its pages are released before the
+next one is read. Randomness is keyed by (seed, sample, step, node), so a sample is a function of
+the graph, the seed and its number.
 
-Over links by both ends (``Links.back``) each step of a sample goes along one of them, all walkers
-the same way: along the links themselves with the probability ``in_share``. Walkers that go
-different ways are not independent, but a meeting time depends on walkers of the same way only.
+With links by both ends (``Links.back``) all walkers of a sample go the same way at each step: along
+the links themselves with probability ``in_share``. Walkers that go different ways are not
+independent, but a meeting time depends only on walkers of the same way.
 
 Cost of a sample: O(live steps), about 2 a node on web graphs for a length of 10; times log of the
 in-degree for the weighted step; for argmin and clock plus the in-links of the nodes that tokens

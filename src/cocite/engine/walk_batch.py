@@ -4,19 +4,19 @@
                                     stand in it
               sample by sample:     tokens that stand at one node meet
 
-A walk alone (``engine/walk.py``) reads a graph that does not stay in memory once for every step of
-every sample. Here a scratch file holds a sample between its turns: its tokens (where, head,
+A single walk (``engine/walk.py``) on a graph larger than memory reads it once for every step of
+every sample. Here a scratch file holds a sample between its turns: its tokens (node, head,
 members), and a record of every meeting, 12 bytes each. After the first step few tokens are left,
 and a sample reads and writes 40 bytes a live token instead of the graph. Threads share the block;
-each moves, or lets meet, the tokens of one sample. Samples are equal to the bit.
+each moves, or merges, the tokens of one sample. Samples are byte-identical.
 
-The walk with all tokens in files (``engine/walk_blocks.py``) would make the same samples in 1.4 to
-1.9 times the processor's time on cnr-2000.
+The walk with all tokens in files (``engine/walk_blocks.py``) would take 1.4 to 1.9 times the
+processor time for the same samples on cnr-2000.
 
 Cost of a sample: O(live steps), and 1/group of a scan a step. Memory: 25 bytes a node and thread,
-and a block. Scratch: 28 bytes a node and sample at most; 10 to 20 on webs.
-Source: Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the
-web graph* (000), 2.2: one edge-scan serves the walks of all fingerprints.
+and a block. Scratch: 28 bytes a node and sample at most; 10 to 20 on webs. Source: Fogaras, Racz,
+*A scalable randomized method to compute link-based similarity rank on the web graph* (000), 2.2:
+one edge-scan serves the walks of all fingerprints.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""How a walk chooses its next node, and what a weighted step reads beside the links.
+"""How a walk chooses its next node, and what a weighted step reads besides the links.
 
     Step.WEIGHTED   the running shares of each node's links, in units of 2**-32: 4 bytes a link
     Step.CLOCK      the weights as they are: of links, or one for each node as an in-neighbor
 
-A weight is the link's own, or its in-neighbor's (``node_weights``), or with both their product.
-Node weights such as 1 / out-degree (:func:`inverse_degrees`) treat a link from a page that links
-everywhere as less telling, as inverse document frequency does with words; CLOCK then needs no array
-as long as the links. All walkers of a run share them.
+A weight is the link's own, its in-neighbor's (``node_weights``), or the product of both. Node
+weights such as 1 / out-degree (:func:`inverse_degrees`) reduce the weight of a link from a page
+that links everywhere, as inverse document frequency does with words; CLOCK then needs no array as
+long as the links. All walkers of a run share them.
 
 Cost: a pass over the links for shares and for products; memory or scratch of 4 bytes a link.
 """

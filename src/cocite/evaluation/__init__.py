@@ -1,4 +1,4 @@
-"""How good are the answers: quality by labels and by texts, and what suits a graph."""
+"""Quality of answers by labels and texts, and the choice of settings for a graph."""
 
 from cocite.evaluation.judge import (
     Content,

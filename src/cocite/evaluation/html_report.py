@@ -1,11 +1,11 @@
-"""Tables as pages: Markdown, and one HTML page that needs nothing else.
+"""Tables as pages: Markdown, and one self-contained HTML page.
 
     report.html    the tables; nothing is fetched from anywhere
     report.md      the same
     report.csv     every figure in long form
 
-A cell that ends in brackets has its interval there, in small letters on the page. Each file appears
-under its name when it is whole. What stands on a page: ``evaluation/report.py``.
+A cell that ends in brackets has its interval there, in small print. Each file appears when it is
+complete. For the content of a page see ``evaluation/report.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Labels of nodes, the tree that categories form, and intervals of means over queries.
+"""Labels of nodes, the tree of categories, and intervals of means over queries.
 
 A label is a path, such as ``subject.Science.Biology``; a flat class is a path of one part. A node
 may have several. The tree is *collapsed* to a depth d: a node's classes are the first d parts of
@@ -9,12 +9,11 @@ a class of the other agree in their first d - 1 parts; else *other*. So a node f
 Every figure is a ratio of sums over queries, sum of ``parts`` / sum of ``wholes``. A *resample*
 draws as many queries with replacement; intervals lie between quantiles of resamples (Efron's
 percentile interval). All figures share their resamples, so easy queries cancel in a difference.
-Intervals tell how a figure varies with other queries, not with other samples of the index.
+Intervals show how a figure varies with other queries, not with other samples of the index.
 
-Cost: resamples * queries * figures multiplications.
-Source: Haveliwala, Gionis, Klein, Indyk 2002 and Fogaras, Racz, *Scaling link-based similarity
-search*, 5.1, for the familial order; Efron, Tibshirani 1993, *An introduction to the bootstrap*,
-13.
+Cost: resamples * queries * figures multiplications. Source: Haveliwala, Gionis, Klein, Indyk 2002
+and Fogaras, Racz, *Scaling link-based similarity search*, 5.1, for the familial order; Efron,
+Tibshirani 1993, *An introduction to the bootstrap*, 13.
 """
 
 from __future__ import annotations

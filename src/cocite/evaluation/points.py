@@ -1,7 +1,7 @@
-"""Points, each an index and how it is asked, and the plans of what answers are judged by.
+"""Points, which are an index with query settings, and the plans for judging answers.
 
-A point is called as its measure, its direction and the settings that differ from the measure's own,
-such as ``psimrank both decay=0.1``.
+A point is named by its measure, its direction and the settings that differ from the defaults, such
+as ``psimrank both decay=0.1``.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""Whatever ranks, and where the indexes of an evaluation or a tuning are built.
+"""The interface of rankers, and where the indexes of an evaluation or a tuning are built.
 
-A *ranker* answers one question, with ids in place of names: which nodes are related to this one,
-best first. All that is judged here is judged through it, so what is new is tried by writing one.
+A *ranker* answers one query, with ids instead of names: which nodes are related to this one, best
+first. Everything is judged through this interface, so new methods are tried by implementing it.
 
     ranker.related(node, k) -> (ids uint32[h], scores float64[h]),  h <= k
 
-Contract: scores fall or stay equal, equal ones go by hash (``kernels/listing.py``); the node itself
-is never in it, nor a node that scores 0 or less; only *candidates* are, if some were named; and it
-may be asked from several threads at once.
+Contract: scores do not increase, ties are ordered by hash (``kernels/listing.py``); the list
+excludes the node itself and nodes that score 0 or less; it contains only *candidates*, if given;
+and threads may share a ranker.
 
-On a cluster nodes draw what is made of samples (``index/cluster.py``), over one connection for all
-of the indexes; measures that are built in one go are built here. Bytes are the same, and so are all
-figures.
+On a cluster, nodes draw samples (``index/cluster.py``), over one connection for all indexes;
+measures that are built in one go are built here. Results are byte-identical.
 
 Cost: a connection for a run; a build as elsewhere.
 """

@@ -1,9 +1,10 @@
-"""A study of how good answers are: its tables, all its figures, and the files that they become.
+"""A study of the quality of answers: its tables, all its figures, and its output files.
 
-Tables of methods are sorted by the figure that tells most, the best first; a few pages are shown
-with their lists by the best methods. A report is a page with its tables as .md and .csv beside it
-(``evaluation/html_report.py``); all figures are a table, a row each (``io/writers/``). Its columns
-are text, but estimate, low and high are numbers, whatever the study, so that tables can be joined.
+Tables of methods are sorted by the main figure, best first; a few pages are shown with their lists
+by the best methods. A report is a page with its tables as .md and .csv beside it
+(``evaluation/html_report.py``); all figures also form a table, a row each (``io/writers/``). Its
+columns are text, except the numbers estimate, low and high, in every study, so that tables can be
+joined.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""How good the answers are, in one call: the same for Python and for ``cocite evaluate``.
+"""Evaluation in one call, for Python and for ``cocite evaluate``.
 
     given                       what is judged
     an index, or several        each as it is, side by side
     a graph                     every measure in every direction, with its own settings
 
-Indexes that are only made to be judged lie in a temporary directory, one at a time.
+Indexes that are built only for the evaluation are in a temporary directory, one at a time.
 
-Cost: for a graph a build for each measure and direction; a question a query and index.
+Cost: for a graph a build for each measure and direction; a query for each test page and index.
 """
 
 from __future__ import annotations

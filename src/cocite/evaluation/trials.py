@@ -1,14 +1,14 @@
-"""What tuning tries, and what it comes to: candidates, their records on disk, the choice, its file.
+"""Candidates of tuning, their records on disk, the choice, and its file.
 
-First every measure in every direction that it takes, with its own settings; then, of those that did
-well, one setting at a time set otherwise; last, for each measure and direction, the best value of
-every setting at once. The values are few and far apart: what lies between them makes less
-difference than the intervals that so many pages give. ``coupling`` is cocitation the other way
-round, and tried only if it is named; measures of texts are not tried.
+First come every measure and direction, with default settings; then, for the best of them, variants
+with one setting changed; last, for each measure and direction, the best values of all settings at
+once. The values are few and far apart: finer steps would differ by less than the intervals for so
+many pages. ``coupling`` is cocitation in the other direction, and tried only if named; measures of
+texts are not tried.
 
 A record is a candidate in a round: a line of JSON, then the judgment's parts and wholes, float64.
 Records are pieces of a journal (``storage/atomic.py``), so an interrupted run resumes after the
-last whole one.
+last complete one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is known of the nodes beside their links: labels and texts; and a few lists to look at.
+"""Labels and texts of nodes, by which answers are judged; and a few example lists.
 
-The seed draws the pages of the examples out of the queries. Each method's first hits are kept, with
-whether they share a label with the page. Cost: a question a page and method.
+The seed draws the example pages from the queries. The first hits of each method are stored, with
+whether they share a label with the page. Cost: a query per page and method.
 """
 
 from __future__ import annotations

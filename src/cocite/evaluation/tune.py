@@ -1,24 +1,24 @@
-"""Find out what an index of a graph should be made of, with labels or without: ``cocite tune``.
+"""``cocite tune``: find the best measure and settings for a graph, with labels or without.
 
     round 1   every measure in every direction: a quarter of the pages, a quarter of the samples
     round 2   the best 6 of these, one setting at a time set otherwise: half of both
     round 3   the best 5 of these, and the best value of every setting at once: all of both
 
-The default takes part in every round. Without labels some links are hidden, and what finds the
-company of their ends is best (``evaluation/held_out.py``); with labels some labeled pages choose by
-a figure of ``cocite evaluate``, on the whole graph. Half of the pages choose; the others have no
-say, and tell how good the choice is, as the best of many looks better on the pages that chose it.
+The default takes part in every round. Without labels some links are hidden, and lists that find the
+company of their ends are best (``evaluation/held_out.py``); with labels some labeled pages select
+by a figure of ``cocite evaluate``, on the whole graph. Half of the pages select; the held-out half
+measures the choice, because the best of many looks better on the pages that selected it.
 
-Candidates that the pages do not tell apart from the best of round 3 (the 95 % interval of the
-difference, over resamples of the pages, reaches 0) count as level with it. The default wins if it
-is level, else the smallest index. The default is left only for what is ahead of it by more than
-chance on both halves, unless the ``best`` is asked for. A note says where a choice rests on few
-pages.
+Candidates that do not differ significantly from the best of round 3 (the 95 % interval of the
+difference, over resamples of the pages, includes 0) count as level with it. The default wins if it
+is level, else the smallest index. Another candidate replaces the default only if it is
+significantly better on both halves, unless the ``best`` is requested. A note says if a choice
+depends on few pages.
 
-Candidates that differ only in how they are asked share an index, which is removed when they are
-judged. Judgments are kept beside the output, and a run with the same settings resumes. A choice
-follows from graph, settings and seed, unless the time was up: rounds have until 40, 75 and 100 % of
-it, and notes name what is left out then.
+Candidates that differ only in query settings share an index, which is removed afterwards. Judgments
+are stored beside the output, and a run with the same settings resumes. A choice follows from graph,
+settings and seed, unless the time was up: rounds end at 40, 75 and 100 % of it, and notes name
+omitted candidates.
 
 Cost: some 40 builds with a quarter of the samples, 30 with a half, 10 with all.
 """

@@ -1,7 +1,7 @@
 """The stored graph: from files of links to compressed sparse rows of in-links.
 
-``cocite.io.ingest`` is imported by those who ingest only: it brings its readers along. The graph is
-imported when it is first used, as a question mostly does without.
+Only ingesting code imports ``cocite.io.ingest``, which loads all readers. The graph is imported on
+first use: most queries do not need it.
 """
 
 from __future__ import annotations

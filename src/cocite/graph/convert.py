@@ -1,13 +1,12 @@
-"""Graphs as objects of other libraries: the methods that ``Graph`` has for it.
+"""Conversion of graphs to objects of other libraries: methods of ``Graph``.
 
-What a stored graph keeps is links, their weights, and names: text, or whole numbers. Other names
-come back as they went in from the object that was made of them, and from indexes built from it;
-opened again from the disk, the graph has the text of each. Attributes of nodes and links, other
-than weights, are not kept, nor is the order of nodes; of links that are there several times the
-weights are added up, and those without weights are one.
+A stored graph keeps links, their weights, and names: text, or integers. A graph made from an object
+returns the original names, and so do indexes built from it; opened from disk, it has the text of
+each. Other attributes of nodes and links are not kept, nor is the order of nodes; the weights of
+parallel links are added up, and parallel links without weights become one.
 
-Where a graph is undirected every link is stored both ways; a matrix has both, a graph and a table
-have it once. Memory: the links in the form asked for, with 16 bytes a link meanwhile.
+An undirected graph stores every link both ways; a matrix has both, a graph and a table have one.
+Memory: the links in the requested form, plus 16 bytes a link temporarily.
 """
 
 from __future__ import annotations

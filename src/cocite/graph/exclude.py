@@ -1,14 +1,13 @@
-"""Leaving pages or links out of a stored graph, and whether its files hold what they should.
+"""Removing pages or links from a stored graph, and checking the content of its files.
 
-Pages vanish with all links to and from them; pages that were linked with these alone stay, without
-links. While links are ingested DuckDB does it (``io/tables.py``). Here rows of a stored graph are
-read block by block and written without those links, and ids are given anew in the same order. What
-comes of it is, to the byte, the graph of the links without the pages. An index of some pages has
-their names in the same way.
+Pages are removed with all links to and from them; pages linked only with these stay, without links.
+While links are ingested DuckDB does it (``io/tables.py``). Here rows of a stored graph are read
+block by block and written without those links, and ids are assigned again in the same order. The
+result is byte-identical to the graph of the links without the pages. An index of selected pages
+stores their names in the same way.
 
-Cost: a pass over the links and one over the names; 9 bytes a node, 12 a name that stays, and a
-block of links. To verify takes a pass over the links, and two over the names, some microseconds a
-name.
+Cost: a pass over the links and one over the names; 9 bytes a node, 12 a remaining name, and a block
+of links. Verifying takes a pass over the links, and two over the names, some microseconds a name.
 """
 
 from __future__ import annotations

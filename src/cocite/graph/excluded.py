@@ -1,6 +1,6 @@
-"""What was left out of a graph: pages that were named, and their links; how both are told.
+"""Excluded pages and their links, and how both are reported.
 
-Names that no page has are counted, and the first is told: lists come from elsewhere.
+Names without a page are counted, and the first one is reported: lists come from elsewhere.
 """
 
 from __future__ import annotations

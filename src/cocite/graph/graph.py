@@ -1,17 +1,17 @@
 """The stored graph: in-links in compressed sparse rows, out-degrees and names.
 
 The in-neighbors of node v are ``in_sources[in_offsets[v] : in_offsets[v + 1]]``, ascending. In a
-weighted graph ``in_weights`` holds the weights of the same links, in the same order. All arrays
-are read-only views of files; opening a graph reads its manifest only.
+weighted graph ``in_weights`` holds the weights of the same links, in the same order. All arrays are
+read-only views of files; opening a graph reads its manifest only.
 
-A *hub* has more in-links or out-links than a fifth of all pages, LEAST at least, and twice as many
-as a page has on average: so small and dense graphs have none. Linked with all, it says little of
-any; it is named when a graph or an index is made, to be weighed or left out.
+A *hub* has more in-links or out-links than a fifth of all pages, at least LEAST, and twice as many
+as a page has on average: so small and dense graphs have none. A page linked with all others says
+little about any. Hubs are reported when a graph or an index is made, so that users can down-weight
+or exclude them.
 
-An *unseen page* gets the last id, ``nodes``, so it stands at the end of every row that it comes
-into, and no other id changes. Draws are keyed by ids, so walks over these links are those of a
-graph that has the page for its last one. Cost: a copy of the links, in a scratch file where memory
-does not hold it.
+An *unseen page* gets the last id, ``nodes``, so it comes last in every row that contains it, and no
+other id changes. Draws are keyed by ids, so walks over these links are those of a graph whose last
+page it is. Cost: a copy of the links, in a scratch file if it does not fit in memory.
 """
 
 from __future__ import annotations

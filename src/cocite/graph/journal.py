@@ -1,9 +1,8 @@
-"""Links that a server took and that the graph of its index lacks, in a log beside the index.
+"""Links that a server accepted and that the graph of its index lacks, in a log beside the index.
 
-A record is what one request brought: a list of links in JSON, ``["a", "b"]`` or, of a weighted
-graph, ``["a", "b", 2.5]``. A link that is there already is not there twice, whatever its weight: so
-records may be read again, sent again, and added to a graph again. What a graph has got leaves the
-log; nothing else does.
+A record holds the links of one request in JSON, ``["a", "b"]`` or, for a weighted graph, ``["a",
+"b", 2.5]``. An existing link is not added again, whatever its weight: records may be read, sent,
+and added to a graph repeatedly. Links that the graph has are removed from the log; nothing else is.
 
 Cost: two lookups of names and a search in a row for each link.
 """

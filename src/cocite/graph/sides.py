@@ -1,13 +1,13 @@
-"""The two sides of a bipartite table, such as users and items: who is on which.
+"""The two sides of a bipartite table, such as users and items.
 
     user, item          nodes of the graph            ids
     1, 1                "user:1" -> "1"               the left side first: 0 to left - 1,
     ann, 1              "user:ann" -> "1"             then the right side, the items
 
 Links go from left to right, and only nodes of one side are compared with each other. Names of the
-left side begin with its *mark*, those of the right side are as they are written. The mark is the
-title of the left side and so many colons that no name on the right begins so. All that goes by
-names (titles, lists of pages, a newer graph) needs no more than names; a side is a range of ids.
+left side begin with its *mark*, those of the right side are unchanged. The mark is the title of the
+left side and so many colons that no name on the right begins with it. Everything that goes by names
+(titles, lists of pages, a newer graph) needs only names; a side is a range of ids.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Building an index: its parts one after another, in a draft that is published whole.
+"""Building an index: its parts one after another, in a draft that is published as a whole.
 
-What a build is to make is written down first (``plan.json``); a run that finds the same plan goes
-on with what an earlier one has finished, part by part and shard by shard. Publication is one rename
-(or one exchange of names, if an old index is replaced), the manifest written before it and last.
+The plan of a build is written first (``plan.json``); a run that finds the same plan resumes after
+finished work, part by part and shard by shard. Publication is one rename (or one exchange of names,
+if an old index is replaced); the manifest is the last file written before it.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
     SampleWork(graph's path and digest, a part's plan, sample numbers, resources, folder)
 
-holds no links and no open files. Whoever gets it makes the same bytes: this build, or a node that
-opens the graph, compares its digest, and writes a shard and its note where the draft is. So a shard
-whose node is lost is made elsewhere, and a build that was killed goes on with the shards there.
+holds no links and no open files. Any process makes the same bytes from it: this build, or a node
+that opens the graph, compares its digest, and writes a shard and its note to the draft. So another
+node makes the shard of a lost one, and a killed build resumes with the existing shards.
 
-A node sees graph and draft by their paths, on a disk that all share; or the graph is given by URL
-and copied once to each node, and shards go by a folder at a URL (``staging_url``), from where they
-are taken, compared with their notes. Cost: a node checks the graph once for a build.
+A node accesses graph and draft by path, on a shared disk; or the graph is given by URL and copied
+once to each node, and shards are transferred through a folder at a URL (``staging_url``) and
+compared with their notes. Cost: a node checks the graph once for a build.
 """
 
 from __future__ import annotations

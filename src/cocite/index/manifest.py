@@ -1,9 +1,9 @@
-"""What a manifest says of an index, checked before anything is made of it.
+"""The manifest of an index, checked before it is used.
 
 The parts of an index follow from its measure and, for each component, a direction, a layout and
-settings (``index/plan.py``). So a manifest is not believed: the parts that a build with the same
-choices would have are made, and the manifest must say the same of them. Files are compared with
-what the parts' layouts declare; their names come from the measure, never from the manifest.
+settings (``index/plan.py``). A manifest is not trusted: the parts are derived as in a build with
+the same choices, and the manifest must agree. Files are compared with what the parts' layouts
+declare; their names come from the measure, never from the manifest.
 
 An index of SimRank may hold the diagonal that refined answers need, ``in.diagonal``, which depends
 on the graph and the decay only. Cost: none but the manifest; no file is opened.

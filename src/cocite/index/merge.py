@@ -1,10 +1,10 @@
-"""Joining indexes that hold different samples of one graph into one, as if it had been built so.
+"""Merging indexes of different samples of one graph, byte-identical to one build.
 
 A sample is a function of (graph, measure, length, seed, its number), so indexes of the same graph
-and settings with different numbers are pieces of one index: the result is that of one build, to the
-byte. The numbers must follow each other, none twice and none missing; an index that has lost shards
-needs just the lost numbers. Parts without samples, names and diagonals must be equal. An index that
-was refreshed is refused: its samples are of several graphs.
+and settings with different numbers are pieces of one index. The numbers must be consecutive,
+without gaps or repetitions; an index that has lost shards needs exactly the lost numbers. Parts
+without samples, names and diagonals must be equal. A refreshed index is refused: its samples come
+from several graphs.
 
 Every sample is compared with its digest, every other file with its checksum. Cost: a pass over all
 files. Memory: a piece of a file; samples are mapped.

@@ -1,8 +1,8 @@
-"""Joining indexes of ranges of nodes into that of the whole graph, as if it had been built so.
+"""Merging indexes of ranges of nodes into that of the whole graph, byte-identical to one build.
 
-A row depends on the graph and the settings alone (``measures/fusion.py``), so indexes of the ranges
-of one graph are pieces of one index: the result is that of one build, to the byte. It is a build
-that copies rows and makes what follows from them; names come from the graph.
+A row depends only on the graph and the settings (``measures/fusion.py``), so indexes of the ranges
+of one graph are pieces of one index. A merge copies rows and makes the data that follows from them;
+names come from the graph.
 """
 
 from __future__ import annotations

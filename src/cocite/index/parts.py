@@ -1,13 +1,13 @@
-"""Parts in the making: samples in shards, resumed at each shard; or arrays, written in one go.
+"""Building parts: samples in shards, resumed at each shard; or arrays, written in one go.
 
-A shard file appears under its name when its bytes are on the disk, and a small note follows it. A
-build that stops, however it stops, loses the shard it was in. Run again with the same settings on
-the same graph it takes up what is there, whoever made it, and ends with the bytes it would have
-had: a sample depends on (graph, measure, length, seed, number) only. A part that is made in one go
-is made again if its note is missing, from what its logs have, if its layout has such.
+A shard file appears when its bytes are on disk, followed by a small note. A build that stops for
+any reason loses only the current shard. Run again with the same settings on the same graph, it
+reuses complete shards, whoever made them, and the result is byte-identical: a sample depends only
+on (graph, measure, length, seed, number). A part that is made in one go is made again if its note
+is missing, from its logs if its layout has logs.
 
-Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its
-turn (``index/layouts/memory_plan.py``).
+Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its turn
+(``index/layouts/memory_plan.py``).
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""What an index is made of, checked once: a measure, a direction, a layout, settings.
+"""The composition of an index, checked once: a measure, a direction, a layout, settings.
 
-An index is a sum of *parts*. A measure has one for a single direction; for ``both`` one of each,
-with weight 1/2, so that a score stays in the measure's range. A measure that looks at both at once
-(``Measure.joint``), such as P-Rank, has one part all the same. A blend (``measures/blend.py``) has
+An index is a sum of *parts*. A measure has one for a single direction; for ``both`` one for each,
+with weight 1/2, so that a score stays in the measure's range. A measure that uses both directions
+jointly (``Measure.joint``), such as P-Rank, has a single part. A blend (``measures/blend.py``) has
 the parts of its components, their weights multiplied by the component's.
 
-An index may keep defaults of its questions: ``meeting_weight``, and others (``query_defaults``),
-as ``cocite tune`` chose; what is given with a question overrides them. It may keep some pages
-only (:class:`Keep`): those with a prefix, those in a list, of which unknown names are left out, or
-those of a range.
+An index may store defaults of its queries: ``meeting_weight``, and others (``query_defaults``), as
+``cocite tune`` chose; a query overrides them. It may keep selected pages only (:class:`Keep`):
+those with a prefix, those in a list, ignoring unknown names, or those of a range.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Refreshing an index: some samples are drawn from the graph as it is now, the oldest retire.
+"""Refreshing an index: new samples of the current graph replace the oldest ones.
 
-Samples that stay are carried over into the ids of the new graph, blob by blob; shards of which
-everything stays, ids too, are linked. Fresh samples have numbers that were never used, so they are
-independent of all others. Parts without samples, and what refined answers need, are made anew.
+Kept samples are converted to the ids of the new graph, blob by blob; unchanged shards are linked.
+New samples have unused numbers, so they are independent of all others. Parts without samples, and
+data for refined answers, are made again.
 
-Links that a server took (``graph/journal.py``) are added to the graph first, if that is chosen, and
-are forgotten when the index is of a graph that has them.
+Links that a server accepted (``graph/journal.py``) are added to the graph first, if requested, and
+removed from the log once the index comes from a graph that has them.
 
-An index whose newest samples are of this very graph stays as it is, unless ``force``: a command
-that is repeated would retire as many samples once more. In all else a refresh is a build. A
-``local`` one keeps rows of nodes, too (``index/layouts/rows/local.py``).
+An index whose newest samples come from this very graph stays as it is, unless ``force``: repeating
+the command would replace as many samples once more. Otherwise a refresh is a build. A ``local`` one
+also keeps rows of nodes (``index/layouts/rows/local.py``).
 
 Cost: the fresh samples as in any build, and one pass over the others that are not linked. Memory:
 that of a build; for each thread a blob and 8 bytes a node; 64 bytes a node to match names.

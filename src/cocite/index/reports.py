@@ -1,11 +1,11 @@
-"""Reports of a build: what it will take, what it took, and what the graph has for it.
+"""Reports of a build: its expected and its actual cost, and properties of the graph.
 
-*Hubs* are those of ``graph/graph.py``. A measure that has a setting for them says how it is chosen;
-any can do without them, in a graph from which they are left out (``graph/exclude.py``).
+*Hubs* are those of ``graph/graph.py``. A measure with a setting for them says how to choose it;
+without one, exclude them from the graph (``graph/exclude.py``).
 
-*Without answers* are the pages of which this is known by their degrees alone: those without links,
-and, of measures that compare what links to a page, or what it links to, those without such links.
-There are others, which only a query finds (``cocite related-all`` counts them all).
+*Without answers* are the pages for which this follows from their degrees: those without links, and,
+for measures that compare in-links or out-links, those without such links. Only queries find the
+others (``cocite related-all`` counts all).
 
 Cost: a pass over the degrees.
 """

@@ -1,7 +1,7 @@
-"""What an index holds, and what making one took, as documents.
+"""The contents of an index, and the cost of making one, as documents.
 
-What a stored graph or index holds, and whether its bytes are whole: for Python, as the command
-line tells it.
+The contents of a stored graph or index, and whether it is intact: for Python, as on the command
+line.
 """
 
 from __future__ import annotations

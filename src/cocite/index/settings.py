@@ -1,4 +1,4 @@
-"""A file that says what an index is made of, for people to change: measure, direction, settings.
+"""A settings file for people to edit: measure, direction, settings of an index.
 
     measure = "psimrank"
     direction = "both"              optional, as are layout and unweighted
@@ -7,8 +7,8 @@
     samples = 200                   of the index
     decay = 0.8                     of its questions: kept with the index as their default
 
-``cocite tune`` writes it, with what it found in comments; ``cocite index --settings`` takes it, and
-options beside it override it, except another measure. Unknown keys are refused.
+``cocite tune`` writes it, with its results in comments; ``cocite index --settings`` reads it, and
+other options override it, except another measure. Unknown keys are refused.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""An index on disk, opened: its parts, their shards of samples, the names of the nodes.
+"""An open index: its parts, their shards of samples, the names of the nodes.
 
 Samples are independent, so an index that has lost shards answers from the others: scores are means
-over those, and intervals go by the part that has the fewest. A shard that is missing or cut is
-found when the index is opened, one that points outside of itself by a question, a changed bit by
-``cocite verify``. No other file can be spared. Lost samples are built alone and merged:
+over these, and intervals depend on the part with the fewest. A missing or truncated shard is found
+when the index is opened, one that points outside of itself by a query, a changed bit by ``cocite
+verify``. All other files are required. Lost samples are built separately and merged:
 
     cocite index GRAPH -o PATCH --measure NAME --sample-range 16..31 ...   the settings of the index
     cocite merge INDEX PATCH -o INDEX --overwrite
 
-or, where an index was refreshed: ``cocite refresh INDEX GRAPH --fraction 1 --force``.
+or, for a refreshed index: ``cocite refresh INDEX GRAPH --fraction 1 --force``.
 """
 
 from __future__ import annotations

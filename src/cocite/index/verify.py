@@ -1,9 +1,9 @@
-"""Checking every byte of a store, and whether its files hold what ``storage/FORMAT.md`` says.
+"""Checks every byte of a store, and whether its files conform to ``storage/FORMAT.md``.
 
-Each file is read in full and compared with its checksum, and the manifest's facts with those of a
-store of its kind. Checksums reveal chance, not an enemy who signs files of his own: so if all fit,
-the contents are compared with the format, too. What lies in the directory and is no part of the
-store is named; nothing reads it, so it is no fault.
+Each file is read in full and compared with its checksum, and the manifest's facts with those
+required for a store of its kind. Checksums reveal accidental damage, but anyone can compute them:
+so if all match, the contents are also compared with the format. Other files in the directory are
+listed but are not faults, as nothing reads them.
 
 Cost: two or three passes over all files, in pieces; a sample at a time, at most four times its size
 in memory.

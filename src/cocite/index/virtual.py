@@ -1,11 +1,11 @@
-"""An index with one page more: as if a draft had been in the graph when the index was made.
+"""An index with one more page: as if a draft had been in the graph when the index was made.
 
-The draft gets the last id. What the samples say of it is drawn along the links with it, by the keys
-of the index's samples; links are read with it; lists, rings and features are made where they are
-needed (``layouts/*/on_the_fly.py``). So answers are those of an index of the graph with the page.
+The draft gets the last id. Its samples are drawn along the links with it, by the keys of the
+index's samples; other links include it; lists, rings and features are made on demand
+(``layouts/*/on_the_fly.py``). So answers equal those of an index of the graph with the page.
 
-Of an index that was refreshed all samples are drawn from the newest graph. An index that keeps some
-pages only is refused: the draft may link to others.
+For a refreshed index all samples are drawn from the newest graph. An index of selected pages is
+refused: the draft may link to others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Related pages, similarities and reasons in one call, of whatever holds links.
+"""Related pages, similarities and reasons in one call, from any source of links.
 
-What is no index is made one: in temporary directories, by the default measure, and forgotten. Who
-asks more than once keeps the index.
+Input other than an index is indexed in temporary directories, by the default measure, and
+discarded. Build an index to ask several questions.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The list of related pages as HTML, for all that put one on a page: its titles, URLs and element.
+"""The list of related pages as HTML, for every tool that inserts one: its titles, URLs and element.
 
     <nav class="related cocite-related" aria-label="Related pages">...</nav>
 
-Readers of HTML take no links from elements of the class ``cocite-related``, so a list never becomes
-the reason for the next one. The text is ASCII: other characters are character references, which
-mean the same in every encoding of a page, in HTML and in XHTML.
+HTML readers ignore links in elements of the class ``cocite-related``, so a list never affects the
+next one. The text is ASCII: other characters are character references, which mean the same in every
+encoding of a page, in HTML and in XHTML.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Where a list of related pages goes in the bytes of an HTML page, and where one is.
+"""Finds where to insert a list of related pages in the bytes of an HTML page, and existing lists.
 
-A page is never written from a tree of it: a tokenizer finds offsets, and bytes are inserted or cut
-there. It follows the tokenizer of the HTML standard for what matters here: tags end behind their
-quoted attributes; comments, and the text of ``script``, ``style``, ``textarea`` and the like, hold
-no tags. It reads bytes, and needs only that ``<``, ``>`` and quotes are those of ASCII, as in all
-encodings of the web but UTF-16, UTF-7 and ISO-2022; such pages are refused.
+Pages are never serialized from a tree: a tokenizer finds offsets, and bytes are inserted or removed
+there. It follows the HTML standard's tokenizer as far as necessary: tags end after their quoted
+attributes; comments, and the text of ``script``, ``style``, ``textarea`` and the like, contain no
+tags. It reads bytes, and needs only that ``<``, ``>`` and quotes are ASCII, as in all encodings of
+the web but UTF-16, UTF-7 and ISO-2022; such pages are refused.
 
 Cost: one pass, some 20 MB/s. https://html.spec.whatwg.org/multipage/parsing.html#tokenization
 """

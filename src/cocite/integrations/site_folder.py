@@ -1,14 +1,14 @@
-"""Lists of related pages in the pages of a folder of HTML, and out of them again.
+"""Inserts lists of related pages into a folder of HTML pages, and removes them.
 
     folder -> links of its pages -> related pages of each -> bytes inserted at a place of the page
     FOLDER/.cocite-site.json       digests of each page with a list: before, and with it
 
-A list is one element, which is known by an attribute. To insert is to cut the old one first, so a
-second run writes the same bytes, and to remove is to cut: all other bytes stay. The manifest tells
-whether a page is then what it was before the first list. It names no file to read or write: pages
-are those in the folder. Links of the file system are not followed. A page is written beside its
-place, keeps its mode, and stays as it is if it changed since it was read; what a killed run left
-there goes with the next one.
+A list is one element with a marking attribute. Inserting first removes the old list, so a second
+run writes the same bytes, and removing leaves all other bytes unchanged. The manifest tells whether
+a page is then as before its first list. It does not say which files to read or write: pages are
+those in the folder. Symbolic links are not followed. A page is written to a temporary file, keeps
+its mode, and stays unchanged if it changed after it was read; the next run removes what a killed
+run left.
 
 Cost: two passes over the pages, beside those of their links.
 """

@@ -1,13 +1,13 @@
 """Related pages of a site, for ``cocite site`` and for plug-ins of Sphinx and MkDocs.
 
-Links are those that authors wrote into texts. Pages that are linked with more than a quarter of the
-site (:func:`everywhere`), such as a front page, are left out, and so are hits below ``MIN_SCORE``,
-which on the documentation of Click, Flask and Sphinx were pages on other subjects.
+Links are those that authors wrote into texts. Pages linked with more than a quarter of the site
+(:func:`everywhere`), such as a front page, are excluded, and so are hits below ``MIN_SCORE``, which
+on the documentation of Click, Flask and Sphinx were pages on other subjects.
 
-An index is built in memory and asked for every page. Answers are cached in one file, under a digest
-of the links, the options and the release, so a build whose links did not change reads that file.
+An index is built in memory and queried for every page. Answers are cached in one file, under a
+digest of the links, the options and the release, so a build with unchanged links reads that file.
 
-Cost: that of ingest, index and a question a page: a second or two for a thousand pages, once.
+Cost: ingest, index and a query per page: a second or two for a thousand pages, once.
 """
 
 from __future__ import annotations

@@ -1,19 +1,18 @@
-"""Nearest pages by links, as scikit-learn's tools take them.
+"""Nearest pages by links, for scikit-learn's tools.
 
     LinkNeighbors(n_neighbors=10).fit_transform(adjacency)
 
-is in the manner of ``KNeighborsTransformer`` a sparse graph of each page's nearest, made of a
-sparse adjacency matrix A: A[i, j] is the link from page i to page j, its value a weight.
-Clustering, UMAP, t-SNE with ``metric="precomputed"`` take its distances, spectral methods its
-similarities.
+returns, like ``KNeighborsTransformer``, a sparse graph of each page's nearest pages, from a sparse
+adjacency matrix A: A[i, j] is the link from page i to page j, its value a weight. Clustering, UMAP,
+t-SNE with ``metric="precomputed"`` take its distances, spectral methods its similarities.
 
     similarity = score            distance = 1 - score, from 0 to 1
 
-Pages that have nothing to do with a page score 0, so all of them are at distance 1. As tools need
-the same number of neighbors everywhere, those complete a page's list of distances, by their
-number; similarities have none of them.
+Unrelated pages score 0, so all of them are at distance 1. As tools need the same number of
+neighbors everywhere, these complete a page's list of distances, in order of number; lists of
+similarities omit them.
 
-Cost: an index, and a question a page, on all cores.
+Cost: an index, and a query per page, on all cores.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     sources -> read and clean -> load -> number the names -> sort by (destination, source)
             -> drop duplicates -> write
 
-Here is told where links come from, and which options are for such; ``io/pipeline.py`` does the
-rest. Readers (``io/readers/``) read and check; between them and the files there is DuckDB
-(``io/tables.py``), out of core under the memory given.
+This file decides where links come from, and which options apply; ``io/pipeline.py`` does the rest.
+Readers (``io/readers/``) read and check; DuckDB (``io/tables.py``) connects them with the files,
+out of core within the given memory.
 
 Cost: O(m log m) time, and temporary disk beside the output of about twice the unpacked input; the
 fast path of integers (``io/integers.py``) O(m) and none.

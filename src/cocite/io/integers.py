@@ -2,9 +2,9 @@
 
     read -> sort by (destination, source) -> drop duplicates -> write
 
-A text is *plain* if each of its rows is a link of two integers below 2**32, as ``str`` prints them,
-beside blank lines and comments. All else, and links that do not fit the memory given, is left to
-the tables (``io/tables.py``), with nothing written. What comes of both is the same to the byte.
+A text is *plain* if each of its rows is a link of two integers below 2**32, as ``str`` formats
+them, except blank lines and comments. All other texts, and links that exceed the memory, are left
+to the tables (``io/tables.py``), with nothing written. Both ways give the same bytes.
 
 A link is a key, destination * 2**32 + source; an id is its own number until the end, when the nodes
 are numbered, which keeps every order. Cost: one to two nanoseconds a byte to read

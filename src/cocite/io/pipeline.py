@@ -1,13 +1,13 @@
-"""From sources to a stored graph: files, queries and links in memory take this way alike.
+"""From sources to a stored graph, for files, queries and links in memory alike.
 
     sources -> RowBatch of rows and a report -> Tables -> number -> sort -> graph files
 
-Texts of integers that fit in memory take a faster path (``io/integers.py``), which comes to the
-same bytes. All else, and what that cannot take, goes through tables (``io/tables.py``).
+Texts of integers that fit in memory take a faster path (``io/integers.py``), with the same bytes.
+Everything else goes through tables (``io/tables.py``).
 
 Inputs of one kind are read together by a reader with ``read_many``, so that thousands of small
-files cost what one of their size does. Ids are those of the names, and reports keep the order in
-which inputs were named, whatever the order in which they are read.
+files cost as much as one of their total size. Ids follow names, and reports are in the order of the
+inputs, whatever the order of reading.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Stores that lie elsewhere: folders by URL, of whatever fsspec reaches, and their local copies.
+"""Remote stores: folders by URL, on any system that fsspec supports, and their local copies.
 
     PLACE/copies/DIGEST/NAME    the copy, a store; DIGEST is of its URL and its manifest
     PLACE/copies/DIGEST.making  locked by the process that makes it; others wait for it
     PLACE/copies/DIGEST.lock    locked by readers together, or alone by who removes it; has the URL
 
 PLACE is the user's cache (``storage/user_cache.py``), or ``COCITE_COPIES``. The manifest is read
-first: it bounds what is copied, and its checksums are compared after; the caches of fsspec do
-neither. Copies take half of what is free or theirs on that disk at most; of those without readers
-that which was used longest ago goes first.
+first: it limits what is copied, and its checksums are compared after; the caches of fsspec do
+neither. Copies may take half of the space that is free or theirs on that disk; the least recently
+used copy without readers is removed first.
 """
 
 from __future__ import annotations

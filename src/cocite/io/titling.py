@@ -1,10 +1,9 @@
-"""Titles while a graph is made: read, given to the nodes that there are, and counted.
+"""Titles while a graph is made: read, assigned to existing nodes, and counted.
 
-Titles come from tables that are given for them, from what is in memory (a mapping of names to
-titles, pairs, or a table with two columns), and from readers of links that meet some on their way;
-those that are given go first, and the first one of a node stands. Those of names that no node has
-are counted. Of a data frame with one column, and of a series, names are the index. Rows without a
-name or a title are passed over.
+Titles come from tables given for them, from objects in memory (a mapping of names to titles, pairs,
+or a table with two columns), and from readers of links that find some; given ones take precedence,
+and the first one of a node counts. Those of unknown names are counted. For a data frame with one
+column, and for a series, names are the index. Rows without a name or a title are skipped.
 
 Cost: a pass over the titles; some microseconds for one in memory, and a table is turned into lists.
 """

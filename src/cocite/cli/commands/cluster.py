@@ -1,4 +1,4 @@
-"""``cocite cluster``: several Ray nodes on this machine, for trying; what nodes a cluster has."""
+"""``cocite cluster``: start Ray nodes on this machine, for trials; list a cluster's nodes."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""``cocite completion``: what a shell runs so that commands, options and names of nodes complete;
-and ``cocite help``.
+"""``cocite completion``: scripts that complete commands, options and names of nodes in a shell; and
+``cocite help``.
 
-The shell asks the program itself, by ``_COCITE_COMPLETE``: click answers for commands, options and
-choices, ``node_names`` for the nodes of the index, graph or file of links that stands before them.
+The shell runs the program itself, with ``_COCITE_COMPLETE``: click answers for commands, options
+and choices, ``node_names`` for the nodes of the index, graph or file of links before them.
 
-Names of nodes have blanks, quotes and colons. zsh and fish quote what they insert; bash does not,
-and takes a word apart at some signs, so that it has a script of our own: the program is given the
-line as it was typed, and cuts off what stands before such a sign; bash quotes the rest.
+Names of nodes contain blanks, quotes and colons. zsh and fish quote what they insert. bash does
+not, and splits words at some characters, so it has its own script: the program gets the line as
+typed and removes what precedes such a character; bash quotes the rest.
 """
 
 from __future__ import annotations

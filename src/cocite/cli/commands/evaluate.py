@@ -1,5 +1,5 @@
-"""``cocite evaluate``: how good are the answers, by labels and by texts; and ``cocite tune``: what
-an index of a graph should be made of.
+"""``cocite evaluate``: measure the quality of answers by labels and texts; ``cocite tune``: find
+the best measure and settings for a graph.
 """
 
 from __future__ import annotations

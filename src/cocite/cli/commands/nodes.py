@@ -1,4 +1,4 @@
-"""``cocite nodes``: find nodes by a part of their names, and see what they are linked with."""
+"""``cocite nodes``: find nodes by part of their names, and list their links."""
 
 from __future__ import annotations
 

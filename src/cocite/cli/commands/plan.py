@@ -1,4 +1,4 @@
-"""``cocite plan``: what an index will take and give, before it is built."""
+"""``cocite plan``: estimate the cost and the accuracy of an index before it is built."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""``cocite site``: lists of related pages in the pages of a folder of HTML, or out again; and
-``cocite watch``: keep the cached answers about a folder or file of links fresh.
+"""``cocite site``: insert lists of related pages into a folder of HTML pages, or remove them; and
+``cocite watch``: keep cached answers about a folder or file of links up to date.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``cocite refresh``: draw some samples of an index from the graph as it is now.
+"""``cocite refresh``: draw some samples of an index from the current graph.
 
 ``cocite merge``: join indexes of different samples, or nodes, of one graph.
 """

@@ -1,15 +1,15 @@
-"""A cluster as its driver sees it: its nodes, items done in order, values that lie on it.
+"""A cluster as its driver sees it: its nodes, items processed in order, values stored on it.
 
     with Cluster.connect("local:4") as cluster:
         for found in cluster.in_order(work, items, threads=1, memory=1 << 30): ...
 
-An address is ``local:N`` (N nodes on this machine, for the time of the run), ``HOST:PORT`` of a
-head node, or ``auto``: the local cluster that ``cocite cluster up`` has started, or else the one
-that this machine is a node of. All nodes run this release of cocite, and NumPy of one main version.
+An address is ``local:N`` (N nodes on this machine, for one run), ``HOST:PORT`` of a head node, or
+``auto``: the local cluster that ``cocite cluster up`` started, or else the one to which this
+machine belongs. All nodes must run this release of cocite, and NumPy of the same major version.
 
-An error that cocite raises on a node is carried as a value, with its notes, and raised here as
-itself: Ray would wrap it, and pickling loses what some errors are made of. Where an answer is an
-argument of another call, its error comes out of that one, too.
+An error that cocite raises on a node travels as a value, with its notes, and is raised here
+unchanged: Ray would wrap it, and pickling loses attributes of some errors. If an answer is an
+argument of another call, its error is raised by that call as well.
 
 Cost: a connection takes about a second, and a process on each node; an item some milliseconds.
 """

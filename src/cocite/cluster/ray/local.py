@@ -1,9 +1,9 @@
-"""Clusters of this machine: several real Ray nodes, for trying and for tests.
+"""Clusters on this machine: several real Ray nodes, for trials and tests.
 
-A process of its own has the nodes (``cluster/ray/nodes.py``): it ends them when its standard input
-ends. Those that ``cocite cluster up`` starts stay; a file in the user's cache, locked as long as
-they run, has their address and token. Token authentication is on; Ray listens on the machine's own
-address, as its client replaces the loopback one. No dashboard, no usage statistics.
+A separate process owns the nodes (``cluster/ray/nodes.py``): it stops them when its standard input
+ends. Those that ``cocite cluster up`` starts stay; a file in the user's cache, locked while they
+run, has their address and token. Token authentication is on; Ray listens on the machine's own
+address, as its client replaces the loopback one. There are no dashboard and no usage statistics.
 """
 
 from __future__ import annotations

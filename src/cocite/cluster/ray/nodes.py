@@ -1,9 +1,9 @@
-"""The process of a local cluster: ``python -m cocite.cluster.ray.nodes --nodes N`` has its nodes.
+"""The process of a local cluster: ``python -m cocite.cluster.ray.nodes --nodes N`` owns its nodes.
 
-It writes a line when they are up (JSON: address, ids). ``kill I`` on its standard input ends a node
-by SIGKILL; the end of that input ends it and all nodes. With ``--keep FILE`` it takes no input: it
-writes its address to FILE, holds a lock on it, and ends on SIGTERM. Each node has its share of the
-cores and the memory, and 100 MB for objects, which go to disk beyond.
+It prints a line when they are up (JSON: address, ids). ``kill I`` on its standard input kills a
+node by SIGKILL; the end of that input stops it and all nodes. With ``--keep FILE`` it takes no
+input: it writes its address to FILE, holds a lock on it, and stops on SIGTERM. Each node has its
+share of the cores and the memory, and 100 MB for objects; more objects go to disk.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The contract of builders, and makers of several samples at the price of one.
 
-A blob is a function of the graph, the part's plan and the sample's number, and of nothing else, so
-that threads, blocks, machines and interruptions never change a byte. So it does not matter which
-samples walk, or are scanned, together; they are laid out singly. Of a graph whose blocks live in
-processes of their own, the samples that are not laid out are drawn again if a process is lost;
-what a build has written stays (``index/parts.py``).
+A blob is a function only of the graph, the part's plan and the sample's number, so threads, blocks,
+machines and interruptions never change a byte. It does not matter which samples walk, or are
+scanned, together; they are laid out singly. For a partitioned graph, samples that are not laid out
+yet are drawn again if a process is lost; what a build has written stays (``index/parts.py``).
 
 Cost: that of the layout. Memory of the conductor of blocks: a piece of a blob.
 """

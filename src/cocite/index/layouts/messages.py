@@ -1,14 +1,15 @@
-"""Parts whose samples are elsewhere: what a shard of samples says of a node, and scores from it.
+"""Parts with remote samples: what a shard of samples reports about a node, and the resulting
+scores.
 
-A *shard* is some samples of every part, wherever they are. Asked for the *row* of a node it names
-whom the node meets in any of its samples, and for each of these a *code* a sample:
+A *shard* is some samples of every part, anywhere. The *row* of a node lists the nodes that it meets
+in any of the shard's samples, and for each of these a *code* per sample:
 
     walks        uint8    the step at which the two meet, 255 where they do not
     min-hashes   uint16   the mask of the rings in which they match
 
-Sums, variances, intervals and the order of hits follow from codes, so answers are those of an index
-that holds the very samples that answered, to the bit. It is one round: who has not answered when
-time is up is left out. Cost: of a shard, ``gather``, and the meeting times of all that it found.
+Sums, variances, intervals and the order of hits follow from codes, so answers are bit-identical to
+those of an index that holds exactly the samples that answered. There is one round: late answers are
+ignored. Cost: for a shard, ``gather``, and the meeting times of all nodes found.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""PageRank, eigenvector and Katz centrality, HITS, BiRank and the matrix of a graph, as NetworkX.
+"""NetworkX's PageRank, eigenvector and Katz centrality, HITS, BiRank and the matrix of a graph.
 
     pagerank     x <- alpha (x' A + dangling mass * d) + (1 - alpha) p        A of row sums 1
     eigenvector  x <- (x + x' A) / norm
@@ -7,8 +7,8 @@
                  S = D_u^(-1/2) W D_p^(-1/2),  W the links from the bottom to the top
 
 NetworkX stops at an L1 change below nodes * tol, with millions of nodes after a step or two, far
-from the limit. So the steps are NetworkX's, and not those of ``cocite.pagerank``; HITS is its
-ARPACK. Results are equal but for the rounding of sums. Cost: a pass over the links a step.
+from the limit. So the steps are NetworkX's instead of those of ``cocite.pagerank``; HITS uses its
+ARPACK. Results are equal up to the rounding of sums. Cost: a pass over the links a step.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""From a graph of NetworkX to one of the backend, and back; and from pairs of nodes as they come.
+"""Conversion of NetworkX graphs to the backend, and back; and of pairs of nodes.
 
-NetworkX caches what was converted on its graph, and that serves every function that needs no more
-attributes. So ``weight`` always comes along: some functions read it without saying so. Order is
-kept: of nodes, of each node's neighbors, of parallel links, as ``G.add_edge`` would make it.
+NetworkX caches a converted graph for every function that needs no more attributes. So ``weight`` is
+always converted: some functions read it without declaring it. Order is kept: of nodes, of each
+node's neighbors, of parallel links, as ``G.add_edge`` would make it.
 
 Cost: some 0.2 microseconds a link, and as much for every attribute; back, a dictionary a link.
 """

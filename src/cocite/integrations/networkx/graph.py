@@ -3,10 +3,9 @@
     node i          nodes[i], whatever it is, in NetworkX's order
     its neighbors  neighbors[offsets[i] : offsets[i + 1]], in the order in which NetworkX has them
 
-Undirected, a link is there both ways, and one from a node to itself once; parallel links of a
-multigraph stand side by side. Attributes of links are columns: arrays as long as ``neighbors``.
-A graph never changes, so that what is made of it is kept: the index of nodes, links by their other
-end.
+Undirected links are stored both ways, self-loops once; parallel links of a multigraph are adjacent.
+Attributes of links are columns: arrays as long as ``neighbors``. A graph never changes, so derived
+data is cached: the index of nodes, links by their other end.
 
 Memory: 8 bytes a node and 4 a link, the list of nodes, 8 a link for every column; twice that with
 links by their other end.

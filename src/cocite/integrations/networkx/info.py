@@ -1,4 +1,4 @@
-"""What NetworkX is told of the backend when it is imported: this alone, so it imports nothing."""
+"""Information on the backend that NetworkX reads on import; so this file imports nothing."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Readers that make a graph of the backend at once, and which calls are left to NetworkX.
+"""Readers that make a graph of the backend directly, and which calls are left to NetworkX.
 
-NetworkX asks for readers with ``backend="cocite"``, or where its configuration says so. It calls
+NetworkX uses these readers with ``backend="cocite"``, or if its configuration says so. It calls
 ``can_run`` first, and ``should_run`` unless the backend was named; its log has their reasons.
 
-Cost: some 2 microseconds a line of text, 0.4 where all lines are pairs of whole numbers, which are
-read at once; a matrix of a million links takes a fifth of a second.
+Cost: some 2 microseconds a line of text, 0.4 if all lines are pairs of integers, which are read at
+once; a matrix of a million links takes a fifth of a second.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@
     0   com.example   (17)                  *vertices*.txt.gz: id, name with its labels reversed
     0   1                                   *edges*.txt.gz: ids of source and target
 
-A node alone on its row links to no other. A list of a graph without direction names each link once:
-``--undirected``. Edges may be named alone where their vertices lie beside them; nodes are called
-``example.com`` (https://commoncrawl.org/web-graphs).
-Cost: a microsecond a name of a list; that of text for edges, and a join.
+A node alone on its row links to no other. A list of an undirected graph names each link once:
+``--undirected``. Edges may be named alone if their vertices are beside them; nodes are named
+``example.com`` (https://commoncrawl.org/web-graphs). Cost: a microsecond a name of a list; that of
+text for edges, and a join.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """BVGraph, as LAW publishes its web graphs: ``NAME.graph`` and ``NAME.properties``.
 
-Either file may be named, or NAME alone. The graph is read from its front to its end, so that
-``NAME.offsets``, which tells where each list begins, is not needed. Nodes are the integers from 0
-on; where ``NAME.urls`` lies beside it (plain or packed), a name a line in order of node, nodes are
-named by that.
+Name either file, or NAME alone. The graph is read from start to end, so ``NAME.offsets``, with the
+offsets of lists, is not needed. Nodes are the integers from 0 on; if ``NAME.urls`` is beside it
+(compressed or not), with a name per line in order of node, nodes have these names.
 
 Cost: 60 nanoseconds of decoding a link (``kernels/bvgraph.py``), and as much again to load it;
 memory for some MB and the longest lists.

@@ -1,11 +1,11 @@
-"""Formats by their content: one table of what an input may be, how that is told, what to do then.
+"""Formats by content: one table of what an input may be, how to recognize it, and what to do then.
 
-The first line of :data:`FORMATS` whose sign is found decides. It has either a reader
-(``io/readers/contract.py`` says what that is), or advice for what none reads: such an input is
-refused by its name, so that no file of another format becomes a graph of nonsense. What no line
-tells is text. ``--input-format`` names a reader by the word that it is ``called``.
+The first entry of :data:`FORMATS` whose sign matches decides. It has either a reader (see
+``io/readers/contract.py``), or advice for an unsupported format: such input is refused by name, so
+that no other file becomes a graph of nonsense. Everything else is text. ``--input-format`` names a
+reader by the word by which it is ``called``.
 
-A new reader is a file in this folder, and its module here in the place of the advice.
+A new reader is a file in this folder, and its module here instead of the advice.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Rows that a reader has singly, checked as those of a text are: for formats without a faster way.
+"""Checks rows from formats without a faster way, like those of a text.
 
-They go through the kernel that cleans text (``io/readers/text.py``), so the same names are clean,
-the same kinds of bad rows are counted, and the first bad one is refused in the same words.
+They go through the kernel that cleans text (``io/readers/text.py``), so the same names are valid,
+the same kinds of bad rows are counted, and the first bad one has the same message.
 
-Cost: about a microsecond a row beside what making it takes; memory for some thousand rows.
+Cost: about a microsecond a row in addition to producing it; memory for some thousand rows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What formats begin with: each function here takes a :class:`Beginning` and tells one format.
+"""Signs of formats: each function here takes a :class:`Beginning` and recognizes one format.
 
-Formats of bytes are told by their magic numbers, those of text by how their first lines are made.
-A list of links may hold any text, so a sign is one that rows of two columns do not have: a tag that
-is closed, a first value that JSON reads to the end of its line, a header line of the format's own.
+Binary formats are recognized by their magic numbers, text formats by the structure of their first
+lines. A list of links may hold any text, so a sign must not occur in rows of two columns: a closed
+tag, a first value that is JSON up to the end of its line, a header line of the format.
 
-Cost: one look at 64 KiB. ``io/readers/formats.py`` says in which order they are asked.
+Cost: one check of 64 KiB. ``io/readers/formats.py`` has their order.
 """
 
 from __future__ import annotations

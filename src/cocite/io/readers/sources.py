@@ -1,13 +1,14 @@
-"""What the user named as input: files, globs, standard input; plain or packed.
+"""Inputs as the user names them: files, globs, standard input; plain or compressed.
 
-Packing is recognized by the first bytes of the content, never by the name: gzip, bzip2, xz and
-Zstandard; so is text in UTF-16, as spreadsheets save it, which is read as UTF-8. What an input
-begins with (:class:`Beginning`) is looked at unpacked, and is still there to be read afterwards, of
-a pipe too.
+Compression is recognized by the first bytes of the content, never by the name: gzip, bzip2, xz and
+Zstandard; so is text in UTF-16, as spreadsheets save it, which is converted to UTF-8. The beginning
+of an input (:class:`Beginning`) is examined decompressed, and can still be read afterwards, even
+from a pipe.
 
-A packed input unpacks to at most :data:`MOST_RATIO` times its size, or :data:`ALWAYS_UNPACKED`
-bytes if that is more; then reading it ends with an error. Unpacking takes a few hundred megabytes
-at most: xz with a larger dictionary is refused, as the libraries of the other packings do.
+A compressed input may decompress to at most :data:`MOST_RATIO` times its size, or
+:data:`ALWAYS_UNPACKED` bytes if that is more; beyond, reading it ends with an error. Decompression
+takes a few hundred megabytes at most: xz with a larger dictionary is refused, as the libraries of
+the other formats do.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Text: look at the first lines, decide how to read, then clean the whole (``kernels/text.py``).
+"""Text: examine the first lines, decide how to read, then clean the whole (``kernels/text.py``).
 
-Delimiter, header and columns, where they are not given, are found out or asked about by
-``io/readers/dialect.py``, and reported. A file of nodes is one name a line, or a table if tabs
-(commas in ``.csv``) cut it into columns.
+``io/readers/dialect.py`` detects delimiter, header and columns that are not given, or asks for
+them, and reports them. A file of nodes is one name per line, or a table if tabs (commas in
+``.csv``) split it into columns.
 
-What comes of it is a clean file, which DuckDB loads without a question: a row a line, fields
-between tabs, LF at the end, no titles, no quotes. It begins with a byte order mark, so that no
-name's U+FEFF is taken for one.
+The result is a clean file, which DuckDB loads without detection: a row per line, fields separated
+by tabs, LF at the end, no header, no quotes. It begins with a byte order mark, so that no name's
+U+FEFF is taken for one.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Where a table goes: a file, here or at a URL, or a table of SQLite, DuckDB or PostgreSQL.
+"""Destinations of tables: a file, locally or at a URL, or a table of SQLite, DuckDB or PostgreSQL.
 
-A target is made, and tried without rows, before any work is done, so that what cannot be written is
-refused then. All is one transaction: rows come into a new table under a name of its own, which
-takes the place of the old one at the end. What is there is replaced (``overwrite``), or rows are
-added to it (``append``), or it is refused; a view always is. A table that is replaced is dropped:
-its indexes and rights go with it, and a view of it is an error. A new table with a column ``node``
-has an index of it, except in DuckDB, which scans columns.
+A target is made, and tried without rows, before any work is done, so that errors appear early.
+Everything is one transaction: rows go into a temporary table, which replaces the old one at the
+end. An existing table is replaced (``overwrite``) or extended (``append``), otherwise refused; a
+view is always refused. A replaced table is dropped with its indexes and permissions, and if a view
+depends on it, that is an error. A new table with a column ``node`` gets an index on it, except in
+DuckDB, which scans columns.
 
 Memory: a batch of rows; 250 MB with DuckDB, and the rows once more on disk, beside its file.
 """

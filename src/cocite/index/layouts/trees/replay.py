@@ -1,15 +1,15 @@
-"""Walks made again: those of two nodes, in the samples in which they are known to meet.
+"""Repeated walks of two nodes, in the samples in which they are known to meet.
 
 A step is a function of (seed, sample, step, node) and of the links, so two walks out of millions
-can be made again without the others (``engine/walk.py``). The layout trees keeps when walks meet;
-with the graph at hand, this says where. An older graph, or that of an index of some pages, has ids
-of its own: nodes are looked up by name, and pages that are gone get ids behind those of all nodes.
+can be repeated without the others (``engine/walk.py``). The layout trees stores when walks meet;
+with the graph at hand, this finds where. An older graph, or that of an index of selected pages, has
+its own ids: nodes are matched by name, and removed pages get ids after those of all nodes.
 
-The walks must meet at the very steps that the index holds, or graph or index are damaged.
+The walks must meet at exactly the stored steps; otherwise graph or index is damaged.
 
 Cost: some 30 microseconds a step of a sample, and the rows of links at hubs; for the direction
-``out`` the links are turned round once for an open index.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3.
+``out`` the links are transposed once for an open index. Source: Fogaras, Racz, *Scaling link-based
+similarity search*, 2.1.3.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Crawls: web archives, and pages that are fetched, as captures of URLs and the links on them."""
+"""Crawls: web archives, and fetched pages, as captures of URLs with the links on them."""

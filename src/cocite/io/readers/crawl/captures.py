@@ -1,5 +1,5 @@
-"""Captures of pages and the links on them: which URL is a page, and which another name of a page,
-for folders, archives and what is fetched now. All in DuckDB, out of core: a few joins.
+"""Captures of pages and the links on them: which URLs are pages, and which are other names of a
+page, for folders, archives and fetched pages. All in DuckDB, out of core: a few joins.
 
 * Of several captures of a URL the newest counts, of those of one moment the last one. A revisit
   says that nothing has changed; alone of its URL it is the page that it refers to.

@@ -1,9 +1,9 @@
-"""Graphs of nodes with ids and labels, and links between ids: what GraphML, GEXF, GML and node-link
-JSON have in common.
+"""Graphs of nodes with ids and labels, and links between ids: the common part of GraphML, GEXF, GML
+and node-link JSON.
 
-Nodes are *named* by their labels where every node has one and no two have the same, as people look
-for these; else by their ids, and labels are titles. A link without direction is two links. A link
-to an id that no node has is malformed, unless there are no nodes at all.
+Nodes are *named* by their labels if every node has one and all differ, as people search for these;
+otherwise by their ids, and labels are titles. An undirected link is two links. A link to an id that
+no node has is malformed, unless there are no nodes at all.
 
 Cost: some microseconds a node and link. All of it is in memory, and :func:`whole_text` refuses what
 would not fit: programs that write these formats hold their graphs in memory, too.

@@ -1,6 +1,6 @@
-"""Pages parsed side by side, in a process for each thread (``io/readers/html/page.py``).
+"""Pages parsed in parallel, in a process for each thread (``io/readers/html/page.py``).
 
-A parser that dies, or takes longer than a minute for a page, is begun anew; its page has no links.
+A parser that dies, or takes longer than a minute for a page, is restarted; its page has no links.
 
 Cost: some 0.8 ms a page of 40 KB, on all threads; eight pages a thread are in memory.
 """

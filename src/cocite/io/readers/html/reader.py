@@ -2,12 +2,12 @@
 
     site.py: which files are pages -> page.py: the links on them -> ../crawl/captures.py: rows
 
-A node is the path of a page in the folder; all pages are nodes, and every link that stands on one
-is a row, so that ``--count-duplicates`` counts them. The URL at which the site is published, by
-which links are inside too, is what was chosen, else what the canonical links of some pages agree
-on. A page whose canonical link or ``refresh`` leads to another page of the folder is that page.
-``--links main`` leaves navigation out: what stands in its elements, and links to pages to which 9
-in 10 pages of the site link, ten at least.
+A node is the path of a page in the folder; all pages are nodes, and every link on one is a row, so
+that ``--count-duplicates`` counts them. The URL at which the site is published, which makes
+absolute links internal, is given, or else the one on which the canonical links of some pages agree.
+A page whose canonical link or ``refresh`` leads to another page of the folder is that page.
+``--links main`` excludes navigation: links in its elements, and links to pages to which 9 in 10
+pages of the site link, at least ten.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Members of a tar archive, one after the other, as a stream: names, links and contents.
+"""Members of a tar archive as a stream: names, links and contents.
 
-Archives come from strangers, so a member is never a file here, none is remembered, and the content
-of sparse files is passed over. The standard library ends at a header that is damaged or cut without
-a word, so a block of zeros, and nothing but zeros, must follow the last member.
+Archives are untrusted, so a member is never a file here, none is remembered, and the content of
+sparse files is skipped. The standard library ends silently at a damaged or truncated header, so
+here only zeros may follow the last member, at least a block of them.
 """
 
 from __future__ import annotations
