@@ -44,7 +44,7 @@ def test_address_has_kind_place_table(text: str, kind: str, place: str, table: s
 @pytest.mark.parametrize("text", ["links.tsv", "C:\\links.tsv", "http://x/y", "duckdb", "-"])
 def test_what_is_no_address(text: str) -> None:
     assert not is_address(text)
-    with pytest.raises(UsageError, match="not an address of a database; such are sqlite:///FILE, "):
+    with pytest.raises(UsageError, match="not a database address; valid forms are sqlite:///"):
         address_of(text)
 
 
@@ -76,7 +76,7 @@ def test_files_are_told_by_what_they_hold_then_by_their_endings(tmp_path: Path) 
     assert address_of("new.duckdb", files=True).kind == "duckdb"
     with pytest.raises(UsageError, match=r"c\.db is not a database of SQLite or DuckDB"):
         address_of(str(other), files=True)
-    with pytest.raises(UsageError, match="not a file of SQLite or DuckDB, and no address"):
+    with pytest.raises(UsageError, match="neither a SQLite or DuckDB file nor a database address"):
         address_of("links.tsv", files=True)
 
 

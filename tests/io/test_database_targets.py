@@ -368,7 +368,7 @@ REFUSED = {
     "related-all G -o x.csv --to sqlite:///x.db#t": "to a file or to a database",
     "related-all G -o - --to sqlite:///x.db#t": "standard output is neither a file nor",
     "related-all G -o x.csv --append": "--append needs a database table",
-    "related-all G --to nothing#t": "no address of a database",
+    "related-all G --to nothing#t": "nor a database address",
 }
 
 

@@ -199,7 +199,7 @@ def test_duckdb_reads_files_without_a_database(
         ({"sql": " ; "}, "is empty"),
         ({"sql": "select 1, 2", "database": "a.db", "table": "b"}, "omit one of them"),
         ({"sql": "select 1, 2", "delimiter": "tab"}, "delimiter is for files"),
-        ({"database": "links.tsv"}, "not a file of SQLite or DuckDB"),
+        ({"database": "links.tsv"}, "neither a SQLite or DuckDB file"),
     ],
 )
 def test_contradictory_options_fail(more: dict[str, Any], what: str, tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_ranks_of_something_else_are_refused(index: Index, tmp_path: Path) -> No
     (tmp_path / "text.npy").write_text("no array")
     refused(tmp_path / "text.npy", "cannot be read")
     (tmp_path / "some.csv").write_text("node,rank\n3,0.5\n")
-    refused(tmp_path / "some.csv", "has no rank of 59 nodes, such as '0'")
+    refused(tmp_path / "some.csv", "has no ranks for 59 nodes, such as '0'")
     with pytest.raises(InputError, match="a number for each"):
         index.pageranks(["3"], np.ones(3))
 

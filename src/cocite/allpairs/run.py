@@ -271,7 +271,7 @@ class AllPairs:
         if not error < 1:
             raise NotConverged(
                 f"scores of the links cut to rank {options.rank} may be off by {error:.2g}, and "
-                "all scores are between 0 and 1. Take a greater --rank, a smaller --decay, or "
+                "all scores are between 0 and 1. Use a larger --rank, a smaller --decay, or "
                 "another --method"
             )
         converged = error + rounding <= options.epsilon

@@ -88,7 +88,7 @@ def _powers(b: Floats, decay: float) -> list[Floats]:
     radius = float(np.abs(np.linalg.eigvals(b)).max())
     raise NotConverged(
         f"the links cut to rank {b.shape[0]} have a spectral radius of {radius:.6g}; at decay "
-        f"{decay:g} there are scores only below {1 / math.sqrt(decay):.6g}. Take a greater --rank "
+        f"{decay:g} there are scores only below {1 / math.sqrt(decay):.6g}. Use a larger --rank "
         "(that of all nodes always has scores), a smaller --decay, or another --method"
     )
 

@@ -113,7 +113,7 @@ def address_of(text: str, *, files: bool = False) -> Address:
     if not is_address(text):
         if files:
             return _file(text)
-        raise UsageError(f"{text!r} is not an address of a database; such are {FORMS}")
+        raise UsageError(f"{text!r} is not a database address; valid forms are {FORMS}")
     scheme, rest = text.split(":", 1)
     kind = _SCHEMES[scheme.lower()]
     if kind == "postgres":
@@ -172,7 +172,7 @@ def _file(text: str) -> Address:
     kind = kind or _ENDINGS.get(path.suffix.lower(), "")
     if not kind:
         raise UsageError(
-            f"{text!r} is not a file of SQLite or DuckDB, and no address of a database; such are "
+            f"{text!r} is neither a SQLite or DuckDB file nor a database address; valid forms are "
             + FORMS
         )
     return Address(kind, place, table)

@@ -93,7 +93,8 @@ def _read(path: Path, stored: StoredIndex) -> Ranks:
     missing = np.flatnonzero(np.isnan(found[own]))
     if missing.size:
         raise InputError(
-            f"{path} has no rank of {missing.size:,} nodes, such as {names.name(int(missing[0]))!r}"
-            ". Write it from the graph of the index: cocite rank GRAPH -o FILE"
+            f"{path} has no ranks for {missing.size:,} nodes, such as "
+            f"{names.name(int(missing[0]))!r}. Write it from the graph of the "
+            "index: cocite rank GRAPH -o FILE"
         )
     return found

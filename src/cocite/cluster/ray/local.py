@@ -38,7 +38,7 @@ def local_nodes(address: str) -> int:
     match = _LOCAL.fullmatch(address)
     if match is None or not 1 <= int(match[1]) <= _MOST:
         raise UsageError(
-            f"{address!r} is not a local cluster: it is local:N, with N nodes, 1 to {_MOST}"
+            f"{address!r} is not a local cluster; it must be local:N for N nodes, 1 to {_MOST}"
         )
     return int(match[1])
 

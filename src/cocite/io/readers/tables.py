@@ -391,7 +391,7 @@ class NameTable:
             raise ResourceError(
                 f"{self.file} has {_COPIED:,} rows with {format_size(int(most))} of text, which "
                 f"are read at a time; they may have {format_size(_MOST_MEMORY)}. Cut long texts, "
-                "or give a table as text, with a row a line"
+                "or use a table as text, with one row per line"
             )
 
     def _query(self, query: str) -> Iterator[tuple[Any, ...]]:
@@ -458,7 +458,7 @@ class TableLines:
             if len(line) > LONGEST:
                 raise InputError(
                     f"{self._label}:{self.number}: a line of more than {LONGEST:,} characters, the "
-                    "most that a row has. Give a table with a row a line"
+                    "most that a row has. Use a table with one row per line"
                 )
             bare = line.lstrip()
             if bare and not bare.startswith(self._marks):
