@@ -265,11 +265,11 @@ def check_head(store: Store) -> None:
 
 @dataclass(frozen=True)
 class GraphDocument(Document):
-    """The facts of a graph, its digest, its hubs, and how each of its ``sources`` was read;
-    ``excluded`` counts the pages that were left out, their links, and names of no page, if any were
-    to be; ``titles`` is what came of titles, None if it has none; ``sides`` are the two of a
-    bipartite graph. ``blocks`` is None unless the graph is stored in such: how many there are, how
-    many of them are here, and the links of the largest.
+    """The facts of a graph: its digest, its hubs, and how each of its ``sources`` was read.
+    ``excluded`` counts excluded pages, their links, and names without a page, if any were
+    requested; ``titles`` summarizes titles, None without; ``sides`` are those of a bipartite graph.
+    ``blocks`` is None unless the graph is partitioned: the number of blocks, of local ones, and the
+    links of the largest.
     """
 
     path: str

@@ -35,12 +35,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IndexDocument(Document):
-    """The facts of an index; ``links`` says in words which links its measure looks at, and
-    ``snapshots`` has those without samples, too. ``available_samples`` is how many samples
-    answer, as some are ``missing_samples``; ``kept`` is None if all pages are. ``meeting_weight``
-    is that of questions that do not say. ``texts`` says of how many pages it has texts and how many
-    words, None if it compares none. ``sides`` are the two of an index of a bipartite graph, and
-    ``local`` is the last local refresh since the full build, if there was one.
+    """The facts of an index. ``links`` describes the links that its measure uses, ``snapshots``
+    includes those without samples. ``available_samples`` counts the samples that answer, as some
+    may be ``missing_samples``; ``kept`` is None for all pages. ``meeting_weight`` is the queries'
+    default. ``texts`` counts pages with texts and words, None without texts. ``sides`` are those of
+    a bipartite graph, and ``local`` is the last local refresh since the full build, if any.
     """
 
     path: str
@@ -124,12 +123,11 @@ class IndexDocument(Document):
 
 @dataclass(frozen=True)
 class BuildDocument(Document):
-    """A build that is done: of all ``units`` (samples, nodes, or parts where several are made in
-    one go) it ``made`` so many itself, if an earlier run had made the others; ``live_steps`` of
-    walks, a node of the graph and sample, are None without walks; ``links`` says which links the
-    measure looks at; ``numbers`` are those of its samples; ``kept`` is None if all pages are;
-    ``texts`` as in :class:`IndexDocument`; ``told`` is what is to be known of the graph;
-    ``traffic`` what blocks that live apart have sent each other.
+    """A completed build. Of all ``units`` (samples, nodes, or parts if several are made in one go)
+    it ``made`` some, if an earlier run had made the others; ``live_steps`` of walks, per node of
+    the graph and sample, are None without walks; ``links`` describes the links that the measure
+    uses; ``numbers`` are those of its samples; ``kept`` is None for all pages; ``texts`` as in
+    :class:`IndexDocument`; ``told`` has notes on the graph; ``traffic`` is that between partitions.
     """
 
     index: str

@@ -260,9 +260,9 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class VerifyDocument(Document):
-    """What was found: the ``faults`` of ``files`` files, none if all are whole, behind that of the
-    manifest, which has one unless it is ``sound``; and of an index that lacks nothing but samples,
-    what is ``left`` of it, in words. ``surplus`` is what lies in it and is no part of it.
+    """Result of a check: the ``faults`` in ``files`` files, [] if all are intact; the manifest has
+    a fault unless it is ``sound``. ``left`` describes an index that lacks only samples; ``surplus``
+    lists files that do not belong to the store.
     """
 
     path: str

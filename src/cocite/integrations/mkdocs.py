@@ -1,4 +1,4 @@
-"""Related pages under every page of a site made by MkDocs: in ``mkdocs.yml``,
+"""Related pages below every page of a site made by MkDocs: in ``mkdocs.yml``,
 
     plugins:
       - search
@@ -9,10 +9,10 @@
           measure: neighborhood      a name of ``cocite measures``; by default an index's own
           min_score: 0.15             pages of a lower score are not listed
 
-Links are those in the text of pages, as it is in HTML; menus do not count. Related pages are asked
-for when all pages have their text, and kept in ``.cache/plugin/cocite`` beside ``mkdocs.yml`` until
-a link changes. Lists are put under the texts when the search has read these, so that titles of
-related pages are not found as words of a page.
+Links are those in the text of pages, as in their HTML; menus do not count. Related pages are
+computed when all pages have their text, and cached in ``.cache/plugin/cocite`` beside
+``mkdocs.yml`` until a link changes. Lists are inserted after the search plug-in has read the texts,
+so that titles of related pages are not found as words of a page.
 
 Needs MkDocs (the extra ``mkdocs``).
 """

@@ -1,4 +1,4 @@
-"""Related pages under every page of a site made by Sphinx: ``extensions =
+"""Related pages below every page of a site made by Sphinx: ``extensions =
 ["cocite.integrations.sphinx"]``.
 
     cocite_related = 5                      how many, at most
@@ -7,9 +7,9 @@
     cocite_measure = None                   a name of ``cocite measures``; by default an index's own
     cocite_min_score = 0.15                 pages of a lower score are not listed
 
-Links are those in the text of pages; tables of contents (``toctree``), of which themes make their
-menus, are not. They are kept in Sphinx's environment, so that only pages that changed are looked at
-again. Related pages are asked for when all pages have been read, and a page whose list changed is
+Links are those in the text of pages; tables of contents (``toctree``), from which themes make their
+menus, do not count. They are stored in Sphinx's environment, so that only changed pages are read
+again. Related pages are computed when all pages have been read, and a page whose list changed is
 written again.
 
 Cost: the references of a changed page are resolved twice. Needs Sphinx (the extra ``sphinx``).

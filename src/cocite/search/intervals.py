@@ -51,9 +51,9 @@ Ends = list[tuple[Floats, Floats]]
 class Draws:
     """Sample values of some scores.
 
-    ``values`` float64[samples, hits] are the values, and ``most`` the most that the truth behind
-    each may be. The last ``known`` int64[hits] samples count for each hit, all if None. The last
-    ``alike`` come from one graph, and so from one distribution; all if None.
+    ``values`` float64[samples, hits] are the values, and ``most`` upper bounds on the truth behind
+    them. The last ``known`` int64[hits] samples count for each hit, all if None. The last ``alike``
+    come from one graph, and so from one distribution; all if None.
     """
 
     values: Floats

@@ -42,15 +42,13 @@ INSIDE = ("offset", "surely", "loss", "titles")
 
 @dataclass(frozen=True)
 class RelatedDocument(Document):
-    """The nodes related to ``nodes``, to one or to several asked ``together`` (None of one), and
-    how many of the first are certain (:attr:`Hits.certain_ranks`); ``complete`` says that there are
-    no others, ``total`` how many there are (:class:`~cocite.search.hits.Hits`). Where the ``order``
-    goes by PageRank, ``pageranks`` are those of the hits; None where it goes by scores.
+    """The nodes related to ``nodes``, one or several combined as ``together`` says (None for one).
 
-    ``titles`` are those of the nodes, "" for none; None if the graph has none at all.
-
-    ``offset`` is how many hits were skipped; ``surely`` whether intervals hold for certain, and not
-    with the probability ``confidence``.
+    ``certain_ranks`` is :attr:`Hits.certain_ranks`; ``complete`` says that there are no others, ``total``
+    how many there are (:class:`~cocite.search.hits.Hits`). ``pageranks`` are those of the hits if
+    the ``order`` uses PageRank, else None. ``titles`` are those of the nodes, "" for none; None if
+    the graph has none. ``offset`` hits were skipped; ``surely`` says that intervals always hold,
+    not just with probability ``confidence``.
     """
 
     nodes: tuple[str, ...]
@@ -258,8 +256,8 @@ class BatchDocument(Document):
 
 @dataclass(frozen=True)
 class WhyDocument(Document):
-    """Why ``b`` is related to one node, or to several by ``aggregate`` (None of one): for each, in
-    ``pages``, what it adds, and why.
+    """Why ``b`` is related to one node, or to several by ``aggregate`` (None for one): in
+    ``pages``, the contribution of each, with reasons.
     """
 
     b: str

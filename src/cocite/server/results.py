@@ -30,8 +30,8 @@ SEARCHED = 1_000_000
 
 @dataclass(frozen=True)
 class CompleteDocument(Document):
-    """Names for ``text``, best matches first (``graph/names.py``); only those that begin so
-    without ``matches``. ``more`` says whether there are others.
+    """Names for ``text``, best matches first (``graph/names.py``); without ``matches``, only names
+    with this prefix. ``more`` says whether there are others.
     """
 
     text: str
@@ -101,10 +101,9 @@ class DraftDocument(Document):
 
 @dataclass(frozen=True)
 class ServedDocument(Document):
-    """An index that is served. ``sides`` are what the two of a bipartite one are called, null for
-    another; ``samples`` are all that it has, ``available_samples`` those that a question
-    gets now, both null where scores are computed; ``snapshots`` are those of its samples;
-    ``shards`` are the servers that these answer from, if it is not this one.
+    """A served index. ``sides`` are the titles of a bipartite graph's sides, or null; ``samples``
+    are all that it has, ``available_samples`` those that a query uses now, both null for computed
+    scores; ``snapshots`` are those of its samples; ``shards`` are the servers of remote samples.
     """
 
     name: str
@@ -219,8 +218,8 @@ class Served:
 
 @dataclass(frozen=True)
 class Config:
-    """``indexes``, the first of which answers where a question names none, and how to serve them.
-    Options are those of one process; what they leave open is decided here.
+    """``indexes``, of which the first answers queries that name none, and how to serve them.
+    Options apply to each process; defaults are resolved here.
     """
 
     indexes: tuple[Served, ...]

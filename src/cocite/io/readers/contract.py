@@ -107,10 +107,10 @@ def no_progress(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What readers go by: checked :class:`~cocite.options.ingest.IngestOptions` (:meth:`of`), by
+    """Options of readers: checked :class:`~cocite.options.ingest.IngestOptions` (:meth:`of`), with
     the same names. ``columns`` are those of source and target, as titles or numbers from 1, and
-    ``weight`` that of the links' weights; what is not chosen is empty, and "" is the ``site`` that
-    is found out. ``sides`` are what the two kinds of nodes of a bipartite table are called.
+    ``weight`` that of link weights; unset ones are empty, and ``site`` "" means automatic.
+    ``sides`` are the titles of the two kinds of nodes of a bipartite table.
     """
 
     delimiter: str = "auto"
@@ -348,11 +348,11 @@ def no_report(page: str, what: str, written: str, url: str) -> None:
 class Job:
     """One input to read: ``wanted`` is 2 for links and 1 for names of nodes.
 
-    ``scratch`` is a directory for files that the relation needs; ``database`` is the one that will
-    run it. It may read those files and the inputs, and nothing else. ``inputs`` are all that are
-    read for links, of those that belong together. ``titles`` takes the titles of pages, from a
-    reader that meets some: ``job.titles.add(name, title)``; ``threads`` are those a reader may use,
-    ``memory`` the bytes that the whole run may take, and ``report`` takes links that lead nowhere.
+    ``scratch`` is a directory for files that the relation needs; ``database`` will run it, and may
+    read only those files and the inputs. ``inputs`` are all inputs of links, for those that belong
+    together. ``titles`` takes the titles that a reader finds: ``job.titles.add(name, title)``;
+    ``threads`` and ``memory`` are the limits of the reader and of the whole run, and ``report``
+    takes broken links.
     """
 
     source: Source
@@ -386,9 +386,9 @@ class Job:
 
 @dataclass
 class Found:
-    """How an input was read and what was in it: goes into the manifest. ``file`` is what messages
-    call it, ``rows`` those that the relation has, ``bad_rows`` those left out, by what is wrong
-    with them, and ``examples`` the first of these; ``integers`` whether all names are.
+    """How an input was read, and its content, for the manifest. ``file`` is its name in messages,
+    ``rows`` those of the relation, ``bad_rows`` the skipped ones by fault, and ``examples`` the
+    first of these; ``integers`` says whether all names are.
     """
 
     file: str
@@ -420,8 +420,8 @@ class Found:
 
 
 class Read(NamedTuple):
-    """What a reader makes of an input: the relation ``rows``, of links or of names, what was found,
-    and the relation of the ``nodes`` (column a) of an input of links that says which there are.
+    """Result of a reader: the relation ``rows``, of links or of names, the findings, and for links
+    the relation of the ``nodes`` (column a), if the input lists them.
     """
 
     rows: str

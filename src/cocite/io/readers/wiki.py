@@ -73,9 +73,9 @@ _NAME = re.compile(rb"\w+")
 
 
 class Dump:
-    """Writes the rows of the tables in ``outs`` out of files of a dump, one file after another;
-    ``columns`` are those that a table has, of each that was met, and ``rows`` counts its rows. Bad
-    rows are counted in ``found``, or an error where the run is to ``stop`` at such.
+    """Writes the rows of the tables in ``outs``, from the files of a dump, one after another.
+    ``columns`` are those that each table found has, and ``rows`` counts its rows. Bad rows are
+    counted in ``found``, or raise an error with ``stop``.
     """
 
     def __init__(

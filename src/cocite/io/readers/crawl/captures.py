@@ -64,9 +64,9 @@ _NOTHING: dict[str, Any] = {"title": "", "same": {}, "links": []}
 
 @dataclass
 class PagesFound(Found):
-    """Summary of pages that were read. ``links`` are those between them, by their tags; ``others``
-    all the other ones, by where they lead; ``left_out`` files or records, by what they are.
-    ``files`` were read for it, the first of which is ``file``; ``site`` is the URL of a folder.
+    """Summary of pages. ``links`` are those between them, by tag; ``others`` all other links, by
+    target; ``left_out`` files or records, by kind. ``files`` were read, the first of which is
+    ``file``; ``site`` is the URL of a folder.
     """
 
     pages: int = 0
