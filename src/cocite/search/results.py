@@ -44,11 +44,11 @@ INSIDE = ("offset", "surely", "loss", "titles")
 class RelatedDocument(Document):
     """The nodes related to ``nodes``, one or several combined as ``together`` says (None for one).
 
-    ``certain_ranks`` is :attr:`Hits.certain_ranks`; ``complete`` says that there are no others, ``total``
-    how many there are (:class:`~cocite.search.hits.Hits`). ``pageranks`` are those of the hits if
-    the ``order`` uses PageRank, else None. ``titles`` are those of the nodes, "" for none; None if
-    the graph has none. ``offset`` hits were skipped; ``surely`` says that intervals always hold,
-    not just with probability ``confidence``.
+    ``certain_ranks`` is :attr:`Hits.certain_ranks`; ``complete`` says that there are no others,
+    ``total`` how many there are (:class:`~cocite.search.hits.Hits`). ``pageranks`` are those of the
+    hits if the ``order`` uses PageRank, else None. ``titles`` are those of the nodes, "" for none;
+    None if the graph has none. ``offset`` hits were skipped; ``surely`` says that intervals always
+    hold, not just with probability ``confidence``.
     """
 
     nodes: tuple[str, ...]
