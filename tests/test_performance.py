@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.arithmetic import Ratio, exponent, mean, ratio, slower
+from benchmarks.arithmetic import Ratio, exponent, ratio, slower
 from benchmarks.kept import Kept, said
 from benchmarks.peers import document
 from benchmarks.peers.tasks import PACKAGES, TASKS, missing
@@ -56,17 +56,6 @@ def test_intervals_of_exponents_are_those_of_scipy() -> None:
     apart = t.ppf(0.975, x.size - 2) * theirs.stderr
     expected = theirs.slope, theirs.slope - apart, theirs.slope + apart
     assert exponent(x.tolist(), y.tolist()) == pytest.approx(expected)
-
-
-def test_a_mean_has_the_interval_of_scipy() -> None:
-    from scipy.stats import ttest_1samp
-
-    values = np.random.default_rng(7).normal(3, 1, 6)
-    theirs = ttest_1samp(values, 0).confidence_interval()
-    found = mean(values.tolist())
-    assert found == pytest.approx((values.mean(), theirs.low, theirs.high))
-    with pytest.raises(ValueError, match="1 values"):
-        mean([1.0])
 
 
 def test_results_are_kept_part_by_part(tmp_path: Path) -> None:

@@ -37,8 +37,7 @@ def web(communities: int = 3, seed: int = 1) -> Any:
 
 @pytest.mark.long
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [LinkNeighbors(2), LinkNeighbors(1, mode="similarity", measure="simrank")],
-    expected_failed_checks=lambda estimator: EXPECTED,
+    [LinkNeighbors(2)], expected_failed_checks=lambda estimator: EXPECTED
 )
 def test_checks_of_estimators(estimator: Any, check: Any) -> None:
     check(estimator)
