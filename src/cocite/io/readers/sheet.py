@@ -17,11 +17,9 @@ import json
 import os
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
-
-_PIECE = 1 << 20
 
 
 class Refused(Exception):
@@ -51,8 +49,7 @@ def print_sheet(path: str, named: str, limit: int) -> None:
     except BaseException as error:  # faults of calamine are no Exception: PanicException
         raise Refused("damaged", f"cannot be read as a spreadsheet: {error}") from error
     _print({"sheet": sheet.name})
-    for piece in text_of(sheet.iter_rows()):
-        sys.stdout.buffer.write(piece)
+    _print_rows(sheet.iter_rows())
 
 
 def _bound(limit: int) -> None:
@@ -93,9 +90,9 @@ def _read(book: Any, name: str) -> Any:
     return book.get_sheet_by_name(name)
 
 
-def text_of(rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
-    """Yield rows as lines of comma-separated text; an empty row is a blank line."""
-    out = io.StringIO()
+def _print_rows(rows: Iterable[Sequence[Any]]) -> None:
+    """Print rows as text with commas, a line each; empty rows as blank lines."""
+    out = io.TextIOWrapper(sys.stdout.buffer, "utf-8", errors="surrogatepass", newline="")
     write = csv.writer(out, lineterminator="\n").writerow
     quote = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
     for row in rows:  # those above the first with anything in it are among them
@@ -106,11 +103,7 @@ def text_of(rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
             write(cells)
         else:
             out.write("\n")
-        if out.tell() >= _PIECE:
-            yield out.getvalue().encode("utf-8", "surrogatepass")
-            out.seek(0)
-            out.truncate()
-    yield out.getvalue().encode("utf-8", "surrogatepass")
+    out.flush()
 
 
 def _written(value: Any) -> str:
