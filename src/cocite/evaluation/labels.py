@@ -225,7 +225,7 @@ def _gathered(
     return np.split(values[order], ends[:-1])
 
 
-_CELLS = 1 << 24
+_CELLS = 1 << 18
 
 
 class Interval(NamedTuple):

@@ -31,9 +31,10 @@ from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.index.cluster import connected
 from cocite.measures import SAMPLES, Value
-from cocite.resources import Resources
+from cocite.resources import Resources, resident
 from cocite.search import Index, build
 from cocite.search.scorer import Filter, ScoreQuery
+from cocite.storage import Access
 
 if TYPE_CHECKING:
     from cocite.cluster.ray import Cluster
@@ -68,6 +69,9 @@ class IndexRanker:
         self._index = index
         self._settings = index.stored.ask_settings(settings)
         self._filter = Filter() if candidates is None else Filter(only=(candidates,))
+        self._large = index.stored.store.nbytes > index.means.memory
+        if self._large:
+            index.stored.store.advise(Access.SCATTERED)
         self._mask = np.ones(self.nodes, bool)
         if candidates is not None:
             self._mask[:] = False
@@ -87,6 +91,8 @@ class IndexRanker:
         if whole and self._filter.only:
             keep = self._mask[ids]
             ids, scores = ids[keep], scores[keep]
+        if self._large and resident() > self._index.means.total:
+            self._index.stored.store.evict()
         return Related(ids, scores)
 
 
