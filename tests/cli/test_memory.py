@@ -111,13 +111,17 @@ def test_lists_keep_memory(small: Path, tmp_path: Path, measure: str, budget: st
         "all-pairs {few}",
         "all-pairs {few} --prune 1e-4 --epsilon 0.1",
         "ingest {few}.tsv",
+        "refresh {index} {web} --force",
     ],
 )
 def test_least_memory_suffices(
     web: Path, small: Path, few: Path, tmp_path: Path, command: str
 ) -> None:
-    words = command.format(web=web, small=small, few=few).split()
-    words += ["-o", str(tmp_path / "o.npy")] if words[0] != "rank" else []
+    index = tmp_path / "i"
+    if "{index}" in command:
+        cocite.build(web, index, measure="psimrank", samples=4)
+    words = command.format(web=web, small=small, few=few, index=index).split()
+    words += ["-o", str(tmp_path / "o.npy")] if words[0] not in ("rank", "refresh") else []
     given, found = "53MB", done([*words, "--memory", "53MB"])
     assert found.returncode == 1
     while found.returncode:  # each refusal asks for more than the last, and no more than is taken

@@ -13,6 +13,7 @@ from cocite import Graph
 from cocite.errors import UsageError
 from cocite.evaluation import IndexRanker, Judge, Labels, Ranker
 from cocite.measures import MEASURES
+from cocite.storage import Store
 from tests.oracles.fusion import order
 
 SAMPLED = [name for name, m in MEASURES.items() if "samples" in {s.name for s in m.build}]
@@ -146,3 +147,27 @@ def test_embeddings_find_communities(kind: str, make_graph: Callable[..., Graph]
         right = [found.count(clique[i]) / max(1, len(found)) for i, found in near.items()]
         assert np.mean(right) > 0.75
     assert ranker.related(graph.names.id("alone"), 5).ids.size == 0
+
+
+@pytest.mark.parametrize(("memory", "given_back"), [("1kB", 2), ("1GB", 0)])
+def test_a_large_index_is_given_back_after_each_answer(
+    graph: Graph,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    memory: str,
+    given_back: int,
+) -> None:
+    made = cocite.build(graph, tmp_path / "i", measure="psimrank", samples=10)
+    index = cocite.open(tmp_path / "i", memory=memory)
+    calls: list[bool] = []
+    evict = type(index.stored.store).evict
+
+    def seen(store: Store) -> None:
+        calls.append(True)
+        evict(store)
+
+    monkeypatch.setattr(Store, "evict", seen)
+    ranker, usual = IndexRanker(index), IndexRanker(made)
+    for node in (5, 6):
+        assert ranker.related(node, 9).ids.tolist() == usual.related(node, 9).ids.tolist()
+    assert len(calls) == given_back
