@@ -1,10 +1,14 @@
 """What an index of some pages takes, against one of all pages, and that it answers the same.
 
     python -m benchmarks.keep GRAPH --prefix TEXT [--samples 100] [--threads 2]
+    python -m benchmarks.keep GRAPH --ranges COUNT [--threads 2]
 
 Each measure whose layout can keep some pages alone is built twice, all pages and those with the
 prefix. Sizes on disk, of all files and of the samples alone; processor times of the builds, kernels
 compiled before; and of 100 pages that are kept, ``related`` with k = 20 must be equal to the bit.
+
+With ``--ranges``: processor times of builds of the whole graph, of all ranges together, of the
+slowest range, and of the merge, whose bytes must be those of the whole.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from cocite import Graph, Index
 from cocite.index import is_shard
 
 TITLES = ["measure", "pages", "bytes", "of samples", "build", "of all pages", "bytes", "of samples"]
+TITLES_OF_RANGES = ["measure", "whole", "all ranges", "slowest range", "merge"]
 KINDS: dict[str, dict[str, Any]] = {
     "psimrank": {"measure": "psimrank"},
     "xjaccard": {"measure": "xjaccard"},
@@ -55,18 +60,39 @@ def row(folder: Path, name: str, graph: Graph, options: argparse.Namespace) -> l
     return [name, share, *sizes(kept), f"{seconds:.1f} s", f"{all_seconds:.1f} s", *sizes(whole)]
 
 
+def ranges(folder: Path, name: str, graph: Graph, options: argparse.Namespace) -> list[str]:
+    """One line of the table of ranges."""
+    chosen = {"measure": name, "threads": options.threads}
+    whole, all_seconds = built(graph, folder / "whole", chosen)
+    each, count = list[float](), options.ranges
+    for number in range(1, count + 1):
+        piece = chosen | {"only_range": f"{number}/{count}"}
+        each.append(built(graph, folder / f"{number}", piece)[1])
+    begin = time.process_time()
+    pieces = [folder / f"{number}" for number in range(1, count + 1)]
+    joined = cocite.merge(pieces, folder / "joined", overwrite=True)
+    assert joined.stored.digest == whole.stored.digest
+    merging = time.process_time() - begin
+    return [name, *(f"{s:.1f} s" for s in (all_seconds, sum(each), max(each), merging))]
+
+
 def main() -> None:
     """Print a line a measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("graph", type=Graph.open)
-    parser.add_argument("--prefix", required=True)
+    way = parser.add_mutually_exclusive_group(required=True)
+    way.add_argument("--prefix")
+    way.add_argument("--ranges", type=int)
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    print(" | ".join(TITLES))
+    names, line = list(KINDS), row
+    if options.ranges:
+        names, line = ["fusion", "ppr-pmi"], ranges
+    print(" | ".join(TITLES_OF_RANGES if options.ranges else TITLES))
     with tempfile.TemporaryDirectory() as folder:
-        for name in KINDS:
-            print(" | ".join(row(Path(folder), name, options.graph, options)), flush=True)
+        for name in names:
+            print(" | ".join(line(Path(folder), name, options.graph, options)), flush=True)
 
 
 if __name__ == "__main__":
