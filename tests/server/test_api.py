@@ -146,7 +146,7 @@ def test_indexes_say_what_they_are_and_not_where(server: Server, folder: Path) -
         ("/v1/related?node=red&confidence=1", 422, "confidence is 1.0"),
         ("/v1/related?node=red&confidence=nan", 422, "confidence is nan"),
         ("/v1/related?node=%FF", 422, "not UTF-8"),
-        ("/v1/related?" + "&".join(["node=red"] * 21), 413, "takes 20 at once"),
+        ("/v1/related?" + "&".join(["node=red"] * 21), 413, "accepts 20 at once"),
         ("/v1/related?node=" + "x" * 9000, 414, "more than 8,192 bytes"),
         ("/v1/related?node=" + "x" * 5000, 422, "4,096 are allowed"),
         ("/nowhere", 404, "/docs lists"),
