@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cocite import Graph
 from cocite.errors import UsageError, WorkerLost
 from cocite.ranking import RankRoom, Ranks, pagerank, vectors
+from cocite.ranking.blocks import Resident
 from tests.conftest import MakeGraph
 from tests.index.test_external import tangled
 from tests.index.test_in_blocks import Lossy, in_blocks
@@ -44,6 +45,12 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
+def in_halves(monkeypatch: pytest.MonkeyPatch, crossing: float) -> None:
+    """Have any graph swept in halves, to the end where so much of the change may cross."""
+    monkeypatch.setattr(vectors, "LEAST_IN_HALVES", 0)
+    monkeypatch.setattr("cocite.ranking.solver._CROSSING", crossing)
+
+
 def numbers(ranks: Ranks) -> dict[str, bytes]:
     return {title: values.tobytes() for title, values in ranks._numbers().items()}
 
@@ -66,19 +73,33 @@ def weighted(make_graph: MakeGraph) -> Graph:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options) or "plain")
 @pytest.mark.parametrize("by_weight", [False, True])
+@pytest.mark.parametrize("crossing", [None, 0.0, 1.0])
 def test_forms_have_equal_ranks(
-    make_graph: MakeGraph, tmp_path: Path, options: dict[str, Any], by_weight: bool
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    by_weight: bool,
+    crossing: float | None,
 ) -> None:
+    """In one half, in two for eight sweeps, and in two to the end."""
     graph = weighted(make_graph) if by_weight else tangled(make_graph)
     files = sorted(graph.path.iterdir())
-    expected = pagerank(graph, **options)
+    if crossing is not None:
+        in_halves(monkeypatch, crossing)
+    expected = pagerank(graph, threads=1, **options)
+    assert all(same(pagerank(graph, threads=n, **options), expected) for n in (2, 4))
     if not options:
         assert expected.convergence.sweeps > 8  # extrapolation has its turn
     for form in FORMS:
         other, more = form(graph, tmp_path)
         found = pagerank(other, **options, **more)
         assert same(found, expected)
-        assert found.blocks == more.get("blocks", getattr(other, "blocks", 0))
+        blocks = more.get("blocks", getattr(other, "blocks", 0))
+        if crossing is None or other is not graph:
+            assert found.blocks == blocks
+        else:  # halves are cut where blocks may be
+            assert found.blocks in (max(2, blocks - 1), max(2, blocks))
     warm = pagerank(graph, **options, start=expected.values)
     assert same(pagerank(graph, **options, start=expected.values, blocks=3), warm)
     assert sorted(graph.path.iterdir()) == files
@@ -88,6 +109,7 @@ def test_forms_have_equal_ranks(
 @given(
     weighted_graphs(),
     st.booleans(),
+    st.sampled_from([None, 0.0, 1.0]),
     st.integers(1, 9).flatmap(lambda n: st.sampled_from([on_disk(n), partitioned(n)])),
     st.data(),
 )
@@ -97,6 +119,7 @@ def test_any_graph_has_equal_ranks_in_all_forms(
     monkeypatch: pytest.MonkeyPatch,
     graph: tuple[int, Edges, list[float]],
     by_weight: bool,
+    crossing: float | None,
     form: Form,
     data: st.DataObject,
 ) -> None:
@@ -105,6 +128,9 @@ def test_any_graph_has_equal_ranks_in_all_forms(
     monkeypatch.setattr(RankRoom, "piece", 96)
     monkeypatch.setattr(RankRoom, "window", 24)
     monkeypatch.setattr(RankRoom, "strip", lambda self, weighted: 5)
+    monkeypatch.setattr(vectors, "LEAST_IN_HALVES", 1 << 20)
+    if crossing is not None:
+        in_halves(monkeypatch, crossing)
     n, edges, weights = graph
     loops = data.draw(st.dictionaries(st.integers(0, n - 1), WEIGHTS))
     edges, weights = edges + [(v, v) for v in loops], weights + list(loops.values())
@@ -131,12 +157,49 @@ def test_any_graph_has_equal_ranks_in_all_forms(
         assert same(pagerank(other, **options, **more), expected)
 
 
+# -- halves ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_halves_end_where_much_crosses(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, apart: bool
+) -> None:
+    rng = np.random.default_rng(7)
+    links = rng.integers(0, 60, (500, 2))
+    links[250:] = links[:250] + 60  # two graphs, one behind the other
+    if not apart:
+        links[:, 1] = 119 - links[:, 1]  # of which each links to the other
+    graph = make_graph(links.tolist(), range(120))
+    whole, cuts, sweep = pagerank(graph), [], Resident.sweep
+
+    def noted(self: Resident, *arguments: Any) -> None:
+        cuts.append(arguments[-2])
+        sweep(self, *arguments)
+
+    monkeypatch.setattr(vectors, "LEAST_IN_HALVES", 0)
+    monkeypatch.setattr(Resident, "sweep", noted)
+    found = pagerank(graph)
+    halved = 8 if not apart else found.convergence.sweeps
+    assert [cut > 0 for cut in cuts] == [i < halved for i in range(found.convergence.sweeps)]
+    bound = whole.convergence.error_bound + found.convergence.error_bound
+    assert np.abs(found.values - whole.values).sum() <= bound
+
+
 # -- partitions ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("lost", [{40}, {100, 130}, {61, 62, 200, 300}, set(range(25, 900, 125))])
-def test_lost_workers_keep_ranks(make_graph: MakeGraph, tmp_path: Path, lost: set[int]) -> None:
+@pytest.mark.parametrize("halves", [False, True])
+def test_lost_workers_keep_ranks(
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lost: set[int],
+    halves: bool,
+) -> None:
     graph, crews = tangled(make_graph), []
+    if halves:
+        in_halves(monkeypatch, 0.0)
 
     def hire(*arguments: Any) -> Lossy:
         crews.append(Lossy(*arguments))

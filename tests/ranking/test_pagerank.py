@@ -39,12 +39,14 @@ def stored_of(
 @given(weighted_graphs(), st.booleans(), st.floats(0.05, 0.95), st.booleans(), st.data())
 def test_every_way_with_dangling_nodes_is_the_dense_solution(
     make_graph: MakeGraph,
+    monkeypatch: pytest.MonkeyPatch,
     graph: tuple[int, Edges, list[float]],
     weighted: bool,
     damping: float,
     loops: bool,
     data: st.DataObject,
 ) -> None:
+    monkeypatch.setattr("cocite.ranking.vectors.LEAST_IN_HALVES", data.draw(st.integers(0, 50)))
     n, edges, drawn = graph
     if loops:
         more = data.draw(st.dictionaries(st.integers(0, n - 1), WEIGHTS))

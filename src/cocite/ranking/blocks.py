@@ -26,10 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.cluster.threads import Team
 from cocite.engine.arrangement import SourceWords, Strip, sorted_links, words_of
 from cocite.ranking.core import Lumped
 from cocite.ranking.vectors import Vector, pieces, scale, stretches
-from cocite.storage import evict
+from cocite.storage import evict, is_mapped
 from cocite.storage.spool import Scratch, Stream
 
 _ZERO = np.uint64(0)
@@ -47,13 +48,19 @@ class CoreLinks(ABC):
     partitions have exchanged.
     """
 
+    _lumped: Lumped
     blocks: int = 1
     loops: NDArray[Any]
     sent: int | None = None
 
     @abstractmethod
-    def sweep(self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector) -> None:
-        """Update ``z`` in place by Gauss-Seidel over all rows; for ``sums`` see ``rank.sweep``."""
+    def sweep(
+        self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
+    ) -> None:
+        """Update ``z`` in place by Gauss-Seidel over the rows before ``cut``, and over the others
+        with the old values of these. Each half adds to a row of ``sums`` float64[2, 4]; see
+        ``rank.sweep``. A cut of 0 means one half.
+        """
 
     @abstractmethod
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
@@ -62,6 +69,18 @@ class CoreLinks(ABC):
 
         The array may be reused for the next block.
         """
+
+    def crossing(self, z: NDArray[Any], cut: int) -> Vector:
+        """float64[rows from ``cut`` on]: what they get by ``z``, which is 0 for these rows."""
+        lumped = self._lumped
+        found: Vector = lumped.scratch.zeros(lumped.core, np.float64)
+        for nodes, sums in self.gathered(z, all_rows=True):
+            for part in pieces(nodes.start, nodes.stop, lumped.number, beside=(found,)):
+                rows = lumped.number[part]
+                inside = rows < lumped.core
+                here = sums[part.start - nodes.start : part.stop - nodes.start]
+                found[rows[inside]] = here[inside]
+        return found[cut:]
 
     def scale(self, z: NDArray[Any], factor: float) -> None:
         """Multiply ``z`` by ``factor``, wherever it is stored."""
@@ -121,6 +140,16 @@ class MemoryBlock:
 
         rank.collect(self.above, _ZERO, self._last, z, sums)
 
+    def collect_below(self, z: NDArray[Any], first: int) -> Vector:
+        """What the rows from ``first`` on get from below them."""
+        from cocite.kernels import rank
+
+        begins, ends, *columns = self.below
+        sums = np.zeros(ends.size - first)
+        assert begins is not None
+        rank.collect((begins[first:], ends[first:], *columns), _ZERO, self._last, z, sums)
+        return sums
+
     def gather(self, nodes: slice, z: NDArray[Any], all_rows: bool) -> Vector:
         """Return float64[nodes]: what nodes receive along links, from all nodes or for dangling
         ones only.
@@ -137,18 +166,61 @@ class Resident(CoreLinks):
     """Links in memory."""
 
     def __init__(self, lumped: Lumped) -> None:
+        self._lumped = lumped
         self._nodes, links = slice(0, lumped.nodes), lumped.links_of(0, lumped.nodes)
         core = lumped.core
         self._block = MemoryBlock(links, lumped.degrees, lumped.number, core, slice(0, core))
         lumped.check_sources(self._block.lost)
         self.core, self.loops = self._block.whole, self._block.loops
         self._so_far = np.zeros(core)
+        self._other: NDArray[Any] = np.empty(0)
+        self._cut = 0
 
-    def sweep(self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector) -> None:
+    def sweep(
+        self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
+    ) -> None:
+        """Side by side: the second half has a copy of ``z``, where its new values stay until they
+        are scaled.
+        """
+        self._cut = cut or z.size
+        if not cut:
+            self._sweep(slice(0, z.size), z, facts, damping, sums[0])
+            return
+        if self._other.size != z.size or self._other.dtype != z.dtype:
+            self._other = np.empty_like(z)
+        other = self._other
+        other[:cut] = z[:cut]
+
+        def work(low: int, high: int) -> None:
+            if low == 0:
+                self._sweep(slice(0, cut), z, facts, damping, sums[0])
+            if high == 2:
+                other[cut:] = z[cut:]
+                self._sweep(slice(cut, z.size), other, facts, damping, sums[1])
+
+        team.split(work, 2, aligned=1)
+
+    def scale(self, z: NDArray[Any], factor: float) -> None:
+        """Multiply all of ``z``; the second half comes from the copy."""
+        cut = self._cut
+        scale(z[:cut], factor)
+        np.multiply(self._other[cut:], np.float64(factor), z[cut:], casting="same_kind")
+
+    def _sweep(
+        self, rows: slice, z: NDArray[Any], facts: Vector, damping: float, sums: Vector
+    ) -> None:
         """One pass over the links."""
         from cocite.kernels import rank
 
-        rank.sweep(self.core, (_ZERO, _ZERO, _ZERO), self._so_far, z, facts, damping, sums)
+        _, ends, *columns = self.core
+        first = np.uint64(rows.start)
+        at = ends[rows.start - 1] if rows.start else _ZERO, first, first
+        core = None, ends[rows], *columns
+        rank.sweep(core, at, self._so_far[rows], z, facts[rows], damping, sums)
+
+    def crossing(self, z: NDArray[Any], cut: int) -> Vector:
+        """Of the links to these rows, those from below."""
+        return self._block.collect_below(z, cut)
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
         """Yield all nodes at once."""
@@ -335,15 +407,18 @@ def _cut(lumped: Lumped) -> list[tuple[slice, slice]]:
     """Return the nodes and rows of each block."""
     from cocite.kernels import rank
 
-    count, size = lumped.room.blocks, lumped.nodes + lumped.core
+    count, size = lumped.room.blocks - lumped.room.halves + 1, lumped.nodes + lumped.core
     goals = [-(-size * i // count) for i in range(1, count)]
     cuts, row = [(0, 0)], 0
     for part in pieces(0, lumped.nodes, lumped.number):
         inside = lumped.number[part] != rank.NO_NODE
         rows = row + np.cumsum(inside)
-        sizes = np.arange(part.start + 1, part.stop + 1) + rows
+        sizes, found = np.arange(part.start + 1, part.stop + 1) + rows, []
         while goals and goals[0] <= sizes[-1]:
-            at = int(np.searchsorted(sizes, goals.pop(0)))
+            found.append(int(np.searchsorted(sizes, goals.pop(0))))
+        if row < lumped.cut <= rows[-1]:
+            found.append(int(np.searchsorted(rows, lumped.cut)))
+        for at in sorted(found):
             cut = part.start + at + 1, int(rows[at])
             if cuts[-1][0] < cut[0] < lumped.nodes:
                 cuts.append(cut)
@@ -368,7 +443,7 @@ def _stretch(lumped: Lumped) -> int:
 
 
 class Blocked(CoreLinks):
-    """Links on disk, except one block."""
+    """Links on disk, except one block. No block has rows of both halves."""
 
     def __init__(self, lumped: Lumped) -> None:
         self._lumped = lumped
@@ -380,13 +455,39 @@ class Blocked(CoreLinks):
         self._upper, self._lower, self._tails = dealer.inner
         self._outer, self._outer_tails = (sorter.finish() for sorter in dealer.outer)
         self.loops, self.blocks = dealer.loops, len(self._blocks)
+        self._old: NDArray[Any] = np.empty(0)
 
-    def sweep(self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector) -> None:
-        """Block after block."""
+    def sweep(
+        self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
+    ) -> None:
+        """Block after block; the new values of the first half wait while the second is swept."""
+        if not cut:
+            self._sweep(self._blocks, z, facts, damping, sums[0])
+            return
+        if self._old.size != cut or self._old.dtype != z.dtype:
+            self._old = self._lumped.contributions(z.dtype, cut)
+        old = self._old
+        for part in pieces(0, cut, z, old):
+            old[part] = z[part]
+        halves: tuple[list[CoreBlock], list[CoreBlock]] = [], []
+        for block in self._blocks:
+            halves[block.rows.start >= cut].append(block)
+        self._sweep(halves[0], z, facts, damping, sums[0])
+        for part in pieces(0, cut, z, old):
+            new = z[part].copy()
+            z[part] = old[part]
+            old[part] = new
+        self._sweep(halves[1], z, facts, damping, sums[1])
+        for part in pieces(0, cut, z, old):
+            z[part] = old[part]
+
+    def _sweep(
+        self, blocks: list[CoreBlock], z: NDArray[Any], facts: Vector, damping: float, sums: Vector
+    ) -> None:
         from cocite.kernels import rank
 
         lower = self._lower
-        for block in self._blocks:
+        for block in blocks:
             rows, mine = block.rows, _copied(z, block.rows)
             so_far = np.zeros(mine.size)
             self._add_others(block, z, mine, so_far)
@@ -479,9 +580,9 @@ def _collect(
 
 
 def _copied(z: NDArray[Any], rows: slice) -> NDArray[Any]:
-    """Return a copy of the block's part of z, or z itself if there is only one block."""
-    if rows.stop - rows.start == z.size:
-        return z
+    """Return a copy of the block's part of z, or a view if z is in memory."""
+    if not is_mapped(z):
+        return z[rows]
     mine = np.empty(rows.stop - rows.start, z.dtype)
     for part in pieces(rows.start, rows.stop, z):
         mine[part.start - rows.start : part.stop - rows.start] = z[part]
@@ -489,5 +590,5 @@ def _copied(z: NDArray[Any], rows: slice) -> NDArray[Any]:
 
 
 def _write(mine: NDArray[Any], z: NDArray[Any], rows: slice) -> None:
-    for part in pieces(rows.start, rows.stop, z) if mine is not z else ():
+    for part in pieces(rows.start, rows.stop, z) if is_mapped(z) else ():
         z[part] = mine[part.start - rows.start : part.stop - rows.start]

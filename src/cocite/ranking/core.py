@@ -31,7 +31,8 @@ class Lumped:
     """One graph without its removed nodes.
 
     ``degrees`` uint32[nodes] is GONE for removed nodes; ``strengths`` is the same array without
-    weights; ``number`` uint32[nodes] is the position of each of the ``core`` nodes; ``scratch``
+    weights; ``number`` uint32[nodes] is the position of each of the ``core`` nodes; ``cut`` is the
+    first row of the second half, ``cut_node`` its node, both 0 for small graphs; ``scratch``
     allocates arrays of this length.
     """
 
@@ -49,6 +50,7 @@ class Lumped:
         self.strengths: NDArray[Any] = self.degrees
         if self.weighted:
             self.strengths = self._counts(_is_left, weights=True)
+        self.cut, self.cut_node = self._middle() if room.halves == 2 else (0, 0)
 
     # -- going over the graph ---------------------------------------------------------
 
@@ -90,11 +92,14 @@ class Lumped:
         """Return float64[nodes], zeros."""
         return self.scratch.zeros(self.nodes, np.float64)
 
-    def contributions(self, dtype: DTypeLike) -> NDArray[Any]:
-        """Return zeros, one for each core node; in memory if a block holds all values there."""
-        if self.room.blocks > 1:
-            return self.scratch.zeros(self.core, dtype)
-        return np.zeros(self.core, dtype)
+    def contributions(self, dtype: DTypeLike, rows: int | None = None) -> NDArray[Any]:
+        """Return zeros, one for each core node or for ``rows``; in memory if a block holds all
+        values there.
+        """
+        rows = self.core if rows is None else rows
+        if self.room.blocks > self.room.halves:
+            return self.scratch.zeros(rows, dtype)
+        return np.zeros(rows, dtype)
 
     # -- what was removed --------------------------------------------------------------
 
@@ -178,6 +183,28 @@ class Lumped:
         for part in self.pieces(self.degrees, number):
             count = np.uint32(rank.number_core(self.degrees[part], count, number[part]))
         return number, int(count)
+
+    def _middle(self) -> tuple[int, int]:
+        """The row that halves the stored links to rows, and its node."""
+        from cocite.kernels import rank
+
+        offsets = self.graph.in_offsets
+
+        def links_to(part: slice) -> NDArray[np.uint64]:
+            """How many links lead to each node, 0 outside the core."""
+            degrees = np.diff(offsets[part.start : part.stop + 1])
+            degrees *= self.number[part] != rank.NO_NODE
+            return degrees
+
+        totals = [int(links_to(part).sum()) for part in self.pieces(offsets, self.number)]
+        left = sum(totals) // 2
+        for part, links in zip(self.pieces(), totals, strict=True):
+            if left < links:
+                ends = np.cumsum(links_to(part))
+                node = part.start + int(np.searchsorted(ends, left, side="right"))
+                return int(self.number[node]), node
+            left -= links
+        return 0, 0
 
     def check_sources(self, lost: int) -> None:
         """Raise :class:`Damaged` if ``lost`` links come from nodes without out-links."""

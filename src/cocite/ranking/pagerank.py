@@ -48,7 +48,7 @@ from cocite.ranking.numbers import NodeNumbers
 from cocite.ranking.solver import System
 from cocite.ranking.stopping import Convergence, stopping_rule
 from cocite.ranking.vectors import Vector, divide, order_of, pieces, plan_ranks, total
-from cocite.resources import budget
+from cocite.resources import Resources
 
 _LOOKED_UP = 1 << 14
 """Names to look up before memory is released."""
@@ -244,6 +244,7 @@ def pagerank(
     *,
     personalization: Personalization | None = None,
     start: Start | None = None,
+    threads: int | None = None,
     memory: str | int | None = None,
     progress: Callable[[int, float], None] = lambda sweeps, residual: None,
     options: RankOptions | None = None,
@@ -263,6 +264,9 @@ def pagerank(
         Initial ranks, such as an earlier result, also for an older version of the graph:
         :class:`Ranks`, a file of ranks, names with values, or float64[nodes] by id. Nodes are
         matched by name; nodes without a value start with their share of the jumps.
+    threads
+        How many threads to use; by default all cores. More than two are of no use. The ranks are
+        bit-identical.
     memory
         Memory of the whole process, in bytes or as text such as ``"600MB"``, at least 61 MB; Python
         takes 52 MB of it. By default half of the available memory. Data that does not fit is read
@@ -287,7 +291,8 @@ def pagerank(
         raise UsageError(
             "trust compares with the ranks of jumps to any node: leave personalization out"
         )
-    system, where, mode = set_up(graph, options, personalization, budget(memory))
+    means = Resources.checked(threads, memory)
+    system, where, mode = set_up(graph, options, personalization, means.memory, means.threads)
     start = options.start if start is None else start
     guess, started = _guess(system.lumped, start, where, options.damping)
     rule = stopping_rule(options)
@@ -330,7 +335,11 @@ def pagerank(
 
 
 def set_up(
-    graph: Graph, options: RankOptions, personalization: Personalization | None, memory: int
+    graph: Graph,
+    options: RankOptions,
+    personalization: Personalization | None,
+    memory: int,
+    threads: int = 1,
 ) -> tuple[System, Vector, Dangling]:
     """Return the system, the teleport vector (sum 1), and where the rank of dangling nodes goes."""
     mode = Dangling(options.dangling)
@@ -344,6 +353,7 @@ def set_up(
         removals=options.removals if mode is Dangling.REMOVE else 0,
         precision=options.precision,
         weighted=weighted,
+        threads=threads,
     )
     return system, teleport(system.lumped, personalization), mode
 

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.cluster.threads import Alone, WorkerPool
+from cocite.cluster.threads import Alone, Team, WorkerPool
 from cocite.engine.partitions import Border, BorderWorker, connect
 from cocite.errors import WorkerLost
 from cocite.graph.partitions import BlockedGraph, GraphBlock
@@ -113,18 +113,35 @@ class RankBlock(BorderWorker):
         self._links.collect_above(self._z, self._so_far)
 
     def sweep(
-        self, first: int, damping: float, sums: Vector, *messages: NDArray[Any] | None
+        self, first: int, cut: int, damping: float, sums: Vector, *messages: NDArray[Any] | None
     ) -> tuple[object, ...]:
-        """Complete a sweep once the blocks below are done; return its sums float64[4] and its
-        values for each block. ``first`` is the number of its first row in the whole core.
+        """Complete a sweep once the blocks below are done; return its sums float64[2, 4] and its
+        values for each block. ``first`` is the number of its first row in the whole core, ``cut``
+        the first node of the second half.
         """
+        z, own, found = self._z, self.border.own, sums.copy()
+        middle = int(np.searchsorted(self.border.reads, cut))
+        old = z[:middle].copy()
+        self.border.receive(messages, z)
+        self._sweep(slice(own.start, min(own.stop, middle)), first, damping, found[0])
+        new = z[:middle].copy()
+        z[:middle] = old
+        self._sweep(slice(max(own.start, middle), own.stop), first, damping, found[1])
+        z[:middle] = new
+        return found, *self.border.messages(z[own])
+
+    def _sweep(self, places: slice, first: int, damping: float, sums: Vector) -> None:
         from cocite.kernels import rank
 
-        self.border.receive(messages, self._z)
-        at = _ZERO, np.uint64(self.border.own.start), np.uint64(first)
-        found = sums.copy()
-        rank.sweep(self._links.below, at, self._so_far, self._z, self._facts, damping, found)
-        return found, *self.border.messages(self._z[self.border.own])
+        if places.start < places.stop:
+            assert self._facts is not None
+            own = self.border.own.start
+            rows = slice(places.start - own, places.stop - own)
+            begins, ends, *columns = self._links.below
+            assert begins is not None
+            core = begins[rows], ends[rows], *columns
+            at = _ZERO, np.uint64(places.start), np.uint64(first + rows.start)
+            rank.sweep(core, at, self._so_far[rows], self._z, self._facts[rows], damping, sums)
 
     def own(self) -> NDArray[Any]:
         """Return the values of its rows."""
@@ -207,6 +224,8 @@ class PartitionedCore(Lumped):
 class PartitionedLinks(CoreLinks):
     """The links of a graph in blocks, held by workers."""
 
+    _lumped: PartitionedCore
+
     def __init__(self, lumped: PartitionedCore) -> None:
         self._lumped, self._crew = lumped, lumped.crew
         self.blocks = self._crew.size
@@ -272,30 +291,33 @@ class PartitionedLinks(CoreLinks):
         if self._z is not None:
             self._begin(self._z, self._facts)
             for factor in self._log:
-                self._swept(np.zeros(4))
+                self._swept()
                 self._factor = factor
 
     # -- what the system calls ------------------------------------------------------------------
 
-    def sweep(self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector) -> None:
+    def sweep(
+        self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
+    ) -> None:
         """Update by Gauss-Seidel over all rows; values stay with the blocks until ``z`` is
-        ``gathered``. For ``sums`` see ``rank.sweep``.
+        ``gathered``.
         """
+        self._cut = self._lumped.cut_node if cut else 0
         if self._z is not z:
             self._z, self._facts, self._damping, self._log = z, facts, damping, []
             _retried(self._crew, lambda: self._begin(z, facts), self._restore)
-        sums += _retried(self._crew, lambda: self._swept(np.zeros(4)), self._restore)
+        sums += _retried(self._crew, self._swept, self._restore)
         self._log.append(1.0)
 
-    def _swept(self, sums: Vector) -> Vector:
-        crew, carried = self._crew, sums
+    def _swept(self) -> Vector:
+        crew, carried = self._crew, np.zeros((2, 4))
         now: list[list[Any]] = []
         for block in range(self.blocks):
             self._settle(block)
             crew.call(block, "above")
         for block in range(self.blocks):
             messages = [sent[block] for sent in now] + [None] * (self.blocks - block)
-            asked = self._first[block], self._damping, carried, *messages
+            asked = self._first[block], self._cut, self._damping, carried, *messages
             carried, *sent = crew.call(block, "sweep", *asked, answers=1 + self.blocks)
             now.append(sent)
         found: Vector = crew.take([carried])[0]

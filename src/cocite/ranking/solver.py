@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.cluster.threads import Team
 from cocite.errors import NotConverged
 from cocite.graph import Graph
 from cocite.graph.partitions import BlockedGraph
@@ -47,6 +48,8 @@ _EVERY = 8
 """Sweeps between extrapolations."""
 _GAIN = 0.5
 """Factor by which the residual must shrink between them; sweeps alone reach 0.85 ** 8 = 0.27."""
+_CROSSING = 0.02
+"""Part of the eighth sweep's change that links may carry from the first half to the second."""
 _NOISE = 1e-13
 """Relative noise of the products: smaller differences are treated as rounding."""
 
@@ -65,6 +68,11 @@ class Extrapolation:
         from cocite.kernels.rank import BEFORE
 
         return not self._over and (number - 1) % _EVERY >= _EVERY - 1 - BEFORE
+
+    @property
+    def last(self) -> NDArray[Any]:
+        """What it kept last."""
+        return self._before[-1]
 
     def look(self, number: int, residual: float, z: NDArray[Any], facts: Vector) -> bool:
         """Store ``z``, or replace it by the extrapolated vector; return whether it was replaced."""
@@ -171,8 +179,9 @@ class System:
         removals: int = 0,
         precision: str = "double",
         weighted: bool = False,
+        threads: int = 1,
     ) -> None:
-        self._damping = damping
+        self._damping, self._threads = damping, 1 if room.blocks else min(threads, 2)
         self._dtype = np.float32 if precision == "single" else np.float64
         self.lumped: Lumped
         self.links: CoreLinks
@@ -199,6 +208,12 @@ class System:
         if there is nothing to iterate. Raises :class:`NotConverged` if a sweep results in NaN or
         infinity.
         """
+        with Team(self._threads) as team:
+            yield from self._sweeps(where, guess, alone, team)
+
+    def _sweeps(
+        self, where: Vector, guess: Vector | None, alone: bool, team: Team
+    ) -> Iterator[Sweep]:
         self._describe(where)
         core = self.lumped.core
         z = self.lumped.contributions(self._dtype)
@@ -216,18 +231,18 @@ class System:
         rounding = 8 * np.finfo(np.float64).eps * math.sqrt(core)
         # What single precision loses where values are stored is in no change: it counts as another.
         margin = 1 if self._dtype is np.float64 else 2
-        ahead = Extrapolation(self.lumped)
+        ahead, cut = Extrapolation(self.lumped), 0 if alone else self.lumped.cut
         for number in count(1):
-            sums = np.zeros(4)
-            self.links.sweep(z, self._facts, self._damping, sums)
+            halves = np.zeros((2, 4))
+            self.links.sweep(z, self._facts, self._damping, halves, cut, team)
+            sums = halves.sum(axis=0)
             change, reach = sums[:2].tolist()
             mass = float(sums[2] + sums[3])
             _check_numbers(number, change, reach, mass)
             balance = owed / mass
-            if abs(balance - 1) > rounding:
-                self.links.scale(z, balance)
-            else:
+            if abs(balance - 1) <= rounding:
                 balance = 1.0
+            self.links.scale(z, balance)
             size = reach * balance + (1 - owed)  # the sum of y, dangling nodes included
             # What later rows changed leaves ``change`` at most in those before them; a balance of
             # the mass moves what the teleport brings. Then the residuals of all nodes have sum 0.
@@ -235,8 +250,17 @@ class System:
             yield Sweep(number, residual, lambda: self._whole(z, where))
             if not alone and ahead.wants(number):
                 self.links.fetch(z)
+                if cut and number == _EVERY and self._crossing(ahead.last, z) > _CROSSING * change:
+                    cut = 0
                 if ahead.look(number, residual, z, self._facts):
                     self.links.replaced(z)
+
+    def _crossing(self, before: NDArray[Any], z: NDArray[Any]) -> float:
+        """What rows of the second half get of the changes since ``before`` in the first."""
+        cut, moved = self.lumped.cut, self.lumped.scratch.zeros(z.size, np.float64)
+        for part in pieces(0, cut, before, z, moved):
+            moved[part] = np.abs(z[part].astype(np.float64) - before[part])
+        return self._damping * total(self.links.crossing(moved, cut))
 
     def solve(
         self,

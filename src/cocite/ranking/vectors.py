@@ -1,6 +1,7 @@
 """What a ranking takes, known before it begins; and vectors, gone over a piece at a time.
 
-    in memory     166 bytes a node at most and the links twice (181, and weights twice as well)
+    in memory     166 bytes a node at most and the links twice (181, and weights twice as well);
+                  8 more where rows are swept in halves
     in blocks     any amount of memory from 8 MB on
 
 In blocks, a fifth of the memory, or half of a larger one, is for the block itself: 8 bytes for each
@@ -28,7 +29,7 @@ from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.links import links_of
 from cocite.resources import format_least, format_size, format_total, short_of
-from cocite.storage import evict
+from cocite.storage import evict, is_mapped
 
 Vector = NDArray[np.float64]
 PIECE = 1 << 14
@@ -48,11 +49,12 @@ def pieces(
     """Yield the numbers from ``begin`` to ``end`` in slices. Once processed, pages of mapped
     ``arrays`` are released after every ``kept`` numbers, and all pages of those ``beside``.
     """
+    arrays, beside = (tuple(filter(is_mapped, each)) for each in (arrays, beside))
     step, first = size or PIECE, begin
     for low in range(begin, end, step):
         last = min(low + step, end)
         yield slice(low, last)
-        if last - first >= kept or last == end:
+        if (arrays or beside) and (last - first >= kept or last == end):
             evict(*(array[first:last] for array in arrays), *beside)
             first = last
 
@@ -72,7 +74,7 @@ def total(values: Vector, taken: NDArray[Any] | None = None) -> float:
 
 def scale(values: NDArray[Any], factor: float) -> None:
     """Multiply all by ``factor``, a float64 even if the values are float32."""
-    for part in pieces(0, values.size, values):
+    for part in pieces(0, values.size, values) if factor != 1.0 else ():
         np.multiply(values[part], np.float64(factor), out=values[part], casting="same_kind")
 
 
@@ -119,6 +121,8 @@ def stretches(
 # -- room --------------------------------------------------------------------------------
 
 
+LEAST_IN_HALVES = 1 << 20
+"""Links of a graph that is swept in two halves: with fewer, threads would wait for each other."""
 LEAST = 8 << 20
 """Least memory; smaller blocks would spend their time at boundaries."""
 _STREAMS = 12 << 20
@@ -134,6 +138,8 @@ measured (``python -m benchmarks.memory``).
 _SCRATCH_NODE, _WEIGHT_SCRATCH_NODE = 160, 20
 _TRUST_NODE = 24
 """Bytes that trusted nodes add for each node: teleport, solution, and spam mass."""
+_COPY_NODE = 8
+"""Bytes that the copy of the second half adds for each node, in memory."""
 _STRIP_LINK, _WEIGHT_STRIP_LINK = 24, 36
 """Bytes of a link of a strip while it is sorted: keys, words; a weight, a place, both sorted."""
 _LARGEST_STRIP = 1 << 22
@@ -145,20 +151,22 @@ _BESIDE = 256 << 20
 @dataclass(frozen=True)
 class RankRoom:
     """Memory plan of a ranking: ``memory``; ``blocks``, 0 if everything is in memory; ``scratch``,
-    most bytes on disk. ``taken`` is the expected use, if known to be less.
+    most bytes on disk. ``taken`` is the expected use, if known to be less. The rows are swept in
+    ``halves``, 1 or 2, and no block has rows of both.
     """
 
     memory: int
     blocks: int = 0
     scratch: int = 0
     taken: int | None = None
+    halves: int = 1
 
     def __str__(self) -> str:
         taken = self.memory if self.taken is None else self.taken
         text = f"{format_total(taken)} of memory, which holds "
         if not self.blocks:
             return text + "the graph and the ranks"
-        if self.blocks == 1:
+        if self.blocks <= self.halves:
             text += "all that is read at random; the rest"
         else:
             text += f"one of {self.blocks:,} blocks; the rest"
@@ -204,19 +212,22 @@ def plan_ranks(
     if blocks is not None and (type(blocks) is not int or blocks < 1):
         raise UsageError(f"blocks is {blocks!r}; it must be a whole number, 1 or more")
     links = links_of(graph, "in", weighted=weighted)
-    more = weighted * _WEIGHT_NODE + trust * _TRUST_NODE
+    halves = 1 + (graph.edges >= LEAST_IN_HALVES)
+    more = weighted * _WEIGHT_NODE + trust * _TRUST_NODE + (halves - 1) * _COPY_NODE
     whole = (_NODE + more) * nodes + 2 * links.link_bytes * links.edges
     if blocks is None and whole <= memory:
         there = (_TAKEN_NODE + more) * nodes + _TAKEN_LINKING * _linking(graph)
-        return RankRoom(whole, taken=min(whole, there + 2 * links.link_bytes * links.edges))
+        there += 2 * links.link_bytes * links.edges
+        return RankRoom(whole, taken=min(whole, there), halves=halves)
     if memory < LEAST:
         raise ResourceError(
             f"ranks need {format_least(min(LEAST, whole))} of memory, however many blocks; "
             f"{short_of(memory)}"
         )
     size = 8 * (nodes + _linking(graph))
-    count = min(blocks or -(-size // RankRoom(memory).block), nodes)
-    block = -(-size // count)
+    # The cut between the halves adds a block to those of equal size.
+    count = min(max(blocks or -(-size // RankRoom(memory).block) + halves - 1, halves), nodes)
+    block = -(-size // (count - halves + 1))
     if RankRoom(memory).block < block:
         blocks_need = f"{count} blocks need" if count > 1 else "1 block needs"
         raise ResourceError(
@@ -228,7 +239,7 @@ def plan_ranks(
     room = min(memory, _memory_of(block) + _BESIDE)
     # Of a single block, nothing is sorted, and no other's contributions pass by.
     taken = min(room, block + _TAKEN_STREAMS) if count == 1 else None
-    return RankRoom(room, count, scratch, taken)
+    return RankRoom(room, count, scratch, taken, halves)
 
 
 def _memory_of(block: int) -> int:

@@ -56,9 +56,9 @@ class PageRanks:
     def _computed(self) -> Ranks:
         from cocite.ranking import pagerank
 
-        graph = find_graph(self._stored, self._graph)
+        graph, means = find_graph(self._stored, self._graph), self._resources
         graph.check()
-        return pagerank(graph, memory=self._resources.total).values
+        return pagerank(graph, threads=means.threads, memory=means.total).values
 
 
 def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:

@@ -15,9 +15,9 @@ from cocite.cli.options import (
     cluster_option,
     flag_of,
     format_option,
-    memory_option,
     no_verify_option,
     partition_option,
+    resource_options,
     takes,
     target_for,
     verifying,
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _RankRequest:
-    """The options, the output, the memory, and the cluster, if any."""
+    """The options, the output, memory and threads, and the cluster, if any."""
 
     options: RankOptions
     target: Target | None
     memory: int | None
+    threads: int | None
     cluster: str | None
 
 
@@ -57,7 +58,7 @@ class _RankRequest:
     output_format={"choices": kinds_of((*TABLES, *ARRAYS))},
 )
 @takes(RankOptions, "options")
-@memory_option
+@resource_options
 @cluster_option(
     "Of a GRAPH that is stored in blocks (cocite ingest --partitions), where the blocks live. The "
     "ranks are the same."
@@ -69,6 +70,7 @@ def rank(
     graph: str,
     options: RankOptions,
     memory: int | None,
+    threads: int | None,
     cluster: str | None,
     output: OutputOptions,
     source: SourceOptions,
@@ -101,7 +103,7 @@ def rank(
     target = target_for(output, types)
     if not is_blocked(graph):
         graph = graph_of(graph, source, memory=memory)
-    asked = _RankRequest(options, target, memory, cluster)
+    asked = _RankRequest(options, target, memory, threads, cluster)
     with ExitStack() as stack:  # what ranks are shown of is there until they are
         (_rank if links else _hits)(graph, asked, show, stack)
 
@@ -115,12 +117,13 @@ def _hits(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
     from cocite.resources import Resources
 
     graph, options = Graph.open(path, verify=verifying()), asked.options
-    means = Resources.checked(memory=asked.memory, blocks=options.blocks)
+    means = Resources.checked(asked.threads, asked.memory, blocks=options.blocks)
     _check_writing(asked, means.memory)
     say(str(plan_hits(graph, means)))
     with Stages({"scoring": "sweeps"}) as stages:
         found = hits(
             graph,
+            threads=means.threads,
             memory=means.total,
             progress=lambda done, change: stages("scoring", done, 0),
             options=replace(options, score="pagerank", k=20),
@@ -151,12 +154,13 @@ def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
     from cocite.ranking.figures import RankDocument
     from cocite.resources import Resources, format_size
 
-    means, options = Resources.checked(memory=asked.memory), asked.options
+    means, options = Resources.checked(asked.threads, asked.memory), asked.options
     graph = _opened(path, asked, stack, means.memory)
     with Stages({"ranking": "sweeps"}) as stages:
         found = pagerank(
             graph,
             personalization=toward_of(graph, options.toward, options.personalization),
+            threads=means.threads,
             memory=means.total,
             progress=lambda done, residual: stages("ranking", done, 0),
             options=options,

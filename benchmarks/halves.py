@@ -1,0 +1,85 @@
+"""PageRank on two threads: sweeps, and what the second thread gains.
+
+    python -m benchmarks.halves GRAPH... [--runs 10]
+
+Printed are sweeps to the default tolerance, in one half and as they are, and milliseconds of a
+whole ranking: processor time in one half, processor time in two on one thread, and the same less
+what a second thread does at the same time, the quicker half of each sweep. Then the clock, of one
+thread and two, which also measures other processes. The least of ``--runs``, in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+from cocite import Graph, pagerank
+from cocite.cli.output import table_text
+from cocite.cluster.threads import Team
+
+_ONE_HALF = patch("cocite.ranking.vectors.LEAST_IN_HALVES", 1 << 60)
+
+
+class _Timed(Team):
+    """One thread, which notes what a second one would spare."""
+
+    spared = 0.0
+
+    def split(self, work: Callable[[int, int], Any], size: int, *_: Any, **__: Any) -> list[Any]:
+        seconds = []
+        for part in range(size):
+            begin = time.thread_time()
+            work(part, part + 1)
+            seconds.append(time.thread_time() - begin)
+        _Timed.spared += min(seconds)
+        return []
+
+
+def processor(graph: Graph) -> tuple[float, float]:
+    """Seconds of a ranking in one thread, and of the slower of two."""
+    _Timed.spared, begin = 0.0, time.thread_time()
+    with patch("cocite.ranking.solver.Team", _Timed):
+        pagerank(graph, threads=1)
+    taken = time.thread_time() - begin
+    return taken, taken - _Timed.spared
+
+
+def clock(graph: Graph, threads: int) -> float:
+    """Seconds of a ranking by the clock."""
+    begin = time.perf_counter()
+    pagerank(graph, threads=threads)
+    return time.perf_counter() - begin
+
+
+def row(name: str, graph: Graph, runs: int) -> list[str]:
+    """The table's row of one graph."""
+    with _ONE_HALF:
+        before = pagerank(graph, threads=1)
+    after = pagerank(graph, threads=2)
+    times = []
+    for _ in range(runs):
+        with _ONE_HALF:
+            alone = processor(graph)[0]
+        times.append((alone, *processor(graph), clock(graph, 1), clock(graph, 2)))
+    least = [min(column) for column in zip(*times, strict=True)]
+    gains = f"{least[0] / least[2]:.2f}", f"{least[3] / least[4]:.2f}"
+    ms = [f"{1000 * each:.0f}" for each in least]
+    sweeps = str(before.convergence.sweeps), str(after.convergence.sweeps)
+    return [name, *sweeps, *ms[:3], gains[0], *ms[3:], gains[1]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("graphs", nargs="+", metavar="GRAPH")
+    parser.add_argument("--runs", type=int, default=10)
+    asked = parser.parse_args()
+    rows = [row(path, Graph.open(path), asked.runs) for path in asked.graphs]
+    titles = ["graph", "sweeps, one half", "sweeps", "ms, one half", "one thread", "slower of two"]
+    print(table_text([*titles, "gain", "clock, 1", "clock, 2", "gain"], rows))
+
+
+if __name__ == "__main__":
+    main()
