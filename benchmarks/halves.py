@@ -2,10 +2,11 @@
 
     python -m benchmarks.halves GRAPH... [--runs 10]
 
-Printed are sweeps to the default tolerance, in one half and as they are, and milliseconds of a
-whole ranking: processor time in one half, processor time in two on one thread, and the same less
-what a second thread does at the same time, the quicker half of each sweep. Then the clock, of one
-thread and two, which also measures other processes. The least of ``--runs``, in turns.
+Printed are sweeps to the default tolerance, in one half and as they are. Then milliseconds of
+processor time of a whole ranking: in one half, in two on one thread, and of the slower of two
+threads; and of the sweeps that are made in halves, by one thread and by the slower of two. Then the
+clock, of one thread and two, which also measures other processes. The least of ``--runs``, in
+turns, and the gains.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _ONE_HALF = patch("cocite.ranking.vectors.LEAST_IN_HALVES", 1 << 60)
 class _Timed(Team):
     """One thread, which notes what a second one would spare."""
 
-    spared = 0.0
+    both = slower = 0.0
 
     def split(self, work: Callable[[int, int], Any], size: int, *_: Any, **__: Any) -> list[Any]:
         seconds = []
@@ -34,17 +35,18 @@ class _Timed(Team):
             begin = time.thread_time()
             work(part, part + 1)
             seconds.append(time.thread_time() - begin)
-        _Timed.spared += min(seconds)
+        _Timed.both += sum(seconds)
+        _Timed.slower += max(seconds)
         return []
 
 
-def processor(graph: Graph) -> tuple[float, float]:
-    """Seconds of a ranking in one thread, and of the slower of two."""
-    _Timed.spared, begin = 0.0, time.thread_time()
+def processor(graph: Graph) -> tuple[float, ...]:
+    """Seconds of a ranking in one thread, and of the slower of two; the same of its sweeps."""
+    _Timed.both, _Timed.slower, begin = 0.0, 0.0, time.thread_time()
     with patch("cocite.ranking.solver.Team", _Timed):
         pagerank(graph, threads=1)
     taken = time.thread_time() - begin
-    return taken, taken - _Timed.spared
+    return taken, taken - _Timed.both + _Timed.slower, _Timed.both, _Timed.slower
 
 
 def clock(graph: Graph, threads: int) -> float:
@@ -65,10 +67,11 @@ def row(name: str, graph: Graph, runs: int) -> list[str]:
             alone = processor(graph)[0]
         times.append((alone, *processor(graph), clock(graph, 1), clock(graph, 2)))
     least = [min(column) for column in zip(*times, strict=True)]
-    gains = f"{least[0] / least[2]:.2f}", f"{least[3] / least[4]:.2f}"
-    ms = [f"{1000 * each:.0f}" for each in least]
-    sweeps = str(before.convergence.sweeps), str(after.convergence.sweeps)
-    return [name, *sweeps, *ms[:3], gains[0], *ms[3:], gains[1]]
+    cells = [name, str(before.convergence.sweeps), str(after.convergence.sweeps)]
+    cells += [f"{1000 * each:.0f}" for each in least]
+    for one, two in ((3, 4), (0, 2), (5, 6)):
+        cells.append(f"{least[one] / least[two]:.2f}" if least[two] else "-")
+    return cells
 
 
 def main() -> None:
@@ -77,8 +80,17 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     asked = parser.parse_args()
     rows = [row(path, Graph.open(path), asked.runs) for path in asked.graphs]
-    titles = ["graph", "sweeps, one half", "sweeps", "ms, one half", "one thread", "slower of two"]
-    print(table_text([*titles, "gain", "clock, 1", "clock, 2", "gain"], rows))
+    titles = ["graph", "in one half", "sweeps", "ms, one half", "two halves", "slower thread"]
+    titles += [
+        "halved sweeps",
+        "slower",
+        "clock, 1",
+        "clock, 2",
+        "gain of these",
+        "of all",
+        "clock",
+    ]
+    print(table_text(titles, rows))
 
 
 if __name__ == "__main__":

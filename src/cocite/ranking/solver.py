@@ -7,6 +7,11 @@ A sweep is followed by one scalar that restores the balance of the total mass, t
 of the error, and every eighth by an extrapolation. On web graphs in URL order that takes a quarter
 to a third of power iteration's passes.
 
+Large graphs are swept in two halves, which two threads may do at the same time: each takes the
+other's values as the last sweep left them. If links carry much of the eighth sweep's change from
+the first half to the second, halves cost sweeps, and the rest are made in one. The graph alone
+decides that.
+
 A sweep solves rows exactly but for what later rows changed. So its residual is at most what all
 changes pass on to other rows of the core, and what the balance moves.
 
