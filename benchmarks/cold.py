@@ -3,10 +3,11 @@
     python -m benchmarks.cold INDEX... [--questions N] [--batch]
 
 The files of the index are dropped from the cache, the index is opened, one question is asked
-(``related``), and what came of the files into the cache is counted: for N random nodes, each from
-cold, beside the same with pages that bring those around them along, as mapped files do unless told
-otherwise. Kernels are compiled before. How much comes along is up to the device
-(``/sys/block/*/queue/read_ahead_kb``); seconds are those of the disk.
+(``related``, and ``similarity`` to the next of the nodes), and what came of the files into the
+cache is counted, pages and runs of them: for N random nodes, each from cold, beside the same with
+pages that bring those around them along, as mapped files do unless told otherwise. Opening the
+index is in it, which reads three files. Kernels are compiled before. How much comes along is up to
+the device (``/sys/block/*/queue/read_ahead_kb``); seconds are those of the disk.
 
 ``--batch`` writes ``related-all`` instead, of a twentieth of the nodes, by ids, on one thread: from
 cold, then once more with everything in the cache.
@@ -22,9 +23,11 @@ import os
 import statistics
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 import cocite
 from cocite.resources import format_size
@@ -46,22 +49,32 @@ def drop(folder: str | os.PathLike[str]) -> None:
             os.close(descriptor)
 
 
-def cached(folder: str | os.PathLike[str]) -> int:
-    """How many pages of the files of a folder are in the system's cache."""
+def _resident(folder: str | os.PathLike[str], prefix: str = "") -> Iterator[NDArray[np.int8]]:
+    """Yield for each file of a folder whose name begins so, by page, 1 if the cache has it."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mincore.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p
-    pages = 0
     for entry in os.scandir(folder):
         size = entry.stat().st_size
-        if size == 0:
+        if size == 0 or not entry.name.startswith(prefix):
             continue
         with open(entry.path, "rb") as file, mmap.mmap(file.fileno(), size, prot=1) as view:
             data, there = np.frombuffer(view, np.uint8), np.zeros(-(-size // PAGE), np.uint8)
             if libc.mincore(data.ctypes.data, size, there.ctypes.data):
                 raise OSError(ctypes.get_errno(), f"mincore: {entry.path}")
-            pages += int((there & 1).sum())
             del data
-    return pages
+        yield (there & 1).astype(np.int8)
+
+
+def cached(folder: str | os.PathLike[str]) -> int:
+    """How many pages of the files of a folder are in the system's cache."""
+    return sum(int(pages.sum()) for pages in _resident(folder))
+
+
+def runs(folder: str | os.PathLike[str], prefix: str = "") -> int:
+    """Return the number of runs of these pages, each one access of a disk, of the files whose names
+    begin so.
+    """
+    return sum(int((np.diff(p, prepend=0) == 1).sum()) for p in _resident(folder, prefix))
 
 
 def pages(folder: str | os.PathLike[str]) -> int:
@@ -69,46 +82,59 @@ def pages(folder: str | os.PathLike[str]) -> int:
     return sum(-(-entry.stat().st_size // PAGE) for entry in os.scandir(folder))
 
 
-def ask(index: Index, node: int) -> None:
+def related(index: Index, node: int, other: int) -> None:
     """One question."""
     index.related(index.nodes.name(node))
 
 
-def one(path: str, node: int, access: Access | None) -> tuple[int, float]:
-    """Pages that came into the cache for one question, and its seconds."""
+def similarity(index: Index, node: int, other: int) -> None:
+    """Another one."""
+    index.similarity(index.nodes.name(node), index.nodes.name(other))
+
+
+Ask = Callable[[Index, int, int], None]
+
+
+def one(path: str, ask: Ask, nodes: tuple[int, int], access: Access | None) -> tuple[float, ...]:
+    """Pages that came into the cache for one question, runs of them, and its seconds."""
     gc.collect()  # what was mapped is not any more
     drop(path)
-    before, begin = cached(path), time.perf_counter()
+    before, begin = np.array([cached(path), runs(path)]), time.perf_counter()
     index = cocite.open(path)
     if access is not None:
         index.stored.store.advise(access)
-    ask(index, node)
+    ask(index, *nodes)
     seconds = time.perf_counter() - begin
-    return cached(path) - before, seconds
+    return *(np.array([cached(path), runs(path)]) - before).tolist(), seconds
 
 
-def questions(path: str, count: int) -> None:
+def questions(path: str, ask: Ask, count: int) -> None:
     """Two rows of the table."""
     index = cocite.open(path)
     chosen = np.random.default_rng(0).integers(0, len(index.nodes), count).tolist()
-    for node in chosen:  # compiles, and brings what Python reads
-        ask(index, node)
+    asked = list(zip(chosen, [*chosen[1:], chosen[0]], strict=True))
+    for nodes in asked:  # compiles, and brings what Python reads
+        ask(index, *nodes)
     begin = time.perf_counter()
-    for node in chosen:
-        ask(index, node)
+    for nodes in asked:
+        ask(index, *nodes)
     warm = (time.perf_counter() - begin) / count
-    what = index.measure, index.stored.parts[0].layout
+    what = index.measure, index.stored.parts[0].layout, ask.__name__
     del index
     for access, how in ((None, "as opened"), (Access.AROUND, "with those around")):
-        found = [one(path, node, access) for node in chosen]
-        read = [PAGE * number for number, _ in found]
+        pages_read, runs_read, seconds = zip(
+            *(one(path, ask, nodes, access) for nodes in asked), strict=True
+        )
+        read = [PAGE * int(number) for number in pages_read]
         cells = (
             *what,
             format_size(PAGE * pages(path)),
             how,
             format_size(statistics.median(read)),
             format_size(max(read)),
-            f"{1e3 * statistics.median(seconds for _, seconds in found):.1f} ms",
+            f"{statistics.median(runs_read):g}",
+            f"{max(runs_read):g}",
+            f"{1e3 * statistics.median(seconds):.1f} ms",
             f"{1e3 * warm:.2f} ms",
         )
         print("| " + " | ".join(cells) + " |", flush=True)
@@ -144,13 +170,15 @@ def main() -> None:
     parser.add_argument("--batch", action="store_true")
     chosen = parser.parse_args()
     if not chosen.batch:
-        print("| measure | layout | index | pages come | read, median | most | cold | warm |")
-        print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+        print("| measure | layout | question | index | pages come | read, median | most", end=" | ")
+        print("runs, median | most | cold | warm |")
+        print("|" + " --- |" * 11)
     for path in chosen.indexes:
         if chosen.batch:
             batch(path)
         else:
-            questions(path, chosen.questions)
+            for ask in related, similarity:
+                questions(path, ask, chosen.questions)
 
 
 if __name__ == "__main__":

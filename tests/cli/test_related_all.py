@@ -211,7 +211,7 @@ def test_standard_output_refusals(index: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_a_damaged_shard_ends_a_stream(tmp_path: Path, shell: Shell) -> None:
-    """A position behind the last member; a file is made without it."""
+    """Members that are no nodes; a file is made without it."""
     rng = np.random.default_rng(1)
     rows = [f"n{a}\tn{b}\n" for a, b in rng.integers(0, 40, (200, 2)).tolist()]
     (tmp_path / "links.tsv").write_text("".join(rows))
@@ -219,7 +219,7 @@ def test_a_damaged_shard_ends_a_stream(tmp_path: Path, shell: Shell) -> None:
     built = cocite.build(graph, tmp_path / "i", samples=6, shard=2, measure="psimrank")
     shard = built.stored.parts[0].shards[-1]
     words = np.array(shard.words)
-    words[int(shard.blobs[1, 0]) :][: len(built.nodes)] = 10**6
+    words[int(shard.blobs[1, 1]) :] = 0x77777777
     (tmp_path / "i" / f"in.samples-{shard.number:06d}").write_bytes(words.tobytes())
     printed = shell(["related-all", str(tmp_path / "i"), "-o", "-", "--no-verify"], 1)
     assert "is damaged" in printed.err

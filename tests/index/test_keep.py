@@ -214,7 +214,11 @@ def test_the_size_falls_in_proportion(graph: Graph, built: Built, tmp_path: Path
     )
     share = len(kept.nodes) / graph.nodes
     sizes = [
-        sum(e.nbytes for n, e in index.stored.store.manifest.files.items() if "samples-" in n)
+        sum(
+            e.nbytes
+            for n, e in index.stored.store.manifest.files.items()
+            if n.startswith(("in.samples-", "in.positions"))
+        )
         for index in (whole, kept)
     ]
     assert 0.1 < share < 0.2

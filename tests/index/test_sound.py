@@ -72,6 +72,10 @@ def put(place: int, value: int) -> Callable[[Any], Any]:
     return change
 
 
+def twice(array: Any) -> Any:
+    return np.concatenate((array[1:2], array[1:]))
+
+
 def nan(array: Any) -> Any:
     return array * np.nan
 
@@ -81,7 +85,8 @@ def back(array: Any) -> Any:
 
 
 FAULTS: list[tuple[str, str, Callable[[Any], Any], str]] = [
-    ("trees", SHARD, put(0, 7), "positions are not those of the members"),
+    ("trees", SHARD, twice, "there are nodes that stand in two places"),
+    ("trees", "in.positions", put(0, 7), "column 0 is not that of its sample"),
     ("trees", SHARD, put(-1, 1), "another digest"),
     ("trees", "in.diagonal", nan, "not within its bounds"),
     ("paths", SHARD, put(0, 1), "positions are not those of the members"),

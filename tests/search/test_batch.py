@@ -415,18 +415,21 @@ def test_full_disk_at_write(index: Index, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_damaged_shard_is_left_out_or_named(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """A position behind the last member, and a member that is no node."""
+    """Positions behind the last member, and members that are no nodes."""
     rng = np.random.default_rng(1)
     graph = make_graph(rng.integers(0, 40, (200, 2)).tolist())
-    for where, size in itertools.product((0, 2), (2, 6)):
+    for where, size in itertools.product(("positions", "members"), (2, 6)):
         path = tmp_path / f"i{where}{size}"
         built = cocite.build(graph, path, samples=6, shard=size, threads=1, measure="psimrank")
         shard = built.stored.parts[0].shards[-1]
         name = f"in.samples-{shard.number:06d}"
-        words = np.array(shard.words)
-        begin = int(shard.blobs[1, min(where, 1)])
-        words[begin : begin + int(shard.blobs[1, 3])] = 10**6
-        (path / name).write_bytes(words.tobytes())
+        file = path / (name if where == "members" else "in.positions")
+        words = np.fromfile(file, np.uint32)
+        if where == "members":
+            words[int(shard.blobs[1, 1]) :] = 10**6
+        else:
+            words.reshape(-1, 6)[:, shard.number :] = 10**6
+        words.tofile(file)
         index, output = cocite.open(path, verify=False), tmp_path / f"x{where}{size}.csv"
         if size == 6:
             with pytest.raises(Damaged, match=rf"{name} is damaged"):
@@ -435,7 +438,9 @@ def test_a_damaged_shard_is_left_out_or_named(make_graph: MakeGraph, tmp_path: P
         related_all(index, output)
         assert [lost.file for lost in index.missing_samples] == [name]
         (path / name).unlink()
-        related_all(cocite.open(path), tmp_path / "again.csv", overwrite=True)
+        related_all(
+            cocite.open(path, verify=where == "members"), tmp_path / "again.csv", overwrite=True
+        )
         assert (tmp_path / "again.csv").read_bytes() == output.read_bytes()
 
 

@@ -141,10 +141,10 @@ def test_a_list_of_sums_that_is_full_is_damage() -> None:
 
     Two nodes that met, in one sample; more sums than nodes are listed when it is added up.
     """
-    words = np.zeros(16, np.uint32)
-    words[:6] = 0, 1, 0, 1, 0x10, 0
-    table = np.array([[0, 8, 16, 0]], np.uint64) + np.uint64(words.ctypes.data)
-    table[0, 3], weights = 2, np.ones((16, 2), np.uint64)
+    words = np.zeros(80, np.uint32)
+    words[:4], words[2 + 64] = (0, 1, 0, 1), 0x10
+    table = np.array([[0, 8, 0, 0]], np.uint64) + np.uint64(words.ctypes.data)
+    table[0, 2:], weights = (1, 2), np.ones((16, 2), np.uint64)
     table.flags.writeable = weights.flags.writeable = False  # as those of an index are
     for count, found, status in ((0, 1, SOUND), (2, 3, SOUND), (3, 3, 0)):
         sums, used = np.zeros((2, 2), np.uint64), np.zeros(5, np.uint32)
@@ -156,10 +156,10 @@ def test_a_list_of_sums_that_is_full_is_damage() -> None:
 def test_more_members_than_nodes_are_damage(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([(0, 1), (0, 2)], range(32))
     cocite.build(graph, tmp_path / "x", measure="simrank", samples=1)
-    words = np.full(32 + 40 + 5 + 3, 1, np.uint32)
-    words[:32] = np.arange(32)
-    words[32 + 40 :] = 0x11111110
+    words = np.full(80, 1, np.uint32)
+    words[64:] = 0x11111110
     change_file(tmp_path / "x", "in.samples-000000", words)
+    change_file(tmp_path / "x", "in.positions", np.arange(32, dtype=np.uint32).reshape(32, 1))
     change_file(tmp_path / "x", "in.members", np.array([40], np.uint32))
     index = cocite.open(tmp_path / "x")
     with pytest.raises(Damaged):

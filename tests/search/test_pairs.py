@@ -119,6 +119,10 @@ def test_what_is_damaged_is_left_out_of_all(make_graph: MakeGraph, tmp_path: Pat
         content[-2048:] = b"\xfd" * 2048
         content[64:2048] = b"\xfd" * 1984
         shard.write_bytes(content)
+        if layout == "trees":
+            positions = np.fromfile(path / "in.positions", np.uint32).reshape(-1, 12)
+            positions[:, 4:8] = 10**6
+            positions.tofile(path / "in.positions")
         index = cocite.open(path, verify=False)
         found = many(index)
         assert [each.file for each in index.missing_samples] == [shard.name]
@@ -185,8 +189,8 @@ def test_what_is_refused(
 def test_damaged_whole_index_is_an_error(make_graph: MakeGraph, tmp_path: Path) -> None:
     path = tmp_path / "x"
     cocite.build(make_graph(EDGES), path, samples=3, measure="simrank")
-    (shard,) = path.glob("in.samples-*")
-    shard.write_bytes(b"\xfd" * shard.stat().st_size)
+    file = path / "in.positions"
+    file.write_bytes(b"\xfd" * file.stat().st_size)
     index = cocite.open(path, verify=False)
     with pytest.raises(Damaged):
         many(index)

@@ -252,14 +252,18 @@ def test_a_manifest_may_be_only_so_long(store: Store, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     ("version", "advice"),
-    [(4, "A newer release made it: update cocite"), (1, "Build it again with: cocite ingest")],
+    [
+        (module.FORMAT_VERSION + 1, "A newer release made it: update cocite"),
+        (1, "Build it again with: cocite ingest"),
+    ],
 )
 def test_another_format_says_what_to_do(store: Store, version: int, advice: str) -> None:
     change(store, format=version)
     with pytest.raises(WrongFormat) as caught:
         Store.open(store.path, "graph")
     assert str(caught.value) == (
-        f"{store.path} is in format {version}; this release reads format 3. {advice}"
+        f"{store.path} is in format {version}; this release reads format {module.FORMAT_VERSION}. "
+        f"{advice}"
     )
 
 

@@ -135,7 +135,7 @@ class IndexBuild:
         way = "any" if plan.direction == "any" else "in"
         own = links_of(graph, way, means.memory, weighted=plan.weighted)
         work.fit(replace(own, back=own) if plan.direction == "both" else own)
-        return ShardedPart(work, links, samples, kept, self._spread)
+        return ShardedPart(work, links, self.nodes, samples, kept, self._spread)
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, CarriedShards | None]:
         """Return the samples that a part draws, and the older ones it keeps."""

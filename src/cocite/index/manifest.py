@@ -354,7 +354,7 @@ def _take_samples(files: DeclaredFiles, path: Path, facts: IndexFacts, plan: Par
     oldest on.
     """
     layout = sampled_format(plan.layout)
-    files.take(layout.files, {"N": plan.settings[SAMPLES]}, plan.prefix)
+    files.take(layout.files, {"n": facts.nodes, "N": plan.settings[SAMPLES]}, plan.prefix)
     names = files.starting(plan.prefix + SHARD)
     files.take_all(names, layout.shard)
     firsts = [shard_number(name.removeprefix(plan.prefix)) for name in names]

@@ -24,14 +24,15 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.name_files import TITLE_FILES
-from cocite.index.cluster import write_shard
+from cocite.index.cluster import Note, write_shard
 from cocite.index.layouts.batch_maker import Blob
 from cocite.index.layouts.contract import DIGESTS, MEMBERS, WANTED, is_shard, shard_file
 from cocite.index.layouts.memory_plan import Progress
 from cocite.index.layouts.part import Shard, StoredPart
 from cocite.index.layouts.reader import is_sampled
+from cocite.index.layouts.trees.format import POSITIONS
 from cocite.index.manifest import index_facts
-from cocite.index.parts import shard_samples, write_counts
+from cocite.index.parts import finish_part, shard_samples
 from cocite.index.plan import BuildOptions
 from cocite.index.stored import StoredIndex, in_runs, numbers_in_words, redraw_command
 from cocite.io.remote import is_url
@@ -40,6 +41,9 @@ from cocite.measures.settings import MAX_SAMPLES
 from cocite.resources import format_size
 from cocite.storage import Access, Entry, Manifest
 from cocite.storage.staging import Staging, copy_array
+
+_ROOM = 1 << 24
+"""Bytes for what is made of all samples."""
 
 
 class _Source(NamedTuple):
@@ -159,14 +163,13 @@ class Merge:
         """Write a part's shards: yield each sample, and finally the entries of its files."""
         plan, folder = self._options.parts[number], self._draft.path
         sources = self._sources(number)
-        files: dict[str, Entry] = {}
+        notes: dict[str, Note] = {}
         for low in range(0, len(sources), self._cut[number]):
             some = sources[low : low + self._cut[number]]
             name = plan.prefix + shard_file(self.numbers.start + low)
-            note = yield from write_shard(folder / name, (source.blob() for source in some))
-            files[name] = Entry.from_json(name, note["entry"])
-        counts = [source.members for source in sources], [source.digest for source in sources]
-        yield files | write_counts(folder, plan.prefix, *counts)
+            blobs = (source.blob() for source in some)
+            notes[name] = yield from write_shard(folder / name, blobs)
+        yield finish_part(folder, plan, notes, self._indexes[0].nodes, _ROOM)
 
     def _sources(self, number: int) -> list[_Source]:
         """Return the location of each sample of a part, in the order of their numbers."""
@@ -296,7 +299,7 @@ def _shown(told: dict[str, Any], name: str) -> str:
 
 def _common_files(index: StoredIndex, made: Collection[str]) -> dict[str, Entry]:
     """Return all files but samples; ``made`` are the prefixes of the parts of samples."""
-    own = {prefix + kind for prefix in made for kind in (MEMBERS, DIGESTS)}
+    own = {prefix + kind for prefix in made for kind in (MEMBERS, DIGESTS, POSITIONS)}
     files = index.store.manifest.files
     return {n: entry for n, entry in files.items() if n not in own and not is_shard(n)}
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import islice
@@ -38,7 +38,17 @@ from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import sampled_builder, sampled_format, whole_builder
 from cocite.measures import SAMPLES
 from cocite.resources import Resources
-from cocite.storage import Access, ArrayWriter, Entry, advise, checksum, disk, evict, staged_file
+from cocite.storage import (
+    Access,
+    ArrayWriter,
+    Entry,
+    advise,
+    checksum,
+    disk,
+    evict,
+    map_array,
+    staged_file,
+)
 from cocite.storage.staging import copy_array
 
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
@@ -143,9 +153,9 @@ def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
 
 
 class ShardedPart:
-    """A part of samples: those of the ``work``, in shards, after those ``kept``. ``links`` returns
-    those of the part's direction on demand, shared between parts. With ``spread`` cluster nodes
-    draw them.
+    """A part of samples of so many ``nodes``: those of the ``work``, in shards, after those
+    ``kept``. ``links`` returns those of the part's direction on demand, shared between parts. With
+    ``spread`` cluster nodes draw them.
     """
 
     fit: MemoryPlan | None = None
@@ -159,13 +169,14 @@ class ShardedPart:
         self,
         work: SampleWork,
         links: Callable[[], Links],
+        nodes: int,
         shard: int,
         kept: CarriedShards | None = None,
         spread: ClusterBuild | None = None,
     ) -> None:
         self._spread = spread
         self.work, self.plan, self.units = work, work.plan, work.plan.settings[SAMPLES]
-        self._links, self._shard, self._cached = links, shard, kept
+        self._links, self._nodes, self._shard, self._cached = links, nodes, shard, kept
         self.linked = 0
         self.round = 0
         self._makers: list[Maker] = []
@@ -235,7 +246,8 @@ class ShardedPart:
         left = sum(map(len, self._missing(self._sampled_shards())))
         seconds = seconds * -(-left // count) + self._carrying()
         assert self.fit is not None
-        return PartEstimate(int(self.units * (size + 12)), self.fit, seconds)
+        size += 12 + sampled_format(self.plan.layout).node_bytes * self._nodes
+        return PartEstimate(int(self.units * size), self.fit, seconds)
 
     def _carrying(self) -> float:
         """Estimate the seconds for the kept samples, from one of them."""
@@ -306,24 +318,33 @@ class ShardedPart:
         self._makers = []
 
     def publish(self) -> dict[str, Entry]:
-        """Collect the notes into two arrays."""
-        files = {}
-        members: list[int] = []
-        digests: list[int] = []
+        """Collect the notes into arrays."""
+        notes = {}
         for shard in self._shards():
-            note = self._notes[shard.start]
-            name = self.work.of(shard).shard.name
-            files[name] = Entry.from_json(name, note["entry"])
-            members += note["members"]
-            digests += note["digests"]
-        return files | write_counts(self.work.folder, self.plan.prefix, members, digests)
+            notes[self.work.of(shard).shard.name] = self._notes[shard.start]
+        return finish_part(self.work.folder, self.plan, notes, self._nodes, self.work.means.memory)
 
 
-def write_counts(
-    folder: Path, prefix: str, members: Sequence[int], digests: Sequence[int]
+def finish_part(
+    folder: Path, plan: PartPlan, notes: Mapping[str, Note], nodes: int, memory: int
 ) -> dict[str, Entry]:
-    """Write the number of members of each sample of a part, and its digest."""
-    files = {}
+    """Write the number of members of each sample of a part, its digest, and what the layout makes
+    of all samples; ``notes`` are those of the shards, by file. Return the entries of all files.
+    """
+    prefix, layout = plan.prefix, sampled_format(plan.layout)
+    files = {name: Entry.from_json(name, note["entry"]) for name, note in notes.items()}
+    members = [count for note in notes.values() for count in note["members"]]
+    digests = [digest for note in notes.values() for digest in note["digests"]]
+
+    def samples() -> Iterator[tuple[NDArray[np.uint32], int]]:
+        for name, note in notes.items():
+            words = map_array(folder / name, files[name])
+            for row, count in zip(
+                layout.place(nodes, note["members"], plan.settings)[0], note["members"], strict=True
+            ):
+                yield words[int(row[0]) :][: layout.words(nodes, count, plan.settings)], count
+
+    files |= layout.finish(folder / prefix, nodes, samples(), memory)
     for kind, values in (
         (MEMBERS, np.array(members, np.uint32)),
         (DIGESTS, np.array(digests, np.uint64)),

@@ -30,7 +30,14 @@ from cocite.graph.partitions import BLOCK, BLOCKED, BlockedGraph, check_block, c
 from cocite.index.layouts.contract import DIGESTS, MEMBERS, WANTED, is_shard, shard_file
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.snapshots import SINCE
-from cocite.index.layouts.trees.format import PackedFormat, labels_at
+from cocite.index.layouts.trees.format import (
+    POSITIONS,
+    PackedFormat,
+    labels_of,
+    members_of,
+    tree_words,
+    unpacked,
+)
 from cocite.index.manifest import DIAGONAL, IndexFacts, check_files, read_diagonal
 from cocite.index.stored import StoredIndex
 from cocite.measures import LENGTH, SAMPLES, PartSettings
@@ -48,7 +55,8 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
     files.
     """
     if SAMPLES in part.settings:
-        yield from _sample_faults(part)
+        faults = list(_sample_faults(part))
+        yield from faults or (_position_faults(part) if part.layout == "trees" else ())
         return
     ends: dict[str, tuple[str, int]] = {}
     for name in part.format.files if part.format else ():
@@ -136,15 +144,26 @@ def _sample_faults(part: StoredPart) -> Iterator[Fault]:
 
 
 def _trees(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
-    position, member = words[:nodes], words[nodes : nodes + count]
-    labels = labels_at(words, nodes + count, count)
+    member = members_of(words, count)
     if count and int(member.max()) >= nodes:
         return "there are members that are no nodes"
-    if int(np.count_nonzero(position != NOWHERE)) != count or not np.array_equal(
-        position[member], np.arange(count)
-    ):
-        return "positions are not those of the members"
-    return _label_fault(labels, settings)
+    if np.unique(member).size != count:
+        return "there are nodes that stand in two places"
+    return _label_fault(labels_of(words, count), settings)
+
+
+def _position_faults(part: StoredPart) -> Iterator[Fault]:
+    """Compare the positions with sound members."""
+    from cocite.index.layouts.trees.reader import table_of
+    from cocite.kernels import trees
+
+    table, expected = table_of(part), np.empty(part.nodes, np.uint32)
+    columns = part.freshness.held - part.freshness.numbers.start
+    for column, (_, begin, _, count) in zip(columns.tolist(), table, strict=True):
+        trees.seat(begin, int(count), np.uint32(0), expected)
+        if not np.array_equal(part.array(POSITIONS)[:, column], expected):
+            yield POSITIONS, f"column {column} is not that of its sample"
+            break
 
 
 def _label_fault(labels: NDArray[np.uint8], settings: PartSettings) -> str:
@@ -179,17 +198,17 @@ def _packed(words: _Words, nodes: int, count: int, settings: PartSettings) -> st
 
 
 def _paths(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
-    position, member = words[:nodes], words[nodes : 2 * nodes]
+    position, member = words[:nodes], members_of(words[nodes:], nodes)
     if int(member.max()) >= nodes or not np.array_equal(position[member], np.arange(nodes)):
         return "positions are not those of the members"
     eighths = -(-nodes // 8)
-    rest = words[2 * nodes :]
-    labels, steps = labels_at(rest, 0, nodes), labels_at(rest, eighths, nodes).astype(np.int64)
-    ends = np.cumsum(steps)
+    rest = words[nodes + tree_words(nodes) :]
+    labels, steps = labels_of(words[nodes:], nodes), unpacked(rest[:eighths], nodes)
+    ends = np.cumsum(steps, dtype=np.int64)
     begins = np.concatenate(([0], ends))[:-1][::8]
-    if ends[-1] != count or not np.array_equal(rest[2 * eighths : 3 * eighths], begins):
+    if ends[-1] != count or not np.array_equal(rest[eighths : 2 * eighths], begins):
         return "own points do not begin where they are said to"
-    if count and int(rest[3 * eighths : 3 * eighths + count].max()) >= nodes:
+    if count and int(rest[2 * eighths : 2 * eighths + count].max()) >= nodes:
         return "there are points that are no nodes"
     return _label_fault(labels, settings)
 

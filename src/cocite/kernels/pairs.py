@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import NEVER, NOWHERE
-from cocite.kernels._kernel import helper, kernel, leading_zeros, prefetch_at, word_at
+from cocite.kernels._kernel import helper, kernel, leading_zeros
 from cocite.kernels._types import *
 from cocite.kernels.runs import DAMAGED, unpack
 from cocite.kernels.totals import estimate
+from cocite.kernels.trees import fetch_position, labels_at, position_at
 
 SOUND = -1
 _PACKED = 6
@@ -37,10 +38,10 @@ _FIFTEENS, _SIXTEENS = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x10101010101010
 
 
 @helper
-def _unpack_labels(labels: Any, end: Any, less: Any) -> None:
+def _unpack_labels(trees: Any, end: Any, less: Any) -> None:
     """The labels of the first ``end`` places, each less one, eight to a word of ``less`` uint64."""
     for i in range((end + np.uint64(7)) >> _THREE64):
-        word = np.uint64(word_at(labels, np.uint64(i)))
+        word = np.uint64(labels_at(trees, np.uint64(i) << _THREE64))
         word = (word | (word << np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
         word = (word | (word << np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
         word = (word | (word << _FOUR64)) & _FIFTEENS
@@ -152,9 +153,9 @@ def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU
     words, tops = np.empty(most // 8 + 3, np.uint64), _room_for(most)
     less = words.view(np.uint8)
     for sample in range(samples):
-        positions, end = table[sample, 0], np.uint32(nodes if packed else table[sample, 3])
+        end = np.uint32(nodes if packed else table[sample, 3])
         if not packed:
-            _unpack_labels(table[sample, 2], np.uint64(end), words)
+            _unpack_labels(table[sample, 1], np.uint64(end), words)
         elif not _unpack_sample(table[sample], member, joined, places, less):
             return sample
         _raise(words, np.uint64(end), tops)
@@ -163,10 +164,10 @@ def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU
                 one, other = places[first[i]], places[second[i]]
             else:
                 if i + _AHEAD < first.size:
-                    prefetch_at(positions, np.uint64(first[i + _AHEAD]))
-                    prefetch_at(positions, np.uint64(second[i + _AHEAD]))
-                one = word_at(positions, np.uint64(first[i]))
-                other = word_at(positions, np.uint64(second[i]))
+                    fetch_position(table, sample, first[i + _AHEAD])
+                    fetch_position(table, sample, second[i + _AHEAD])
+                one = position_at(table, sample, first[i])
+                other = position_at(table, sample, second[i])
             out[sample, i] = NEVER
             if (one >= end and one != NOWHERE) or (other >= end and other != NOWHERE):
                 return sample

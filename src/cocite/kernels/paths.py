@@ -32,6 +32,7 @@ _PATHS_ZERO32, _PATHS_ONE32, _TWO32, _THREE32 = (
     np.uint32(3),
 )
 _LOW3, _LOW4 = np.uint32(7), np.uint32(15)
+_ONE64, _THREE64, _LOW6 = np.uint64(1), np.uint64(3), np.uint64(63)
 
 
 # -- making ----------------------------------------------------------------------------
@@ -98,10 +99,18 @@ def _nibble(words: Any, base: Any, place: Any) -> Any:
 
 
 @helper
+def _label(words: Any, base: Any, place: Any) -> Any:
+    """The label at ``place`` of trees, grouped as in ``kernels/trees.py``."""
+    at = np.uint64(place)
+    word = words[base + (at | _LOW6) + _ONE64 + (at >> _THREE64)]
+    return (word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
+
+
+@helper
 def _owner(words: Any, blob: Any, place: Any, step: Any) -> Any:
     """The place whose own point ``step`` the walk at ``place`` goes through, or DAMAGED."""
     while True:
-        label = _nibble(words, blob[2], place)
+        label = _label(words, blob[1], place)
         if label == _PATHS_ZERO32 or label > step:
             return np.int64(place)
         if place == _PATHS_ZERO32:
@@ -151,7 +160,7 @@ def follow_paths(words: U32s, blobs: U64s2, node: U32, out: OutU32s2) -> Bool:
 DAMAGED = -1
 _DEEPEST = 16
 _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
-_ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
+_ZERO64 = np.uint64(0)
 
 
 @kernel

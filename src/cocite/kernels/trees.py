@@ -6,10 +6,13 @@ before t, so the first meeting time is a range maximum:
 
     tau(u, v) = max label[i]  for  position(u) < i <= position(v),   none if it crosses a 0
 
-Samples are rows of ``table``, uint64[samples, 4]: the addresses of positions, members and labels,
-uint32 all (eight labels to a word, low half-byte first), and how many members there are. Scores are
-sums of fixed-point weights (2**48 is 1), so that a sum does not depend on its order. Cost: a pair
-reads a position each and the labels between; relatives read the node's tree. Source: 001, 2.1.1.
+Samples are rows of ``table``, uint64[samples, 4]: the addresses of the position of node 0 and of
+the trees, how many words the position of each node is behind that of the one before, and how many
+members there are. The positions of a node in all samples lie side by side, and its trees in groups
+of 72 words: 64 members, then their labels, eight to a word, low half-byte first. So a node is read
+in one place, and its tree in one a sample. Scores are sums of fixed-point weights (2**48 is 1), so
+that a sum does not depend on its order. Cost: a pair reads a position each and the labels between;
+relatives read the node's tree. Source: 001, 2.1.1.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from cocite.kernels._types import *
 from cocite.kernels.listing import offer, sort, tell
 
 DAMAGED = -1
-_ZERO32, _ONE32, _TWO32, _THREE32 = np.uint32(0), np.uint32(1), np.uint32(2), np.uint32(3)
+_ZERO32, _ONE32, _TWO32 = np.uint32(0), np.uint32(1), np.uint32(2)
+_ONE64, _THREE64, _SIX64, _LOW6 = np.uint64(1), np.uint64(3), np.uint64(6), np.uint64(63)
 _LOW3, _LOW4 = np.uint32(7), np.uint32(15)
 _FOUR8, _LOW4_8 = np.uint8(4), np.uint8(15)
 MARK = 16
@@ -115,30 +119,57 @@ def pack_labels(joined: U8s, out: OutU8s) -> None:
         out[size // 2] = joined[size - 1] & _LOW4_8
 
 
+@helper
+def member_at(trees: Any, place: Any) -> Any:
+    """The member at ``place`` of the trees that begin at an address."""
+    at = np.uint64(place)
+    return word_at(trees, at + (at >> _SIX64 << _THREE64))
+
+
+@helper
+def labels_at(trees: Any, place: Any) -> Any:
+    """The word with the labels of the member at ``place`` and of seven around it."""
+    at = np.uint64(place)
+    return word_at(trees, (at | _LOW6) + _ONE64 + (at >> _THREE64))
+
+
+@helper
+def label_at(trees: Any, place: Any) -> Any:
+    """The label of the member at ``place``: four bits of a word."""
+    return (labels_at(trees, place) >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
+
+
 @kernel
-def carry_over(
-    words: U32s, blob: U64s, ids: U32s, position: OutU32s, member: OutU32s, joined: OutU8s
-) -> I64:
+def seat(trees: U64, members: I64, first: U32, position: OutU32s) -> None:
+    """Say where some nodes, from ``first`` on, stand in the trees at an address: NOWHERE those that
+    stand in none.
+    """
+    position[:] = NOWHERE
+    for place in range(members):
+        node = member_at(trees, place)
+        if node >= first and node - first < position.size:
+            position[node - first] = np.uint32(place)
+
+
+@kernel
+def carry_over(trees: U64, members: I64, ids: U32s, member: OutU32s, joined: OutU8s) -> I64:
     """A sample's layout in other ids, without the nodes that are gone. What is left meets when it
     did, as the label between two that come together is the largest on the way.
 
-    ``words`` and ``blob``, a row, are those of ``kernels/trees.py``; ``ids`` uint32[old
-    nodes] is where each node has gone, NOWHERE if it is gone. Fills the others as ``lay_out`` does;
-    trees of a single node are left out. Returns the number of members, or DAMAGED if the sample
-    points outside of itself.
+    The sample's ``trees`` lie at an address; ``ids`` uint32[old nodes] is where each node has gone,
+    NOWHERE if it is gone. Fills the others as ``lay_out`` does; trees of a single node are left
+    out. Returns the number of members, or DAMAGED if the sample points outside of itself.
     """
-    position[:] = NOWHERE
     size, torn = 0, True
     largest = np.uint8(0)
-    for at in range(blob[3]):
+    for at in range(members):
         place = np.uint32(at)
-        word = words[blob[2] + np.uint64(place >> _THREE32)]
-        label = np.uint8((word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4)
+        label = np.uint8(label_at(trees, place))
         if label == 0:
             torn = True
         else:
             largest = max(largest, label)
-        old = words[blob[1] + np.uint64(place)]
+        old = member_at(trees, place)
         if old >= ids.size:
             return DAMAGED
         node = ids[old]
@@ -156,8 +187,6 @@ def carry_over(
         torn, largest = False, np.uint8(0)
     if size > 0 and joined[size - 1] == 0:
         size -= 1
-    for place in range(size):
-        position[member[place]] = np.uint32(place)
     return size
 
 
@@ -169,16 +198,21 @@ AT_ONCE, _FEW = 64, 8
 """Samples whose beginnings are fetched at a time, at most and at least."""
 UNMET = 16
 """A step after all labels."""
-_ZERO64, _ONE64, _UNMET64 = np.uint64(0), np.uint64(1), np.uint64(UNMET)
+_ZERO64, _UNMET64 = np.uint64(0), np.uint64(UNMET)
 _FOUR32, _EIGHT32, _MOST7 = np.uint32(4), np.uint32(8), np.uint32(127)
 _EVEN, _ONES, _TOPS = np.uint32(0x0F0F0F0F), np.uint32(0x01010101), np.uint32(0x80808080)
 
 
 @helper
-def label_at(labels: Any, place: Any) -> Any:
-    """The label of the member at ``place``: four bits of a word."""
-    word = word_at(labels, np.uint64(place >> _THREE32))
-    return (word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
+def position_at(table: Any, sample: Any, node: Any) -> Any:
+    """The place of ``node`` in a sample, NOWHERE if it stands in none."""
+    return word_at(table[sample, 0], np.uint64(node) * table[sample, 2])
+
+
+@helper
+def fetch_position(table: Any, sample: Any, node: Any) -> None:
+    """Ask for the place of ``node`` in a sample."""
+    prefetch_at(table[sample, 0], np.uint64(node) * table[sample, 2])
 
 
 @helper
@@ -195,7 +229,7 @@ def _plain(word: Any, largest: Any) -> Any:
 
 
 @helper
-def _turns_right(labels: Any, here: Any, far: Any, turns: Any) -> Any:
+def _turns_right(trees: Any, here: Any, far: Any, turns: Any) -> Any:
     """Walk from place ``here`` to the right, up to place ``far`` or the edge of the tree.
 
     A row of ``turns`` uint32[16, 2] is a place from which on the largest label is another, and that
@@ -205,10 +239,10 @@ def _turns_right(labels: Any, here: Any, far: Any, turns: Any) -> Any:
     while at < far:
         place = np.uint32(at + _ONE32)
         if largest != _ZERO32 and place & _LOW3 == _ZERO32 and far - at >= _EIGHT32:
-            if _plain(word_at(labels, np.uint64(place >> _THREE32)), largest):
+            if _plain(labels_at(trees, place), largest):
                 at = np.uint32(at + _EIGHT32)
                 continue
-        label = label_at(labels, place)
+        label = label_at(trees, place)
         if label == _ZERO32:
             break
         if label > largest:
@@ -220,15 +254,15 @@ def _turns_right(labels: Any, here: Any, far: Any, turns: Any) -> Any:
 
 
 @helper
-def _turns_left(labels: Any, here: Any, far: Any, turns: Any) -> Any:
+def _turns_left(trees: Any, here: Any, far: Any, turns: Any) -> Any:
     """The same to the left; a label joins its place to the one before it."""
     at, largest, count = here, _ZERO32, 0
     while at > far:
         if largest != _ZERO32 and at & _LOW3 == _LOW3 and at - far >= _EIGHT32:
-            if _plain(word_at(labels, np.uint64(at >> _THREE32)), largest):
+            if _plain(labels_at(trees, at), largest):
                 at = np.uint32(at - _EIGHT32)
                 continue
-        label = label_at(labels, at)
+        label = label_at(trees, at)
         if label == _ZERO32:
             break
         at = np.uint32(at - _ONE32)
@@ -250,14 +284,14 @@ def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
     places = np.empty(others.size, np.uint32)
     right, left = np.empty((16, 2), np.uint32), np.empty((16, 2), np.uint32)
     for sample in range(samples):
-        positions, labels, end = table[sample, 0], table[sample, 2], np.uint32(table[sample, 3])
+        trees, end = table[sample, 1], np.uint32(table[sample, 3])
         if sample + 1 < samples:
             for i in range(others.size):
-                prefetch_at(table[sample + 1, 0], np.uint64(others[i]))
-        here = word_at(positions, np.uint64(node))
+                fetch_position(table, sample + 1, others[i])
+        here = position_at(table, sample, node)
         first = last = here
         for i in range(others.size):
-            place = word_at(positions, np.uint64(others[i]))
+            place = position_at(table, sample, others[i])
             places[i] = place
             out[sample, i] = NEVER
             if place != NOWHERE:
@@ -268,8 +302,8 @@ def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
             continue
         if here >= end:
             return sample
-        rights, last = _turns_right(labels, here, last, right)
-        lefts, first = _turns_left(labels, here, first, left)
+        rights, last = _turns_right(trees, here, last, right)
+        lefts, first = _turns_left(trees, here, first, left)
         for i in range(others.size):
             place = places[i]
             if place < first or place > last:
@@ -305,7 +339,7 @@ def _add(member: Any, value: Any, square: Any, sums: Any, used: Any, count: Any)
 def _fetch_places(table: Any, begin: Any, end: Any, node: Any) -> None:
     """Ask for the places of ``node`` in some samples."""
     for sample in range(begin, end):
-        prefetch_at(table[sample, 0], np.uint64(node))
+        fetch_position(table, sample, node)
 
 
 @helper
@@ -325,6 +359,66 @@ def meeting_weight(weights: Any, limit: Any, label: Any) -> Any:
 
 
 @helper
+def _leftwards(
+    trees: Any, place: Any, limit: Any, weights: Any, sums: Any, used: Any, count: Any
+) -> Any:
+    """Add up what is to the left of a place, where labels join places to those before them: eight
+    members at once where none of their labels changes anything. Returns where the tree begins,
+    whether the sample is sound, and how many nodes have a sum.
+    """
+    nodes, largest, at = np.uint32(sums.shape[0]), _ZERO32, place
+    value = square = _ZERO64
+    while True:
+        some = 1
+        if largest != _ZERO32 and at & _LOW3 == _LOW3 and at > _LOW3:
+            some = 8 if _plain(labels_at(trees, at), largest) else 1
+        if some == 1:
+            label = label_at(trees, at)
+            if label == _ZERO32 or label >= limit:
+                return np.int64(at), True, count
+            if at == _ZERO32:
+                return np.int64(at), False, count
+            if label > largest:
+                largest = label
+                value, square = meeting_weight(weights, limit, label)
+        for _ in range(some):
+            at = np.uint32(at - _ONE32)
+            member = member_at(trees, at)
+            if member >= nodes:
+                return np.int64(at), False, count
+            count = _add(member, value, square, sums, used, count)
+
+
+@helper
+def _rightwards(
+    trees: Any, ends: Any, limit: Any, weights: Any, sums: Any, used: Any, count: Any
+) -> Any:
+    """The same from a place on to the right, up to the end of the sample; returns where the tree
+    ends.
+    """
+    nodes, largest, (at, end) = np.uint32(sums.shape[0]), _ZERO32, ends
+    value = square = _ZERO64
+    while at < end:
+        some = 1
+        if largest != _ZERO32 and at & _LOW3 == _ZERO32 and end - at >= _EIGHT32:
+            some = 8 if _plain(labels_at(trees, at), largest) else 1
+        if some == 1:
+            label = label_at(trees, at)
+            if label == _ZERO32 or label >= limit:
+                break
+            if label > largest:
+                largest = label
+                value, square = meeting_weight(weights, limit, label)
+        for _ in range(some):
+            member = member_at(trees, at)
+            if member >= nodes:
+                return np.int64(at), False, count
+            count = _add(member, value, square, sums, used, count)
+            at = np.uint32(at + _ONE32)
+    return np.int64(at), True, count
+
+
+@helper
 def outwards(
     table: Any, node: Any, weights: Any, sums: Any, used: Any, progress: Any, carried: Any
 ) -> Any:
@@ -336,7 +430,6 @@ def outwards(
     """
     nodes, samples = np.uint32(sums.shape[0]), table.shape[0]
     first, count, left = np.int64(progress[0]), progress[1], np.int64(progress[2])
-    value = square = _ZERO64
     step: Any = min(AT_ONCE, max(_FEW, left // np.int64(nodes)))
     _fetch_places(table, first, min(first + step, samples), node)
     for begin in range(first, samples, step):
@@ -345,51 +438,29 @@ def outwards(
             return np.int64(SOUND)
         stop = min(begin + step, samples)
         for sample in range(begin, stop):
-            place = word_at(table[sample, 0], np.uint64(node))
+            place = position_at(table, sample, node)
             if place != NOWHERE:
-                prefetch_at(table[sample, 1], np.uint64(place))
-                prefetch_at(table[sample, 2], np.uint64(place >> _THREE32))
+                wide = np.uint64(place)
+                prefetch_at(table[sample, 1], wide + (wide >> _SIX64 << _THREE64))
+                prefetch_at(table[sample, 1], (wide | _LOW6) + _ONE64 + (wide >> _THREE64))
         _fetch_places(table, stop, min(stop + step, samples), node)
         for sample in range(begin, stop):
-            place, limit = word_at(table[sample, 0], np.uint64(node)), limit_of(carried, sample)
+            place, limit = position_at(table, sample, node), limit_of(carried, sample)
             if place == NOWHERE or limit == _ONE64:
                 continue
-            members, labels = table[sample, 1], table[sample, 2]
-            end = np.uint32(table[sample, 3])
+            trees, end = table[sample, 1], np.uint32(table[sample, 3])
             if place >= end or end > nodes or count > np.uint64(nodes):
                 return np.int64(sample)
-            largest, at = _ZERO32, place
-            while True:  # to the left: a label joins its place to the one before it
-                label = label_at(labels, at)
-                if label == _ZERO32 or label >= limit:
-                    break
-                if at == _ZERO32:
-                    return np.int64(sample)
-                if label > largest:
-                    largest = label
-                    value, square = meeting_weight(weights, limit, label)
-                at = np.uint32(at - _ONE32)
-                member = word_at(members, np.uint64(at))
-                if member >= nodes:
-                    return np.int64(sample)
-                count = _add(member, value, square, sums, used, count)
-            first_place = np.int64(at)
-            largest, at = _ZERO32, np.uint32(place + _ONE32)
-            while at < end:  # to the right
-                label = label_at(labels, at)
-                if label == _ZERO32 or label >= limit:
-                    break
-                if label > largest:
-                    largest = label
-                    value, square = meeting_weight(weights, limit, label)
-                member = word_at(members, np.uint64(at))
-                if member >= nodes:
-                    return np.int64(sample)
-                count = _add(member, value, square, sums, used, count)
-                at = np.uint32(at + _ONE32)
-            left -= np.int64(at) - first_place
+            first_place, sound, count = _leftwards(trees, place, limit, weights, sums, used, count)
+            if not sound:
+                return np.int64(sample)
+            ends = np.uint32(place + _ONE32), end
+            at, sound, count = _rightwards(trees, ends, limit, weights, sums, used, count)
+            if not sound:
+                return np.int64(sample)
+            left -= at - first_place
             if carried is not None:
-                carried[1][sample] = np.int64(at) - first_place
+                carried[1][sample] = at - first_place
     progress[0], progress[1] = np.uint64(samples), count
     return np.int64(SOUND)
 

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from cocite.constants import GRAINS, NEVER, NOWHERE, ONE
-from cocite.kernels._kernel import helper, kernel, word_at
+from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 from cocite.kernels.listing import error_of, offer, sort
 from cocite.kernels.runs import number_of, rank_of
 from cocite.kernels.runs_lookup import BLOCK, SLACK, next_block
 from cocite.kernels.runs_lookup import meeting_times as packed_times
 from cocite.kernels.runs_lookup import outwards as packed_outwards
-from cocite.kernels.trees import meeting_times, outwards
+from cocite.kernels.trees import meeting_times, outwards, position_at
 
 SOUND = -1
 TRIED = 4
@@ -134,7 +134,7 @@ def places(table: U64s2, nodes: U32s, out: OutU64s) -> None:
             rank = rank_of(row[0], np.uint64(nodes[i]))
             out[i] = number_of(row, rank) if rank < row[3] else rank
         else:
-            out[i] = np.uint64(word_at(row[0], np.uint64(nodes[i])))
+            out[i] = np.uint64(position_at(table, 0, nodes[i]))
 
 
 @kernel

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -210,6 +210,8 @@ class SampledFormat(PartFormat):
     """Files for N samples."""
     shard: ClassVar[str] = "<u4[words]"
     """File of a shard; :meth:`place` returns its number of words."""
+    node_bytes: ClassVar[int] = 0
+    """Bytes per node and sample beside the shards."""
     carry_node: ClassVar[int] = 8
     """Bytes per node for converting a sample, beside the result."""
 
@@ -236,6 +238,18 @@ class SampledFormat(PartFormat):
             rows.append(self.row(base, nodes, count, settings))
             base += self.words(nodes, count, settings)
         return np.array(rows, np.uint64), base
+
+    def finish(
+        self,
+        path: Path,
+        nodes: int,
+        samples: Iterable[tuple[NDArray[np.uint32], int]],
+        memory: int,
+    ) -> dict[str, Entry]:
+        """Write what follows from all ``samples``, each with its words and number of members, into
+        files whose names begin with ``path``; return their entries by name.
+        """
+        return {}
 
     @abstractmethod
     def most_words(self, nodes: int, settings: PartSettings) -> int:

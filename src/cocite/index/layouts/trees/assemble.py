@@ -2,6 +2,7 @@
 
     position[node] = position[parent] + offset,    of a root: where the tree before it ends
 
+Positions are not stored here: they follow from the members (``index/layouts/trees/positions.py``).
 A parent is smaller than its children, so one ascending pass over the blocks gives all positions:
 parents lie in the block, or in one before it, which has sent a message (node, position, label).
 Every place (position, node, label) then goes to its range of positions, and ranges are collected
@@ -58,13 +59,10 @@ from cocite.index.layouts.batch_maker import (
 )
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, fit_partitions
-from cocite.index.layouts.trees.format import tree_words
+from cocite.index.layouts.trees.format import GROUP, group_trees, tree_words
 from cocite.measures import LENGTH, SEED
 from cocite.resources import Resources
 from cocite.storage.spool import ScratchFile, Spool
-
-EIGHT = 8
-"""Labels per word: ranges of positions begin at whole words of labels."""
 
 
 def range_cuts(nodes: int, width: int) -> NDArray[np.uint32]:
@@ -151,34 +149,35 @@ class ExternalTrees:
         """``wanted`` uint32[m], ascending, are the selected nodes, None for all."""
         self._walker, self._nodes, self._requested = walker, nodes, wanted
         self._rooms, self._cuts = walker.rooms, walker.cuts
-        self._width = self._rooms.at.size // EIGHT * EIGHT
+        self._width = self._rooms.at.size
         ranges = range_cuts(nodes, self._width)
         self._block = BlockTrees(self._rooms, self._cuts, walker.dealer, ranges)
         self._messages = Spool(directory, self._cuts.size - 1)
         self._places = Spool(directory, ranges.size - 1)
-        self._blob, self._labels = ScratchFile(directory), ScratchFile(directory)
-        self._stored = nodes if wanted is None else wanted.size
+        self._blob, self._members = ScratchFile(directory), ScratchFile(directory)
+        self._labels = ScratchFile(directory)
 
     def __call__(self, sample: int) -> Blob:
         """Return the blob of a sample that was walked."""
         met = self._walker(sample)
-        members = self._write_members(self._write_positions(met))
-        words = tree_words(self._stored, members)
-        self._write_labels(members, self._stored + members, words)
-        return Blob.of(FileWords(self._blob, words), members, met.live)
+        members = self._write_members(self._send_places(met))
+        self._write_trees(members)
+        return Blob.of(FileWords(self._blob, tree_words(members)), members, met.live)
 
-    def _write_positions(self, met: Meetings) -> int:
-        """Write block after block; return the number of members among all nodes."""
+    def _send_places(self, met: Meetings, positions: ScratchFile | None = None) -> int:
+        """Send places, block after block, and write ``positions``; return the number of members
+        among all nodes.
+        """
         self._messages.clear()
         self._places.clear()
         cursor, messages = 0, self._messages
         for block in range(self._cuts.size - 1):
             made = self._block.positions(block, cursor, met.records, messages, messages)
             cursor, position = made
+            if positions is not None:
+                positions.write(4 * int(self._cuts[block]), position)
             for rows in self._block.places(block):
                 self._block.send_places(self._named(rows), self._places)
-            if self._requested is None:
-                self._blob.write(4 * int(self._cuts[block]), position)
         return cursor
 
     def _named(self, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -193,22 +192,18 @@ class ExternalTrees:
         return rows
 
     def _write_members(self, members: int) -> int:
-        """Write range after range of positions, and labels, a byte each, to a separate file; return
-        how many members are selected.
+        """Write members and labels, a byte each, range after range of positions; return how many
+        members are selected.
         """
         done, state = 0, np.zeros(4, np.int64)
-        standing = None if self._requested is None else np.full(self._stored, NOWHERE, np.uint32)
         for number, low in enumerate(range(0, members, self._width)):
             size = min(self._width, members - low)
             member, label = self._block.range(number, low, size, self._places)
-            if standing is not None:
+            if self._requested is not None:
                 member, label = self._selected(member, label, state)
-                standing[member] = np.arange(done, done + member.size, dtype=np.uint32)
-            self._blob.write(4 * (self._stored + done), member)
+            self._members.write(4 * done, member)
             self._labels.write(done, label)
             done += member.size
-        if standing is not None:
-            self._blob.write(0, standing)
         return done
 
     def _selected(
@@ -224,16 +219,16 @@ class ExternalTrees:
         size = int(trees.select(member, label, state, node, joined))
         return node[:size], joined[:size]
 
-    def _write_labels(self, members: int, at: int, end: int) -> None:
-        """Write the labels, packed, from word ``at`` of the blob on, and zeros up to ``end``."""
+    def _write_trees(self, members: int, at: int = 0) -> None:
+        """Write members and labels in groups, from word ``at`` of the blob on."""
         for low in range(0, members, PIECE):
-            label = np.empty(min(PIECE, members - low), np.uint8)
+            size = min(PIECE, members - low)
+            member, label = np.empty(size, np.uint32), np.empty(size, np.uint8)
+            self._members.read(4 * low, member)
             self._labels.read(low, label)
-            packed = packed_labels(label)
-            self._blob.write(4 * at, packed)
-            at += packed.size
-        for low in range(at, end, PIECE):
-            self._blob.write(4 * low, np.zeros(min(PIECE, end - low), np.uint32))
+            words = _grouped(member, label)
+            self._blob.write(4 * at, words)
+            at += words.size
 
 
 def external_maker(
@@ -248,13 +243,11 @@ def external_maker(
     return BatchMaker(numbers, walker.together, walker.walk, [trees])
 
 
-def packed_labels(label: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Pack labels, eight per word."""
-    from cocite.kernels import trees
-
-    packed = np.zeros(-(-label.size // EIGHT), np.uint32)
-    trees.pack_labels(label, packed.view(np.uint8))
-    return packed
+def _grouped(member: NDArray[np.uint32], label: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Return the words of some members and their labels: groups, padded to whole lines."""
+    words = np.zeros(tree_words(member.size), np.uint32)
+    group_trees(member, label, words)
+    return words
 
 
 # -- blocks ------------------------------------------------------------------------------
@@ -276,8 +269,8 @@ class BlockWork(PartitionWork):
     @property
     def width(self) -> int:
         """Return the positions of a range: there are at most as many ranges as blocks."""
-        blocks = len(self.cuts) - 1
-        return -(-self.nodes // (blocks * EIGHT)) * EIGHT
+        whole = 2 * GROUP  # of which each is a whole number of lines
+        return -(-self.nodes // ((len(self.cuts) - 1) * whole)) * whole
 
 
 class TreeBlock(BlockWalker):
@@ -312,16 +305,14 @@ class TreeBlock(BlockWalker):
         self._own_places = {}
 
     def lay_out(self, sample: int, cursor: int, *told: Message) -> tuple[object, ...]:
-        """Lay out the block's nodes: return where the next tree begins, and bytes sent;
-        uint32[nodes] positions; then the message for each later block, and the places for each
-        range.
+        """Lay out the block's nodes: return where the next tree begins, and bytes sent; then the
+        message for each later block, and the places for each range.
         """
         messages, tell = MemorySpool(self._blocks), MemorySpool(self._blocks)
         for _, _, tag, rows in unpack(told):
             messages.put(self._block, tag, rows)
         records = self.records[sample]
-        found = self._trees.positions(self._block, cursor, records, messages, tell)
-        cursor, positions = found[0], found[1].copy()
+        cursor, _ = self._trees.positions(self._block, cursor, records, messages, tell)
         places = MemorySpool(self._ranges.size - 1)
         for piece in self._trees.places(self._block):
             self._trees.send_places(piece, places)
@@ -335,19 +326,18 @@ class TreeBlock(BlockWalker):
             else:
                 ranges.append(parcel)
         sent = sum(parcel.nbytes for parcel in [*behind, *ranges] if parcel is not None)
-        return cursor, sent, positions, *behind, *ranges
+        return cursor, sent, *behind, *ranges
 
-    def collect(self, sample: int, members: int, *places: Message | None) -> tuple[object, ...]:
-        """Return the range with the block's number: its members uint32[size], and their labels in
-        whole packed words. ``members`` is the number of the sample's members.
+    def collect(self, sample: int, members: int, *places: Message | None) -> NDArray[np.uint32]:
+        """Return the trees in the range with the block's number. The sample has so many
+        ``members``.
         """
         number = self._block
         low, high = (min(int(cut), members) for cut in self._ranges[number : number + 2])
         box = MemorySpool(self._ranges.size - 1)
         for _, _, tag, rows in unpack([self._own_places.pop(sample), *places]):
             box.put(number, tag, rows)
-        member, label = self._trees.range(number, low, high - low, box)
-        return member.copy(), packed_labels(label)
+        return _grouped(*self._trees.range(number, low, high - low, box))
 
 
 def _letter(sample: int, letters: MemorySpool, bucket: int) -> Message:
@@ -360,7 +350,6 @@ class _LaidOut:
 
     members: Any
     sent: list[Any]
-    positions: list[Any]
     places: list[list[Any]]  # by range, from each block
 
 
@@ -395,15 +384,14 @@ class BlocksMaker(PartitionMaker[BlockWork]):
         crew, blocks = self.crew, self.crew.size
         told: list[list[Any]] = [[] for _ in range(blocks)]
         ranges = self._ranges.size - 1
-        found = _LaidOut(0, [], [], [[] for _ in range(ranges)])
+        found = _LaidOut(0, [], [[] for _ in range(ranges)])
         for block in range(blocks):
             behind = blocks - 1 - block
-            cursor, sent, positions, *rest = crew.call(
-                block, "lay_out", sample, found.members, *told[block], answers=3 + behind + ranges
+            cursor, sent, *rest = crew.call(
+                block, "lay_out", sample, found.members, *told[block], answers=2 + behind + ranges
             )
             found.members = cursor
             found.sent.append(sent)
-            found.positions.append(positions)
             for other, parcel in enumerate(rest[:behind], block + 1):
                 told[other].append(parcel)
             for number, parcel in enumerate(rest[behind:]):
@@ -411,28 +399,19 @@ class BlocksMaker(PartitionMaker[BlockWork]):
         return found
 
     def put_together(self, sample: int, asked: _LaidOut) -> Blob:
-        """Write positions, then members and labels."""
+        """Write range after range."""
         crew = self.crew
         members, at = int(crew.take([asked.members])[0]), 0
-        for handle in asked.positions:
-            at = self._write(crew.take([handle])[0], at)
         parts = [
-            crew.call(number, "collect", sample, members, *places, answers=2)
+            crew.call(number, "collect", sample, members, *places)[0]
             for number, places in enumerate(asked.places)
         ]
-        last = at + members
-        for member, packed in parts:
-            at = self._write(crew.take([member])[0], at)
-            last = self._write(crew.take([packed])[0], last)
-        words = tree_words(self.work.nodes, members)
-        self.blob.write(4 * last, np.zeros(words - last, np.uint32))
+        for part in parts:
+            words = np.ascontiguousarray(crew.take([part])[0])
+            self.blob.write(4 * at, words)
+            at += words.size
         self._walk.traffic = self.traffic.plus(trees=sum(crew.take(asked.sent)))
-        return Blob.of(FileWords(self.blob, words), members, self._live[sample])
-
-    def _write(self, words: NDArray[np.uint32], at: int) -> int:
-        """Write words of the blob; return the next position."""
-        self.blob.write(4 * at, np.ascontiguousarray(words))
-        return at + words.size
+        return Blob.of(FileWords(self.blob, at), members, self._live[sample])
 
 
 def fit_blocks(links: BlockedLinks, part: PartPlan, means: Resources) -> MemoryPlan:

@@ -6,7 +6,7 @@ What the walks of a part go by, with n nodes and d(u) how often u is a neighbor:
     hubs=idf         t(u) = log((n + 1) / d(u)), times w(u, v)
     hubs=rare        t(u) = 1 / d(u), times w(u, v)
 
-Memory a sample and node: trees 26.5 bytes, and 8.5 for each that waits to be written; packed 28 and
+Memory a sample and node: trees 26.5 bytes, or 35 where one waits to be written; packed 28 and
 the sample; paths 30, and 12 for each step at most; compact 28. Weights beside the links: 4 bytes a
 link for running shares or products, 4 a node for those of pages.
 """
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE, Step
+from cocite.constants import Step
 from cocite.engine.walk import Mover, Walker, walker_bytes
 from cocite.engine.walk_batch import GroupWalker, WalkerGroup
 from cocite.engine.walk_blocks import ExternalWalker
@@ -39,6 +39,8 @@ from cocite.index.layouts.memory_plan import (
     samples_together,
 )
 from cocite.index.layouts.trees.format import (
+    GROUP,
+    GROUP_WORDS,
     WIDTH,
     CompactFormat,
     PackedFormat,
@@ -48,6 +50,7 @@ from cocite.index.layouts.trees.format import (
     check_points,
     compact_words,
     eighths,
+    group_trees,
     packed_words,
     parts_of,
     path_words,
@@ -132,26 +135,24 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         from cocite.kernels import trees
 
         def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
-            position, member = np.empty(nodes, np.uint32), np.empty(nodes, np.uint32)
-            joined = np.empty(nodes, np.uint8)
-            laid_out = self._laid_out(words, blob, ids.size)
-            members = int(trees.carry_over(*laid_out, ids, position, member, joined))
+            member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
+            laid_out, count = self._laid_out(words, blob, ids.size)
+            at = np.uint64(laid_out.ctypes.data)
+            members = int(trees.carry_over(at, count, ids, member, joined))
             if members == trees.DAMAGED:
                 raise IndexError
-            return self._encoded(position, member[:members], joined[:members])
+            return self._encoded(member[:members], joined[:members], nodes)
 
         return carry
 
     def _laid_out(
         self, words: NDArray[np.uint32], blob: NDArray[np.uint64], nodes: int
-    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """Return a stored sample as members and labels, and their positions."""
-        return words, blob
+    ) -> tuple[NDArray[np.uint32], int]:
+        """Return the trees of a stored sample of so many nodes, and their number of members."""
+        return words[int(blob[1]) :], int(blob[3])
 
-    def _encoded(
-        self, position: NDArray[np.uint32], member: NDArray[np.uint32], joined: NDArray[np.uint8]
-    ) -> Blob:
-        return tree_blob(position, member, joined)
+    def _encoded(self, member: NDArray[np.uint32], joined: NDArray[np.uint8], nodes: int) -> Blob:
+        return tree_blob(member, joined)
 
 
 class PackedBuilder(PackedFormat, TreesBuilder):
@@ -159,8 +160,8 @@ class PackedBuilder(PackedFormat, TreesBuilder):
 
     def _laid_out(
         self, words: NDArray[np.uint32], blob: NDArray[np.uint64], nodes: int
-    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        from cocite.kernels import runs, trees
+    ) -> tuple[NDArray[np.uint32], int]:
+        from cocite.kernels import runs
 
         row = blob[:WIDTH].astype(np.uint64)
         row[:3] = row[:3] * np.uint64(4) + np.uint64(words.ctypes.data)
@@ -168,15 +169,12 @@ class PackedBuilder(PackedFormat, TreesBuilder):
         count = int(runs.unpack(row, member, joined))
         if count == runs.DAMAGED:
             raise IndexError
-        laid_out = np.zeros(count + -(-count // 8), np.uint32)
-        laid_out[:count] = member[:count]
-        trees.pack_labels(joined[:count], laid_out[count:].view(np.uint8))
-        return laid_out, np.array([0, 0, count, count], np.uint64)
+        laid_out = np.zeros(tree_words(count), np.uint32)
+        group_trees(member[:count], joined[:count], laid_out)
+        return laid_out, count
 
-    def _encoded(
-        self, position: NDArray[np.uint32], member: NDArray[np.uint32], joined: NDArray[np.uint8]
-    ) -> Blob:
-        return packed_blob(member, joined, position)
+    def _encoded(self, member: NDArray[np.uint32], joined: NDArray[np.uint8], nodes: int) -> Blob:
+        return packed_blob(member, joined, np.empty(nodes, np.uint32))
 
 
 def _together(links: Links, part: PartPlan, means: Resources, node: int) -> int:
@@ -236,27 +234,14 @@ class TreeMaker:
             trees.lay_out(found.parent, found.label, found.extent, position, member, joined)
         )
         if self._requested is not None:
-            position, members = self._selected(position, member[:members])
+            trees.mark(self._requested, position, member[:members], joined[:members])
+            marked = member[:members], joined[:members], np.zeros(4, np.int64)
+            members = int(trees.select(*marked, member, joined))
         member, joined = member[:members], joined[:members]
         if self._packed:
-            return packed_blob(member, joined, position, found.live)
-        return tree_blob(position, member, joined, found.live, copy=self._keep)
-
-    def _selected(
-        self, position: NDArray[np.uint32], member: NDArray[np.uint32]
-    ) -> tuple[NDArray[np.uint32], int]:
-        """Reduce members and labels to the selected nodes; return the position of each, and the
-        number of members.
-        """
-        from cocite.kernels import trees
-
-        assert self._requested is not None
-        joined = self._joined[: member.size]
-        trees.mark(self._requested, position, member, joined)
-        members = int(trees.select(member, joined, np.zeros(4, np.int64), member, joined))
-        found = np.full(self._requested.size, NOWHERE, np.uint32)
-        found[member[:members]] = np.arange(members, dtype=np.uint32)
-        return found, members
+            stored = position if self._requested is None else position[: self._requested.size]
+            return packed_blob(member, joined, stored, found.live)
+        return tree_blob(member, joined, found.live, _NO_ROOM if self._keep else position)
 
 
 def group_maker(
@@ -267,22 +252,28 @@ def group_maker(
     return BatchMaker(numbers, together, group, makers)
 
 
+_NO_ROOM = np.empty(0, np.uint32)
+
+
+def _grouped(
+    member: NDArray[np.uint32], joined: NDArray[np.uint8], room: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return trees in groups: in ``room`` as far as it goes, and the rest."""
+    words, cut = tree_words(member.size), min(room.size // GROUP_WORDS, member.size // GROUP)
+    parts = room[: cut * GROUP_WORDS], np.zeros(words - cut * GROUP_WORDS, np.uint32)
+    for part, places in zip(parts, (slice(cut * GROUP), slice(cut * GROUP, None)), strict=True):
+        group_trees(member[places], joined[places], part)
+    return parts
+
+
 def tree_blob(
-    position: NDArray[np.uint32],
     member: NDArray[np.uint32],
     joined: NDArray[np.uint8],
     live: tuple[int, ...] = (),
-    *,
-    copy: bool = False,
+    room: NDArray[np.uint32] = _NO_ROOM,
 ) -> Blob:
-    """Return the blob of laid-out trees; with ``copy`` it owns its memory."""
-    from cocite.kernels import trees
-
-    nodes, members = position.size, member.size
-    tail = np.zeros(tree_words(nodes, members) - nodes - members, np.uint32)
-    trees.pack_labels(joined, tail.view(np.uint8))
-    parts = (position.copy(), member.copy(), tail) if copy else (position, member, tail)
-    return Blob.of(parts, members, live)
+    """Return the blob of laid-out trees, in ``room`` as far as it goes."""
+    return Blob.of(_grouped(member, joined, room), member.size, live)
 
 
 def packed_blob(
@@ -316,13 +307,11 @@ def tree_maker_bytes(
     ``wanted`` nodes are selected, None for all; their list is not counted.
     """
     stored = nodes if wanted is None else wanted
-    blob = 4 * (packed_words if packed else tree_words)(stored, stored)
     walk = walker_bytes(nodes) + nodes
     if packed:
-        return walk + stored + 4 * (wanted or 0) + (1 + keep) * blob
-    if wanted is None and not keep:
-        return walk + blob - 8 * nodes  # positions and members lie in the walk's scratch
-    return walk + (1 + keep) * blob
+        return walk + stored + (1 + keep) * 4 * packed_words(stored, stored)
+    blob = 4 * tree_words(stored)
+    return walk + (2 * blob if keep else blob - 4 * GROUP_WORDS * (stored // GROUP_WORDS))
 
 
 class PathsBuilder(PathsFormat, SampledBuilder):
@@ -332,7 +321,7 @@ class PathsBuilder(PathsFormat, SampledBuilder):
         """Plan as for trees; blocks with tokens in memory make one sample at a time."""
         length = part.settings[LENGTH]
         need = partial(path_maker_bytes, length)
-        scratch = WALK_NODE + 12 * length, 35 + 16 * length
+        scratch = WALK_NODE + 12 * length, 39 + 16 * length
         together = _together(links, part, means, scratch[0])
         demand = Demand(part.layout, need, step_bytes(part), 1, together, scratch)
         return plan_fit(links, means, demand)
@@ -382,17 +371,16 @@ class PathMaker:
         position, member = found.spare
         place = trees.lay_out(found.parent, found.label, found.extent, position, member, joined)
         paths.seat_others(position, member, joined, np.uint32(place))
-        tail = np.zeros(path_words(nodes, points) - 2 * nodes, np.uint32)
-        label, steps, begin, point = np.split(tail, [words, 2 * words, 3 * words])
-        trees.pack_labels(joined, label.view(np.uint8))
+        grouped = _grouped(member, joined, _NO_ROOM if self._keep else found.parent)
+        tail = np.zeros(path_words(nodes, points) - nodes - tree_words(nodes), np.uint32)
+        steps, begin, point = np.split(tail, [words, 2 * words])
         first, seated = found.extent, joined  # both have served
         paths.lay_steps(member, self._steps, first, seated, begin)
         trees.pack_labels(seated, steps.view(np.uint8))
         cursors = np.array(self._begins, np.int64)
         paths.lay_points(self._steps, first, self._noted, cursors, point)
-        if self._keep:
-            position, member = position.copy(), member.copy()
-        return Blob.of((position, member, tail), points, found.live)
+        position = position.copy() if self._keep else position
+        return Blob.of((position, *grouped, tail), points, found.live)
 
     def _note(self, step: int, heads: NDArray[np.uint32], at: NDArray[np.uint32]) -> None:
         from cocite.kernels import paths

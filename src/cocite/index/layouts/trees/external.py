@@ -5,7 +5,7 @@
     compact   one scan of the links gives forward, and rows (forward, node); they give children
 
 Memory: that of the walk, and 64 bytes for each row under way. Scratch a node: compact 24 bytes of a
-sample; paths 36, and 12 for each point, of a sample that walks, 35 and 16 of one laid out.
+sample; paths 36, and 12 for each point, of a sample that walks, 39 and 16 of one laid out.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
 from cocite.engine.row_groups import RowGroups
@@ -21,8 +22,14 @@ from cocite.engine.walk import Mover
 from cocite.engine.walk_blocks import ExternalWalker
 from cocite.graph.blocks import Links
 from cocite.index.layouts.batch_maker import BatchMaker, Blob, FileWords
-from cocite.index.layouts.trees.assemble import ExternalTrees, packed_labels
-from cocite.index.layouts.trees.format import check_points, compact_words, eighths, path_words
+from cocite.index.layouts.trees.assemble import ExternalTrees
+from cocite.index.layouts.trees.format import (
+    check_points,
+    compact_words,
+    eighths,
+    path_words,
+    tree_words,
+)
 from cocite.storage.spool import ScratchFile, Spool
 
 
@@ -38,17 +45,16 @@ class ExternalPaths(ExternalTrees):
         """Return the blob of a sample that was walked."""
         met, nodes = self._walker(sample), self._nodes
         assert met.points is not None
-        members = self._write_members(self._write_positions(met))
+        members = self._write_members(self._send_places(met, self._blob))
         self._seat(members, met.points)
-        label = 2 * nodes
-        steps, begin = label + eighths(nodes), label + 2 * eighths(nodes)
-        self._write_labels(members, label, steps)
-        first, points = 0, label + 3 * eighths(nodes)
-        at = points
+        self._write_trees(nodes, nodes)
+        steps = nodes + tree_words(nodes)
+        begin, first = steps + eighths(nodes), 0
+        at = begin + eighths(nodes)
         for place, counts, pieces in self._groups.groups(self._points):
             ends = first + np.cumsum(counts)
             check_points(sample, int(ends[-1]))
-            self._blob.write(4 * (steps + place // 8), packed_labels(counts.astype(np.uint8)))
+            self._blob.write(4 * (steps + place // 8), _packed(counts.astype(np.uint8)))
             self._blob.write(4 * (begin + place // 8), (ends - counts)[::8].astype(np.uint32))
             for piece in pieces:
                 self._blob.write(4 * at, piece)
@@ -67,10 +73,20 @@ class ExternalPaths(ExternalTrees):
             alone = np.flatnonzero(position == NOWHERE).astype(np.uint32)
             position[alone] = np.arange(place, place + alone.size, dtype=np.uint32)
             self._blob.write(4 * first, position)
-            self._blob.write(4 * (self._nodes + place), alone + np.uint32(first))
+            self._members.write(4 * place, alone + np.uint32(first))
+            self._labels.write(place, np.zeros(alone.size, np.uint8))
             place += alone.size
             for _, rows in points.pieces(block, self._rooms.merged[: self._groups.rows]):
                 self._groups.add(self._points, position[rows[:, 0] - np.uint32(first)], rows[:, 1])
+
+
+def _packed(steps: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Pack steps, eight per word."""
+    from cocite.kernels import trees
+
+    packed = np.zeros(-(-steps.size // 8), np.uint32)
+    trees.pack_labels(steps, packed.view(np.uint8))
+    return packed
 
 
 class ExternalCompact:

@@ -1,10 +1,11 @@
 """Where the arrays of a sample of walks lie: trees, packed, paths, compact (``storage/FORMAT.md``).
 
-Bytes a node and sample: trees 8.5 at most; packed w + o + 13 bits a run and 1.5 bytes a node, 3.1
-on cnr-2000 and 6.6 with its pages in any order, since a run is up to 32 nodes with ids one behind
-the other; paths 9.5 and 4 for each point, about one a node on webs; compact 12, whatever the length
-of walks. Packed trees are those of the layout trees, so every answer is the same, to the bit. In
-paths a walk that has met a smaller one goes on as that one does, so each point is stored once.
+Bytes a node and sample: trees 8.5 at most, 4 of them in the file of positions; packed w + o + 13
+bits a run and 1.5 bytes a node, 3.1 on cnr-2000 and 6.6 with its pages in any order, since a run is
+up to 32 nodes with ids one behind the other; paths 9.5 and 4 for each point, about one a node on
+webs; compact 12, whatever the length of walks. Packed trees are those of the layout trees, so every
+answer is the same, to the bit. In paths a walk that has met a smaller one goes on as that one does,
+so each point is stored once.
 
 Source: 001, section 2.1; paths: 000, section 2, Algorithm 1; compact: 000, section 3. Runs, and
 that walks which met need storing once, are this project's.
@@ -12,28 +13,75 @@ that walks which met need storing once, are this project's.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import ResourceError
 from cocite.index.layouts.contract import SampledFormat, padded
 from cocite.measures import LENGTH, PartSettings
+from cocite.storage import Entry
+
+POSITIONS = "positions"
+"""File of uint32[nodes, samples]: the place of each node in each sample, 2**32 - 1 if its walk
+meets no other. A question reads one or two rows.
+"""
+GROUP, GROUP_WORDS = 64, 72
+"""Members in a group of trees, and its words: the members, then their labels, eight per word. So a
+small tree lies on one page, and a scan of labels reads half as many cache lines as one of members.
+"""
 
 
-def tree_words(nodes: int, members: int) -> int:
-    """Return the 32-bit words of a blob."""
-    return padded(nodes + members + -(-members // 8))
+def tree_words(members: int) -> int:
+    """Return the 32-bit words of the trees of a sample."""
+    return padded(GROUP_WORDS * -(-members // GROUP))
 
 
-def labels_at(words: NDArray[np.uint32], first: int, members: int) -> NDArray[np.uint8]:
-    """Return the labels of a sample, uint8[members], which begin at word ``first``."""
-    packed = words[first : first + -(-members // 8)].view(np.uint8)
-    return np.stack([packed & 15, packed >> 4], axis=1).ravel()[:members]
+def _groups(words: NDArray[np.uint32], members: int) -> NDArray[np.uint32]:
+    groups = -(-members // GROUP)
+    return words[: GROUP_WORDS * groups].reshape(groups, GROUP_WORDS)
+
+
+def group_trees(
+    member: NDArray[np.uint32], joined: NDArray[np.uint8], out: NDArray[np.uint32]
+) -> None:
+    """Write members and their labels, a byte each, in groups into ``out``, which is zero after the
+    last whole group.
+    """
+    from cocite.kernels import trees
+
+    groups, full = _groups(out, member.size), member.size // GROUP
+    groups[:full, :GROUP] = member[: full * GROUP].reshape(full, GROUP)
+    groups[full:, : member.size % GROUP] = member[full * GROUP :]
+    packed = np.zeros(GROUP // 2 * len(groups), np.uint8)
+    trees.pack_labels(joined, packed)
+    groups[:, GROUP:] = packed.view(np.uint32).reshape(len(groups), GROUP // 8)
+
+
+def members_of(words: NDArray[np.uint32], members: int) -> NDArray[np.uint32]:
+    """Return the members of trees, uint32[members], which begin at the first word."""
+    return _groups(words, members)[:, :GROUP].reshape(-1)[:members]
+
+
+def labels_of(words: NDArray[np.uint32], members: int) -> NDArray[np.uint8]:
+    """Return their labels, uint8[members]."""
+    return unpacked(np.ascontiguousarray(_groups(words, members)[:, GROUP:]).reshape(-1), members)
+
+
+def unpacked(words: NDArray[np.uint32], count: int) -> NDArray[np.uint8]:
+    """Return numbers of four bits, uint8[count]."""
+    packed = words.view(np.uint8)
+    return np.stack([packed & 15, packed >> 4], axis=1).ravel()[:count]
 
 
 class TreesFormat(SampledFormat):
     """The layout ``trees``."""
 
+    files: ClassVar[dict[str, str]] = SampledFormat.files | {POSITIONS: "<u4[n, N]"}
+    node_bytes = 4
     selects = True
 
     def carries(self, settings: PartSettings) -> bool:
@@ -41,16 +89,29 @@ class TreesFormat(SampledFormat):
         return True
 
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the words of the arrays, padded to whole lines."""
-        return tree_words(nodes, members)
+        """Return the words of the groups, padded to whole lines."""
+        return tree_words(members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return where position, member and label begin, and p."""
-        return base, base + nodes, base + nodes + members, members
+        """Return where the trees begin, as a row of kernels has it, and p."""
+        return base, base, 0, members
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Return the words of a sample in which every node meets another."""
-        return tree_words(nodes, nodes)
+        return tree_words(nodes)
+
+    def finish(
+        self,
+        path: Path,
+        nodes: int,
+        samples: Iterable[tuple[NDArray[np.uint32], int]],
+        memory: int,
+    ) -> dict[str, Entry]:
+        """Write the positions."""
+        from cocite.index.layouts.trees.positions import write_positions
+
+        file = path.with_name(path.name + POSITIONS)
+        return {file.name: write_positions(file, nodes, samples, memory)}
 
 
 WIDTH = 6
@@ -121,7 +182,7 @@ def eighths(nodes: int) -> int:
 
 def path_words(nodes: int, points: int) -> int:
     """Return the 32-bit words of a blob."""
-    return padded(2 * nodes + 3 * eighths(nodes) + points)
+    return padded(nodes + tree_words(nodes) + 2 * eighths(nodes) + points)
 
 
 class PathsFormat(SampledFormat):
@@ -132,12 +193,12 @@ class PathsFormat(SampledFormat):
         return path_words(nodes, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return where position, member and label begin; nodes; where steps, begin and point begin;
-        and p. The first four are those of the layout trees.
+        """Return where position and trees begin; 1; nodes; where steps, begin and point begin; and
+        p. The first four are a row of kernels.
         """
-        words, label = eighths(nodes), base + 2 * nodes
-        begins = label + words, label + 2 * words, label + 3 * words
-        return base, base + nodes, label, nodes, *begins, members
+        words, steps = eighths(nodes), base + nodes + tree_words(nodes)
+        begins = steps, steps + words, steps + 2 * words
+        return base, base + nodes, 1, nodes, *begins, members
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Return the words of a sample in which no walks meet."""

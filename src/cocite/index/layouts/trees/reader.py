@@ -35,7 +35,7 @@ from cocite.index.layouts.reader import (
     borrowed,
     weights_of,
 )
-from cocite.index.layouts.trees.format import WIDTH, labels_at
+from cocite.index.layouts.trees.format import POSITIONS, WIDTH, labels_of
 from cocite.index.layouts.trees.meetings import (
     MeetingReader,
     Times,
@@ -325,8 +325,8 @@ class TreeReader(MeetingReader):
                 yield self._unpacked(sample)[1]
             return
         for shard in self.part.shards:
-            for _, _, first, members in shard.blobs[:, :4].tolist():
-                yield labels_at(shard.words, first, members)
+            for _, first, _, members in shard.blobs[:, :4].tolist():
+                yield labels_of(shard.words[first:], members)
 
     def _unpacked(self, sample: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         """Return members and labels of a packed sample."""
@@ -373,19 +373,25 @@ def lookup_of(part: StoredPart) -> Any:
 
 
 def table_of(part: StoredPart) -> NDArray[np.uint64]:
-    """Return the samples of a part in the rows that kernels take, which begin with three addresses.
+    """Return the samples of a part in the rows that kernels take, which begin with addresses.
 
-    uint64[samples, 4]: of positions, members, labels; the number of members. Or packed,
-    uint64[samples, 6]: of directory, order and runs; how many runs; the bits of a node and of the
-    number of a run. The part keeps the files mapped.
+    uint64[samples, 4], as in ``kernels/trees.py``. Or packed, uint64[samples, 6]: of directory,
+    order and runs; how many runs; the bits of a node and of the number of a run. The part keeps the
+    files mapped.
     """
-    width = WIDTH if part.layout == "packed" else 4
+    width, addresses = (WIDTH, 3) if part.layout == "packed" else (4, 2)
     rows = []
     for shard in part.shards:
         row = shard.blobs[:, :width].astype(np.uint64)
-        row[:, :3] = row[:, :3] * np.uint64(4) + np.uint64(shard.words.ctypes.data)
+        begin = np.uint64(shard.words.ctypes.data)
+        row[:, :addresses] = row[:, :addresses] * np.uint64(4) + begin
         rows.append(row)
     found: NDArray[np.uint64] = np.concatenate(rows)
+    if part.layout == "trees":
+        positions, fresh = part.array(POSITIONS), part.freshness
+        columns = fresh.held[: len(found)] - fresh.numbers.start
+        found[:, 0] = columns.astype(np.uint64) * np.uint64(4) + np.uint64(positions.ctypes.data)
+        found[:, 2] = positions.shape[1]
     found.flags.writeable = False
     return found
 
