@@ -1,4 +1,4 @@
-"""Kernels by Numba: for the build, and for those who debug kernels (``COCITE_JIT=1``).
+"""Kernels compiled by Numba: for the build, and for debugging (``COCITE_JIT=1``).
 
 The three decorators, the prefetch hint, words by their address, and the bits of a word.
 
@@ -28,17 +28,19 @@ def kernel(*cases: Any, **choices: tuple[str, ...]) -> Any:
 
 
 def shared(*cases: Any, **choices: tuple[str, ...]) -> Any:
-    """A helper that Python calls, too."""
+    """Mark a helper that Python calls, too."""
     return _declared(cases, choices, {"forceinline": True})
 
 
 def helper(function: Any) -> Any:
-    """A piece of kernels: always compiled into its caller, which saves passing the arrays."""
+    """Mark a part of kernels: it is always inlined, which saves passing arrays."""
     return without_entry(_njit(function, forceinline=True))
 
 
 def without_entry(compiled: Any) -> Any:
-    """Compile without an entry for Python, in three quarters of the time: only kernels call it."""
+    """Compile without a Python entry point, which takes three quarters of the time: only kernels
+    call it.
+    """
     compiled.targetoptions["no_cpython_wrapper"] = True
     # What is compiled has no entry: its dispatcher must not find it.
     compiled.add_overload = lambda found: compiled.overloads.update(
@@ -48,7 +50,7 @@ def without_entry(compiled: Any) -> Any:
 
 
 def _declared(cases: Any, choices: dict[str, tuple[str, ...]], options: dict[str, Any]) -> Any:
-    """A kernel that says which ``variables`` its annotations have, for the build."""
+    """Mark a kernel, with the ``variables`` of its annotations for the build."""
     if len(cases) == 1 and callable(cases[0]):
         return _known(cases[0], Variables((), {}), options)
     return lambda function: _known(function, Variables(cases, choices), options)
@@ -105,7 +107,7 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 @numba.njit(inline="always")
 def prefetch(array: Any, index: Any) -> None:
-    """Ask for the cache line of ``array[index]``; a hint, never a fault."""
+    """Prefetch the cache line of ``array[index]``. This is a hint and never faults."""
     _prefetch(array, index)
 
 
@@ -124,7 +126,7 @@ def _prefetch_at(typing_context: Any, address: Any, index: Any) -> Any:
 
 @numba.njit(inline="always")
 def prefetch_at(address: Any, index: Any) -> None:
-    """The same of the word that ``word_at`` reads."""
+    """Prefetch the word that ``word_at`` reads."""
     _prefetch_at(address, index)
 
 
@@ -164,7 +166,9 @@ def _long_at(typing_context: Any, address: Any, offset: Any) -> Any:
 
 @numba.njit(inline="always")
 def long_at(address: Any, offset: Any) -> Any:
-    """The uint64 that begins ``offset`` bytes behind ``address``, both uint64; on no boundary."""
+    """Return the uint64 at ``offset`` bytes after ``address`` (both uint64), which need not be
+    aligned.
+    """
     return _long_at(address, offset)
 
 
@@ -181,7 +185,7 @@ def _ones(typing_context: Any, word: Any) -> Any:
 
 @numba.njit(inline="always")
 def ones(word: Any) -> Any:
-    """How many bits of a uint64 are 1."""
+    """Return the number of 1 bits of a uint64."""
     return _ones(word)
 
 
@@ -198,7 +202,7 @@ def _leading_zeros(typing_context: Any, word: Any) -> Any:
 
 @numba.njit(inline="always")
 def leading_zeros(word: Any) -> Any:
-    """How many bits above the highest one of a uint64; 64 of 0."""
+    """Return the number of leading zero bits of a uint64; 64 for 0."""
     return _leading_zeros(word)
 
 

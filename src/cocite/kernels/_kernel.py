@@ -1,18 +1,17 @@
 """Kernels: functions on arrays that are compiled when the package is built, not when it runs.
 
-``@kernel`` is for what Python calls, ``@helper`` for a piece of kernels, ``@shared`` for both. The
-types of a kernel are its annotations (``kernels/_types.py``). The build has Numba compile all of
-them into one library a processor (``hatch_build.py``); this module loads it when a kernel is first
-called, and calls it through ctypes, without the interpreter's lock. It needs neither Numba nor a
-compiler, and loads no code from where users write.
+``@kernel`` marks functions that Python calls, ``@helper`` parts of kernels, ``@shared`` both.
+Annotations give the types (``kernels/_types.py``). The build compiles all kernels with Numba into
+one library per processor type (``hatch_build.py``). This module loads it at the first call of a
+kernel, and calls it through ctypes without the interpreter lock. It needs neither Numba nor a
+compiler, and loads no code from user-writable places.
 
-With ``COCITE_JIT=1`` Numba compiles the same functions when they are first called
-(``kernels/_jit.py``).
+With ``COCITE_JIT=1``, Numba compiles the same functions at their first call (``kernels/_jit.py``).
 
-An array is passed as the object that it is. The library reads its address, dimensions, type and
-flags from NumPy's structure of an array, which all releases share, and returns ``MISMATCH`` unless
-they are as declared. No function of Python's C interface is called: one library serves all versions
-of Python.
+Arrays are passed as Python objects. The library reads address, dimensions, type and flags from
+NumPy's array struct, which is the same in all releases, and returns ``MISMATCH`` if they differ
+from the declaration. It calls no function of Python's C API, so one library serves all versions of
+Python.
 
 Cost: a call takes one to two microseconds.
 """
@@ -82,7 +81,9 @@ def library_path() -> Path:
 
 
 def targets() -> list[str]:
-    """Return what this processor runs, the best first: levels of x86-64, or its architecture."""
+    """Return the targets that this processor supports, the best first: levels of x86-64, or its
+    architecture.
+    """
     machine = platform.machine()
     if machine not in ("x86_64", "AMD64"):
         return ["aarch64" if machine == "arm64" else machine]
@@ -141,7 +142,7 @@ class _Entry:
             self.room = type("_Room", (ctypes.Structure,), {"_fields_": found})
 
     def takes(self, types: tuple[type, ...]) -> bool:
-        """Return whether what is of these types may be passed if the arrays are as declared."""
+        """Return whether values of these types can be passed if arrays match the declaration."""
         return len(types) == len(self.kinds) and all(map(_is_of, types, self.kinds))
 
 
@@ -156,14 +157,14 @@ def _is_of(found: type, kind: Number | Array | None) -> bool:
 
 
 def _failure(name: str) -> Exception:
-    """Return what a status other than 0 says: kernels fail for memory, or of bounds if checked."""
+    """Return the error of a nonzero status: out of memory, or out of bounds in checked kernels."""
     if "-checked" in library_path().name:
         return IndexError(f"{name}: an index is out of bounds")
     return MemoryError(f"there is not enough memory left for {name}")
 
 
 class Kernel:
-    """A function that is compiled. Threads may share it."""
+    """A compiled function. Threads may share it."""
 
     def __init__(self, function: Callable[..., Any], variables: Variables) -> None:
         update_wrapper(self, function)
@@ -194,7 +195,7 @@ class Kernel:
         return self._checked(args)
 
     def _run(self, entry: _Entry, passed: Sequence[Any]) -> tuple[bool, Any]:
-        """Return whether the arrays are as declared, and what the kernel returns."""
+        """Return whether the arrays match the declaration, and the result of the kernel."""
         room = None
         if entry.room is None:
             status = entry.call(None, *passed)
@@ -212,7 +213,7 @@ class Kernel:
         return True, room.value
 
     def _checked(self, args: tuple[Any, ...]) -> Any:
-        """Check all arguments, and note how such are passed from now on."""
+        """Check all arguments, and remember how to pass arguments of these types."""
         entries = self._entries or self._bind()
         for entry in entries:
             passed: list[Any] = []
@@ -245,7 +246,7 @@ class Kernel:
 
 
 def _fits(values: tuple[Any, ...], kinds: tuple[Type, ...], passed: list[Any]) -> bool:
-    """Return whether arguments are of these types; append what is passed for them to ``passed``."""
+    """Return whether the arguments have these types; append the values to pass to ``passed``."""
     if len(values) != len(kinds):
         return False
     for value, kind in zip(values, kinds, strict=True):
@@ -294,7 +295,7 @@ def _items(kind: Any) -> tuple[Type, ...]:
 
 
 def _number(value: Any, dtype: str) -> Any:
-    """Return a number of a type as Python's, None if it is none of it."""
+    """Return a number of a type as a Python number; None if it does not fit."""
     if isinstance(value, np.generic):
         value = value.item()
     if dtype == "bool":
@@ -318,7 +319,7 @@ def _described(value: Any) -> str:
 
 
 def _plain(function: Callable[..., Any]) -> Any:
-    """Return a piece of kernels as it is: only the build compiles it."""
+    """Return a helper unchanged: only the build compiles it."""
     return function
 
 

@@ -31,7 +31,7 @@ class Number(NamedTuple):
 
 
 class Array(NamedTuple):
-    """A contiguous array of so many dimensions; whether it is written to."""
+    """A contiguous array: its number of dimensions, and whether the kernel writes to it."""
 
     dtype: str
     dimensions: int
@@ -50,32 +50,32 @@ Type = Number | Array | Struct | tuple[Any, ...] | None
 
 
 class Signature(NamedTuple):
-    """The types of a kernel: of its arguments, and of the numbers it returns."""
+    """The types of the arguments and of the returned numbers of a kernel."""
 
     number: int
     arguments: tuple[Type, ...]
     returns: tuple[Number, ...]
 
     def symbol(self, name: str) -> str:
-        """Return the name of its entry in the library, of the kernel ``file.function``."""
+        """Return the library symbol of the kernel ``file.function``."""
         return f"{name.replace('.', '__')}__{self.number}"
 
 
 class Variables(NamedTuple):
-    """What the variables of a kernel stand for: cases, each with all choices."""
+    """The values of the type variables of a kernel: cases, each with all choices."""
 
     cases: tuple[Mapping[str, str], ...]
     choices: Mapping[str, tuple[str, ...]]
 
     def values(self) -> Iterator[dict[str, str]]:
-        """Yield what the variables stand for."""
+        """Yield the values of the type variables."""
         for case in self.cases or ({},):
             for chosen in product(*self.choices.values()):
                 yield {**case, **dict(zip(self.choices, chosen, strict=True))}
 
 
 def signatures(function: Callable[..., Any], variables: Variables) -> Iterator[Signature]:
-    """Yield the signatures of a kernel, one for each value of its variables."""
+    """Yield the signatures of a kernel, one for each value of its type variables."""
     annotations = dict(function.__annotations__)
     back, names = annotations.pop("return"), function.__globals__
     for number, values in enumerate(variables.values()):
@@ -86,7 +86,7 @@ def signatures(function: Callable[..., Any], variables: Variables) -> Iterator[S
 
 
 def flat(kinds: Iterable[Type]) -> Iterator[Number | Array | None]:
-    """Yield types without the tuples that they are in."""
+    """Yield types, with tuples flattened."""
     for kind in kinds:
         if kind is None or isinstance(kind, Number | Array):
             yield kind

@@ -1,12 +1,13 @@
-"""Types of what kernels take and return: the words of their annotations.
+"""Types of arguments and results of kernels, for annotations.
 
-A number is named after its NumPy type: ``U32`` is uint32. ``U32s`` is a contiguous array of one
-dimension, ``U32s2`` of two. ``OutU32s`` is one that the kernel writes to; all others may be
-read-only, as mapped files are. ``tuple[U64s, U32s]`` is a tuple of arrays.
+``U32`` is the NumPy type uint32. ``U32s`` is a contiguous array of one dimension, ``U32s2`` of two.
+The kernel writes to ``OutU32s``; other arrays may be read-only, such as mapped files. ``tuple[U64s,
+U32s]`` is a tuple of arrays.
 
-``C``, ``D``, ``T`` and ``W`` are variables: ``@kernel(T=("F32", "F64"))`` compiles a kernel once
-for each, ``Ts`` being an array of it, and ``@kernel({"D": "F64", "W": "F32s"}, {"D": "U32", "W":
-"None"})`` for each of these. mypy takes all of them for ``Any``: kernels compute as NumPy does.
+``C``, ``D``, ``T`` and ``W`` are type variables, and ``Ts`` is an array of ``T``.
+``@kernel(T=("F32", "F64"))`` compiles a kernel for both types; ``@kernel({"D": "F64", "W": "F32s"},
+{"D": "U32", "W": "None"})`` for both cases. To mypy they are ``Any``: kernels compute as NumPy
+does.
 """
 
 from __future__ import annotations

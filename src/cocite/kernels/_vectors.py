@@ -1,7 +1,7 @@
-"""Operations on vectors that Numba has no word for: rows of lanes, and planes of bits.
+"""Vector operations that Numba lacks: rows of lanes, and bit planes.
 
-A loop over lanes that is written out in Python is compiled to as many scalar steps, because two
-arrays might overlap; at 16 lanes of 32 bits that takes two to three times as long.
+Numba compiles a loop over lanes to scalar steps, because arrays might overlap. For 16 lanes of 32
+bits, that takes two to three times as long.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _larger(builder: Any, old: Any, new: Any, floating: bool) -> Any:
 
 
 def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any, lanes: int) -> Any:
-    """A pointer to ``lanes`` elements of ``array`` from ``index`` on."""
+    """Return a pointer to ``lanes`` elements of ``array`` from ``index`` on."""
     data = context.make_array(kind)(context, builder, array).data
     vector = ir.VectorType(context.get_data_type(kind.dtype), lanes)
     return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())

@@ -1,19 +1,20 @@
-"""All-pairs kernels: a sparse matrix times a dense one, and what becomes of the product.
+"""All-pairs kernels: products of a sparse and a dense matrix, and the update of scores.
 
-The matrix of scores is symmetric, so W S W' is made in blocks of columns: rows of W S (sums of
-whole rows of S), turned, times W again (sums of rows of a narrow panel that stays in the cache):
+The score matrix S is symmetric, so W S W' is computed in blocks of columns: rows of W S (sums of
+whole rows of S), transposed, then multiplied by W again (sums of rows of a narrow panel that stays
+in the cache):
 
     rows   = W[block] S              float[width, n]      multiply
     turned = rows'                   float[n, width]      transpose
     panel  = W[: end] turned         float[end, width]    multiply, add_shared
 
-and only the half above the diagonal is computed; ``settle`` writes it to both places. Links are
-int64 offsets, uint32 sources and weights of the matrix's type. Four rows are added at a time, which
-takes a quarter of the passes and roundings. Every value is added up in the order of the links:
-threads, blocks and panels do not change a bit.
+Only the half above the diagonal is computed; ``settle`` writes it to both halves. Links are int64
+offsets, uint32 sources, and weights of the matrix type. Four rows are added at a time, for a
+quarter of the passes and roundings. Values are summed in the order of links, so threads, blocks and
+panels do not change a bit.
 
-Cost: a fused multiply-add a link and column; 10 to 14 thousand million a second on a core as long
-as the panel (n * width values) stays in the cache. Source: Yu et al. 2011, 4.1.2.
+Cost: one fused multiply-add per link and column; 10 to 14 billion a second and core while the panel
+(n * width values) fits the cache. Source: Yu et al. 2011, 4.1.2.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def add_shared(
     excess: Ts,
     panel: OutTs2,
 ) -> None:
-    """panel[l, i] += sum of excess[v] w_i[v] w_l[v] over the loose nodes v that row i links to.
+    """panel[l, i] += sum of excess[v] w_i[v] w_l[v] over the non-single nodes v that row i links
+    to.
 
     Rows are those of the block; column v lists the rows l that link to v, ascending, and those
     beyond the panel are left out.
@@ -209,8 +211,8 @@ def reverse_cuthill_mckee(
 ) -> None:
     """Fill ``out`` (int64[n]) with the nodes in their new order.
 
-    ``neighbors`` are sorted by ascending degree within a node; ``starts`` are all nodes, by
-    ascending degree; ``seen`` is uint8[n] of zeros.
+    ``neighbors`` of each node and ``starts`` (all nodes) are sorted by ascending degree; ``seen``
+    is uint8[n], all 0.
     """
     n = out.size
     taken = 0

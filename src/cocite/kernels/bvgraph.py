@@ -1,7 +1,7 @@
-"""BVGraph: the compressed lists of successors in which LAW publishes its web graphs, undone.
+"""Decode BVGraph, the compressed successor lists in which LAW publishes its web graphs.
 
-The lists of the nodes 0, 1, ... follow each other in one stream of bits, the highest bit of a byte
-first. The list of x is
+The lists of nodes 0, 1, ... form one stream of bits, with the highest bit of a byte first. The list
+of node x holds
 
     d                     how many successors it has; nothing follows if none
     r                     0, or the list is made of that of x - r, one of the window's before it
@@ -12,16 +12,16 @@ first. The list of x is
                           where it begins and how long it is, less the shortest that is told so
     residuals             all others, ascending
 
-where what begins a run of ascending numbers is told by its distance from x, with the sign in the
-lowest bit, and each later one by its distance from the one before, less what it is at least. Each
-kind of number has a code of its own: unary, gamma, delta, zeta_k, nibble or Golomb.
+The first number of an ascending run is stored as its distance from x, with the sign in the lowest
+bit; later numbers as the distance from the previous one, minus the smallest possible distance. Each
+kind of number has its own code: unary, gamma, delta, zeta_k, nibble or Golomb.
 
-Lists are handed over as they are made, in pieces: ``decode`` stops where the bits or the room end,
-and goes on where it stopped. Every number is checked, as a file may hold anything.
+``decode`` works in pieces: it stops at the end of the input or of the output space, and resumes
+there. Every number is checked, as files may hold anything.
 
-Cost: some 60 nanoseconds a link; memory for the window's lists and the pieces.
-Boldi and Vigna, "The WebGraph framework I: compression techniques", WWW 2004; the order of bits and
-codes is that of the class BVGraph of WebGraph.
+Cost: about 60 ns a link; memory for the lists of the window and for one piece. Source: Boldi and
+Vigna, "The WebGraph framework I: compression techniques", WWW 2004; bits and codes as in WebGraph's
+class BVGraph.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _BAD = -1
 
 @helper
 def _peek(words: Any, position: Any) -> Any:
-    """The 64 bits from a position on; zeros behind the end."""
+    """Return the 64 bits at a position; zeros past the end."""
     i, shift = np.uint64(position) >> _6, np.uint64(position) & _63
     if i + _1 >= np.uint64(words.size):
         return np.uint64(0)
@@ -77,7 +77,7 @@ def _peek(words: Any, position: Any) -> Any:
 
 @helper
 def _bits(words: Any, position: Any, count: Any) -> Any:
-    """A number of ``count`` bits, 0 to 63 of them."""
+    """Return a number of ``count`` bits, 0 to 63."""
     if count == 0:
         return np.int64(0)
     return np.int64(_peek(words, position) >> (_64 - np.uint64(count)))
@@ -85,7 +85,7 @@ def _bits(words: Any, position: Any, count: Any) -> Any:
 
 @helper
 def _zeros(words: Any, position: Any) -> Any:
-    """How many zeros there are from a position on; behind the end there are some more."""
+    """Return the number of zeros from a position on; some more follow the end."""
     count = np.int64(0)
     while True:
         word = _peek(words, position + count)
@@ -98,7 +98,7 @@ def _zeros(words: Any, position: Any) -> Any:
 
 @helper
 def _read(words: Any, position: Any, code: Any, k: Any) -> Any:
-    """(the number in this code, the position behind it); the number is -1 if it is too large."""
+    """Return (the number in this code, the position after it); the number is -1 if too large."""
     if code == NIBBLE:
         value = np.int64(0)
         while True:
@@ -151,14 +151,14 @@ def _read(words: Any, position: Any, code: Any, k: Any) -> Any:
 
 @helper
 def _signed(value: Any) -> Any:
-    """A number whose sign is in its lowest bit."""
+    """Return a number whose sign is in its lowest bit."""
     return value >> 1 if value & 1 == 0 else -((value + 1) >> 1)
 
 
 @helper
 def _merged(parts: Any, cuts: Any, out: Any, at: Any) -> Any:
-    """Merge the three ascending runs of ``parts`` between ``cuts`` to ``out`` from ``at`` on;
-    whether the whole ascends strictly.
+    """Merge three ascending runs of ``parts``, between ``cuts``, into ``out`` from ``at`` on;
+    return whether the result ascends strictly.
     """
     i, j, k = cuts[0], cuts[1], cuts[2]
     last = np.int64(-1)
@@ -186,8 +186,8 @@ def _merged(parts: Any, cuts: Any, out: Any, at: Any) -> Any:
 
 @helper
 def _copied(words: Any, position: Any, rules: Any, given: Any, parts: Any, degree: Any) -> Any:
-    """Copy the blocks of the list ``given`` to ``parts``: (how many, the position behind), -1 for
-    what cannot be.
+    """Copy the blocks of the list ``given`` to ``parts``; return (their number, the position after
+    them), -1 if invalid.
     """
     count, position = _read(words, position, rules[BLOCK_COUNT], rules[K])
     if count < 0 or count > given.size + 1:
@@ -215,8 +215,8 @@ def _copied(words: Any, position: Any, rules: Any, given: Any, parts: Any, degre
 def _report(
     words: Any, position: Any, rules: Any, node: Any, parts: Any, cuts: Any, degree: Any
 ) -> Any:
-    """Write intervals and residuals to ``parts`` behind the ``cuts[1]`` that were copied: the
-    position behind, or -1 less it if there is what cannot be.
+    """Write intervals and residuals to ``parts`` after the ``cuts[1]`` copied numbers. Return the
+    position after them, or -1 minus that position if invalid.
     """
     at, nodes = cuts[1], rules[NODES]
     if at < degree and rules[LEAST]:

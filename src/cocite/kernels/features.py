@@ -1,28 +1,27 @@
-"""PageSim's kernels: scores that travel along simple paths, and lists of features compared.
+"""PageSim kernels: propagate scores along simple paths, and compare lists of features.
 
-``spread`` follows, from each of some sources, every simple path of at most r hops (r + 1 is the
-size of ``room``). The value that a path carries from a node to each of its neighbors,
-value * decay / degree, is known before they are looked at: if it is below ``threshold`` none of
-them is, and a node of any degree costs nothing. What is cut there is booked with the node and the
-hops it had left, in whole units, so that a sum does not depend on its order. Long paths are many:
-the nodes on the way are marked then, and not looked for, and a source may take so many steps.
+``spread`` follows every simple path of at most r hops from each source (r + 1 is the size of
+``room``). A path passes value * decay / degree to each neighbor of its last node. If this is below
+``threshold``, the path ends before the neighbors are read, so hubs cost nothing. The cut value is
+recorded for the node and the remaining hops, in whole units, so that sums do not depend on their
+order. Long paths are numerous: nodes on the path are then marked rather than searched, and each
+source has a limit of steps.
 
-``gather`` and ``pair`` compare lists of features by min**2 / max, and add up in ascending order of
-the feature, so that both come to the same sum, to the bit.
+``gather`` and ``pair`` compare lists of features by min**2 / max. Both add in ascending order of
+features, so their sums are bit-identical.
 
-Cost: a path 1 to 2 ns; at most (1 + decay + ... + decay**r) * value / threshold paths of a source.
-A query about 2 ns an entry of the lists that it reads.
-Source: Lin, King, Lyu, *PageSim*, 4.2 and 5.1.
+Cost: 1 to 2 ns a path; at most (1 + decay + ... + decay**r) * value / threshold paths from a
+source. A query takes about 2 ns per entry of the lists that it reads. Source: Lin, King, Lyu,
+*PageSim*, 4.2 and 5.1.
 
-Lists of nearest pages: marked where they are mutual, and compared.
+Lists of nearest pages are marked where they are mutual, and compared.
 
-``mark`` gives a value its sign: below 0 if the page it is of has not the list's page in its own.
+``mark`` makes a value negative if the listed page does not list the page in return.
 
 ``gather_rows`` and ``pair_rows`` compare lists in ascending order of the pages that they share.
 ``kernels/near.py`` makes them.
 
-Cost: 2 ns an entry read.
-Source: see ``measures/snn.py``.
+Cost: 2 ns per entry read. Source: see ``measures/snn.py``.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _DENSE = 24
 
 @helper
 def _arrive(node: Any, value: Any, sums: Any, touched: Any, count: Any) -> Any:
-    """Add what one path brings; returns how many nodes have a sum."""
+    """Add the value of one path; return the number of nodes with a sum."""
     before = sums[node]
     touched[count] = node
     sums[node] = before + value
@@ -77,8 +76,8 @@ def _follow(
     touched: Any,
     cut: Any,
 ) -> Any:
-    """All paths from one source; returns how many nodes they reach, itself included, and how many
-    steps they take: they are not all there if those are more than may be.
+    """Follow all paths from one source. Return the number of reached nodes, the source included,
+    and the number of steps; above the limit of steps, some paths are missing.
     """
     offsets, neighbors = rows
     path, links, ends, values, marks = room
@@ -124,7 +123,7 @@ def _follow(
 
 @helper
 def _read_off(sums: Any, touched: Any, count: Any, nodes: Any, values: Any, used: Any) -> None:
-    """Write the sums, nodes ascending, and set them back to 0."""
+    """Write the sums by ascending node, and reset them to 0."""
     if count * _DENSE > sums.size:
         for node in range(sums.size):
             if sums[node] != 0.0:
@@ -202,7 +201,7 @@ def total(values: F32s) -> F64:
 
 @kernel
 def totals(offsets: U64s, values: F32s, out: OutF64s) -> None:
-    """out[i] = the sum of row i of ``values``, in order: ``total`` of each."""
+    """out[i] = the sum of row i of ``values``, in order, as ``total`` computes it."""
     for i in range(out.size):
         found = 0.0
         for at in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
@@ -270,8 +269,8 @@ def gather(
 
 @kernel
 def normalize(sums: OutF64s, own: F64s, used: U32s, count: I64, node: U32) -> None:
-    """Divide the sums of ``used`` by the roots of the products of what each scores with itself and
-    ``node`` does; ``own`` is float64[nodes].
+    """Divide the sums of ``used`` by the square root of own[v] * own[node]; ``own``
+    (float64[nodes]) holds scores of nodes with themselves.
     """
     for i in range(count):
         sums[used[i]] /= np.sqrt(own[node] * own[used[i]])
@@ -416,7 +415,7 @@ def pair_rows(
     form: I64,
     mutual: Bool,
 ) -> F64:
-    """The score in grains of two ascending lists and their norms, by minima or products."""
+    """Return the score in grains of two ascending lists with their norms, by minima or products."""
     common = 0.0
     i = j = 0
     while i < first.size and j < second.size:

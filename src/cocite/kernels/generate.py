@@ -1,4 +1,4 @@
-"""A web-like graph from a hash: the in-links of any page, without its neighbors' help.
+"""A web-like graph from a hash: the in-links of any page, independent of other pages.
 
 A *host* is a range of ids, cut into *sections* of 8 to 256 pages, each into *runs* of 1 to 32. The
 first page of a section is its index; the first of a host, its front. Of every page
@@ -12,13 +12,13 @@ first page of a section is its index; the first of a host, its front. Of every p
                  from hosts of the same topic, one page each, any host if those are used up
     anywhere     as many evenly spread links as are missing to the exact total
 
-So the pages of a run have the same in-links but for themselves, as pages made from one template
-have: that is what makes reversed walks meet early. Everything is ``draw(key, node)`` with a key for
-each question (``KEYS``), so pieces of any size hold the same links. Laws come as tables: a level
-for every halving of u, CELLS linear cells in it.
+So the pages of a run have the same in-links except themselves, like pages made from one template;
+this makes reversed walks meet early. Each decision is ``draw(key, node)`` with its own key
+(``KEYS``), so pieces of any size hold the same links. Distributions are tables with a level for
+every halving of u, each of CELLS linear cells.
 
-Cost: about 20 ns a page for its in-degree, 20 to 40 ns a link; 40 ns a name. Source: Kumar et al.
-2000, *Stochastic models for the web graph* (copying); the rest is this project's.
+Cost: about 20 ns a page for its in-degree, 20 to 40 ns a link, 40 ns a name. Source: Kumar et al.
+2000, *Stochastic models for the web graph* (copying); the rest is ours.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Links between integers, read from text.
 
-``read_pairs`` takes the rows of which nothing is to be cleaned: two fields of plain digits below
-2**32, in whatever dialect ``kernels/text.py`` is told. It counts comments and blank lines as
-``normalize`` does, and says -1 of any other row, so that what it gives is what that one would.
+``read_pairs`` reads rows that need no cleaning: two fields of plain digits below 2**32, in any
+dialect of ``kernels/text.py``. It counts comments and blank lines like ``normalize``, and returns
+-1 for any other row, so its results equal those of ``normalize``.
 
-Cost: 0.9 ns a byte of text that is two numbers a line, 1.9 of other.
+Cost: 0.9 ns a byte for lines of two numbers, 1.9 ns otherwise.
 """
 
 from __future__ import annotations

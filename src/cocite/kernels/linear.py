@@ -1,23 +1,25 @@
-"""Linearized SimRank, one row or one diagonal entry at a time, with bounds on what is left out.
+"""Linearized SimRank, one row or one diagonal entry at a time, with bounds on omitted terms.
 
     S = sum over l of c**l Q**l D (Q')**l          Q(v, w) = 1 / d(v) for each link of v's row to w
 
-A row is found in two passes. *Rows* are links by node: in-neighbors for the measure on in-links.
+A row takes two passes. *Rows* are the links of a node: in-neighbors for the measure on in-links.
 
     forward    x[0] = u,         x[l + 1] = Q' x[l]                 (``forward``)
     backward   y[L] = D x[L],    y[l] = c Q y[l + 1] + D x[l]       (``backward``); y[0] is the row
 
-What is not worth its cost is left out, and what that may cost is added up:
+Small terms are omitted, and bounds on them are added up:
 
 * forward, x[l](w) not pushed from w takes at most c**l x[l](w) limit(w, l) from any score, where
   the limit bounds what w can have in common with any l-step walk;
-* backward, entries y[l] left out take at most c**l times the largest of them, as Q averages.
+* backward, omitted entries y[l] lower a score by at most c**l times the largest of them, as Q
+  averages.
 
-Both only take away: a true score is between what is found and that plus the bound. A *table*
-float64[nodes, 1 + J] holds D in column 0 and the limits of levels 1, 2, ..., J and beyond.
+Omissions only lower scores: a true score is between the computed score and that plus the bound. A
+*table*, float64[nodes, 1 + J], holds D in column 0 and the limits of levels 1, 2, ..., J and
+beyond.
 
-Cost: the links of what is pushed, some 4 ns each. Source: Maehara, Kusumi, Kawarabayashi 2014;
-Wang et al. 2020 (ExactSim). The limits are this project's.
+Cost: about 4 ns per link of pushed nodes. Source: Maehara, Kusumi, Kawarabayashi 2014; Wang et al.
+2020 (ExactSim). The limits are ours.
 """
 
 from __future__ import annotations
@@ -58,22 +60,23 @@ class RunSpace(NamedTuple):
 
 @helper
 def bounds(rows: Any, node: Any) -> Any:
-    """Where the row of ``node`` begins and ends."""
+    """Return the begin and the end of the row of ``node``."""
     at = np.int64(node)
     return np.int64(rows.offsets[at]), np.int64(rows.offsets[at + 1])
 
 
 @shared
 def in_vain(rows: Rows, threshold: F64, target: F64) -> Bool:
-    """Whether a lower threshold brings a bound no nearer to its target: if each link of each level
-    leaves out the threshold, that is little of it, and the rest lies behind the last level.
+    """Return whether a lower threshold cannot improve the bound: even if every link of every level
+    omits the threshold, that is a small part of the bound; the rest comes from levels that are not
+    computed.
     """
     return 16.0 * threshold * MOST_LEVELS * rows.neighbors.size < target
 
 
 @helper
 def spread(rows: Any, begin: Any, end: Any, share: Any, values: Any, found: Any, count: Any) -> Any:
-    """Add ``share`` to all neighbors in a row; returns how many nodes ``found`` lists then."""
+    """Add ``share`` to all neighbors in a row; return the new length of ``found``."""
     for link in range(begin, end):
         node = rows.neighbors[link]
         before = values[node]
@@ -87,8 +90,8 @@ def spread(rows: Any, begin: Any, end: Any, share: Any, values: Any, found: Any,
 def forward(
     rows: Rows, table: F32s2, node: I64, decay: F64, threshold: F64, space: RunSpace
 ) -> tuple[I64, F64, I64]:
-    """Fill the levels of ``space``; returns (last level, bound, links read), or OVERFLOW as the
-    level if the space is too small.
+    """Fill the levels of ``space``. Return (last level, bound, links read); the level is OVERFLOW
+    if the space is too small.
     """
     values, found = space.values[0], space.lists[0]
     space.nodes[0], space.amounts[0] = np.uint32(node), 1.0
@@ -129,8 +132,8 @@ def forward(
 def _push_back(
     rows: Any, columns: Any, begin: Any, end: Any, amount: Any, values: Any, found: Any, count: Any
 ) -> Any:
-    """Add a node's ``amount`` to those that link to it, each divided by how many links that has;
-    returns how many nodes ``found`` lists then.
+    """Add a node's ``amount`` to the nodes that link to it, divided by their numbers of links;
+    return the new length of ``found``.
     """
     for link in range(begin, end):
         node = columns.neighbors[link]
@@ -144,7 +147,7 @@ def _push_back(
 
 @helper
 def _pull(rows: Any, decay: Any, old: Any, new: Any, found: Any) -> Any:
-    """new = decay Q old, row by row; returns how many nodes ``found`` lists."""
+    """new = decay Q old, row by row; return the new length of ``found``."""
     count = 0
     for node in range(rows.offsets.size - 1):
         begin, end = bounds(rows, node)

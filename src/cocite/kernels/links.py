@@ -64,15 +64,15 @@ def sort_ids(ids: Any) -> None:
 
 @kernel(T=("U32", "U64"))
 def add_counts(nodes: Ts, counts: OutTs) -> None:
-    """Add one to ``counts[v]`` (uint32) for every occurrence of v in ``nodes`` (uint32)."""
+    """Count the occurrences of each v of ``nodes`` (uint32) in ``counts[v]`` (uint32)."""
     for i in range(nodes.size):
         counts[nodes[i]] += _ONE32
 
 
 @kernel
 def sum_runs(starts: I64s, values: F64s, out: OutF64s) -> None:
-    """Sum each run of ``values`` (float64) in its order; ``starts`` (int64) says where runs begin,
-    and ``out`` (float64) is as long as it.
+    """Sum each run of ``values`` (float64), in order. ``starts`` (int64) holds the begins of runs;
+    ``out`` (float64) is as long.
     """
     for run in range(starts.size):
         end = starts[run + 1] if run + 1 < starts.size else values.size
@@ -93,7 +93,7 @@ def turn(
     out: OutU32s,
     out_weights: OutTs,
 ) -> None:
-    """Append each of some rows' nodes to the rows of its neighbors.
+    """Append the nodes of some rows to the rows of their neighbors.
 
     ``offsets`` is that of the rows, the first of which is node ``row``'s; ``cursors`` (uint64) says
     where the next entry of nodes ``first``, ``first + 1``, ... goes in ``out`` (uint32), and moves

@@ -1,10 +1,10 @@
-"""A list of hits as it is told: the best of many, from a heap, and what their meeting times say.
+"""A list of hits: the best of many, from a heap, with scores and intervals from meeting times.
 
-``tell`` does what ``search/scorer.py`` and ``search/intervals.py`` do with arrays, with the same
-results to the bit; bets on what samples say are those of ``kernels/totals.py``. For kernels that
-give a whole answer at once.
+``tell`` computes what ``search/scorer.py`` and ``search/intervals.py`` compute with arrays,
+bit-identically, for kernels that return a whole answer. Bets on samples are those of
+``kernels/totals.py``.
 
-Cost: the heap log k for each that comes into it; 17 bytes a sample and hit.
+Cost: log k for each node that enters the heap; 17 bytes per sample and hit.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _ZERO64 = np.uint64(0)
 
 
 def order(ids: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]:
-    """The places of hits, best first; of equal scores those of the smaller hash come first."""
+    """Return the order of hits, best first; ties are ordered by ascending hash."""
     return np.lexsort((scramble.__wrapped__(ids.astype(np.uint64)), -scores))
 
 
 @helper
 def _worse(grains: Any, ids: Any, first: Any, second: Any) -> Any:
-    """Whether the hit at a place comes after another: lower score, or equal and larger hash."""
+    """Return whether a hit comes after another: a lower score, or a tie and a larger hash."""
     if grains[first] != grains[second]:
         return grains[first] < grains[second]
     return scramble(np.uint64(ids[first])) > scramble(np.uint64(ids[second]))
@@ -63,7 +63,7 @@ def _sink(grains: Any, ids: Any, size: Any) -> None:
 
 @helper
 def offer(grains: Any, ids: Any, size: Any, node: Any, score: Any) -> Any:
-    """Take a hit into a heap of ``size``, if it is among the best so far; returns the new size."""
+    """Add a hit to a heap of ``size`` if it is among the best so far; return the new size."""
     if size < ids.size:
         at = size
         ids[at], grains[at] = node, score
@@ -89,7 +89,7 @@ def sort(grains: Any, ids: Any, size: Any) -> None:
 
 @helper
 def error_of(total: Any, squares: Any, samples: Any) -> Any:
-    """The standard error that sums tell."""
+    """Return the standard error from sums."""
     _, variance = estimate(total, squares, samples)
     return np.rint(np.sqrt(variance) * _DECIMALS) / _DECIMALS
 
@@ -108,7 +108,7 @@ def _error(times: Any, weights: Any, hit: Any) -> Any:
 
 @helper
 def _values(times: Any, worth: Any, values: Any) -> None:
-    """What meeting is worth in every sample."""
+    """Fill in the value of the meeting in every sample."""
     for sample in range(times.shape[0]):
         for hit in range(times.shape[1]):
             values[sample, hit] = worth[times[sample, hit]]
