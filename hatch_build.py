@@ -107,9 +107,20 @@ def _digests(target: str, checked: bool) -> dict[str, str]:
     made_by = f"{target} {checked} {version('numba')} {version('llvmlite')}".encode()
     both = [Path(__file__), ROOT / "src/cocite/constants.py"]
     return {
-        name: _short(made_by, *(path.read_bytes() for path in [*both, *sorted(_sources(name))]))
+        name: _short(made_by, *(_code(path) for path in [*both, *sorted(_sources(name))]))
         for name in modules()
     }
+
+
+def _code(path: Path) -> bytes:
+    """Return the syntax tree of a file, without positions, comments and docstrings."""
+    tree = ast.parse(path.read_bytes())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            del node.body[0]
+    return ast.dump(tree).encode()
 
 
 def _short(*parts: bytes) -> str:
