@@ -34,9 +34,9 @@ def list_groups(
     """List the groups of one ring from word ``at`` of ``group`` on.
 
     ``winners`` uint32[k] are those of ``nodes``, ascending; of the nodes from 0 on if that is
-    empty. ``begins`` is scratch, uint32 of all that may win; column ``ring`` of ``cells`` uint32[k,
-    length] receives where each node's group begins, NOWHERE if it is alone. Returns where the next
-    ring's begin.
+    empty. ``begins`` is scratch, uint32 for all possible winners; column ``ring`` of ``cells``
+    uint32[k, length] receives where each node's group begins, NOWHERE if it is alone. Returns where
+    the next ring's groups begin.
     """
     begins[:] = _ZERO32
     for i in range(winners.size):
@@ -62,7 +62,7 @@ def list_groups(
 
 @kernel
 def name_from(group: OutU32s, first: U32) -> None:
-    """Add ``first`` to the winners of groups: to count from the graph's first node on."""
+    """Add ``first`` to the winners of groups, so that they count from the graph's first node."""
     at = _ZERO64
     while at < group.size:
         group[at] = np.uint32(group[at] + first)
@@ -71,8 +71,8 @@ def name_from(group: OutU32s, first: U32) -> None:
 
 @kernel
 def name_winners(group: OutU32s, wanted: U32s) -> None:
-    """Name the winners of some groups by their number among ``wanted``, uint32[m], ascending;
-    NOWHERE for one that is not wanted.
+    """Replace the winners of some groups by their index in ``wanted``, uint32[m], ascending;
+    NOWHERE for others.
     """
     at = 0
     while at < group.size:
@@ -96,12 +96,12 @@ def _cell(words: Any, blob: Any, node: Any, ring: Any) -> Any:
 
 @kernel
 def carry_over(words: U32s, blob: U64s, ids: U32s, cells: OutU32s2, group: OutU32s) -> I64:
-    """The groups of a sample in other ids, without the nodes that are gone.
+    """Convert the groups of a sample to other ids, without removed nodes.
 
-    ``ids`` uint32[old nodes] is where each node has gone, NOWHERE if it is gone, which is also what
-    a winner becomes that is gone. Fills ``cells`` uint32[nodes, length] and ``group`` uint32[p], in
-    the order in which the groups are. Returns how many words the groups take, or DAMAGED if the
-    sample points outside of itself.
+    ``ids`` uint32[old nodes] is the new id of each node, NOWHERE if it was removed; winners are
+    converted alike. Fills ``cells`` uint32[nodes, length] and ``group`` uint32[p], keeping the
+    order of groups. Returns how many words the groups take, or DAMAGED if the sample points outside
+    of itself.
     """
     cells[:] = NOWHERE
     at, out, ring = _ZERO64, 0, _ZERO64
@@ -137,9 +137,9 @@ def carry_over(words: U32s, blob: U64s, ids: U32s, cells: OutU32s2, group: OutU3
 
 @kernel
 def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> Bool:
-    """What ``node`` shares with each of ``others`` uint32[h] in every sample of a shard.
+    """Compute what ``node`` shares with each of ``others`` uint32[h] in every sample of a shard.
 
-    ``out`` uint16[samples, h]. Returns whether the shard is sound.
+    ``out`` uint16[samples, h]. Returns whether the shard is valid.
     """
     for sample in range(blobs.shape[0]):
         prefetch(words, blobs[sample, 0] + np.uint64(node) * blobs[sample, 3])
@@ -161,9 +161,9 @@ def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> 
 
 @kernel
 def common(words: U32s, blobs: U64s2, nodes: U32, first: U64, second: U64, out: OutU32s2) -> Bool:
-    """The winners of the groups that hold both nodes; ``out`` uint32[samples, length], NOWHERE
-    where none does, their number ``nodes`` where the winner is gone. Returns whether the shard is
-    sound.
+    """Find the winners of the groups that contain both nodes: ``out`` uint32[samples, length],
+    NOWHERE for none, the number ``nodes`` if the winner was removed. Returns whether the shard is
+    valid.
     """
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
@@ -196,8 +196,8 @@ def gather(
 
     ``whom`` uint32[2] is the node and the number of the shard's first sample, counted from 1.
     ``sums`` uint64[nodes, 2] receives the sums; ``used`` uint32[nodes + 1] lists the nodes with
-    one, ``count`` is how many there are so far; ``marks`` is all zero to begin with. Returns the
-    new count, or DAMAGED if the shard points outside of itself.
+    one, ``count`` so far; ``marks`` is all zero initially. Returns the new count, or DAMAGED if the
+    shard points outside of itself.
     """
     nodes, me = np.uint32(sums.shape[0]), whom[0]
     for sample in range(blobs.shape[0]):
@@ -242,7 +242,7 @@ def gather(
 
 @kernel
 def unmark(marks: OutU32s, used: U32s, count: I64) -> None:
-    """Set the marks of the nodes ``used[:count]`` back to 0."""
+    """Reset the marks of the nodes ``used[:count]`` to 0."""
     for i in range(count):
         marks[used[i]] = _ZERO32
 
@@ -254,8 +254,8 @@ def unmark(marks: OutU32s, used: U32s, count: I64) -> None:
 def add(ids: U32s, codes: Ts2, table: U64s2, sums: OutU64s2, used: OutU32s, count: I64) -> I64:
     """Add up one shard: ``ids`` uint32[h], each once, ``codes`` uint8 or uint16 [h, samples].
 
-    ``table`` uint64[codes, 2] holds the worth of each code and its square; ``sums`` uint64[nodes,
-    2] receives the sums, ``used`` lists the nodes that have one, ``count`` so far. Returns the new
+    ``table`` uint64[codes, 2] holds the value of each code and its square; ``sums`` uint64[nodes,
+    2] receives the sums, ``used`` lists the nodes with one, ``count`` so far. Returns the new
     count.
     """
     for i in range(ids.size):

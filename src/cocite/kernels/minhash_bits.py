@@ -40,7 +40,7 @@ _ROUNDING = 2.0**-45
 
 @kernel
 def sketch(winners: U32s, key: U64, ring: I64, planes: OutU32s4) -> None:
-    """Put the sketches of one ring into ``planes`` uint32[blocks, length, bits, LINE], all zero."""
+    """Write the sketches of one ring to ``planes`` uint32[blocks, length, bits, LINE], all zero."""
     bits = np.uint64(planes.shape[2])
     for node in range(winners.size):
         word = draw(key, winners[node]) >> (_WORD - bits)
@@ -53,7 +53,7 @@ def sketch(winners: U32s, key: U64, ring: I64, planes: OutU32s4) -> None:
 
 @helper
 def _plane(blob: Any, block: Any, ring: Any, bit: Any) -> Any:
-    """Where a plane begins; ``blob`` is (begin, length, bits) of a sample."""
+    """Return where a plane begins; ``blob`` is (begin, length, bits) of a sample."""
     return blob[0] + ((block * blob[1] + ring) * blob[2] + bit) * _LINE64
 
 
@@ -65,7 +65,7 @@ def _bit(words: Any, blob: Any, node: Any, ring: Any, bit: Any) -> Any:
 
 @helper
 def _mask(words: Any, blob: Any, first: Any, second: Any) -> Any:
-    """Bit k - 1 is set if two nodes match in ring k."""
+    """Return a mask with bit k - 1 set if two nodes match in ring k."""
     mask = _ZERO32
     for ring in range(blob[1]):
         apart = _ZERO32
@@ -86,8 +86,8 @@ def _prefetch(words: Any, blobs: Any, node: Any) -> None:
 
 @kernel
 def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> None:
-    """The rings in which ``node`` matches each of ``others`` uint32[h], in every sample of a shard;
-    ``out`` uint16[samples, h].
+    """Compute the rings in which ``node`` matches each of ``others`` uint32[h], in every sample of
+    a shard; ``out`` uint16[samples, h].
     """
     _prefetch(words, blobs, node)
     for i in range(others.size):
@@ -160,11 +160,11 @@ def settle(
     touched: OutU32s,
     have: I64,
 ) -> I64:
-    """Add the scores of all nodes but ``node`` that are at least ``least`` grains to the totals.
+    """Add the scores of all nodes but ``node`` with at least ``least`` grains to the totals.
 
     ``weights`` uint64[length] are those of the rings, in fixed point; ``terms`` float64[4] is the
     number of samples, q, W, and the weight of the part. ``totals`` and ``touched[:have]`` are those
-    of the query (``kernels/totals.py``); variances are not known here. Returns the new ``have``.
+    of the query (``kernels/totals.py``); variances are unknown here. Returns the new ``have``.
     """
     samples, chance, whole, weight = terms
     factor, scale, shift = 1.0 / (1.0 - chance), GRAINS / (samples * ONE), chance * whole * GRAINS

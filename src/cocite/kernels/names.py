@@ -18,7 +18,7 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 
 BLOCK = 16
-"""Names a block: a lookup decodes at most so many."""
+"""Names in a block, and thus the most that a lookup decodes."""
 
 _ROOM = 1 << 16
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
@@ -64,7 +64,9 @@ def encode(text: U8s, ends: U64s, out: OutU8s, blocks: OutU64s) -> I64:
 
 @helper
 def _varint(data: Any, at: Any, stop: Any) -> Any:
-    """(value, end) of the varint at ``at``; a value beyond any name if it does not end there."""
+    """Return (value, end) of the varint at ``at``; a value above any name if it does not end
+    there.
+    """
     value, shift = 0, 0
     while at < stop and shift < 28:
         byte = np.int64(data[at])
@@ -78,7 +80,7 @@ def _varint(data: Any, at: Any, stop: Any) -> Any:
 
 @helper
 def _block(data: Any, blocks: Any, number: Any) -> Any:
-    """Where a block begins and ends; it is empty if it is damaged."""
+    """Return where a block begins and ends; empty if it is damaged."""
     begin = blocks[number]
     end = blocks[number + 1] if number + 1 < blocks.size else np.uint64(data.size)
     if begin > end or end > np.uint64(data.size):
@@ -88,11 +90,11 @@ def _block(data: Any, blocks: Any, number: Any) -> Any:
 
 @helper
 def _next_name(data: Any, at: Any, stop: Any, name: Any, before: Any) -> Any:
-    """Decode the entry at ``at`` over the name before it, of length ``before``: (end of the entry,
-    the name's length).
+    """Decode the entry at ``at`` over the previous name, of length ``before``: return (end of the
+    entry, the name's length).
 
-    The length is negative if the entry reaches beyond ``stop``, the end of its block, or shares
-    more than there is: it is damaged.
+    The length is negative for a damaged entry: it exceeds ``stop``, the end of its block, or shares
+    more than the previous name has.
     """
     shared, at = _varint(data, at, stop)
     rest, at = _varint(data, at, stop)
@@ -105,10 +107,10 @@ def _next_name(data: Any, at: Any, stop: Any, name: Any, before: Any) -> Any:
 
 @kernel
 def decode(data: U8s, blocks: U64s, ids: U32s, out: OutU8s, ends: OutU64s) -> I64:
-    """Write the names of ``ids`` one behind the other; ``ends[i]`` is where name i ends.
+    """Write the names of ``ids``, concatenated; ``ends[i]`` is where name i ends.
 
     Returns the bytes needed, or -1 for damaged data. Names beyond ``out.size`` are measured but not
-    written: call again with more room.
+    written: call again with a larger array.
     """
     name = np.empty(_ROOM, np.uint8)
     at = 0
@@ -134,10 +136,11 @@ def _lower(byte: Any) -> Any:
 
 @kernel
 def distances(data: U8s, blocks: U64s, count: I64, wanted: U8s, out: OutI32s) -> None:
-    """Edit distance from ``wanted`` (uint8, 1 to 64 bytes) to each of the ``count`` names.
+    """Compute the edit distance from ``wanted`` (uint8, 1 to 64 bytes) to each of the ``count``
+    names.
 
-    ``out`` int32[count]; ASCII case is ignored. Insertions, deletions and replacements cost
-    one each.
+    ``out`` int32[count]; ASCII case is ignored. Insertions, deletions and replacements cost one
+    each.
     """
     name = np.empty(_ROOM, np.uint8)
     masks = np.zeros(256, np.uint64)

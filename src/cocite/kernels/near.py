@@ -35,7 +35,7 @@ def _row(offsets: Any, node: Any) -> Any:
 
 @helper
 def _holds(offsets: Any, neighbors: Any, node: Any) -> Any:
-    """Whether the links have the node among its own neighbors."""
+    """Return whether a node has a self-loop."""
     low, high = _row(offsets, node)
     end = high
     while low < high:
@@ -57,10 +57,10 @@ def weigh(
     last: I64,
     worths: OutF64s,
 ) -> None:
-    """``worths`` float64[nodes], of pages ``first`` to ``last`` - 1: what each tells, by its
-    ``members`` and, if ``own`` is not 0, itself.
+    """Set ``worths`` float64[nodes] of pages ``first`` to ``last`` - 1 by their ``members``, which
+    include the page itself if ``own`` is not 0.
 
-    That is log(nodes / their number), and 0 if they are more than ``max_degree`` (int64).
+    A page counts log(nodes / number of members), 0 above ``max_degree`` (int64).
     """
     nodes = worths.size
     for x in range(first, last):
@@ -80,8 +80,8 @@ def norms(
     last: I64,
     out: OutF64s,
 ) -> None:
-    """``out`` float64[nodes], of pages ``first`` to ``last`` - 1: what the neighbors of each and
-    ``own`` of itself tell, in all.
+    """Set ``out`` float64[nodes] of pages ``first`` to ``last`` - 1 to the total worth of their
+    neighbors, with ``own`` times their own.
     """
     for v in range(first, last):
         begin, end = _row(offsets, v)
@@ -93,7 +93,7 @@ def norms(
 
 @helper
 def _from(members: Any, begin: Any, end: Any, least: Any) -> Any:
-    """Where the members from ``begin`` to ``end``, ascending, reach ``least``."""
+    """Return where the members from ``begin`` to ``end``, ascending, reach ``least``."""
     while begin < end:
         middle = (begin + end) // 2
         if np.int64(members[middle]) < least:
@@ -107,8 +107,8 @@ def _from(members: Any, begin: Any, end: Any, least: Any) -> Any:
 def _shared(
     rows: Any, columns: Any, worths: Any, node: Any, share: Any, strip: Any, room: Any
 ) -> Any:
-    """Add up what the neighbors of everybody in a strip have in common with the node's; returns
-    how many have.
+    """Add up the worth of common neighbors with the node for all pages in a strip; return how many
+    have any.
     """
     offsets, neighbors = rows
     starts, members = columns
@@ -157,8 +157,8 @@ def _shared(
 def _add_side(
     rows: Any, columns: Any, weights: Any, node: Any, how: Any, strip: Any, room: Any, have: Any
 ) -> Any:
-    """Add how near everybody in a strip is by one side, half of it if there are two; returns how
-    many are near by any.
+    """Add the nearness by one side, halved if there are two, for all pages in a strip; return how
+    many are near by any side.
     """
     share = 0.5 if how[0] == _IN + _OUT else 1.0
     worths, whole = weights
@@ -182,7 +182,9 @@ def _add_side(
 def _near_of(
     ins: Any, outs: Any, by_in: Any, by_out: Any, how: Any, node: Any, strip: Any, room: Any
 ) -> Any:
-    """How near those in a strip are to a page, in ``near``; returns how many are, ``touched``."""
+    """Compute in ``near`` how near the pages in a strip are to a page; return how many are,
+    ``touched``.
+    """
     have = 0
     if how[0] & _IN:
         have = _add_side(ins, outs, by_in, node, how, strip, room, have)
@@ -195,7 +197,7 @@ def _near_of(
 def _list_of(
     ins: Any, outs: Any, by_in: Any, by_out: Any, how: Any, node: Any, room: Any, out: Any
 ) -> Any:
-    """The list of a page, from place ``used`` on; returns how many entries it has."""
+    """Write the list of a page from position ``used`` on; return its number of entries."""
     near, touched, names, best, keys = room[1], room[3], room[4], room[5], room[6]
     pages, width = np.int64(ins[0].size - 1), np.int64(near.size)
     nodes, values, used = out
@@ -238,15 +240,14 @@ def closest(
     room: tuple[OutF64s, OutF64s, OutU32s, OutU32s, OutU32s, OutF64s, OutU64s],
     out: tuple[OutU64s, OutU32s, OutF32s],
 ) -> I64:
-    """The lists of ``pages`` (uint32), in their order; returns how many entries they have.
+    """Write the lists of ``pages`` (uint32), in order; return their number of entries.
 
     ``ins`` and ``outs`` are (offsets, neighbors); ``by_in`` and ``by_out`` (worths, norms) of
     comparing in-neighbors and out-neighbors; ``how`` is (1, 2 or 3, for in, out or both; what a
-    page counts among its own neighbors). ``room`` is (common and near float64[width],
-    both all 0, used and touched uint32[width + 1], names uint32[k], best float64[k], keys
-    uint64[k]): others are looked for in strips of ``width`` ids, one after
-    the other. ``out`` is (counts uint64[pages], nodes uint32, values float32), with room for k + 1
-    entries a page.
+    page counts among its own neighbors). ``room`` is (common and near float64[width], both all 0,
+    used and touched uint32[width + 1], names uint32[k], best float64[k], keys uint64[k]): others
+    are looked for in strips of ``width`` ids, one after the other. ``out`` is (counts
+    uint64[pages], nodes uint32, values float32), with room for k + 1 entries a page.
     """
     counts, nodes, values = out
     used = 0

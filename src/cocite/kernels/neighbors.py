@@ -32,9 +32,9 @@ from cocite.kernels._kernel import helper, kernel, prefetch
 from cocite.kernels._types import *
 
 DAMAGED = -1
-"""Returned where links point outside of themselves."""
+"""Returned if links point outside of themselves."""
 FORMS = "cosine", "jaccard", "count"
-"""The forms of a score; kernels take their places in this list."""
+"""Forms of scores; kernels take positions in this list."""
 _COSINE, _COUNT = 0, 2
 _ONE64 = np.uint64(1)
 
@@ -56,7 +56,7 @@ def _valid(begin: Any, end: Any, size: Any) -> Any:
 
 @helper
 def _weight(nodes: Any, members: Any, power: Any) -> Any:
-    """What a neighbor with so many ``members`` in its column counts."""
+    """Return the worth of a neighbor with so many ``members`` in its column."""
     if power == 0:
         return 1.0
     weight = np.log(np.float64(nodes) / np.float64(members))
@@ -65,7 +65,9 @@ def _weight(nodes: Any, members: Any, power: Any) -> Any:
 
 @helper
 def score(common: Any, first: Any, second: Any, form: Any) -> Any:
-    """The score in grains from the common worth and both norms; 0 where nothing is common."""
+    """Return the score in grains from the common worth and both norms; 0 without common
+    neighbors.
+    """
     if common <= 0.0:
         return 0.0
     if form == _COUNT:
@@ -84,8 +86,8 @@ def _norm(offsets: Any, sums: Any, node: Any, power: Any) -> Any:
 
 @kernel
 def norms(offsets: U64s, neighbors: U32s, columns: U64s, first: I64, out: OutF64s2) -> Bool:
-    """The sums of w and w * w over the rows of nodes ``first``, ``first + 1``, ...; ``out``:
-    float64[rows, 2]. Returns whether the links are sound.
+    """Sum w and w * w over the rows of nodes ``first``, ``first + 1``, ... into ``out``,
+    float64[rows, 2]. Return whether the links are valid.
     """
     nodes = np.int64(columns.size - 1)
     for i in range(out.shape[0]):
@@ -117,7 +119,9 @@ def pair(
     power: I64,
     form: I64,
 ) -> F64:
-    """The score of two nodes (int64) in grains, or DAMAGED; ``sums`` holds the norms of all."""
+    """Return the score of two nodes (int64) in grains, or DAMAGED; ``sums`` holds the norms of
+    all.
+    """
     nodes = np.int64(columns.size - 1)
     left, left_end = _begin(offsets, first), _end(offsets, first)
     right, right_end = _begin(offsets, second), _end(offsets, second)
@@ -143,10 +147,11 @@ def pair(
 
 @kernel
 def shared(offsets: U64s, neighbors: U32s, node: I64, others: U32s, out: OutI64s) -> Bool:
-    """How many different neighbors ``node`` shares with each of ``others``; ``out``: int64[h].
+    """Count the distinct neighbors that ``node`` shares with each of ``others`` into ``out``,
+    int64[h].
 
-    A row may name a neighbor twice. Each of the shorter row is searched for in the longer one.
-    Returns whether the links are sound.
+    A row may contain a neighbor twice. Searches for each entry of the shorter row in the longer
+    one. Returns whether the links are valid.
     """
     nodes = np.int64(offsets.size - 1)
     if np.int64(node) >= nodes:
@@ -192,11 +197,11 @@ def gather(
     values: OutF64s2,
     used: OutU32s,
 ) -> I64:
-    """Add up the worth of the neighbors that ``node`` (int64) shares with everybody, itself
-    included, in ascending order of the neighbors.
+    """Add up the worth of the neighbors that ``node`` (int64) shares with each node, including
+    itself, in ascending order of neighbors.
 
     ``values`` float64[nodes, 2], all 0, receives the sums in its first column; ``used``
-    uint32[nodes + 1] lists the nodes with one. Returns how many there are, or DAMAGED.
+    uint32[nodes + 1] lists the nodes with one. Returns their number, or DAMAGED.
     """
     nodes, count = np.int64(columns.size - 1), 0
     begin, end = _begin(offsets, node), _end(offsets, node)
@@ -236,7 +241,8 @@ def normalize(
     power: I64,
     form: I64,
 ) -> None:
-    """Turn the common worths of ``used[:count]`` with ``node`` (int64) into grains; its own is 0.
+    """Turn the common worths of ``used[:count]`` with ``node`` (int64) into grains; its own becomes
+    0.
 
     ``sums`` float64[nodes, 2] holds the norms of all.
     """

@@ -18,12 +18,12 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 
 _FAR = 16
-"""How many times longer a row is when it is searched instead of gone through."""
+"""Ratio of lengths from which the longer row is searched instead of merged."""
 
 
 @kernel
 def gather(offsets: U64s, neighbors: U32s, weights: F64s, values: F64s, out: OutF64s) -> None:
-    """out[i] = the sum of weight times ``values`` (float64[nodes]) over the neighbors of i."""
+    """Set out[i] to the sum of weight times ``values`` (float64[nodes]) over the neighbors of i."""
     if weights.size == 0:
         for i in range(out.size):
             total = 0.0
@@ -42,8 +42,8 @@ def gather(offsets: U64s, neighbors: U32s, weights: F64s, values: F64s, out: Out
 def turn_rows(
     offsets: U64s, neighbors: U32s, begins: OutU64s, sources: OutU32s, links: OutI64s
 ) -> None:
-    """The same links by their other end, ascending: ``sources`` (uint32), and ``links`` (uint32 or
-    int64), which link of the rows each was. ``begins`` (uint64[nodes + 1]) is filled, too.
+    """Write the same links by their other end, ascending: ``sources`` (uint32), and ``links``
+    (uint32 or int64), their positions in the rows. Also fills ``begins`` (uint64[nodes + 1]).
     """
     begins[:] = 0
     for link in range(neighbors.size):
@@ -62,7 +62,7 @@ def turn_rows(
 
 @helper
 def _place(neighbors: Any, begin: Any, end: Any, node: Any) -> Any:
-    """Where the first neighbor that is not below ``node`` stands."""
+    """Return the position of the first neighbor that is not below ``node``."""
     while begin < end:
         middle = (begin + end) // 2
         if neighbors[middle] < node:
@@ -76,10 +76,10 @@ def _place(neighbors: Any, begin: Any, end: Any, node: Any) -> Any:
 def meet(
     offsets: U64s, neighbors: U32s, a: I64s, b: I64s, worth: F64s, counts: OutI64s2, out: OutF64s
 ) -> None:
-    """What the rows of a[k] and b[k] share, for every k.
+    """Compute what the rows of a[k] and b[k] share, for every k.
 
-    ``counts`` int64[pairs, 2]: how many neighbors both have, and how many of these are neither of
-    the two; ``out`` float64[pairs]: the sum of ``worth`` (float64[nodes]) over the latter.
+    ``counts`` int64[pairs, 2]: the number of common neighbors, and of those other than the two;
+    ``out`` float64[pairs]: the sum of ``worth`` (float64[nodes]) over the latter.
     """
     for k in range(a.size):
         u, v = np.uint32(a[k]), np.uint32(b[k])
@@ -112,9 +112,10 @@ def meet(
 def reachable(
     offsets: U64s, neighbors: U32s, source: I64, distances: OutI32s, queue: OutU32s
 ) -> I64:
-    """Breadth first from ``source``: how many nodes ``queue`` (uint32[nodes]) lists then.
+    """Search breadth first from ``source``; return how many nodes are reached and listed in
+    ``queue`` (uint32[nodes]).
 
-    ``distances`` (int32[nodes]) of these are filled; all are -1 before.
+    Their ``distances`` (int32[nodes]) are set; all are -1 before.
     """
     queue[0], distances[source] = np.uint32(source), 0
     done, have = 0, 1

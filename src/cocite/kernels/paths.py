@@ -40,8 +40,8 @@ _ONE64, _THREE64, _LOW6 = np.uint64(1), np.uint64(3), np.uint64(63)
 
 @kernel
 def note_step(head: U32s, at: U32s, step: U8, steps: OutU8s, out: OutU32s) -> None:
-    """Note the points ``at`` that the walks of ``head`` have reached (uint32[tokens] both) in
-    ``out``, and in ``steps`` (uint8[nodes]) that those walks have made ``step`` of their own.
+    """Record the points ``at`` that the walks of ``head`` have reached (uint32[tokens] both) in
+    ``out``, and in ``steps`` (uint8[nodes]) that they have made ``step`` steps of their own.
     """
     for i in range(at.size):
         steps[head[i]] = step
@@ -50,7 +50,7 @@ def note_step(head: U32s, at: U32s, step: U8, steps: OutU8s, out: OutU32s) -> No
 
 @kernel
 def seat_others(position: OutU32s, member: OutU32s, joined: OutU8s, place: U32) -> None:
-    """Give the nodes without a position the places from ``place`` on, each a tree of its own."""
+    """Assign nodes without a position the places from ``place`` on, each as a separate tree."""
     for node in range(position.size):
         if position[node] == NOWHERE:
             position[node] = place
@@ -61,7 +61,7 @@ def seat_others(position: OutU32s, member: OutU32s, joined: OutU8s, place: U32) 
 
 @kernel
 def lay_steps(member: U32s, steps: U8s, first: OutU32s, seated: OutU8s, begin: OutU32s) -> None:
-    """Say where each walk's own points go, place after place.
+    """Compute where each walk's own points go, place after place.
 
     Fills ``first`` uint32[nodes], by node; ``seated`` uint8[nodes], the steps by place; ``begin``
     uint32[places / 8], where those of every eighth place begin.
@@ -78,9 +78,9 @@ def lay_steps(member: U32s, steps: U8s, first: OutU32s, seated: OutU8s, begin: O
 
 @kernel
 def lay_points(steps: U8s, first: U32s, noted: U32s, cursors: OutI64s, out: OutU32s) -> None:
-    """Move the points ``noted`` step after step, each step by ascending node, to their places.
+    """Move the points ``noted`` to their places, step after step, in ascending order of nodes.
 
-    ``cursors`` int64[length] says where in ``noted`` each step begins, and moves on.
+    ``cursors`` int64[length], where each step begins in ``noted``, advance.
     """
     for node in range(steps.size):
         begin = first[node]
@@ -108,7 +108,7 @@ def _label(words: Any, base: Any, place: Any) -> Any:
 
 @helper
 def _owner(words: Any, blob: Any, place: Any, step: Any) -> Any:
-    """The place whose own point ``step`` the walk at ``place`` goes through, or DAMAGED."""
+    """Return the place whose own point ``step`` is on the walk at ``place``, or DAMAGED."""
     while True:
         label = _label(words, blob[1], place)
         if label == _PATHS_ZERO32 or label > step:
@@ -120,7 +120,7 @@ def _owner(words: Any, blob: Any, place: Any, step: Any) -> Any:
 
 @helper
 def _own_point(words: Any, blob: Any, place: Any, step: Any) -> Any:
-    """Own point ``step`` of the walk at ``place``: a node, ENDED, or DAMAGED."""
+    """Return own point ``step`` of the walk at ``place``: a node, ENDED, or DAMAGED."""
     if _nibble(words, blob[4], place) < step:
         return _ENDED
     at = np.uint64(words[blob[5] + np.uint64(place >> _THREE32)]) + np.uint64(step - _PATHS_ONE32)
@@ -134,8 +134,8 @@ def _own_point(words: Any, blob: Any, place: Any, step: Any) -> Any:
 
 @kernel
 def follow_paths(words: U32s, blobs: U64s2, node: U32, out: OutU32s2) -> Bool:
-    """The walk of ``node`` in every sample of a shard: ``out`` uint32[samples, length], NOWHERE
-    behind its end. Returns whether the shard is sound.
+    """Write the walk of ``node`` in every sample of a shard to ``out`` uint32[samples, length],
+    NOWHERE after its end. Return whether the shard is valid.
     """
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
@@ -167,7 +167,7 @@ _ZERO64 = np.uint64(0)
 def list_children(forward: U32s, begin: OutU32s, child: OutU32s) -> U32:
     """Fill ``begin`` (uint32[nodes + 1]) and ``child`` (uint32[nodes] at most) from ``forward``.
 
-    Returns how many children there are: the nodes with an in-link.
+    Returns the number of children, which are the nodes with an in-link.
     """
     nodes = forward.size
     begin[:] = _ZERO32
@@ -196,10 +196,10 @@ def _move(words: Any, blob: Any, node: Any) -> Any:
 def meeting_times(
     words: U32s, blobs: U64s2, nodes: U32, node: U32, others: U32s, out: OutU8s2
 ) -> Bool:
-    """The step at which the walk of ``node`` first meets that of each of ``others`` uint32[h], 255
-    if never; ``out`` uint8[samples, h]. ``nodes`` is how many there are.
+    """Compute the step at which the walk of ``node`` first meets that of each of ``others``
+    uint32[h], 255 if never, in ``out`` uint8[samples, h]. ``nodes`` is the number of nodes.
 
-    Returns whether the shard is sound.
+    Returns whether the shard is valid.
     """
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
@@ -221,8 +221,8 @@ def meeting_times(
 
 @kernel
 def follow(words: U32s, blobs: U64s2, nodes: U32, node: U32, out: OutU32s2) -> Bool:
-    """The walk of ``node`` in every sample of a shard: ``out`` uint32[samples, length], NOWHERE
-    behind its end. Returns whether the shard is sound.
+    """Write the walk of ``node`` in every sample of a shard to ``out`` uint32[samples, length],
+    NOWHERE after its end. Return whether the shard is valid.
     """
     for sample in range(blobs.shape[0]):
         here = np.uint32(node)

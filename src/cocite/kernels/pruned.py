@@ -71,7 +71,7 @@ def gather(
     chains: Chains,
     out: OutTs2,
 ) -> None:
-    """out[i] = the weighted sum of the rows of S that row i links to, as they are now.
+    """Set out[i] to the weighted sum of the current rows of S that row i links to.
 
     ``old`` and ``lower`` are :class:`PrunedRows`, ``chains`` :class:`Chains`, ``cursor`` int64[n].
     """
@@ -92,8 +92,8 @@ def gather(
 
 @kernel(T=("F32", "F64"))
 def scatter(sums: Ts2, offsets: I64s, rows: U32s, weights: Ts, out: OutTs2) -> None:
-    """out[i, l] = sum over a of sums[i, a] W[l, a] for the columns l of ``out``; W is given by
-    columns, rows ascending.
+    """Set out[i, l] to the sum over a of sums[i, a] W[l, a] for the columns l of ``out``; W is
+    given by columns, rows ascending.
     """
     size = out.shape[1]
     for i in range(out.shape[0]):
@@ -119,7 +119,9 @@ def add_loose(
     excess: Ts,
     out: OutTs2,
 ) -> None:
-    """out[i, l] += sum of excess[v] w_i[v] w_l[v] over the loose nodes v that row i links to."""
+    """Add the sum of excess[v] w_i[v] w_l[v] over the loose nodes v that row i links to, to out[i,
+    l].
+    """
     for i in range(out.shape[0]):
         for link in range(row_offsets[i], row_offsets[i + 1]):
             node = row_nodes[link]
@@ -135,9 +137,9 @@ def add_loose(
 def settle_pruned(
     rows: OutTs2, first: I64, old: PrunedRows, single: U8s, factors: Ts
 ) -> tuple[F64, F64, I64]:
-    """rows = (1 - omega) old + omega decay rows, or 0 where decay rows is below the threshold.
+    """Set rows to (1 - omega) old + omega decay rows, or 0 if decay rows is below the threshold.
 
-    So up to the diagonal, and 0 beyond it.
+    Applies up to the diagonal; beyond it, sets 0.
 
     ``factors`` is (decay, omega, 1, threshold). Returns (largest change, largest value dropped,
     values kept).
@@ -172,7 +174,7 @@ def settle_pruned(
 
 @kernel(T=("F32", "F64"))
 def pack(rows: Ts2, first: I64, low: I64, lower: PrunedRows) -> I64:
-    """Put the non-zeros of a block's ``rows`` into ``lower`` from ``low`` on; returns the end."""
+    """Append the nonzeros of a block's ``rows`` to ``lower`` from ``low`` on; return the end."""
     at = low
     for i in range(rows.shape[0]):
         lower.begin[first + i] = at
@@ -187,8 +189,8 @@ def pack(rows: Ts2, first: I64, low: I64, lower: PrunedRows) -> I64:
 
 @kernel(T=("F32", "F64"))
 def hang(rows: Ts2, first: I64, low: I64, links: I64, chains: Chains) -> tuple[I64, I64]:
-    """Put the block's values below the diagonal into the chains of their columns, from the place
-    ``low`` and the number of links ``links`` on; returns their new ends.
+    """Append the block's values below the diagonal to the chains of their columns, from position
+    ``low`` and link ``links`` on; return the new ends.
     """
     at, link = low, links
     for l in range(rows.shape[1]):  # noqa: E741 - the paper's letter
@@ -212,7 +214,7 @@ def hang(rows: Ts2, first: I64, low: I64, links: I64, chains: Chains) -> tuple[I
 
 @kernel(T=("F32", "F64"))
 def advance(old: PrunedRows, end: I64, cursor: OutI64s) -> None:
-    """Move the cursors of the rows below ``end`` on to their first column from ``end`` on."""
+    """Advance the cursors of the rows below ``end`` to their first column from ``end`` on."""
     for a in range(end):
         last = old.begin[a] + old.count[a]
         while cursor[a] < last and old.columns[cursor[a]] < end:
@@ -221,7 +223,7 @@ def advance(old: PrunedRows, end: I64, cursor: OutI64s) -> None:
 
 @kernel(T=("F32", "F64"))
 def unite(lower: PrunedRows, chains: Chains, out: PrunedRows) -> None:
-    """Rows of the whole matrix: each one's lower part, then its chain."""
+    """Write the rows of the whole matrix: each one's lower part, then its chain."""
     at = 0
     for row in range(out.begin.size):
         out.begin[row] = at

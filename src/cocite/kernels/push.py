@@ -67,7 +67,7 @@ from cocite.kernels._types import *
 DAMAGED, DONE, MORE = -1, 0, 1
 """What became of a call: links that point outside of themselves, the end, or more to do."""
 STATE = 6
-"""The size of ``state``."""
+"""Size of ``state``."""
 _AT, REACHED, _THRESHOLD, _COST, _DAMPING, _TOLERANCE = range(STATE)
 _BELOW_MEAN = 0.9
 _ONE64 = np.uint64(1)
@@ -77,7 +77,7 @@ _ONE64 = np.uint64(1)
 def start(
     source: I64, damping: F64, tolerance: F64, values: OutF64s2, used: OutU32s, state: OutF64s
 ) -> None:
-    """Give all of the residual to ``source`` (int64); the first sweep begins with it."""
+    """Assign all of the residual to ``source`` (int64), where the first sweep begins."""
     values[source, 1] = 1.0
     used[0] = np.uint32(source)
     state[_AT], state[REACHED], state[_THRESHOLD], state[_COST] = 0.0, 1.0, 0.0, 0.0
@@ -86,7 +86,7 @@ def start(
 
 @helper
 def _open(values: Any, used: Any, reached: Any) -> Any:
-    """The sum of all residuals but the source's, which was reached first."""
+    """Return the sum of all residuals but the source's, which was reached first."""
     total = 0.0
     for i in range(1, reached):
         total += values[used[i], 1]
@@ -95,7 +95,7 @@ def _open(values: Any, used: Any, reached: Any) -> Any:
 
 @helper
 def _total(weights: Any, begin: Any, end: Any) -> Any:
-    """The sum of a row's weights; nan if one is not positive and finite."""
+    """Return the sum of a row's weights; NaN if one is not positive and finite."""
     total, fine = 0.0, True
     for link in range(begin, end):
         weight = np.float64(weights[link])
@@ -115,8 +115,8 @@ def _hand_on(
     used: Any,
     reached: Any,
 ) -> Any:
-    """Share ``amount`` out to the neighbors of a row; returns how many nodes are reached then,
-    below 0 for links that point outside.
+    """Distribute ``amount`` to the neighbors of a row; return the number of nodes reached, below 0
+    for links that point outside.
     """
     weighted = weights.size > 0
     total = _total(weights, begin, end) if weighted else np.float64(end - begin)
@@ -146,7 +146,7 @@ def spread(
     state: OutF64s,
 ) -> I64:
     """Push nodes that were never pushed, once each, in the order in which they were reached, until
-    more than ``reachable`` (int64) are or none is left. Returns DONE or DAMAGED.
+    more than ``reachable`` (int64) are or none is left. Return DONE or DAMAGED.
     """
     source, damping = np.int64(used[0]), state[_DAMPING]
     at, reached = 1, np.int64(state[REACHED])
@@ -234,9 +234,10 @@ def push(
 
 @kernel
 def finish(values: OutF64s2, used: U32s, state: F64s) -> F64:
-    """Turn the estimates of ``used`` into grains, residuals to 0; returns the error's bound.
+    """Turn the estimates of ``used`` into grains, and reset residuals; return the bound of the
+    error.
 
-    ``state[REACHED]`` is how many nodes were reached.
+    ``state[REACHED]`` is the number of nodes reached.
     """
     reached, source = np.int64(state[REACHED]), used[0]
     rest = 1.0 - values[source, 1]
@@ -255,10 +256,10 @@ def finish(values: OutF64s2, used: U32s, state: F64s) -> F64:
 def finish_symmetric(
     damping: F64, degrees: F64s, values: OutF64s2, used: U32s, reached: I64
 ) -> F64:
-    """Turn the estimates of ``used[:reached]`` into grains, residuals to 0.
+    """Turn the estimates of ``used[:reached]`` into grains, and reset residuals.
 
     ``values`` float64[nodes, 2] holds estimates and residuals, ``degrees`` float64[nodes]. Returns
-    the bound of the error of v over sqrt(d(v)); nan if a degree is not positive.
+    the bound of the error of v over sqrt(d(v)); NaN if a degree is not positive.
     """
     source = used[0]
     rest = 1.0 - values[source, 1]
@@ -281,7 +282,7 @@ def finish_symmetric(
 
 
 TOO_MANY = -1
-"""What comes back where more links would have to be read than allowed."""
+"""Returned if the limit on links was reached."""
 
 
 @kernel
@@ -297,11 +298,11 @@ def reachable(
 ) -> I64:
     """Count the neighborhoods of ``node`` (int64) for k = 1, ..., length.
 
-    ``distances`` uint8[nodes] is 0 everywhere and gets the marks; they stay if ``other`` is empty.
-    Else ``other`` uint8[nodes] has those of another node, and ``distances`` is set back to 0.
-    ``found`` uint32[nodes] is scratch; ``out`` int64[length, 2] gets the size of each
-    neighborhood, and how many of it are also in the other's of the same k. Reads ``most`` links at
-    most; returns how many it read, or TOO_MANY.
+    ``distances`` uint8[nodes], all 0, gets the marks; they stay if ``other`` is empty. Otherwise
+    ``other`` uint8[nodes] has those of another node, and ``distances`` is reset. ``found``
+    uint32[nodes] is scratch; ``out`` int64[length, 2] gets the size of each neighborhood, and of
+    its intersection with the other's of the same k. Returns the number of links read, at most
+    ``most``, or TOO_MANY.
     """
     found[0] = np.uint32(node)
     distances[node] = 1

@@ -48,7 +48,7 @@ _MIN_ORDER_BITS = 16
 
 @helper
 def mix(value: Any) -> Any:
-    """Splitmix64's finalizer (Steele, Lea, Flood 2014): a bijection of 64-bit words."""
+    """Apply Splitmix64's finalizer (Steele, Lea, Flood 2014), a bijection of 64-bit words."""
     value = (value ^ (value >> _S30)) * _MIX_A
     value = (value ^ (value >> _S27)) * _MIX_B
     return value ^ (value >> _S31)
@@ -56,8 +56,8 @@ def mix(value: Any) -> Any:
 
 @shared
 def scramble(node: U64) -> U64:
-    """A bijection of 32-bit words (MurmurHash3's finalizer, Appleby 2011), by which nodes of equal
-    value are ordered: ids often follow what a graph is about, and would favor some of them.
+    """Hash a node by a bijection of 32-bit words (MurmurHash3's finalizer, Appleby 2011), which
+    orders ties: ids often follow topics, and would favor some.
     """
     word = ((node ^ (node >> _S16)) * _SCRAMBLE_A) & _LOW32
     word = ((word ^ (word >> _S13)) * _SCRAMBLE_B) & _LOW32
@@ -66,7 +66,7 @@ def scramble(node: U64) -> U64:
 
 @kernel
 def draw_key(seed: U64, sample: U64, step: U64) -> U64:
-    """The 64-bit key of one step of one sample; a walk draws with it at every node."""
+    """Return the 64-bit key of one step of one sample, with which walks draw at every node."""
     key = mix(np.uint64(seed) + GOLDEN)
     key = mix(key ^ (np.uint64(sample) * GOLDEN + _ONE))
     return mix(key ^ (np.uint64(step) * GOLDEN + _ONE))
@@ -74,13 +74,13 @@ def draw_key(seed: U64, sample: U64, step: U64) -> U64:
 
 @shared
 def draw(key: U64, node: U64) -> U64:
-    """64 random bits for ``node`` under ``key``."""
+    """Return 64 random bits for ``node`` under ``key``."""
     return mix(key + np.uint64(node) * GOLDEN)
 
 
 @shared
 def pick(bits: U64, count: U64) -> U64:
-    """A uniform number below ``count`` from 64 random bits: their product's high word.
+    """Return a uniform number below ``count`` from 64 random bits: the high word of their product.
 
     ``count`` must be below 2**32. The bias is below count / 2**64.
     """
@@ -91,7 +91,7 @@ def pick(bits: U64, count: U64) -> U64:
 
 @helper
 def _inverse_odd(value: Any) -> Any:
-    """The inverse of an odd number modulo 2**32, by Newton's iteration."""
+    """Return the inverse of an odd number modulo 2**32, by Newton's iteration."""
     inverse = np.uint32(value)
     for _ in range(4):
         inverse = np.uint32(inverse * np.uint32(np.uint32(2) - np.uint32(value * inverse)))
@@ -113,7 +113,7 @@ def make_order(key: U64, bits: U64, out: OutU32s) -> None:
 
 @shared
 def place_of(order: U32s, node: U32) -> U32:
-    """Where ``node`` stands in the order: uint32, unique to it."""
+    """Return the position of ``node`` in the order: uint32, unique."""
     mask, shift = order[_MASK], order[_SHIFT]
     value = np.uint32((np.uint32(node) ^ order[_KEYS]) * order[_TIMES]) & mask
     for i in range(1, _ROUNDS):
@@ -124,7 +124,7 @@ def place_of(order: U32s, node: U32) -> U32:
 
 @shared
 def node_at(order: U32s, place: U32) -> U32:
-    """The word at ``place``: the inverse of :func:`place_of`. May exceed the nodes."""
+    """Return the word at ``place``: the inverse of :func:`place_of`. May exceed the nodes."""
     mask, shift = order[_MASK], order[_SHIFT]
     value = np.uint32(place)
     for i in range(_ROUNDS - 1, 0, -1):
@@ -134,16 +134,16 @@ def node_at(order: U32s, place: U32) -> U32:
 
 
 def order_bits(nodes: int) -> int:
-    """Bits of the words that an order of ``nodes`` nodes permutes: at least 16.
+    """Return the bits of the words that an order of ``nodes`` nodes permutes: at least 16.
 
-    Fewer bits leave too few distinct orders for their argmins to be uniform on small graphs;
-    more would make the search from the smallest place longer.
+    Fewer bits leave too few distinct orders for their argmins to be uniform on small graphs; more
+    would make the search from the smallest place longer.
     """
     return max(_MIN_ORDER_BITS, int(nodes - 1).bit_length())
 
 
 def empty_order() -> NDArray[np.uint32]:
-    """Room for one order."""
+    """Allocate one order."""
     return np.zeros(ORDER_WORDS, np.uint32)
 
 
@@ -151,7 +151,7 @@ def empty_order() -> NDArray[np.uint32]:
 def draw_steps(
     seed: U64, sample: U64, turn: U64, bits: U64, keys: OutU64s, orders: OutU32s2
 ) -> None:
-    """Fill ``keys`` with those of a sample's steps ``turn`` + 1, ``turn`` + 2, ..., and the rows of
+    """Fill ``keys`` for a sample's steps ``turn`` + 1, ``turn`` + 2, ..., and the rows of
     ``orders`` (uint32[steps, ORDER_WORDS]) with the orders of the first of them.
     """
     for i in range(keys.size):
@@ -162,9 +162,10 @@ def draw_steps(
 
 @kernel
 def pair_keys(seed: U64, pairs: U64s, out: OutU64s) -> None:
-    """64 random bits for each of ``pairs`` (uint64: the smaller id * 2**32 + the larger), ``out``.
+    """Write 64 random bits for each of ``pairs`` (uint64: the smaller id * 2**32 + the larger) to
+    ``out``.
 
-    A link and the one that leads back are one pair, so that they are hidden together.
+    A link and its reverse are one pair, so that they are hidden together.
     """
     key = draw_key(seed, np.uint64(0), np.uint64(0))
     for i in range(pairs.size):

@@ -31,20 +31,21 @@ from cocite.kernels._types import *
 # bit. Sums are float64, and carried from call to call, so that cuts do not change a bit of them.
 
 NO_NODE = np.uint32(0xFFFFFFFF)
-"""The core number of a node that is not in the core."""
+"""Core number of a node outside the core."""
 GONE = np.uint32(0xFFFFFFFF)
-"""The out-degree of a node that was removed."""
+"""Out-degree of a removed node."""
 
 BASE, SCALE, MASS, REACH = range(4)
 FACTS = 4
-"""float64 words of a core row: what it gets besides its in-links; what turns y into z; and its
-weights in the balance of the mass and in the sum of all y."""
+"""float64 words of a core row: its value besides in-links; the factor from y to z; its weights in
+the balance of the mass and in the sum of all y.
+"""
 
 _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
 _ONE64 = np.uint64(1)
 
 STRIP = np.uint64(1023)
-"""Rows of a strip, less one: sums are made strip by strip."""
+"""Rows of a strip, minus one: sums are made strip by strip."""
 
 
 @helper
@@ -58,12 +59,12 @@ def _counted(weights: Any, link: Any) -> Any:
 def add_links(
     in_links: tuple[U64s, U32s, W], begin: U64, end: U64, taken: U8s, first: U64, out: OutDs
 ) -> None:
-    """Count links number ``begin`` to ``end`` into ``out``, if their row is ``taken`` (uint8), for
-    the sources from ``first`` on.
+    """Count links ``begin`` to ``end`` into ``out``, if their row is ``taken`` (uint8), for the
+    sources from ``first`` on.
 
     ``in_links`` has the offsets of these rows, all links, and their weights, which are added to
-    ``out`` (float64) in order of destination; with None for the weights, links are counted in
-    ``out`` (uint32).
+    ``out`` (float64) in order of destination; without weights (None), links are counted in ``out``
+    (uint32).
     """
     in_offsets, in_sources, in_weights = in_links
     width = np.uint64(out.size)
@@ -81,7 +82,9 @@ def add_links(
 
 @kernel
 def number_core(degrees: U32s, count: U32, number: OutU32s) -> U32:
-    """Number the nodes that link to any and are not GONE, from ``count`` on; returns the next."""
+    """Number the nodes that have out-links and are not GONE, from ``count`` on; return the next
+    number.
+    """
     for node in range(number.size):
         if degrees[node] == _ZERO32 or degrees[node] == GONE:
             number[node] = NO_NODE
@@ -116,13 +119,13 @@ def compact(
     tails: tuple[OutU64s, OutU32s, OutF32s],
     loops: OutTs,
 ) -> U64:
-    """Write the core's links, renumbered and in the order of their sums, and those from the core
-    to dangling nodes (*tails*), in order of id.
+    """Write the core's links, renumbered and in the order of their sums, and those from the core to
+    dangling nodes (*tails*), in order of id.
 
     ``core`` is (rows uint64[rows + 1], which begin with 0; where the links from nodes below begin
     in each row, uint64[rows]; links uint32; weights), ``tails`` likewise. ``loops`` (of a row of
     the core: uint8, or float32) is the weight of its link to itself. Returns how many links come
-    from nodes outside the core: none, if degrees are those of the links.
+    from nodes outside the core: 0 if the degrees are correct.
     """
     in_offsets, in_sources, in_weights = in_links
     rows, middles, links, weights = core
@@ -159,8 +162,9 @@ def compact(
 def describe(
     number: U32s, strengths: Ds, leaving: Ds, loops: Cs, where: F64s, damping: F64, facts: OutF64s2
 ) -> None:
-    """Fill ``facts`` (float64[core, FACTS]) for some nodes, whose part the first three and
-    ``where`` are; ``leaving`` is what of their strength goes to dangling nodes.
+    """Fill ``facts`` (float64[core, FACTS]) for some nodes, given the corresponding parts of the
+    first three and of ``where``; ``leaving`` is the part of their strength that goes to dangling
+    nodes.
     """
     for node in range(number.size):
         row = number[node]
@@ -174,7 +178,7 @@ def describe(
 
 @kernel(D=("U32", "F64"), T=("F32", "F64"))
 def contribute(number: U32s, strengths: Ds, values: F64s, factor: F64, z: OutTs) -> None:
-    """z = factor * value / strength for those of some nodes that are in the core."""
+    """Set z = factor * value / strength for some nodes, if they are in the core."""
     for node in range(number.size):
         if number[node] != NO_NODE:
             z[number[node]] = factor * values[node] / np.float64(strengths[node])
@@ -182,11 +186,11 @@ def contribute(number: U32s, strengths: Ds, values: F64s, factor: F64, z: OutTs)
 
 @kernel(T=("F32", "F64"))
 def weigh(z: Ts, facts: F64s2, first: U64, sums: OutF64s2) -> None:
-    """Add the mass of some rows of the core, ``first`` and on, and their teleport, to ``sums``
-    float64[2, 2].
+    """Add the mass of some core rows, from ``first`` on, and their teleport, to ``sums`` float64[2,
+    2].
 
-    Sums of a strip of rows, then of strips: what is lost to rounding would be the floor of the
-    residual. ``sums[1]`` is what the strip under way has so far.
+    Sums strips of rows first, then strips: rounding errors would limit the residual. ``sums[1]`` is
+    the sum of the current strip so far.
     """
     mass, owed = sums[1, 0], sums[1, 1]
     for i in range(facts.shape[0]):
@@ -214,7 +218,9 @@ def _added(start: Any, links: Any, weights: Any, begin: Any, end: Any, z: Any) -
 
 @helper
 def _begin_of(begins: Any, row: Any, last_end: Any) -> Any:
-    """Where a row's links begin: behind those of the row before it, unless there are ``begins``."""
+    """Return where a row's links begin: after those of the previous row, unless ``begins`` is
+    given.
+    """
     if begins is None:
         return last_end
     return begins[row]
@@ -230,7 +236,7 @@ def sweep(
     damping: F64,
     sums: OutF64s,
 ) -> None:
-    """Gauss-Seidel over some rows of the core, ``z`` (float32 or 64) in place.
+    """Update ``z`` (float32 or 64) in place by Gauss-Seidel over some rows of the core.
 
     ``core`` has where the links of these rows begin (None: where the row before ends) and end;
     ``at`` is the number of the first link, of their first row in ``z``, and of that in the core.
@@ -260,7 +266,7 @@ def sweep(
 
 @kernel(D=("None", "U64s"), W=("None", "F32s"), T=("F32", "F64"))
 def collect(core: tuple[D, U64s, U32s, W], begin: U64, end: U64, z: Ts, sums: OutF64s) -> None:
-    """Add links number ``begin`` to ``end`` to the ``sums`` (float64) of their rows."""
+    """Add links ``begin`` to ``end`` to the ``sums`` (float64) of their rows."""
     begins, ends, links, weights = core
     for i in range(sums.size):
         begin, stop = _begin_of(begins, i, begin), ends[i]
@@ -280,8 +286,8 @@ def gather(
     all_rows: Bool,
     sums: OutF64s,
 ) -> None:
-    """``sums`` (float64[nodes]): what dangling nodes get by ``z``, and with ``all_rows`` what the
-    core gets; 0 for all others.
+    """Set ``sums`` (float64[nodes]) to what dangling nodes receive from ``z``, with ``all_rows``
+    also the core; 0 for others.
     """
     tail_rows, tail_links, tail_weights = tails
     rows, links, weights = core
@@ -303,8 +309,8 @@ def gather(
 def expand(
     number: U32s, strengths: Ds, degrees: U32s, z: Ts, sums: F64s, damping: F64, y: OutF64s
 ) -> None:
-    """y of some nodes from the core's z and what dangling nodes get: ``y`` (float64) holds their
-    teleport and receives the result.
+    """Compute y of some nodes from the core's z and the sums of dangling nodes: ``y`` (float64)
+    holds their teleport and receives the result.
     """
     for i in range(y.size):
         if number[i] != NO_NODE:
@@ -317,7 +323,7 @@ def expand(
 
 @kernel
 def residual(degrees: U32s, sums: F64s, rest: F64s, total: OutF64s) -> None:
-    """Add |sums + rest| over those of some nodes that are not GONE to ``total[0]``.
+    """Add |sums + rest| over some nodes that are not GONE to ``total[0]``.
 
     With z = damping * x / strength and rest = teleport - x that is the L1 residual of x.
     """
@@ -338,13 +344,13 @@ def residual(degrees: U32s, sums: F64s, rest: F64s, total: OutF64s) -> None:
 # Source: Eddy 1979, Mesina 1977.
 
 BEFORE = 5
-"""Iterates that are looked at besides the last one."""
+"""Previous iterates used besides the last one."""
 
 
 @kernel(T=("F32", "F64"))
 def products(before: tuple[Ts, Ts, Ts, Ts, Ts], z: Ts, facts: F64s2, found: OutF64s2) -> None:
-    """Write the products of the steps of some rows, each with each, to ``found`` float64[BEFORE,
-    BEFORE], below the diagonal and on it. ``before`` has the iterates before ``z``, oldest first.
+    """Write all products of the steps of some rows to ``found`` float64[BEFORE, BEFORE], on and
+    below the diagonal. ``before`` has the iterates before ``z``, oldest first.
     """
     x0, x1, x2, x3, x4 = before
     p00 = p10 = p11 = p20 = p21 = p22 = p30 = p31 = p32 = p33 = 0.0
@@ -379,8 +385,8 @@ def products(before: tuple[Ts, Ts, Ts, Ts, Ts], z: Ts, facts: F64s2, found: OutF
 
 @kernel(T=("F32", "F64"))
 def combine(before: tuple[Ts, Ts, Ts, Ts, Ts], z: OutTs, shares: F64s) -> None:
-    """Replace some rows of ``z`` by the combination of the iterates after the first, in these
-    ``shares`` (float64[BEFORE]). What would be negative is 0, to which the truth is nearer.
+    """Replace some rows of ``z`` by the combination of all iterates but the first with these
+    ``shares`` (float64[BEFORE]). Negative values become 0, which is closer to the truth.
     """
     _, x1, x2, x3, x4 = before
     s1, s2, s3, s4, s5 = shares[0], shares[1], shares[2], shares[3], shares[4]

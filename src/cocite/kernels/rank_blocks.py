@@ -28,8 +28,9 @@ TAIL, LEFT_OUT = np.uint32(0xFFFFFFFE), np.uint32(0xFFFFFFFF)
 
 UPPER, LOWER, INNER_TAILS, OUTER, OUTER_TAILS, LOST = range(6)
 COUNTS = 9
-"""Counters of links dealt: of each kind in its buffer, lost ones; then those of the first three
-kinds in earlier buffers."""
+"""Counters of links dealt: of each kind in its buffer, lost ones; then of the first three kinds in
+earlier buffers.
+"""
 _EARLIER = 6
 
 _ONE64 = np.uint64(1)
@@ -39,7 +40,7 @@ _LAST = np.uint32(1 << 31)
 
 @helper
 def _put(links: Any, weights: Any, at: Any, link: Any, weight: Any) -> Any:
-    """Write a link, and its weight where there are any; return where the next one goes."""
+    """Write a link, with its weight if there are weights; return the next position."""
     links[at] = link
     if weights.size > 0:
         weights[at] = weight
@@ -113,8 +114,8 @@ def deal(
 
 @kernel
 def rename(keys: OutU64s, begin: U64, stop: U64, number: U32s, lost: OutU64s) -> U64:
-    """Give the sources of sorted ``keys`` their ``number``, from key ``begin`` on and below
-    ``stop``; returns the key to go on with. ``lost[0]`` counts those that have none.
+    """Replace the sources of sorted ``keys`` by their ``number``, from key ``begin`` on and below
+    ``stop``; return the next key. ``lost[0]`` counts those without one.
     """
     at = begin
     while at < np.uint64(keys.size):
@@ -129,7 +130,7 @@ def rename(keys: OutU64s, begin: U64, stop: U64, number: U32s, lost: OutU64s) ->
 
 @kernel
 def arrange_weights(keys: U64s, weights: F32s, out: OutF32s) -> None:
-    """The ``weights`` of sorted ``keys`` where ``scan.arrange`` puts their targets."""
+    """Write the ``weights`` of sorted ``keys`` in the order of ``scan.arrange``."""
     at, source = np.uint64(0), np.uint64(0)
     for i in range(keys.size):
         mine = keys[i] >> _SHIFT
@@ -142,7 +143,7 @@ def arrange_weights(keys: U64s, weights: F32s, out: OutF32s) -> None:
 
 @kernel(T=("F32", "F64"))
 def push_weighted(words: U32s, weights: F32s, begin: U64, x: Ts, stop: U64, into: OutF64s) -> U64:
-    """``scan.push`` with ``weights`` (float32) beside the words; sums of one lane."""
+    """Do ``scan.push`` with ``weights`` (float32) beside the words, for one lane of sums."""
     at, size = begin, np.uint64(words.size)
     while at < size:
         source = np.uint64(words[at])
@@ -160,11 +161,10 @@ def push_weighted(words: U32s, weights: F32s, begin: U64, x: Ts, stop: U64, into
 
 @kernel
 def spread(number: U32s, first: U64, place: U64, sums: OutF64s) -> None:
-    """Move the sums of a block's rows, which lie in its first entries, to their nodes', for
-    some nodes (``number`` is their part, ``place`` the first of them); 0 for all others.
+    """Move the sums of a block's rows from its first entries to their nodes, for some nodes
+    (``number`` is their part, ``place`` the first of them); 0 for others.
 
-    ``first`` is the number of the block's first row. Later nodes go first: no row lies behind its
-    node.
+    ``first`` is the number of the block's first row. Proceeds downward: no row is behind its node.
     """
     for back in range(number.size):
         i = np.uint64(number.size) - _ONE64 - np.uint64(back)

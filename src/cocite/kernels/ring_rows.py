@@ -22,14 +22,16 @@ from cocite.kernels.random import node_at, place_of
 
 _TILE = 128
 _PAD = 16
-"""Between lines, or a row's places would all fall into one set of the first cache."""
+"""Padding between lines, without which a row's positions would share one set of the first-level
+cache.
+"""
 
 
 @kernel
 def places(orders: U32s2, nodes: U32s, rows: OutU32s2) -> None:
     """Fill ``rows`` (uint32[n, lanes]) for ``nodes`` (uint32[n]).
 
-    ``orders`` uint32[lanes, ORDER_WORDS].
+    ``orders`` is uint32[lanes, ORDER_WORDS].
     """
     lanes = np.uint64(orders.shape[0])
     tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)
@@ -46,9 +48,10 @@ def places(orders: U32s2, nodes: U32s, rows: OutU32s2) -> None:
 
 @kernel
 def winners(orders: U32s2, rows: U32s2, first: U64, out: OutU32s2) -> None:
-    """Put the nodes at the places in ``rows`` (a range of nodes, from ``first`` on) into ``out``.
+    """Write the nodes at the positions in ``rows`` (a range of nodes, from ``first`` on) to
+    ``out``.
 
-    ``out`` uint32[lanes, nodes], all of it; ``orders`` as for ``places``, of its lanes.
+    ``out`` uint32[lanes, nodes], in full; ``orders`` as for ``places``, for its lanes.
     """
     lanes = np.uint64(orders.shape[0])
     tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)
@@ -65,7 +68,9 @@ def winners(orders: U32s2, rows: U32s2, first: U64, out: OutU32s2) -> None:
 
 @kernel
 def match(winners: U32s, node: I64, ring: U16, masks: OutU16s) -> None:
-    """Set bit ``ring`` of the ``masks`` uint16[nodes] of all whose winner is that of ``node``."""
+    """Set bit ``ring`` of the ``masks`` uint16[nodes] of all nodes with the same winner as
+    ``node``.
+    """
     bit = np.uint16(1) << ring
     mine = winners[node]
     for other in range(winners.size):

@@ -49,9 +49,9 @@ _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 _CODES = 255.0
 _RUN = np.uint64(16)
-"""Holders of an entry that are added at a time."""
+"""Holders of an entry to add at a time."""
 _REACHED = 1e-300
-"""Is left of a residual that is pushed: a node that was reached never has 0 again."""
+"""Left of a pushed residual, so that a reached node never has 0 again."""
 
 
 # -- making rows -------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def _by_id(values: Any, nodes: Any, size: Any, keys: Any, ids: Any, out: Any, us
 def _push_stage(
     links: Any, restart: Any, eps: Any, state: Any, settled: Any, queue: Any, found: Any, count: Any
 ) -> Any:
-    """Push what is ``eps`` times the degree or more; returns how many nodes are reached then."""
+    """Push nodes with at least ``eps`` times their degree; return the number of nodes reached."""
     offsets, neighbors, weights = links
     size = np.uint64(queue.size)
     head = tail = waiting = _ZERO64
@@ -108,7 +108,7 @@ def _push_stage(
 
 @helper
 def _enough(state: Any, settled: Any, found: Any, count: Any, keep: Any, eps: Any) -> Any:
-    """Whether ``keep`` nodes have ``eps`` times their degree or more."""
+    """Return whether ``keep`` nodes have at least ``eps`` times their degree."""
     for i in range(count):
         node = found[i]
         keep -= 1 if settled[node] >= eps * state[node, 1] else 0
@@ -166,7 +166,7 @@ def push(
 
 @helper
 def _add_row(rows: Any, row: Any, weight: Any, sums: Any, found: Any, count: Any) -> Any:
-    """Add ``weight`` times a row; returns how many nodes have a sum."""
+    """Add ``weight`` times a row; return the number of nodes with a sum."""
     offsets, ids, values = rows
     for i in range(np.int64(offsets[row]), np.int64(offsets[row + 1])):
         node, value = ids[i], weight * np.float64(values[i])
@@ -237,7 +237,7 @@ def expand(
 
 @helper
 def _ends(offsets: Any, row: Any, size: Any) -> Any:
-    """Where a row begins and ends; (1, 0) if it is not inside."""
+    """Return where a row begins and ends; (1, 0) if it is out of range."""
     begin, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
     return (begin, end) if 0 <= begin <= end <= size else (1, 0)
 
@@ -304,7 +304,7 @@ def _add(columns: Any, lists: Any, first: Any, last: Any, common: Any) -> Any:
 
 @helper
 def _add_new(columns: Any, lists: Any, last: Any, common: Any, used: Any) -> Any:
-    """As ``_add``, with those that share anything in ``used``; returns how many, or DAMAGED."""
+    """Do ``_add``, and list nodes with a new sum in ``used``; return their number, or DAMAGED."""
     _, holders, held = columns
     count = _ZERO64
     for at in range(lists.shape[0]):
@@ -323,11 +323,11 @@ def _add_new(columns: Any, lists: Any, last: Any, common: Any, used: Any) -> Any
 
 @helper
 def _share(rows: Any, columns: Any, families: Any, node: Any, common: Any, used: Any) -> Any:
-    """Leave what everybody's rows share with those of a node in ``common``, 32 bits a family;
-    returns how many of ``used`` share anything, or DAMAGED.
+    """Compute in ``common`` what all rows share with those of a node, 32 bits per family; return
+    the number of nodes in ``used``, or DAMAGED.
 
-    Those who share something with a page of a site have ids near to each other. Where the columns
-    are longer than these are apart, no look is taken at what is new before all are added up.
+    Nodes that share something with a page of a site have nearby ids. If the columns are longer than
+    their range, new sums are found after the addition.
     """
     nodes = np.int64(common.size)
     lists, many, first, last = _lists(rows, columns, families, node, nodes)
@@ -346,7 +346,7 @@ def _share(rows: Any, columns: Any, families: Any, node: Any, common: Any, used:
 
 @helper
 def _score(shared: Any, norms: Any, weights: Any, nodes: Any, node: Any, other: Any) -> Any:
-    """The score of two nodes in grains, by what their rows share."""
+    """Return the score of two nodes in grains, from what their rows share."""
     score = 0.0
     for family in range(weights.size):
         common = np.float64(shared >> np.uint64(family) * _HALF & _LOWER)
@@ -367,8 +367,8 @@ def gather(
     out: tuple[OutF64s2, OutU32s],
     have: I64,
 ) -> I64:
-    """Add ``weight`` times the scores of all others with ``node`` to ``out``, (totals, touched), as
-    ``totals.settle_exact``; returns the new ``have``, or DAMAGED.
+    """Add ``weight`` times the scores of all others with ``node`` to ``out``, (totals, touched),
+    like ``totals.settle_exact``; return the new ``have``, or DAMAGED.
 
     ``rows`` and ``columns`` are (offsets, ids, codes), ``counted`` is (norms uint32[rows], the sums
     of each row; weights float64[families], what each family counts, one or two). ``room`` is
@@ -397,9 +397,9 @@ def gather(
 def _best(
     common: Any, used: Any, count: Any, norms: Any, weights: Any, node: Any, floor: Any, out: Any
 ) -> Any:
-    """The best hits of a node, best first, by what everybody shares; returns how many there are.
+    """Find the best hits of a node, best first, from what all rows share; return their number.
 
-    Who is below the last of them by more than rounding adds is left aside without a division.
+    Skips nodes clearly below the last of them without a division.
     """
     ids, grains = out
     nodes, size, least, both = np.int64(common.size), 0, floor, np.int64(weights.size) - 1
@@ -434,7 +434,8 @@ def answer(
     room: tuple[OutU64s, OutU32s],
     out: tuple[OutU32s, OutU32s2, OutF64s3],
 ) -> I64:
-    """The best hits of some ``nodes``, best first; returns how many sums were touched, or DAMAGED.
+    """Find the best hits of some ``nodes``, best first; return how many sums were touched, or
+    DAMAGED.
 
     Hits have ``floor`` grains at least; the rest is as for ``gather``. ``out`` is (counts
     uint32[rows], ids uint32[rows, k], float64[rows, k, 4]: score, error, low, high).
@@ -460,7 +461,7 @@ def answer(
 
 @kernel
 def pair(rows: tuple[U64s, U32s, U8s], norms: U32s, weights: F64s, first: I64, second: I64) -> F64:
-    """The score of two nodes in grains, as ``gather`` finds it, or DAMAGED."""
+    """Return the score of two nodes in grains, equal to that of ``gather``, or DAMAGED."""
     offsets, ids, codes = rows
     nodes, shared = np.int64(norms.size) // weights.size, _ZERO64
     for family in range(weights.size):

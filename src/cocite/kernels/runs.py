@@ -32,13 +32,13 @@ _ALL = np.uint64(2**64 - 1)
 
 @helper
 def bits_at(address: Any, bit: Any) -> Any:
-    """At least 57 bits from a bit on."""
+    """Return at least 57 bits from a bit on."""
     return long_at(address, bit >> _THREE64) >> (bit & _LOW3)
 
 
 @helper
 def run_at(sample: Any, run: Any) -> Any:
-    """The first node of a run, and the rest."""
+    """Return the first node of a run, and the rest."""
     bits = sample[4]
     word = bits_at(sample[2], run * (bits + REST))
     return word & ((_ONE64 << bits) - _ONE64), word >> bits
@@ -46,25 +46,25 @@ def run_at(sample: Any, run: Any) -> Any:
 
 @helper
 def size_of(rest: Any) -> Any:
-    """How many places a run has."""
+    """Return the number of places of a run."""
     return (rest & _LOW5) + _ONE64
 
 
 @helper
 def label_of(rest: Any) -> Any:
-    """The label of the first place: what joins it to the run before."""
+    """Return the label of the first place, which joins it to the previous run."""
     return (rest >> _FIVE64) & _LOW4
 
 
 @helper
 def inner_of(rest: Any) -> Any:
-    """The label of all other places, 0 if there are none."""
+    """Return the label of all other places, 0 without any."""
     return (rest >> _NINE64) & _LOW4
 
 
 @helper
 def rank_of(directory: Any, node: Any) -> Any:
-    """Which run, in order of ids, a node is in: 2**64 - 1 for none, if that is damaged."""
+    """Return the rank by id of a node's run; 2**64 - 1 for none, if the directory is damaged."""
     block = node >> _SIX64
     below = long_at(directory, block * _TWELVE64 + _FOUR64) & (_ALL >> (_LOW6 - (node & _LOW6)))
     return np.uint64(word_at(directory, block * _THREE64)) + ones(below) - _ONE64
@@ -72,32 +72,32 @@ def rank_of(directory: Any, node: Any) -> Any:
 
 @helper
 def starts_at(directory: Any, node: Any) -> Any:
-    """1 where a node is the first of its run, and at the end of the nodes; else 0."""
+    """Return 1 if a node is the first of its run, or the end of the nodes; else 0."""
     starts = long_at(directory, (node >> _SIX64) * _TWELVE64 + _FOUR64)
     return (starts >> (node & _LOW6)) & _ONE64
 
 
 @helper
 def number_of(sample: Any, rank: Any) -> Any:
-    """The number of a run by its rank in order of ids."""
+    """Return the number of a run from its rank by id."""
     return bits_at(sample[1], rank * sample[5]) & ((_ONE64 << sample[5]) - _ONE64)
 
 
 @helper
 def fetch_begin(sample: Any, node: Any) -> None:
-    """Ask for what ``rank_of`` reads."""
+    """Prefetch what ``rank_of`` reads."""
     prefetch_at(sample[0], (node >> _SIX64) * _THREE64)
 
 
 @helper
 def fetch_number(sample: Any, rank: Any) -> None:
-    """Ask for what ``number_of`` reads."""
+    """Prefetch what ``number_of`` reads."""
     prefetch_at(sample[1], (rank * sample[5]) >> _FIVE64)
 
 
 @helper
 def fetch_run(sample: Any, run: Any) -> None:
-    """Ask for what ``run_at`` reads."""
+    """Prefetch what ``run_at`` reads."""
     prefetch_at(sample[2], (run * (sample[4] + REST)) >> _FIVE64)
 
 
@@ -106,7 +106,7 @@ def fetch_run(sample: Any, run: Any) -> None:
 
 DAMAGED = -1
 _PLACES = 32
-"""Places of a run at most."""
+"""Most places of a run."""
 RUN_BITS = 13
 """Bits of a run beside its first node."""
 _MOST, _ZERO8 = np.int64(_PLACES), np.uint8(0)
@@ -114,7 +114,7 @@ _MOST, _ZERO8 = np.int64(_PLACES), np.uint8(0)
 
 @helper
 def _run_end(member: Any, joined: Any, at: Any) -> Any:
-    """Where the run that begins at place ``at`` ends."""
+    """Return where the run that begins at place ``at`` ends."""
     end = at + 1
     size = min(np.int64(member.size), at + _MOST)
     if end < size and joined[end] != _ZERO8:
@@ -126,7 +126,7 @@ def _run_end(member: Any, joined: Any, at: Any) -> Any:
 
 @helper
 def _alone_end(met: Any, at: Any) -> Any:
-    """Where the run of nodes that met nobody ends that begins with node ``at``."""
+    """Return where the run of nodes without a meeting ends that begins with node ``at``."""
     end = at + 1
     size = min(np.int64(met.size), at + _MOST)
     while end < size and met[end] == _ZERO8:
@@ -136,7 +136,7 @@ def _alone_end(met: Any, at: Any) -> Any:
 
 @kernel
 def count_runs(member: U32s, joined: U8s, met: OutU8s) -> I64:
-    """How many runs there are; ``met`` uint8[nodes] receives who is a member."""
+    """Return the number of runs; set ``met`` uint8[nodes] for members."""
     met[:] = _ZERO8
     count, at = 0, 0
     while at < member.size:
@@ -155,7 +155,7 @@ def count_runs(member: U32s, joined: U8s, met: OutU8s) -> I64:
 
 @helper
 def _put(words: Any, bit: Any, value: Any, bits: Any) -> None:
-    """Write ``bits`` bits, 58 at most, into words that are 0 there."""
+    """Write at most 58 ``bits`` of ``value`` into words that are 0 there."""
     while bits > _ZERO64:
         word, shift = bit >> _FIVE64, bit & _LOW5
         some = min(bits, _WORD - shift)
@@ -172,7 +172,7 @@ def _begin(directory: Any, node: Any) -> None:
 
 @helper
 def _place(directory: Any, node: Any) -> Any:
-    """The number of the run that begins with ``node``, in the order of ids."""
+    """Return the number by id of the run that begins with ``node``."""
     block = (node >> _SIX64) * _THREE64
     count = np.uint64(directory[block])
     within = node & _LOW6
@@ -240,9 +240,9 @@ def pack(
 
 @kernel
 def unpack(sample: U64s, member: OutU32s, joined: OutU8s) -> I64:
-    """The members of a sample and their labels, as ``trees.lay_out`` has them, uint32 and
-    uint8[nodes], from its row of ``kernels/runs.py``. Returns how many there are, or DAMAGED if the
-    runs are not those of so many nodes.
+    """Unpack the members of a sample and their labels, as from ``trees.lay_out``, uint32 and
+    uint8[nodes], from its row (``kernels/runs.py``). Returns their number, or DAMAGED if the runs
+    do not match so many nodes.
     """
     nodes, size, members = np.uint64(member.size), _ZERO64, _ZERO64
     for run in range(sample[3]):

@@ -40,18 +40,18 @@ from cocite.kernels.trees import limit_of, meeting_weight
 
 SOUND = DAMAGED = -1
 AT_ONCE = 64
-"""Samples whose beginnings are fetched at a time."""
+"""Samples to prefetch at a time."""
 BLOCK = 16
-"""Nodes that are summed up at a time."""
+"""Nodes to sum up at a time."""
 _ZERO64, _ONE64, _ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 _BLOCK, _MARK = np.uint64(4), np.uint8(1)
 SLACK = 65536.0
-"""More than a sum is off by as a float."""
+"""Bound on the error of a sum as a float."""
 
 
 @helper
 def _change(changes: Any, first: Any, end: Any, value: Any, square: Any, marks: Any) -> None:
-    """Add to all sums from ``first`` on, before ``end``."""
+    """Add to all sums from ``first`` to ``end``."""
     if changes.ndim == 1:
         changes[first] += value
         changes[end] -= value
@@ -69,8 +69,8 @@ def _change(changes: Any, first: Any, end: Any, value: Any, square: Any, marks: 
 def _right(
     row: Any, node: Any, here: Any, limit: Any, weights: Any, changes: Any, marks: Any
 ) -> Any:
-    """From ``node`` in run ``here`` to the right, to the end of its tree or what it meets from step
-    ``limit`` on; returns how many runs are read, DAMAGED if they are not sound.
+    """Walk from ``node`` in run ``here`` to the right, to the end of its tree or to a label of at
+    least ``limit``; return the number of runs read, or DAMAGED.
     """
     address, bits, nodes = row[2], row[4], np.uint64(changes.shape[0] - 1)
     size, mask = bits + REST, (_ONE64 << bits) - _ONE64
@@ -111,7 +111,7 @@ def _right(
 def _left(
     row: Any, node: Any, here: Any, limit: Any, weights: Any, changes: Any, marks: Any
 ) -> Any:
-    """The same to the left: a label joins its place to the one before it."""
+    """Do the same to the left: a label joins its place to the previous one."""
     address, bits, nodes = row[2], row[4], np.uint64(changes.shape[0] - 1)
     size, mask = bits + REST, (_ONE64 << bits) - _ONE64
     first, rest = run_at(row, here)
@@ -149,8 +149,8 @@ def _left(
 
 @helper
 def outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any, carried: Any) -> Any:
-    """Add the weights of all relatives of ``node``; returns SOUND, or the number of a sample that
-    points outside of itself. ``carried`` is that of ``trees.outwards``, by runs.
+    """Add the weights of all relatives of ``node``; return SOUND, or the number of a sample that
+    points outside of itself. ``carried`` is as in ``trees.outwards``, by runs.
     """
     nodes, samples, node = np.uint64(changes.shape[0] - 1), table.shape[0], np.uint64(node)
     found = np.empty(AT_ONCE, np.uint64)
@@ -201,7 +201,7 @@ def spread(table: U64s2, node: U32, weights: U64s2, changes: OutU64s2, marks: Ou
 
 @helper
 def next_block(block: Any, blocks: Any, marks: Any, eights: Any) -> Any:
-    """The first block from ``block`` on that is marked; ``blocks`` if there is none."""
+    """Return the first marked block from ``block`` on; ``blocks`` if there is none."""
     while block < blocks:
         if block & 7 == 0 and eights[block >> 3] == _ZERO64:
             block += 8
@@ -214,9 +214,9 @@ def next_block(block: Any, blocks: Any, marks: Any, eights: Any) -> Any:
 
 @kernel
 def collect(changes: OutU64s2, marks: OutU8s, eights: U64s, used: OutU32s) -> I64:
-    """Make ``changes`` the sums, and list in ``used`` the nodes that have one; returns how many.
+    """Turn ``changes`` into sums, and list the nodes with one in ``used``; return their number.
 
-    ``marks`` are zeros then, and the last row of ``changes``; ``eights`` are the same as uint64.
+    Zeros ``marks`` and the last row of ``changes``; ``eights`` are the marks as uint64.
     """
     nodes, count = changes.shape[0] - 1, 0
     blocks = (nodes + BLOCK) // BLOCK
@@ -239,7 +239,7 @@ def collect(changes: OutU64s2, marks: OutU8s, eights: U64s, used: OutU32s) -> I6
 
 @helper
 def _fetch(table: Any, sample: Any, asked: Any, ranks: Any) -> Any:
-    """Ask for what is read of a sample, and of the next; whether it is sound."""
+    """Prefetch what is read of a sample, and of the next one; return whether it is valid."""
     samples = table.shape[0]
     if sample + 1 < samples:
         for i in range(asked.size):
@@ -288,7 +288,7 @@ def _turns_right(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
 
 @helper
 def _turns_left(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
-    """The same to the left, 1 more for the last place of a run."""
+    """Do the same to the left, with 1 more for the last place of a run."""
     count, largest = 0, _ZERO64
     first, rest = run_at(row, here)
     if inner_of(rest) != _ZERO64 and node > first:
@@ -312,7 +312,9 @@ def _turns_left(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
 
 @helper
 def _report(row: Any, here: Any, run: Any, other: Any, turns: Any, rights: Any, lefts: Any) -> Any:
-    """tau of the two, the other in ``run``, from the turns to both sides; 0 if none."""
+    """Return tau of two nodes, the other one in ``run``, from the turns to both sides; 0 if
+    none.
+    """
     tau, turn = _ZERO64, 0
     if run > here:
         place = (run << _ONE64) | (_ONE64 - starts_at(row[0], other))
@@ -329,7 +331,7 @@ def _report(row: Any, here: Any, run: Any, other: Any, turns: Any, rights: Any, 
 
 @kernel
 def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
-    """tau(node, other) in every sample, NEVER if none.
+    """Compute tau(node, other) in every sample, NEVER if none.
 
     ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns SOUND, or the number of a sample that
     points outside of itself.
@@ -372,9 +374,8 @@ def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
 def _best(
     scratch: tuple[OutU64s, OutU8s, U64s], samples: F64, floor: F64, ids: OutU32s, grains: OutF64s
 ) -> tuple[I64, I64]:
-    """The best of the sums, best first, as ``settle`` and ``top`` pick them: ``ids`` uint32[k] and
-    ``grains`` float64[k]. Sets all of the scratch back to 0; returns how many there are, and how
-    many nodes were summed up.
+    """Find the best sums, best first, like ``settle`` and ``top``: ``ids`` uint32[k] and ``grains``
+    float64[k]. Resets the scratch; returns their number, and how many nodes were summed up.
     """
     changes, marks, eights = scratch
     scale = samples * ONE
@@ -411,7 +412,7 @@ def _best(
 def _answer(
     table: Any, node: Any, weights: Any, worth: Any, scratch: Any, numbers: Any, ids: Any, out: Any
 ) -> Any:
-    """As ``answer``."""
+    """See ``answer``."""
     changes, marks, eights, progress = scratch
     samples, nodes, begin = table.shape[0], changes.size - 1, np.int64(progress[0])
     some = min(max(1, np.int64(progress[2]) // max(1, nodes)), samples - begin)
@@ -444,11 +445,11 @@ def answer(
     ids: OutU32s,
     out: OutF64s2,
 ) -> tuple[I64, I64, I64]:
-    """The best k of ``node``, each with score, standard error and interval.
+    """Find the best k of ``node``, each with score, standard error and interval.
 
-    ``table`` is that of ``spread``; ``scratch`` is uint64[nodes + 1] and the marks of
-    ``collect``, all zeros before and after, and how far it got. All else, and what is
-    returned, is as for ``trees.answer``; all nodes count as read of a sample.
+    ``table`` is that of ``spread``; ``scratch`` is uint64[nodes + 1] and the marks of ``collect``,
+    all zeros before and after, and how far it got. All else, and what is returned, is as for
+    ``trees.answer``; all nodes count as read of a sample.
     """
     found: tuple[I64, I64, I64] = _answer(table, node, weights, worth, scratch, numbers, ids, out)
     return found
@@ -464,7 +465,7 @@ def answers(
     numbers: F64s,
     rows: tuple[OutU32s2, OutF64s3, OutI64s2],
 ) -> I64:
-    """As ``trees.answers``."""
+    """See ``trees.answers``."""
     ids, out, counts = rows
     for row in range(nodes.size):
         scratch[3][:2] = _ZERO64

@@ -36,23 +36,23 @@ SUM, MIN, MAX = np.uint8(0), np.uint8(1), np.uint8(2)
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _SHIFT = np.uint64(32)
 _LAST = np.uint32(1 << 31)
-"""Marks the last target of a source."""
+"""Mark of the last target of a source."""
 _AHEAD = np.uint64(16)
-"""Links between asking for a row and using it."""
+"""Links between prefetching a row and using it."""
 _WIDE = 4
-"""Rows of more lanes than this are asked for ahead: for narrow ones it costs more than it saves."""
+"""Lanes from which rows are prefetched: for narrower ones it costs more than it saves."""
 
 LANES = [
     {"T": name, "D": name, "W": f"tuple[{', '.join([name] * lanes)}]"}
     for name, most in (("U32", 16), ("F64", 8))
     for lanes in (1, most)
 ]
-"""A value a node, or a row of 64 bytes."""
+"""One value per node, or a row of 64 bytes."""
 
 
 @helper
 def _fold(fold: Any, into: Any, at: Any, rows: Any, source: Any, lanes: Any) -> Any:
-    """``into[at] (+)= rows[source]``, for one row."""
+    """Combine one row: ``into[at] (+)= rows[source]``."""
     if fold == SUM:
         row_sum(into, at, rows, source, lanes)
     elif fold == MIN:

@@ -26,10 +26,10 @@ ENDED, MORE, BROKEN = range(3)
 
 T_ROWS, T_BYTES, T_STATE, T_BAD = range(4)
 TALLY = 4
-"""int64 words: rows and bytes written, how it ended, rows left out; all of this piece."""
+"""int64 words: rows and bytes written, how it ended, rows skipped; for this piece."""
 
 BAD_FIELDS = 3
-"""int64 words kept of a row that is left out: first and last byte in this piece, reason."""
+"""int64 words stored for a skipped row: first and last byte in this piece, reason."""
 
 CONTROL, ENCODING, NUMBER, TURNED = range(1, 5)
 REASONS = {
@@ -45,7 +45,7 @@ _OPEN, _CLOSE, _COMMA, _SEMICOLON, _UNDERSCORE, _X, _N, _ZERO = 40, 41, 44, 59, 
 
 @helper
 def _blanks(text: Any, i: Any) -> Any:
-    """The next byte that is no blank."""
+    """Return the next byte that is not blank."""
     while i < text.size and (text[i] == _SPACE or 9 <= text[i] <= 13):
         i += 1
     return i
@@ -53,7 +53,7 @@ def _blanks(text: Any, i: Any) -> Any:
 
 @helper
 def _meant(byte: Any) -> Any:
-    """What a letter behind a backslash means."""
+    """Return the meaning of a letter after a backslash."""
     if byte == 48:
         return 0
     if byte == 98:
@@ -71,7 +71,7 @@ def _meant(byte: Any) -> Any:
 
 @helper
 def _digit(byte: Any) -> Any:
-    """The value of a hexadecimal digit; 16 of what is none."""
+    """Return the value of a hexadecimal digit; 16 for others."""
     if 48 <= byte <= 57:
         return byte - 48
     byte |= 32
@@ -80,7 +80,9 @@ def _digit(byte: Any) -> Any:
 
 @helper
 def _string(text: Any, i: Any, taken: Any, out: Any, at: Any) -> Any:
-    """(behind the string whose quote is at ``i``, or -1 if it is not closed; end of the output)."""
+    """Return (the end of the string whose quote is at ``i``, or -1 if it is not closed; end of the
+    output).
+    """
     i += 1
     while i < text.size:
         byte = text[i]
@@ -104,7 +106,7 @@ def _string(text: Any, i: Any, taken: Any, out: Any, at: Any) -> Any:
 
 @helper
 def _token(text: Any, i: Any, taken: Any, out: Any, at: Any) -> Any:
-    """The same of what stands without quotes, up to a comma or bracket."""
+    """Do the same for an unquoted token, up to a comma or bracket."""
     begin = i
     while i < text.size and text[i] != _COMMA and text[i] != _CLOSE and text[i] != _SEMICOLON:
         i += 1
@@ -132,7 +134,7 @@ def _token(text: Any, i: Any, taken: Any, out: Any, at: Any) -> Any:
 
 @helper
 def _fault(out: Any, low: Any, high: Any, taken: Any) -> Any:
-    """Why out[low:high] is not what such a column holds, or 0."""
+    """Return why out[low:high] is invalid in such a column, or 0."""
     if taken == INTEGER:
         negative = low < high and out[low] == 45
         digits = low + 1 if negative else low
@@ -150,8 +152,8 @@ def _fault(out: Any, low: Any, high: Any, taken: Any) -> Any:
 
 @helper
 def _row(text: Any, i: Any, take: Any, out: Any, at: Any) -> Any:
-    """One row from its bracket on: (its state, behind its last value, end of the output, reason
-    against it).
+    """Parse one row from its bracket on: return (state, end of its last value, end of the output,
+    reason against it).
     """
     reason = 0
     for column in range(take.size):
@@ -183,7 +185,9 @@ def _row(text: Any, i: Any, take: Any, out: Any, at: Any) -> Any:
 
 @helper
 def _end(text: Any, i: Any) -> Any:
-    """(state, behind the bracket that closes a row and what follows it), from its last value on."""
+    """Return (state, position after the bracket that closes a row and what follows it), from its
+    last value on.
+    """
     i = _blanks(text, i)
     if i < text.size and text[i] != _CLOSE:
         return BROKEN, i

@@ -41,9 +41,9 @@ _MAX_U64 = np.frombuffer(b"18446744073709551615", np.uint8)
 
 @helper
 def wide_fault(text: Any, low: Any, high: Any) -> Any:
-    """What is wrong with text[low:high] beyond ASCII, or 0: it is not well-formed UTF-8 (Unicode
-    15, table 3-7), or has a control character (U+0080 to U+009F) or a sign that turns the direction
-    of text (U+202A to U+202E, U+2066 to U+2069; ``graph/spelling.py`` says why).
+    """Return what is wrong with text[low:high] beyond ASCII, or 0: it is not well-formed UTF-8
+    (Unicode 15, table 3-7), or has a control character (U+0080 to U+009F) or a direction character
+    (U+202A to U+202E, U+2066 to U+2069; ``graph/spelling.py`` says why).
     """
     i, found = low, 0
     while i < high:
@@ -88,7 +88,7 @@ def wide_fault(text: Any, low: Any, high: Any) -> Any:
 
 @helper
 def is_integer(text: Any, low: Any, high: Any) -> Any:
-    """Whether text[low:high] is an integer below 2**64 as ``str`` would print it."""
+    """Return whether text[low:high] is an integer below 2**64 as ``str`` formats it."""
     size = high - low
     if size > 20 or (size > 1 and text[low] == 48):
         return False
@@ -104,9 +104,9 @@ def is_integer(text: Any, low: Any, high: Any) -> Any:
 
 @helper
 def is_weight(text: Any, low: Any, high: Any) -> Any:
-    """Whether text[low:high] is a decimal number that is at least 1e-30 and below 1e30.
+    """Return whether text[low:high] is a decimal number from 1e-30 to below 1e30.
 
-    Decided by its digits: the power of ten of the first one that is not 0.
+    Decided by the power of ten of its first nonzero digit.
     """
     i = low + 1 if low < high and text[low] == _PLUS else low
     digits, whole, leading = 0, -1, -1
@@ -140,7 +140,7 @@ def is_weight(text: Any, low: Any, high: Any) -> Any:
 
 
 MAX_NAME = 65_535
-"""Bytes of the longest name."""
+"""Most bytes of a name."""
 
 WHITESPACE = 32
 DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, WEIGHT, UNFINISHED, EXACT = range(9)
@@ -158,14 +158,14 @@ begins that is to be read again with what follows (-1: none); from T_BAD on: all
 those of each reason."""
 
 MAX_RECORD = 1 << 20
-"""Bytes within which a quote is closed; else its row ends with its line, and is bad."""
+"""Bytes within which a quote must be closed; otherwise its row ends with its line, and is bad."""
 
 BAD_FIELDS = 4
-"""int64 words kept of a bad row: line, first and last byte in this piece, reason."""
+"""int64 words stored for a bad row: line, first and last byte in this piece, reason."""
 
 COLUMNS, EMPTY, CONTROL, ENCODING, QUOTE, LONG, NO_WEIGHT, TURNED = range(1, 9)
 _OPEN = 9
-"""The quote that is not closed may be on a line below; none of the reasons."""
+"""The open quote may close on a later line; not a reason."""
 REASONS = {
     COLUMNS: "columns",
     EMPTY: "empty name",
@@ -184,7 +184,9 @@ _ONE64 = np.uint64(1)
 
 @helper
 def find(text: Any, low: Any, high: Any, first: Any, second: Any) -> Any:
-    """Where ``first`` or ``second`` next stands in text[low:high]; ``high`` if nowhere."""
+    """Return the next position of ``first`` or ``second`` in text[low:high]; ``high`` if there is
+    none.
+    """
     i, end = np.uint64(low), np.uint64(high)
     while i < end and text[i] != first and text[i] != second:
         i += _ONE64
@@ -193,7 +195,7 @@ def find(text: Any, low: Any, high: Any, first: Any, second: Any) -> Any:
 
 @helper
 def trimmed(text: Any, begin: Any, end: Any) -> Any:
-    """Both ends without the blanks there."""
+    """Return both ends without blanks."""
     while end > begin and text[end - 1] == _SPACE:
         end -= 1
     while begin < end and (text[begin] == _SPACE or text[begin] == _TAB):
@@ -203,7 +205,7 @@ def trimmed(text: Any, begin: Any, end: Any) -> Any:
 
 @helper
 def _fault(text: Any, low: Any, high: Any) -> Any:
-    """Why text[low:high] is no name, or 0."""
+    """Return why text[low:high] is not a name, or 0."""
     begin, end = trimmed(text, low, high)
     if end <= begin:
         return EMPTY
@@ -227,10 +229,10 @@ def _fault(text: Any, low: Any, high: Any) -> Any:
 
 @helper
 def _split(text: Any, low: Any, high: Any, rules: Any, fields: Any) -> Any:
-    """Find the fields of text[low:high]; returns their number, -QUOTE or -_OPEN.
+    """Find the fields of text[low:high]; return their number, -QUOTE or -_OPEN.
 
-    ``fields`` int64[f, 3] receives begin, end, and whether the field is quoted, for the
-    first f fields.
+    ``fields`` int64[f, 3] receives begin, end, and whether the field is quoted, for the first f
+    fields.
     """
     delimiter, quotes, exact = rules[DELIMITER], rules[QUOTES], rules[EXACT] > 0
     blanks = delimiter == WHITESPACE
@@ -273,7 +275,7 @@ def _split(text: Any, low: Any, high: Any, rules: Any, fields: Any) -> Any:
 
 @helper
 def _copy(text: Any, field: Any, out: Any, at: Any) -> Any:
-    """Write one field and a tab from ``at`` on, doubled quotes undone; returns the end."""
+    """Write one field and a tab from ``at`` on, with doubled quotes undone; return the end."""
     i, end = field[0], field[1]
     if not field[2]:
         for j in range(np.uint64(end - i)):
@@ -291,7 +293,7 @@ def _copy(text: Any, field: Any, out: Any, at: Any) -> Any:
 
 @helper
 def _take(text: Any, begin: Any, end: Any, rules: Any, fields: Any) -> Any:
-    """Split one line and check the fields that are wanted: 0, or the reason against it."""
+    """Split one line and check the wanted fields: return 0, or the reason against it."""
     found = _split(text, begin, end, rules, fields)
     if found < 0:
         return -found
@@ -312,7 +314,7 @@ def _take(text: Any, begin: Any, end: Any, rules: Any, fields: Any) -> Any:
 
 @helper
 def _closed(text: Any, low: Any, delimiter: Any) -> Any:
-    """Where the field that is quoted at ``low`` ends, behind its quote; -1 if nowhere near, or
+    """Return where the field quoted at ``low`` ends, after its quote; -1 if that is too far, or
     other text follows; -2 if the text ends first.
     """
     i, limit = low, min(low + MAX_RECORD, text.size)
@@ -334,7 +336,7 @@ def _closed(text: Any, low: Any, delimiter: Any) -> Any:
 
 @helper
 def behind(text: Any, end: Any) -> Any:
-    """Where the line begins that follows one which ends at ``end``."""
+    """Return where the line after one that ends at ``end`` begins."""
     if end + 1 < text.size and text[end] == _CR and text[end + 1] == _LF:
         return end + 2
     return end + 1
@@ -342,8 +344,8 @@ def behind(text: Any, end: Any) -> Any:
 
 @helper
 def _gone_on(text: Any, begin: Any, high: Any, low: Any, rules: Any, tally: Any) -> Any:
-    """(where the row ends that begins at ``begin`` and is within a quoted field at ``high``, where
-    the next one begins); the end is -1 if that field is not closed, or is in the next piece.
+    """Return (end of the row that begins at ``begin`` and is in a quoted field at ``high``, begin
+    of the next one); the end is -1 if that field is not closed, or continues in the next piece.
     """
     closed = _closed(text, high, rules[DELIMITER])
     if closed == -2 and rules[UNFINISHED] > 0:
@@ -359,7 +361,7 @@ def _gone_on(text: Any, begin: Any, high: Any, low: Any, rules: Any, tally: Any)
 
 @helper
 def _content(text: Any, begin: Any, end: Any, rules: Any) -> Any:
-    """Both ends of what a line has."""
+    """Return both ends of a line's content."""
     if rules[EXACT] > 0:
         return begin, end
     return trimmed(text, begin, end)
@@ -367,7 +369,7 @@ def _content(text: Any, begin: Any, end: Any, rules: Any) -> Any:
 
 @helper
 def _keep(bad: Any, at: Any, line: Any, begin: Any, end: Any, reason: Any) -> None:
-    """Keep a bad row."""
+    """Record a bad row."""
     bad[at, 0], bad[at, 1] = line, begin
     bad[at, 2], bad[at, 3] = end, reason
 

@@ -59,13 +59,13 @@ from cocite.kernels._types import *
 from cocite.kernels.random import scramble
 
 _TOTALS_ROUNDING = 2.0**-45
-"""A variance below this is the rounding of the weights."""
+"""A smaller variance is rounding of the weights."""
 _ZERO64 = np.uint64(0)
 
 
 @shared
 def estimate(total: U64, squares: U64, samples: F64) -> tuple[F64, F64]:
-    """(grains, variance of the mean) from the fixed-point sums of one node."""
+    """Return (grains, variance of the mean) from the fixed-point sums of one node."""
     scale = samples * ONE
     grains = np.rint(np.float64(total) * (GRAINS / scale))
     mean = grains / GRAINS
@@ -88,7 +88,7 @@ def settle(
     touched: OutU32s,
     have: I64,
 ) -> I64:
-    """Add the estimates of a part to the totals, and set its sums back to 0.
+    """Add the estimates of a part to the totals, and reset its sums to 0.
 
     ``sums`` uint64[nodes, 2], of which the nodes ``used[:count]`` are not 0; ``samples`` and
     ``weight`` are float64. ``totals`` float64[nodes, 2] (grains, variance), of which the nodes
@@ -119,7 +119,9 @@ def settle_scaled(
     touched: OutU32s,
     have: I64,
 ) -> I64:
-    """As ``settle``, each estimate times the factor of its node; ``factors``: float64[count]."""
+    """Do ``settle``, with each estimate times the factor of its node; ``factors``:
+    float64[count].
+    """
     for i in range(factors.size):
         node, factor = used[i], factors[i]
         grains, variance = estimate(sums[node, 0], sums[node, 1], samples)
@@ -145,7 +147,7 @@ def settle_exact(
     touched: OutU32s,
     have: I64,
 ) -> I64:
-    """Add the scores of a part that have no variance to the totals, and set them back to 0.
+    """Add the scores of a part without variance to the totals, and reset them to 0.
 
     ``values`` float64[nodes, 2] has them in grains in its first column, for the nodes
     ``used[:count]``; the rest as for ``settle``. Returns the new ``have``.
@@ -165,7 +167,9 @@ def settle_exact(
 
 @helper
 def _below(totals: Any, first: Any, second: Any) -> Any:
-    """Whether node ``first`` comes after node ``second``: lower score, or equal and larger hash."""
+    """Return whether node ``first`` comes after node ``second``: lower score, or equal and larger
+    hash.
+    """
     if totals[first, 0] != totals[second, 0]:
         return totals[first, 0] < totals[second, 0]
     return scramble(np.uint64(first)) > scramble(np.uint64(second))
@@ -191,10 +195,10 @@ def _sift_down(heap: Any, size: Any, totals: Any) -> None:
 def top(
     totals: OutF64s2, touched: U32s, count: I64, floor: F64, nodes: OutU32s, best: OutF64s2
 ) -> I64:
-    """The best hits of at least ``floor`` grains, best first; sets the totals back to 0.
+    """Find the best hits with at least ``floor`` grains, best first; reset the totals to 0.
 
-    ``nodes`` uint32[k] and ``best`` float64[k, 2] (grains, variance) receive them. Returns how
-    many there are.
+    ``nodes`` uint32[k] and ``best`` float64[k, 2] (grains, variance) receive them. Returns their
+    number.
     """
     size = 0
     for i in range(count):
@@ -236,8 +240,8 @@ _MOST = 1e200
 
 @kernel
 def moments(values: F64s2, means: OutF64s, spreads: OutF64s) -> None:
-    """The mean of every column of ``values`` float64[samples, hits], and its sum of squares about
-    it; the same whatever stands beside it. Both float64[hits].
+    """Compute the mean of every column of ``values`` float64[samples, hits], and its sum of squares
+    about it, independent of other columns. Both float64[hits].
     """
     samples, hits = values.shape
     means[:] = 0.0
@@ -255,7 +259,7 @@ def moments(values: F64s2, means: OutF64s, spreads: OutF64s) -> None:
 
 @kernel
 def _set_stakes(values: F64s2, stakes: OutF64s2) -> None:
-    """The stakes on each value, one after another, both float64[samples, hits]."""
+    """Compute the stakes on each value in sequence; both float64[samples, hits]."""
     samples, hits = values.shape
     total, spread = np.full(hits, 0.5 * _IMAGINED), np.full(hits, 0.25 * _IMAGINED)
     for i in range(samples):
@@ -272,7 +276,7 @@ def _set_stakes(values: F64s2, stakes: OutF64s2) -> None:
 def _bet(
     values: F64s2, stakes: F64s2, means: F64s, caps: F64s, wealth: OutF64s, most: OutF64s
 ) -> None:
-    """Fill ``most`` with the largest wealth on the way; ``wealth`` is where it ends."""
+    """Set ``most`` to the largest wealth along the way; ``wealth`` is the final one."""
     samples, hits = values.shape
     for h in range(hits):
         wealth[h] = most[h] = 1.0
@@ -286,7 +290,7 @@ def _bet(
 
 @kernel
 def _scale(values: F64s2, origin: F64, reach: F64, scaled: OutF64s2, means: OutF64s) -> None:
-    """Put values on a scale from 0 to 1; their means there."""
+    """Map values to a scale from 0 to 1, and compute their means there."""
     samples, hits = values.shape
     means[:] = 0.0
     for i in range(samples):
@@ -302,7 +306,7 @@ def _scale(values: F64s2, origin: F64, reach: F64, scaled: OutF64s2, means: OutF
 def ordered_ends(
     values: F64s2, origin: F64, reach: F64, level: F64, ends: OutF64s, averages: OutF64s
 ) -> None:
-    """The ends up to which means are given up, from ``origin`` on, by bets one after another.
+    """Compute the ends up to which means are rejected, from ``origin`` on, by sequential bets.
 
     ``values`` float64[samples, hits] lie between ``origin`` and ``origin + reach``, which is above
     or below it. ``ends`` float64[hits] are no further than ``averages`` float64[hits], those of the
@@ -341,10 +345,9 @@ def mixed_ends(
     ends: OutF64s,
     averages: OutF64s,
 ) -> None:
-    """The same by bets that are all alike.
+    """Compute the same by equal bets.
 
-    ``support`` float64[s] are the values that there are, ``counts`` float64[hits, s] how often each
-    occurs.
+    ``support`` float64[s] are the distinct values, ``counts`` float64[hits, s] their frequencies.
     """
     hits, size = counts.shape
     there, often = np.empty(size), np.empty(size)
