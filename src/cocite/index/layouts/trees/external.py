@@ -106,17 +106,17 @@ class ExternalCompact:
         self._files = [
             (ScratchFile(directory), self._groups.spool(directory)) for _ in range(together)
         ]
-        self._made: dict[int, tuple[ScratchFile, Spool]] = {}
+        self._ready: dict[int, tuple[ScratchFile, Spool]] = {}
 
     def make(self, samples: range) -> None:
         """Move every node once in each of these samples; earlier ones become invalid."""
-        self._made = dict(zip(samples, self._files, strict=False))
-        moves = {sample: self._mover.kernel(sample, 1) for sample in self._made}
-        for _, spool in self._made.values():
+        self._ready = dict(zip(samples, self._files, strict=False))
+        moves = {sample: self._mover.kernel(sample, 1) for sample in self._ready}
+        for _, spool in self._ready.values():
             spool.clear()
         for first, last in pairwise(self._cuts):
             self._links.fetch(first, last)
-            for sample, (file, spool) in self._made.items():
+            for sample, (file, spool) in self._ready.items():
                 for low in range(first, last, self._groups.rows):
                     at = np.arange(low, min(low + self._groups.rows, last), dtype=np.uint32)
                     moved = np.empty_like(at)
@@ -128,7 +128,7 @@ class ExternalCompact:
 
     def __call__(self, sample: int) -> Blob:
         """Return the blob of a sample that was made."""
-        file, spool = self._made[sample]
+        file, spool = self._ready[sample]
         nodes, members = self._links.nodes, 0
         child = 2 * nodes + 1
         for low, counts, pieces in self._groups.groups(spool):
