@@ -38,6 +38,13 @@ def compare(service: Service) -> list[Route]:
     return [Route("/compare", handler, methods=["GET"])]
 
 
+_ORDERS = {
+    "score": "By similarity",
+    "score*pagerank": "By similarity × PageRank",
+    "pagerank": "By PageRank",
+}
+
+
 @dataclass(frozen=True)
 class Side:
     """One of the two answers, and its query."""
@@ -100,16 +107,20 @@ def _render(service: Service, left: Side, right: Side) -> bytes:
     titles = left.document.titles or [""] * len(left.document.nodes)
     called = " + ".join(t or n for n, t in zip(left.document.nodes, titles, strict=True))
     kept = [*(("node", node) for node in left.state.nodes), *left.state.others]
+    names = [each.asking.name for each in (left, right)]
+    if names[0] == names[1] and left.document.order != right.document.order:
+        names = [_ORDERS[each.document.order] for each in (left, right)]
     values = {
+        "most": _MOVES,
         "called": called,
         "answers": [
-            {"rows": rows, "name": each.asking.name, "how": how(each.document, each.asking.samples)}
-            for rows, each in zip(sides, (left, right), strict=True)
+            {"rows": rows, "name": name, "how": how(each.document, each.asking.samples)}
+            for rows, each, name in zip(sides, (left, right), names, strict=True)
         ],
         "slopes": slopes,
         "shared": len(shared),
         "alone": [
-            (name, [row for row in rows if row["there"] is None][:_MOVES])
+            (name, [row for row in rows if row["there"] is None])
             for name, rows in zip(("left", "right"), sides, strict=True)
         ],
         "moves": [move for move in moves if move["from"] != move["to"]][:_MOVES],

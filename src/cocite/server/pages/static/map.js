@@ -16,6 +16,7 @@
     return made;
   };
   const short = (name) => ([...name].length > 26 ? `${[...name].slice(0, 25).join("")}…` : name);
+  const OBLONG = 1.35; // how many times as long as wide the rings may be
   let last = new Map(); // where pages stood, by their address
   let sized = null;
 
@@ -86,7 +87,8 @@
 
     function draw() {
       if (!wide) return;
-      const rx = Math.max(60, wide / 2 - clamp(wide * 0.2, 56, 160)), ry = tall / 2 - 44;
+      let rx = Math.max(60, wide / 2 - clamp(wide * 0.2, 56, 160)), ry = tall / 2 - 44;
+      [rx, ry] = [Math.min(rx, OBLONG * ry), Math.min(ry, OBLONG * rx)]; // nearer is to look nearer
       const scale = Math.min(1, (zoom * Math.min(rx, ry)) / outer);
       const ease = 1 - (1 - part) ** 3;
       svg.setAttribute("viewBox", `0 0 ${wide} ${tall}`);
@@ -116,9 +118,11 @@
       for (const each of [...all].sort((a, b) => Boolean(b.first) - Boolean(a.first))) {
         const width = each.long.width + 4, height = Math.max(16, each.long.height) + 1;
         let best = null;
-        for (let turn = 0; turn < 12; turn++) {
+        for (let turn = 0; turn < 24; turn++) {
+          if (turn === 12 && best) break; // farther off only where there is no room beside it
+          const gap = turn < 12 ? 4 : 16;
           const cos = Math.cos((turn * Math.PI) / 6), sin = Math.sin((turn * Math.PI) / 6);
-          const x = each.px + cos * (each.pr + 4 + width / 2), y = each.py + sin * (each.pr + 3 + height / 2);
+          const x = each.px + cos * (each.pr + gap + width / 2), y = each.py + sin * (each.pr + gap - 1 + height / 2);
           const box = [x - width / 2, y - height / 2, x + width / 2, y + height / 2];
           if (box[0] < 1 || box[1] < 1 || box[2] > wide - 1 || box[3] > tall - 1) continue;
           if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
@@ -418,13 +422,14 @@
     tools.setAttribute("aria-label", "Map");
     const sets = [document.createElement("span"), document.createElement("span"), document.createElement("span")];
     for (const [set, text, name, act] of [
-      [0, "−", "Zoom out", () => scaled(0.8)], [0, "+", "Zoom in", () => scaled(1.25)], [0, "Fit", "", fit], [1, "Depth 2", "", deep],
+      [0, "−", "Zoom out", () => scaled(0.8)], [0, "+", "Zoom in", () => scaled(1.25)], [0, "Fit", "", fit], [1, "Depth 2", "Depth 2: add the pages related to the first five", deep],
       [2, "PNG", "Save as PNG", files.png], [2, "SVG", "Save as SVG", files.svg], [2, "GraphML", "Save as GraphML", files.graphml],
     ]) {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = text;
-      if (name) button.setAttribute("aria-label", name);
+      if (name) button.title = name;
+      if (name && set !== 1) button.setAttribute("aria-label", name);
       if (act === deep) button.setAttribute("aria-pressed", "false");
       button.addEventListener("click", () => act(button));
       sets[set].append(button);
