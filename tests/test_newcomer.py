@@ -114,8 +114,8 @@ def test_first_answer_comes_and_nothing_is_silent(newcomer: Newcomer, first: Sai
     assert [line.split()[-1] for line in out.splitlines()[2:7]] == [
         "Giraffe",
         "Savanna",
-        "Kenya",
         "Antelope",
+        "Kenya",
         "Lion",
     ]
     assert fits(out)

@@ -213,7 +213,7 @@ def fine_calls(blocks: int, steps: int, samples: int) -> tuple[int, int]:
     """
     calls = (steps + 2) * blocks + 2 * samples * blocks
     behind = blocks * (blocks - 1) // 2
-    return calls, steps * blocks**2 + samples * (blocks**2 + behind + 5 * blocks)
+    return calls, steps * blocks**2 + samples * (blocks**2 + behind + 2 * blocks)
 
 
 @dataclass(frozen=True)

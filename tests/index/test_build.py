@@ -120,7 +120,7 @@ def test_unfinished_build_of_other_settings_stays(graph: Graph, tmp_path: Path) 
         match=r"build with other settings: measure: psimrank, here simrank\. .*--no-resume",
     ):
         build(graph, tmp_path / "x", "simrank", shard=4)
-    with pytest.raises(UsageError, match=r"settings: shard: 4, here 5\. Repeat that build's"):
+    with pytest.raises(UsageError, match=r"settings: shard: 4, here 5\. Repeat those settings"):
         build(graph, tmp_path / "x", shard=5)
     with pytest.raises(
         UsageError, match=r"settings: direction: in, here out; samples: 20, here 30; shard: 4, here"

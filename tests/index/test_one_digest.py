@@ -17,7 +17,7 @@ from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
 from tests.conftest import MakeGraph
 
-DIGEST = "c237f6b13d629126005095bb771da5e8"
+DIGEST = "341d62d68426d960040df74dca556100"
 SAMPLES, SHARD = 9, 4
 FORMS: dict[str, dict[str, Any]] = {
     "memory": {},

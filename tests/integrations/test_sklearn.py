@@ -162,7 +162,7 @@ def test_wrong_use_is_refused_in_words() -> None:
     for bad in (0, 1.5, True, "3"):
         with pytest.raises(UsageError, match="n_neighbors is"):
             LinkNeighbors(bad).fit(links)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="59 at most"):
+    with pytest.raises(UsageError, match="at most 59"):
         LinkNeighbors().fit(links).kneighbors(n_neighbors=60)
     with pytest.raises(UsageError, match="there is no distance"):
         LinkNeighbors(measure="pagesim").fit(links).kneighbors()

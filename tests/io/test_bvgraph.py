@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
-from cocite.errors import InputError, ResourceError, UnrecognizedInput
+from cocite.errors import InputError, ResourceError
 from cocite.io.readers import bvgraph
 from cocite.kernels import bvgraph as k
 from tests.io.plain import links, nothing_left
@@ -191,9 +191,6 @@ def test_a_cut_or_changed_file_is_named_with_its_place(tmp_path: Path) -> None:
 
 def test_what_lies_beside_a_graph_leads_to_it(tmp_path: Path) -> None:
     Writer().write(tmp_path / "web", LISTS)
-    (tmp_path / "web.offsets").write_bytes(b"\x80\x12")
-    with pytest.raises(UnrecognizedInput, match=r"is what belongs to a BVGraph, .* Name the graph"):
-        stored(tmp_path / "web.offsets")
     (tmp_path / "web.graph").unlink()
     with pytest.raises(InputError, match=r"web\.graph does not exist: a BVGraph has two files"):
         stored(tmp_path / "web.properties")

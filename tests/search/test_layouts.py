@@ -196,7 +196,7 @@ def test_a_cycle_is_walked_round_and_round(make_graph: MakeGraph) -> None:
 @pytest.mark.parametrize(
     ("measure", "layout", "arrays"),
     [
-        ("simrank", "paths", {"position": 60, "member": 60, "labels": 8, "steps": 8, "begin": 8}),
+        ("simrank", "paths", {"position": 60, "member": 64, "labels": 16, "steps": 8, "begin": 8}),
         ("compact-simrank", "compact", {"forward": 60, "begin": 61, "child": 50}),
         ("psimrank", "packed", {"directory": 3, "order": 8, "runs": 20}),
         ("xjaccard", "minhash", {"cells": 240, "groups": 160}),

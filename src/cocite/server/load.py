@@ -19,7 +19,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -358,7 +358,8 @@ class Pool:
                 if job.given_up:
                     self._lost -= 1
                     return self._lost >= _STAND_INS * self.threads
-        job.loop.call_soon_threadsafe(self._settle, job, found, error)
+        with suppress(RuntimeError):  # its loop is closed, and nobody waits
+            job.loop.call_soon_threadsafe(self._settle, job, found, error)
         return True
 
     def _settle(self, job: _Job, found: Any, error: BaseException | None) -> None:

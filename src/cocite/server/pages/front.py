@@ -90,7 +90,7 @@ async def front_page(
 async def _starts(service: Service, asking: ServedQuery) -> list[Start] | None:
     """Return the starts of an index; None if they are being made, or cannot be now."""
     tasks, made_of = service.starts, asking.held.generation
-    if made_of not in tasks:
+    if made_of not in tasks or tasks[made_of].get_loop() is not asyncio.get_running_loop():
         for gone in tasks.keys() - {each.now.generation for each in service.holders.values()}:
             tasks.pop(gone).cancel()
         tasks[made_of] = asyncio.create_task(_chosen(service, asking.name))
