@@ -93,7 +93,7 @@ async def _starts(service: Service, asking: ServedQuery) -> list[Start] | None:
     if made_of not in tasks or tasks[made_of].get_loop() is not asyncio.get_running_loop():
         for gone in tasks.keys() - {each.now.generation for each in service.holders.values()}:
             tasks.pop(gone).cancel()
-        tasks[made_of] = asyncio.create_task(_chosen(service, asking.name))
+        tasks[made_of] = asyncio.create_task(_choose(service, asking.name))
     task: asyncio.Task[list[Start]] = tasks[made_of]
     await asyncio.wait({task}, timeout=_PATIENCE)
     if not task.done():
@@ -104,7 +104,7 @@ async def _starts(service: Service, asking: ServedQuery) -> list[Start] | None:
     return task.result()
 
 
-async def _chosen(service: Service, name: str) -> list[Start]:
+async def _choose(service: Service, name: str) -> list[Start]:
     """Look at candidates one by one, and choose."""
     with service.serving("related", {"index": name}) as asking:
         index, end = asking.held.index, time.monotonic() + _LONGEST
@@ -112,17 +112,17 @@ async def _chosen(service: Service, name: str) -> list[Start]:
         for node in await service.done(partial(starters, index, _CANDIDATES), told=False):
             if time.monotonic() > end:
                 break
-            candidate = await service.done(partial(_looked_at, index, node), told=False)
+            candidate = await service.done(partial(_candidate_of, index, node), told=False)
             if candidate is not None:
                 found[node] = candidate
         starts = []
         for node in await service.done(partial(_least_similar, index, found), told=False):
-            drawn = partial(_drawn, index, node, found[node])
+            drawn = partial(_start_of, index, node, found[node])
             starts.append(await service.done(drawn, told=False))
         return starts
 
 
-def _looked_at(index: Index, node: str) -> _Candidate | None:
+def _candidate_of(index: Index, node: str) -> _Candidate | None:
     hits = list(index.related(node, graph_map.MOST))
     if not hits:
         return None
@@ -146,7 +146,7 @@ def _least_similar(index: Index, found: Mapping[str, _Candidate]) -> list[str]:
     return taken
 
 
-def _drawn(index: Index, node: str, candidate: _Candidate) -> Start:
+def _start_of(index: Index, node: str, candidate: _Candidate) -> Start:
     hits, near = candidate.hits, candidate.near
     names = [str(hit.node) for hit in hits]
     blank = [""] * len(hits)

@@ -236,12 +236,12 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             entries = (max(KEPT, self._sizes[0]) + 1) * self._listed + self.pushed_entries
         each = _NODE + threads * _THREAD + _OLD * (self.plan.old is not None)
         held = 2 * links.nbytes * (1 + self.plan.weighted) + each * links.nodes
-        return int(held + 8 * entries * self._made) + _BUFFERS
+        return int(held + 8 * entries * self._row_count) + _BUFFERS
 
     @property
-    def _made(self) -> int:
-        """Of how many nodes lists and pushed rows are made, at most: of the nodes that are stored,
-        and of those by which their rows are expanded.
+    def _row_count(self) -> int:
+        """Return for how many nodes lists and pushed rows are made, at most: for those that are
+        stored, and for those by which their rows are expanded.
         """
         if self.plan.wanted is None or self.elsewhere is not None:
             return self.links.nodes
@@ -297,7 +297,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         families = (pushed, self._sizes[0]) if self._listed else (pushed,)
         stored = self.plan.stored_nodes(nodes)
         size = sum(int(10 * each * stored) + 12 * stored + 8 * nodes for each in families)
-        seconds *= self._made / nodes
+        seconds *= self._row_count / nodes
         if not self.streaming:
             fit = replace(fit, memory=self._need(fit.threads, entries / nodes + pushed))
         return PartEstimate(size, fit, seconds * (1 + sum(_SHARES[2:])))
