@@ -325,6 +325,7 @@ def test_many_names_exceed_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     [
         member("x", PAX, b"", size=1 << 31),
         member("x", LONG, b"", size=1 << 31),
+        member("x", PAX, b"9" * 100_000),
         member("x", PAX, b"30 size=-1\n"),
         member("x", PAX, b"11 size=-1\n") + member("x", b"0", b""),
         member("x", b"0", b"", size=-5),

@@ -13,6 +13,26 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
 
 _PIECE = 1 << 20
+_LONGEST = 1 << 14
+_ABOUT = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+"""Headers that say something of the next member, and how long these may be: the library reads them
+whole, and before Python 3.11.10 in a time that grows with the square of their length.
+"""
+
+
+class _Header(tarfile.TarInfo):
+    """A header, refused where it asks for much memory or time."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.type in _ABOUT and self.size > _LONGEST:
+            raise tarfile.ReadError(f"a header of {self.size:,} bytes; it may have {_LONGEST:,}")
+        return super()._proc_member(archive)  # type: ignore[misc,no-any-return]
 
 
 class TarMember(NamedTuple):
@@ -41,7 +61,7 @@ def tar_members(stream: IO[bytes]) -> Iterator[TarMember]:
     """Yield the members of an uncompressed archive. Raises :class:`TarError`, also for a missing
     end, and errors of the stream.
     """
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
+    with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive:
         while (member := archive.next()) is not None:
             archive.members.clear()  # type: ignore[attr-defined]
             kind = "sparse" if member.issparse() else _KINDS.get(member.type, "file")
