@@ -132,7 +132,13 @@ def test_three_of_eight_servers_that_are_killed(spread: Index, nodes: Cluster) -
     found = [samples(spread) for _ in range(5)]
     assert SAMPLES // SHARDS <= min(found) < SAMPLES
     healed(spread, nodes)
-    assert sum(each.restarts for each in remote_of(spread).status) >= 3
+
+    def restarts() -> bool:
+        """Each server says that it is another process when it is asked the next time."""
+        samples(spread)
+        return sum(each.restarts for each in remote_of(spread).status) >= 3
+
+    wait_for(restarts)
 
 
 def test_a_node_that_is_killed_in_a_stream_of_questions(spread: Index, nodes: Cluster) -> None:
