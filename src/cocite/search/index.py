@@ -1,14 +1,12 @@
 """The index as its users see it: which nodes are related to one, how similar two are, and why.
 
-An :class:`Index` checks questions and hands out results. It holds a
-:class:`~cocite.search.searcher.Searcher`, which answers by node ids:
+An :class:`Index` checks questions and hands out results. Its ``Searcher`` answers by node ids:
 
     Scorer      scores by node ids             Explainer   the reasons of a score
     Intervals   errors, and certain ranks      Refiner     better scores from the graph
     Searcher    lists from all of these        PageRanks   other orders of lists
 
-If samples are on other machines, each question goes to an index that scores by what these report
-(``search/remote/``).
+If samples are on other machines, a question is scored by what these report (``search/remote/``).
 """
 
 from __future__ import annotations
