@@ -86,4 +86,4 @@ def test_distances_go_with_dissimilarities() -> None:
         assert (np.diff(np.hypot(*places.T)) > -1e-9).all()
         orders = [np.argsort(np.argsort(each[pairs])).astype(float) for each in (spans, found)]
         measured.append(float(np.corrcoef(orders[0], orders[1])[0, 1]))
-    assert np.median(measured) >= 0.75  # without sectors for groups it would be 0.9
+    assert np.median(measured) >= 0.75  # 0.79; majorization without sectors had 0.94
