@@ -104,7 +104,7 @@ class Query:
 
     @property
     def further(self) -> int:
-        """Return how many nodes to examine beyond those shown."""
+        """Return how many nodes are examined where there are more than those shown."""
         one_more = self.options.order != "pagerank"
         return min(self.k + one_more, self.candidates - self.options.offset)
 
