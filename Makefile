@@ -33,7 +33,7 @@ define pytest
 	$(BIN)/python -m pytest -n auto --dist worksteal $(1)
 endef
 
-.PHONY: demo serve-demo kernels wheels test test-all test-quick test-bounds test-cluster test-targets test-image test-matrix imports torture check audit bench bench-peers docs reproduce-sor lock clean
+.PHONY: demo serve-demo kernels wheels test test-all test-quick test-bounds test-cluster test-targets test-image test-matrix imports torture check audit bench bench-peers docs docs-versions reproduce-sor lock clean
 
 $(VENV)/.runtime: requirements.lock requirements-build.lock requirements-linker.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"cocite needs Python 3.11 or later; this is {v.major}.{v.minor}. Name another: make PYTHON=python3.12")'
@@ -132,6 +132,9 @@ bench: $(VENV)/.dev
 docs: $(VENV)/.dev  # the documentation as a site; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -d build/docs/trees docs build/docs/html
 	@echo "build/docs/html/index.html"
+
+docs-versions: docs  # every release beside the working tree, with a menu of versions
+	$(BIN)/python docs/versions.py
 
 # Other libraries, in an environment of their own, so that ours stays as it is locked. What does not
 # install is named and left out.

@@ -66,6 +66,16 @@ html_title = f"cocite {release}"
 html_copy_source = True  # which llms.txt links to
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#0B6E5F", "color-brand-content": "#0B6E5F"},
     "dark_css_variables": {"color-brand-primary": "#5BD0BA", "color-brand-content": "#5BD0BA"},
