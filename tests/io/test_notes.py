@@ -16,7 +16,6 @@ import cocite
 from cocite import Graph
 from cocite.errors import MalformedRow, UnrecognizedInput, UsageError
 from cocite.io.readers.html.site import folder_kind
-from cocite.io.readers.notes import note
 from cocite.io.readers.notes.note import EMBED, MARKDOWN, WIKI, links_of
 from cocite.io.readers.notes.vault import AMBIGUOUS, BROKEN, EXTERNAL, FILE, NO_PAGE, NOTE, Vault
 from tests.io.plain import links
@@ -455,52 +454,6 @@ def test_any_text_is_a_note(text: str) -> None:
     for kind, written in found["links"]:
         where, name = every.find(kind, written, "b/a")
         assert (where in (NOTE, AMBIGUOUS)) <= (name in ("a", "b/a"))
-
-
-_PROSE = st.sampled_from(
-    [
-        *(
-            "word ",
-            "Word\n",
-            "\n",
-            "   b",
-            "    c\n",
-            "[a](b)",
-            "[a b](",
-            "c)",
-            "[",
-            "]",
-            "(",
-            "![x](y)",
-        ),
-        *(
-            "===\n",
-            "---\n",
-            "1. ",
-            "- ",
-            "> ",
-            "# ",
-            "#t ",
-            "[[N]]",
-            "`",
-            "<b>",
-            "\\",
-            "é",
-            "&amp;",
-        ),
-        *("[a]: /u\n", "[a]", "```\n", "title:: T\n", "{{< ref n >}}", "!", "\t", "<!--\n", "%%"),
-    ]
-)
-
-
-@given(st.lists(_PROSE, max_size=40).map("".join))
-def test_short_cuts_find_what_the_rules_of_markdown_find(text: str) -> None:
-    quick, parser = links_of(text.encode()), note._parser
-    slow = parser.__wrapped__()
-    slow.disable(["prose", "plain_link"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(note, "_parser", lambda plain=False: parser(plain=True) if plain else slow)
-        assert links_of(text.encode()) == quick
 
 
 @pytest.mark.parametrize("piece", ["%%", "%% ", "`%%", "```\n%%\n", "%%\n\n"])

@@ -314,6 +314,9 @@ def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[Row
         yield from reader.read_many(job, some)
         return
     rows, found, nodes = reader.read(job)
+    if job.wanted == 1 and nodes:  # of an input of links its nodes are taken
+        rows, nodes = nodes, ""
+        found.rows = job.count(f"SELECT count(*) FROM ({rows})")
     job.progress("loading " + job.source.short, 0, 0)
     yield RowBatch(rows, [job.source], [found], nodes)
 

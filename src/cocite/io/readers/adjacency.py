@@ -85,11 +85,8 @@ def _read_crawl(job: Job) -> Read:
     """Read the edges by names, and all vertices; vertices alone as nodes."""
     nodes = "SELECT name AS a FROM reading.vertices"
     if _is_vertices(job.source):
-        count = _load_vertices(job, [job.source])
+        _load_vertices(job, [job.source])
         found = RowsFound(job.source.label, integers=False, format=READER.title, note="vertices")
-        if job.wanted == 1:
-            found.rows = count
-            return Read(nodes, found)
         return Read("SELECT name AS a, name AS b FROM reading.vertices LIMIT 0", found, nodes)
     _load_vertices(job, _vertices_of(job))
     edges = _load(job, job.source, "edges")
@@ -119,8 +116,8 @@ READER = FormatReader(
 )
 
 
-def _load_vertices(job: Job, sources: list[Source]) -> int:
-    """Load vertices as (id, name); return their number."""
+def _load_vertices(job: Job, sources: list[Source]) -> None:
+    """Load vertices as (id, name)."""
     job.database.execute("CREATE TABLE reading.vertices (id UBIGINT, name VARCHAR)")
     for source in sources:
         _load(job, source, "raw")
@@ -138,7 +135,6 @@ def _load_vertices(job: Job, sources: list[Source]) -> int:
             f"{sources[0].label} has vertex {vertex} more than once: name the files of one "
             "graph only"
         )
-    return job.count("SELECT count(*) FROM reading.vertices")
 
 
 def _is_vertices(source: Source) -> bool:

@@ -81,9 +81,6 @@ def _read(job: Job) -> Read:
             f"SELECT s.a::{kind} AS a, t.a::{kind} AS b FROM reading.links l JOIN "
             "reading.names s ON s.rowid = l.a JOIN reading.names t ON t.rowid = l.b"
         )
-    if job.wanted == 1:
-        found.rows = properties.nodes
-        return Read(nodes, found)
     return Read(rows, found, nodes)
 
 

@@ -420,8 +420,9 @@ class Found:
 
 
 class Read(NamedTuple):
-    """Result of a reader: the relation ``rows``, of links or of names, the findings, and for links
-    the relation of the ``nodes`` (column a), if the input lists them.
+    """Result of a reader: the relation ``rows``, of links or of names, the findings, and the
+    relation of the ``nodes`` (column a), if the input lists them, which stands for ``rows`` if
+    names are wanted.
     """
 
     rows: str

@@ -96,7 +96,7 @@ def _read_code(job: Job) -> Read:
             out.nodes.add((package,), 0)
             for needed in needs:
                 out.links.add((package, needed), 0)
-        return out.finish(READER.title, "{nodes:,} files and packages link to what they import")
+        return out.finish(READER.title, "{nodes} files and packages link to what they import")
 
 
 READER = FormatReader(

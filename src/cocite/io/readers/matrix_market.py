@@ -66,9 +66,6 @@ def _read(job: Job) -> Read:
         f"CREATE TABLE reading.links AS {clean_relation(replace(job, wanted=2), read.integers)}"
     )
     _check_range(job, header, found)
-    if job.wanted == 1:
-        found.rows = header.size
-        return Read(nodes, found)
     weight = ", w" if job.options.weight else ""
     rows = f"SELECT a::UBIGINT AS a, b::UBIGINT AS b{weight} FROM reading.links"
     if header.symmetry != "general":

@@ -36,7 +36,7 @@ def _read_packages(job: Job) -> Read:
             out.nodes.add((name,), number)
         for number, need in enumerate(needs, 1):
             out.links.add(need, number)
-        return out.finish(READER.title, "{nodes:,} packages link to what they need")
+        return out.finish(READER.title, "{nodes} packages link to what they need")
 
 
 READER = FormatReader(

@@ -8,15 +8,17 @@ Cost: about a microsecond a row in addition to producing it; memory for some tho
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import BinaryIO, Self
 
 import numpy as np
 
 from cocite.errors import SKIP_ADVICE
-from cocite.io.readers.contract import Found, Job, Read
+from cocite.io.readers.contract import EXAMPLES, Found, Job, Read
 from cocite.io.readers.text import Cleaner, TextInput, clean_relation, new_clean_file, relation_of
 from cocite.storage import disk
 
@@ -84,23 +86,19 @@ class LinkWriter:
     def __exit__(self, *error: object) -> None:
         self._open.close()
 
-    def close(self) -> tuple[TextInput, TextInput]:
-        """Write what is left; return the findings on links and nodes."""
-        found = self.links.finish(), self.nodes.finish()
+    def finish(self, title: str, note: str, *, named: bool = True) -> Read:
+        """Write what is left; return the relations of links, and of nodes if they are ``named``."""
+        links, nodes = self.links.finish(), self.nodes.finish()
         self._open.close()
-        return found
-
-    def finish(self, title: str, note: str) -> Read:
-        """Return the relations of links and nodes, or only of nodes if those are requested."""
-        links, nodes = self.close()
-        found = RowsFound.of(links, title, note.format(nodes=nodes.rows))
+        found = RowsFound.of(links, title, note.replace("{nodes}", f"{nodes.rows:,}"))
+        found.bad_rows = dict(Counter(links.bad_rows) + Counter(nodes.bad_rows))
+        found.examples = [*nodes.examples, *links.examples][:EXAMPLES]
         found.integers = links.integers and nodes.integers
+        relation = partial(relation_of, self._job)
         kind = "UBIGINT" if found.integers else "VARCHAR"
-        named = relation_of(self._job, {"a": kind}, NODES)
-        if self._job.wanted == 1:
-            found.rows = nodes.rows
-            return Read(named, found)
-        return Read(clean_relation(self._job, found.integers), found, named)
+        weight = {"w": "DOUBLE"} if self.links.found.weight is not None else {}
+        rows = relation({"a": kind, "b": kind} | weight)
+        return Read(rows, found, relation({"a": kind}, NODES) if named else "")
 
 
 class RowWriter(Cleaner):

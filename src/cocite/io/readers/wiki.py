@@ -267,11 +267,9 @@ class _Wiki:
         self._read()
         self._pages()
         nodes, found = "SELECT name AS a FROM reading.nodes", self._found
-        if self._job.wanted == 1:
-            found.rows = found.pages
-            return Read(nodes, found)
-        self._ends()
-        self._links()
+        if self._job.wanted == 2:
+            self._ends()
+            self._links()
         return Read("SELECT a, b FROM reading.links", found, nodes)
 
     # -- files --------------------------------------------------------------------------

@@ -276,9 +276,6 @@ class Captures:
         for url, title in self._job.streamed("reading.pages", "a, title", "title != ''"):
             self._job.titles.add(url, title)
         nodes = "SELECT a FROM reading.pages"
-        if self._job.wanted == 1:
-            found.rows = found.pages
-            return Read(nodes, found)
         self._join()
         chosen = "what IN ('', 'external')" if self._chosen.keep_external else "what = ''"
         found.rows = count(f"SELECT count(*) FROM reading.joined WHERE {chosen}")

@@ -17,8 +17,7 @@ from collections import Counter
 from cocite.errors import InputError
 from cocite.graph.spelling import REFUSED
 from cocite.io.readers.contract import Job, Read
-from cocite.io.readers.rows import NODES, LinkWriter, RowsFound
-from cocite.io.readers.text import clean_relation, relation_of
+from cocite.io.readers.rows import LinkWriter
 from cocite.resources import format_size
 
 _LONGEST = 65_535
@@ -96,25 +95,15 @@ class LabeledGraph:
                     twice += 1
                     if not job.options.undirected:
                         out.links.add((b, a, *values), line)
-            links, nodes = out.close()
-        found = RowsFound.of(links, self._title)
-        found.bad_rows = dict(Counter(links.bad_rows) + Counter(nodes.bad_rows))
-        found.examples = nodes.examples + links.examples
-        found.integers = links.integers and nodes.integers
-        kind = "UBIGINT" if found.integers else "VARCHAR"
-        named = relation_of(job, {"a": kind}, NODES) if labels else ""
-        notes = [f"nodes are named by their {'labels' if by_label else 'ids'}"] if labels else []
-        if why:
-            notes[-1] += f" and shown with their labels, as {why}"
-        if twice:
-            notes.append("links without direction are stored both ways")
-        found.note = "; ".join(notes)
-        if job.wanted == 2:
-            return Read(clean_relation(job, found.integers), found, named)
-        if not labels:
-            raise InputError(f"{found.file} declares no nodes")
-        found.rows = nodes.rows
-        return Read(named, found)
+            if job.wanted == 1 and not labels:
+                raise InputError(f"{job.source.label} declares no nodes")
+            kind = "labels" if by_label else "ids"
+            notes = [f"nodes are named by their {kind}"] if labels else []
+            if why:
+                notes[-1] += f" and shown with their labels, as {why}"
+            if twice:
+                notes.append("links without direction are stored both ways")
+            return out.finish(self._title, "; ".join(notes), named=bool(labels))
 
 
 def _no_names(labels: dict[str, str]) -> str:

@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 from cocite.errors import InputError, UnrecognizedInput, UsageError
@@ -28,9 +27,8 @@ from cocite.io.readers.contract import FormatReader, Job, Read, text_lines
 from cocite.io.readers.dialect import answer_in, ends_of
 from cocite.io.readers.graphs import works
 from cocite.io.readers.graphs.document import LabeledGraph, whole_text
-from cocite.io.readers.rows import NODES, RowsFound, RowWriter
+from cocite.io.readers.rows import LinkWriter, RowWriter
 from cocite.io.readers.signs import wrapped
-from cocite.io.readers.text import clean_relation, new_clean_file, relation_of
 
 _LONGEST = 1 << 24
 
@@ -120,12 +118,9 @@ _NAMES = ("id", "name", "node", "url", "title", "page")
 def _read_lines(job: Job) -> Read:
     """Read all links, or names of nodes; from lists also all nodes with titles."""
     columns: _Columns | None = None
-    lists = unnamed = 0
-    with ExitStack() as opened:
-        weighted = bool(job.options.weight) and job.wanted == 2
-        links = opened.enter_context(new_clean_file(job))
-        writer = RowWriter(job, links, job.wanted, weighted=weighted)
-        nodes = RowWriter(job, opened.enter_context(new_clean_file(job, NODES)), 1)
+    unnamed, lists = 0, False
+    with LinkWriter(job, weighted=bool(job.options.weight) and job.wanted == 2) as out:
+        writer = out.links if job.wanted == 2 else out.nodes
         values = _Values(job, writer)
         for value, line in values:
             if not isinstance(value, dict | list):
@@ -147,20 +142,14 @@ def _read_lines(job: Job) -> Read:
             for row in rows:
                 writer.add(row, line)
             if columns.lists and job.wanted == 2:
-                lists += 1
+                lists = True
                 name = columns.node(value)
-                nodes.add([name], line)
+                out.nodes.add([name], line)
                 if title := works.title_of(value):
                     job.titles.add(name, title)
-        read, named = writer.finish(), nodes.finish()
-    note = columns.note(unnamed) if columns is not None and job.wanted == 2 else ""
-    found = RowsFound.of(read, LINES_READER.title, note)
-    found.integers = read.integers and named.integers
-    relation = clean_relation(job, found.integers)
-    if not lists or job.options.sides:
-        return Read(relation, found)
-    kind = "UBIGINT" if found.integers else "VARCHAR"
-    return Read(relation, found, relation_of(job, {"a": kind}, NODES))
+        note = columns.note(unnamed) if columns is not None and job.wanted == 2 else ""
+        named = job.wanted == 1 or (lists and not job.options.sides)
+        return out.finish(LINES_READER.title, note, named=named)
 
 
 LINES_READER = FormatReader(

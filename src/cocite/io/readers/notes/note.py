@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.rules_block import StateBlock
     from markdown_it.rules_core import StateCore
     from markdown_it.rules_inline import StateInline
 
@@ -41,10 +40,6 @@ _FEW = 1000
 _NO_LINKS = ["emphasis", "newline", "entity", "text_join", "balance_pairs", "fragments_join"]
 """Rules of markdown-it that do not affect links."""
 _SIGNS = re.compile(r"[*_`\\!\[\]<&#{\n]")
-_MAY_LINK = re.compile(r"[\[<#{]")
-_BEGINS = re.compile(r"[\\`!\[\]<#{]")
-"""First characters of the other rules, at which plain text ends."""
-_PLAIN_LINK = re.compile(r"\[[^\\`!\[\]<#{\n]*\]\(([^\s\x00-\x1f\x7f()<>\\&]+)\)")
 _TAG = re.compile(r"#([\w/-]+)")
 _SHORTCODE = re.compile(
     r"""\{\{[<%]\s*(?:rel)?ref\s+["'`]?([^\s"'`]+)["'`]?\s*[>%]\}\}"""
@@ -204,48 +199,8 @@ def _parser(plain: bool = False) -> MarkdownIt:
     if not plain:
         parser.use(front_matter_plugin)
         parser.core.ruler.after("normalize", "comments", _without_comments)
-        parser.core.ruler.at("inline", _inline)
-        parser.block.ruler.before("front_matter", "prose", _prose)
-        parser.inline.ruler.at("text", _text_between)
-        parser.inline.ruler.before("wiki_link", "plain_link", _plain_link)
         parser.disable(_NO_LINKS)
     return parser
-
-
-def _inline(state: StateCore) -> None:
-    """Parse the texts that can contain a link."""
-    for token in state.tokens:
-        if token.type == "inline" and _MAY_LINK.search(token.content):
-            token.children = token.children or []
-            state.md.inline.parse(token.content, state.md, state.env, token.children)
-
-
-def _prose(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
-    """Accept a paragraph whose lines all begin with a letter, where no other rule can begin or end
-    it: most of a note, with one check per line.
-    """
-    line, indent, src = begin, state.blkIndent, state.src
-    if silent or state.sCount[begin] - indent > 3:  # code
-        return False
-    while line < state.lineMax:
-        first = state.bMarks[line] + state.tShift[line]
-        if first >= state.eMarks[line]:  # an empty line
-            break
-        if state.sCount[line] < indent or not ("a" <= src[first].lower() <= "z"):
-            return False
-        line += 1
-    state.line = line
-    token = state.push("inline", "", 0)
-    token.content, token.children = state.getLines(begin, line, indent, False).strip(), []
-    return True
-
-
-def _text_between(state: StateInline, silent: bool) -> bool:
-    """Skip to the next special character: the text itself is not needed."""
-    found = _BEGINS.search(state.src, state.pos)
-    end = found.start() if found else state.posMax
-    moved, state.pos = end != state.pos, end
-    return moved
 
 
 def _plain(heading: str) -> str:
@@ -272,17 +227,6 @@ def _wiki_link(state: StateInline, silent: bool) -> bool:
         token = state.push("wiki_link", "", 0)
         token.content, token.info, token.markup = target.strip(), text or target, "!" * embed
     state.pos = end + 2
-    return True
-
-
-def _plain_link(state: StateInline, silent: bool) -> bool:
-    """Parse ``[text](path)`` without characters that begin another rule or need decoding."""
-    found = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
-    if not found:
-        return False
-    if not silent:
-        state.push("link_open", "a", 0).attrs = {"href": found[1]}
-    state.pos = found.end()
     return True
 
 
