@@ -14,6 +14,7 @@ Source: Jeh & Widom 2002.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -74,7 +75,7 @@ def preferential_attachment(G: BackendGraph, ebunch: Any = None) -> Scored:
 
 def common_neighbor_centrality(G: BackendGraph, ebunch: Any = None, alpha: float = 0.8) -> Scored:
     """See :func:`networkx.common_neighbor_centrality`."""
-    far = _Distances(G) if alpha != 1 else None
+    far = _distances_in(G) if alpha != 1 else None
 
     def predict(u: Ids, v: Ids) -> Iterable[Any]:
         counts, _ = _shared(G, u, v, np.zeros(len(G)))
@@ -91,35 +92,26 @@ def common_neighbor_centrality(G: BackendGraph, ebunch: Any = None, alpha: float
     return _scored(G, predict, ebunch)
 
 
-class _Distances:
-    """Distances between nodes, with the last search cached for its first node."""
+def _distances_in(graph: BackendGraph) -> Callable[[Ids, Ids], NDArray[np.float64]]:
+    """Return a function from pairs to their distances, infinity if there is no path."""
+    from cocite.kernels.networks import reachable
 
-    def __init__(self, graph: BackendGraph) -> None:
-        self._rows = graph.ins
-        self._found = np.full(len(graph), -1, np.int32)
-        self._queue = np.empty(len(graph), np.uint32)
-        self._source, self._have = -1, 0
+    rows = graph.ins
 
-    def __call__(self, u: Ids, v: Ids) -> NDArray[np.float64]:
-        """Return float64[pairs]; infinity if there is no path."""
-        from cocite.kernels.networks import reachable
+    @lru_cache(1)  # pairs with the same first node follow each other
+    def from_node(source: int) -> NDArray[np.float64]:
+        found = np.full(len(graph), -1, np.int32)
+        reachable(rows.offsets, rows.neighbors, source, found, np.empty(len(graph), np.uint32))
+        return np.where(found < 0, np.inf, found)
 
+    def distances(u: Ids, v: Ids) -> NDArray[np.float64]:
         out = np.empty(u.size)
         for source in dict.fromkeys(u.tolist()):
-            if source != self._source:
-                self._found[self._queue[: self._have]] = -1
-                self._have = int(
-                    reachable(self._rows.offsets, self._rows.neighbors, source, *self._space)
-                )
-                self._source = source
             mine = u == source
-            out[mine] = self._found[v[mine]]
-        out[out < 0] = np.inf
+            out[mine] = from_node(source)[v[mine]]
         return out
 
-    @property
-    def _space(self) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
-        return self._found, self._queue
+    return distances
 
 
 def _plain(values: NDArray[np.float64]) -> Iterable[Any]:

@@ -1,5 +1,6 @@
 """What NetworkX calls, by its entry point ``networkx.backends``: an attribute a function."""
 
+# ruff: noqa: F401 - NetworkX looks them up here
 from __future__ import annotations
 
 from typing import Any
@@ -13,6 +14,8 @@ from cocite.integrations.networkx.algorithms import (
     simrank_similarity,
 )
 from cocite.integrations.networkx.centrality import (
+    adjacency_matrix,
+    biadjacency_matrix,
     birank,
     eigenvector_centrality,
     hits,
@@ -28,29 +31,6 @@ from cocite.integrations.networkx.reading import (
     read_edgelist,
     should_run,
 )
-
-__all__ = [
-    "adamic_adar_index",
-    "birank",
-    "can_run",
-    "common_neighbor_centrality",
-    "convert_from_nx",
-    "convert_to_nx",
-    "eigenvector_centrality",
-    "from_pandas_edgelist",
-    "from_scipy_sparse_array",
-    "hits",
-    "jaccard_coefficient",
-    "katz_centrality",
-    "on_start_tests",
-    "pagerank",
-    "preferential_attachment",
-    "read_edgelist",
-    "resource_allocation_index",
-    "should_run",
-    "simrank_similarity",
-    "to_scipy_sparse_array",
-]
 
 
 def on_start_tests(items: Any) -> None:

@@ -1,21 +1,19 @@
-"""NetworkX's PageRank, eigenvector and Katz centrality, HITS, BiRank and the matrix of a graph.
+"""NetworkX's PageRank, eigenvector and Katz centrality, HITS, BiRank and matrices of a graph.
 
     pagerank     x <- alpha (x' A + dangling mass * d) + (1 - alpha) p        A of row sums 1
     eigenvector  x <- (x + x' A) / norm
     katz         x <- alpha x' A + beta
-    birank       p <- alpha S' u + (1 - alpha) p0,    u <- beta S p + (1 - beta) u0
-                 S = D_u^(-1/2) W D_p^(-1/2),  W the links from the bottom to the top
 
 NetworkX stops at an L1 change below nodes * tol, with millions of nodes after a step or two, far
-from the limit. So the steps are NetworkX's instead of those of ``cocite.pagerank``; HITS uses its
-ARPACK. Results are equal up to the rounding of sums. Cost: a pass over the links a step.
+from the limit. So the steps are NetworkX's instead of those of ``cocite.pagerank``; HITS and BiRank
+are NetworkX's own, with matrices from here. Results are equal up to the rounding of sums. Cost: a
+pass over the links a step.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Callable
 from typing import Any
 
 import networkx as nx
@@ -61,12 +59,11 @@ def pagerank(
         if dangling is not None:
             left = G.vector(dangling)
             left /= left.sum()
-        for _ in range(max_iter):
-            before = x
-            x = alpha * (incoming(x * shares) + x[bare].sum() * left) + (1 - alpha) * p
-            if np.absolute(x - before).sum() < nodes * tol:
-                return G.by_node(x)
-    raise nx.PowerIterationFailedConvergence(max_iter)
+
+    def step(x: Vector) -> Vector:
+        return alpha * (incoming(x * shares) + x[bare].sum() * left) + (1 - alpha) * p
+
+    return G.by_node(_limit(step, x, max_iter, tol))
 
 
 def eigenvector_centrality(
@@ -88,14 +85,12 @@ def eigenvector_centrality(
         whole = sum(nstart.values())
         x = G.vector({node: value / whole for node, value in nstart.items()})
     incoming = _Incoming(G, weight or None)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(max_iter):
-            before = x
-            x = x + incoming(x)
-            x = x / (_norm(x) or 1)
-            if np.absolute(x - before).sum() < nodes * tol:
-                return _in_input_order(G, x, nstart)
-    raise nx.PowerIterationFailedConvergence(max_iter)
+
+    def step(x: Vector) -> Vector:
+        x = x + incoming(x)
+        return x / (_norm(x) or 1)
+
+    return _in_input_order(G, _limit(step, x, max_iter, tol), nstart)
 
 
 def katz_centrality(
@@ -120,16 +115,21 @@ def katz_centrality(
             raise nx.NetworkXError("beta dictionary must have a value for every node") from error
         base = G.vector(beta)
     incoming = _Incoming(G, weight)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(max_iter):
-            before = x
-            x = alpha * incoming(x) + base
-            if np.absolute(x - before).sum() < nodes * tol:
-                if normalized:
-                    norm = _norm(x)
-                    x = x * (1 / norm if norm else 1.0)
-                return _in_input_order(G, x, nstart)
-    raise nx.PowerIterationFailedConvergence(max_iter)
+    x = _limit(lambda x: alpha * incoming(x) + base, x, max_iter, tol)
+    if normalized:
+        norm = _norm(x)
+        x = x * (1 / norm if norm else 1.0)
+    return _in_input_order(G, x, nstart)
+
+
+def _limit(step: Callable[[Vector], Vector], x: Vector, most: int, tol: float) -> Vector:
+    """Return the first of ``most`` steps that changes less than ``tol`` a node."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        for _ in range(most):
+            before, x = x, step(x)
+            if np.absolute(x - before).sum() < x.size * tol:
+                return x
+    raise nx.PowerIterationFailedConvergence(most)
 
 
 class _Incoming:
@@ -175,7 +175,6 @@ def to_scipy_sparse_array(
     format: str = "csr",
 ) -> Any:
     """See :func:`networkx.to_scipy_sparse_array`."""
-    sparse = _sparse()
     if len(G) == 0:
         raise nx.NetworkXError("Graph has no nodes or edges")
     rows, columns = G.sources.astype(np.int64), G.outs.neighbors.astype(np.int64)
@@ -198,7 +197,19 @@ def to_scipy_sparse_array(
             np.concatenate((rows[once], columns[once], rows[loops])),
             np.concatenate((columns[once], rows[once], rows[loops])),
         )
-    found = sparse.coo_array((values, (rows, columns)), shape=(nodes, nodes), dtype=dtype)
+    return _matrix(values, rows, columns, (nodes, nodes), dtype, format)
+
+
+def _matrix(
+    values: NDArray[Any],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    shape: tuple[int, int],
+    dtype: Any,
+    format: str,
+) -> Any:
+    sparse = need("scipy.sparse", "the backend of NetworkX", "scipy")
+    found = sparse.coo_array((values, (rows, columns)), shape=shape, dtype=dtype)
     try:
         return found.asformat(format)
     except ValueError as error:
@@ -225,106 +236,35 @@ def _inferred(cells: NDArray[Any]) -> NDArray[Any]:
     return np.array(cells.tolist()) if cells.dtype == object else cells
 
 
-def hits(
+def biadjacency_matrix(
     G: BackendGraph,
-    max_iter: int = 100,
-    tol: float = 1.0e-8,
-    nstart: Any = None,
-    normalized: bool = True,
-) -> tuple[dict[Any, float], dict[Any, float]]:
-    """See :func:`networkx.hits`."""
-    if len(G) == 0:
-        return {}, {}
-    linear = need("scipy.sparse.linalg", "the backend of NetworkX", "scipy")
-    A = to_scipy_sparse_array(G, dtype=float)
-    start = None if nstart is None else np.array(list(nstart.values()))
-    if max_iter <= 0:
-        raise nx.PowerIterationFailedConvergence(max_iter)
-    try:
-        _, _, found = linear.svds(A, k=1, v0=start, maxiter=max_iter, tol=tol)
-    except linear.ArpackNoConvergence as error:
-        raise nx.PowerIterationFailedConvergence(max_iter) from error
-    authorities = found.flatten().real
-    hubs = A @ authorities
-    if normalized:
-        hubs /= hubs.sum()
-        authorities /= authorities.sum()
-    return G.by_node(hubs), G.by_node(authorities)
-
-
-def birank(
-    G: BackendGraph,
-    nodes: Iterable[Any],
-    *,
-    alpha: float | None = None,
-    beta: float | None = None,
-    top_personalization: Any = None,
-    bottom_personalization: Any = None,
-    max_iter: int = 100,
-    tol: float = 1.0e-6,
+    row_order: Any,
+    column_order: Any = None,
+    dtype: Any = None,
     weight: Any = "weight",
-) -> dict[Any, float]:
-    """See :func:`networkx.bipartite.birank`."""
-    top = set(nodes)
-    bottom = set(G) - top
-    if not top or not bottom:
-        raise nx.NetworkXAlgorithmError(
-            "The BiRank algorithm requires a bipartite graph with at least onenode in each set."
-        )
-    of_top, of_bottom = _clean(top_personalization), _clean(bottom_personalization)
-    alpha = (0.8 if of_top else 1) if alpha is None else alpha
-    beta = (0.8 if of_bottom else 1) if beta is None else beta
-    for title, value in (("alpha", alpha), ("beta", beta)):
-        if value < 0 or value > 1:
-            raise nx.NetworkXAlgorithmError(f"{title} must be in the interval [0, 1]")
-    p0 = np.array([of_top.get(node, 0) for node in top], dtype=float)
-    u0 = np.array([of_bottom.get(node, 0) for node in bottom], dtype=float)
-    S = _balanced(G, list(bottom), list(top), weight)
-    turned = S.T.tocsr()
-    p = np.ones(len(top)) / len(top)
-    u = beta * (S @ p) + (1 - beta) * u0
-    for _ in range(max_iter):
-        p_last, u_last = p, u
-        p = alpha * (turned @ u) + (1 - alpha) * p0
-        u = beta * (S @ p) + (1 - beta) * u0
-        if np.absolute((u_last - u) / np.maximum(1.0, u_last)).sum() >= len(u) * tol:
-            continue
-        if np.absolute((p_last - p) / np.maximum(1.0, p_last)).sum() >= len(p) * tol:
-            continue
-        if alpha == 1 and beta == 1:
-            p, u = p / np.linalg.norm(p, 1), u / np.linalg.norm(u, 1)
-        return dict(zip(chain(top, bottom), chain(p.tolist(), u.tolist()), strict=True))
-    raise nx.PowerIterationFailedConvergence(max_iter)
-
-
-def _balanced(graph: BackendGraph, bottom: list[Any], top: list[Any], weight: Any) -> Any:
-    """Return S, a row per bottom node and a column per top node."""
-    sparse = _sparse()
-    row, column = np.full((2, len(graph)), -1, np.int64)
-    row[graph.ids(bottom)] = np.arange(len(bottom))
-    there = [i for i, node in enumerate(top) if node in graph]
-    column[graph.ids(top[i] for i in there)] = there
-    rows, columns = row[graph.sources], column[graph.outs.neighbors]
+    format: str = "csr",
+) -> Any:
+    """See :func:`networkx.bipartite.biadjacency_matrix`."""
+    if column_order is None:
+        column_order = list(set(G) - set(row_order))
+    for title, order in (("row_order", row_order), ("column_order", column_order)):
+        if len(order) != len(set(order)):
+            raise nx.NetworkXError(f"Ambiguous ordering: `{title}` contained duplicates.")
+    if len(row_order) == 0:
+        raise nx.NetworkXError("row_order is empty list")
+    place = np.full((2, len(G)), -1, np.int64)
+    for side, order in zip(place, (row_order, column_order), strict=True):
+        there = {node: at for at, node in enumerate(order) if node in G}
+        side[G.ids(there)] = list(there.values())
+    rows, columns = place[0, G.sources], place[1, G.outs.neighbors]
     across = (rows >= 0) & (columns >= 0)
-    weights = graph.weights(weight)
-    values = np.ones(int(across.sum())) if weights.size == 0 else weights[across]
-    shape = len(bottom), len(top)
-    W = sparse.csr_array((values, (rows[across], columns[across])), shape=shape)
-    sides = []
-    for axis in (1, 0):
-        degrees = np.asarray(W.sum(axis=axis, dtype=float))
-        degrees[degrees == 0] = 1.0
-        sides.append(sparse.dia_array(([1.0 / np.sqrt(degrees)], [0]), shape=2 * degrees.shape))
-    return sides[0].tocsr() @ W @ sides[1].tocsr()
+    cells = G.cells(weight)
+    values = np.ones(int(across.sum()), np.int64) if cells is None else _inferred(cells[across])
+    shape = len(row_order), len(column_order)
+    return _matrix(values, rows[across], columns[across], shape, dtype, format)
 
 
-def _clean(personalization: Any) -> dict[Any, float]:
-    if personalization is None:
-        return {}
-    if any(value < 0 for value in personalization.values()):
-        raise nx.NetworkXAlgorithmError("Personalization values must be non-negative.")
-    return {node: value for node, value in personalization.items() if value != 0}
-
-
-def _sparse() -> Any:
-    return need("scipy.sparse", "the backend of NetworkX", "scipy")
+# NetworkX's own functions are all that is needed where they ask for nothing but these matrices.
+adjacency_matrix: Any = nx.adjacency_matrix.orig_func
+hits: Any = nx.hits.orig_func
+birank: Any = nx.bipartite.birank.orig_func

@@ -7,6 +7,8 @@ from typing import Any
 _SAME = "Results are NetworkX's, but for the rounding of sums."
 FUNCTIONS = {
     "pagerank": _SAME,
+    "adjacency_matrix": "The same matrix.",
+    "biadjacency_matrix": "The same matrix.",
     "hits": "ARPACK, as in NetworkX, on a matrix that is made of arrays.",
     "simrank_similarity": f"{_SAME} Scores of all pairs have to fit in memory, as there.",
     "jaccard_coefficient": _SAME,
