@@ -111,7 +111,7 @@ class StoredIndex:
     wanted: NDArray[np.uint32] | None = None
     """uint32[nodes], ascending: the selected pages' ids in the graph, None for all pages."""
     drafted = False
-    """Whether it has an added page that is not in its graph (``index/virtual.py``)."""
+    """Whether it has an added page that is not in its graph (``search/unseen.py``)."""
     replaced: int | None = None
     """The node that the added page replaces, if any: it is no hit."""
     excluded = 0

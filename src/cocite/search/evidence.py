@@ -24,7 +24,6 @@ from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.index import StoredIndex
-from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
     NOTHING,
@@ -93,7 +92,7 @@ class Evidence:
 
     def _links(self, part: StoredPart) -> Links:
         """Return the links that a part uses."""
-        if isinstance(part, DraftPart):
+        if part.on_the_fly:
             return part.links(part.direction)
         with self._lock:  # one for all threads, as they may have to be made
             if part.direction not in self._built:

@@ -11,32 +11,39 @@ text it is one link a line:
 Empty lines are left out. A link that is named twice counts once; weights of the same link add up,
 as when links are read (``io/ingest.py``). Weights are for indexes that go by them.
 
-Cost: a copy of the links, and what it takes to draw or to make what no index holds
-(``index/layouts/on_the_fly.py``).
+The draft gets the last id. Its samples are drawn along the links with it, by the keys of the
+index's samples; other links include it; lists, rings and features are made on demand
+(``index/layouts/*/on_the_fly.py``). So answers equal those of an index of the graph with the page.
+For a refreshed index all samples are drawn from the newest graph.
+
+Cost: a copy of the links, and what it takes to draw or to make what no index holds.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import added
-from cocite.errors import InputError, UsageError
+from cocite.errors import Damaged, InputError, UsageError
+from cocite.graph import Graph
+from cocite.graph.blocks import Links
+from cocite.graph.graph import NamesAndOne, UnseenPage
+from cocite.graph.links import links_of
 from cocite.graph.names import Names
 from cocite.index import StoredIndex
+from cocite.index.layouts.on_the_fly import DraftEnds, DraftPart, memoized_links
+from cocite.index.layouts.snapshots import Freshness
+from cocite.options import DIRECTIONS
 from cocite.resources import Resources
 from cocite.search.source import GivenGraph, find_graph
-
-if TYPE_CHECKING:
-    from cocite.graph.blocks import Links
-    from cocite.graph.graph import UnseenPage
-    from cocite.index.virtual import Drafts
-
 
 DRAFT = "draft"
 """Default name of a draft."""
@@ -110,8 +117,6 @@ class UnseenNode(NamedTuple):
         Raises :class:`UsageError` for unknown names, unless skipped; for weights, if the index
         ignores weights; and if no link is left.
         """
-        from cocite.graph.graph import UnseenPage
-
         given = [value for _, value in self.out + self.into if value is not None]
         if given and not weighted:
             raise UsageError(
@@ -187,21 +192,30 @@ def _unknown(unknown: list[str], names: Names) -> str:
 
 
 class UnseenNodes:
-    """Indexes of a graph with one added node. Safe to share between threads."""
+    """Indexes of a graph with one added node; they share its links. Safe to share between
+    threads.
+    """
 
     def __init__(self, stored: StoredIndex, resources: Resources, graph: GivenGraph) -> None:
-        self._stored, self._resources, self._graph = stored, resources, graph
+        if stored.kept is not None:
+            raise UsageError(
+                f"{stored.store.path} keeps {stored.kept.in_words(stored.nodes)}: a draft may link "
+                "to others. Ask an index of all pages"
+            )
+        self._stored, self._resources, self._given = stored, resources, graph
+        self._links = memoized_links(
+            lambda way, weighted: links_of(self._graph, way, resources.memory, weighted=weighted)
+        )
 
     @cached_property
-    def _drafts(self) -> Drafts:
-        from cocite.index.virtual import Drafts
-
-        find = partial(find_graph, self._stored, self._graph)
-        return Drafts(self._stored, find, self._resources)
+    def _graph(self) -> Graph:
+        found = find_graph(self._stored, self._given)
+        found.check()
+        return found
 
     def links(self, way: str) -> Links:
-        """Return the graph's links, ``in`` or ``out``, for drafts."""
-        return self._drafts.links(way)
+        """Return the graph's links, ``in`` or ``out``, with weights if they are used."""
+        return self._links(way, self._stored.weighted)
 
     def added(
         self,
@@ -211,7 +225,7 @@ class UnseenNodes:
         name: str | None,
         skip_unknown: bool,
         replaced: int | None = None,
-    ) -> StoredIndex:
+    ) -> UnseenIndex:
         """Return the index as if the draft had been in the graph, under its own name or that of the
         node ``replaced``, which is then no hit. Raises :class:`UsageError`.
         """
@@ -223,9 +237,10 @@ class UnseenNodes:
                 f"{stored.store.path} is bipartite, and drafts need a graph with one kind of "
                 "nodes: add the node to the table, and ingest that"
             )
-        drafts = self._drafts  # refuses an index that keeps some pages only
         page = draft.page(names, weighted=stored.weighted, skip_unknown=skip_unknown)
-        called = _free(DRAFT, names) if name is None else str(name)
+        called = DRAFT if name is None else str(name)
+        while name is None and called in names:
+            called = f"({called})"
         if replaced is None and called in names:
             raise UsageError(f"a node is named {called!r}: call the draft something else")
         linked = added(part.weight for part in stored.parts if not part.measure.texts)
@@ -235,11 +250,57 @@ class UnseenNodes:
                 "here",
                 100 * linked,
             )
-        return drafts(page, called, replaced)
+        shared, parts = DraftEnds(self._links, page, self._resources), []
+        for part in stored.parts:
+            ends = shared
+            if part.layout == "links":  # which stores its own
+                stored_links = lambda way, weighted, part=part: part.links(way)  # noqa: E731
+                ends = DraftEnds(stored_links, page, self._resources)
+            parts.append(DraftPart.extending(part, ends, _of_one(part.freshness)))
+        return UnseenIndex(stored, page, called, tuple(parts), replaced)
 
 
-def _free(name: str, names: Names) -> str:
-    """Return the name, or a similar unused one."""
-    while name in names:
-        name = f"({name})"
-    return name
+def _of_one(freshness: Freshness) -> Freshness:
+    """Return the freshness with all samples from the newest graph."""
+    numbers, newest = freshness.numbers, freshness.snapshots[-1]
+    whole = replace(newest, refresh=0, first=numbers.start, samples=len(numbers))
+    return replace(freshness, snapshots=(whole,), since=None)
+
+
+class UnseenIndex(StoredIndex):
+    """The index ``stored`` with one page more. It is never written."""
+
+    drafted = True
+
+    def __init__(
+        self,
+        stored: StoredIndex,
+        page: UnseenPage,
+        name: str,
+        parts: tuple[DraftPart, ...],
+        replaced: int | None = None,
+    ) -> None:
+        self.__dict__.update(stored.__dict__)
+        self.replaced = replaced
+        if stored.titles is not None:
+            self.titles = copy(stored.titles)
+            self.titles.draft = replaced
+        self.names = NamesAndOne(stored.names, name)
+        self.nodes, self.page, self.parts = stored.nodes + 1, page, parts
+        self.freshness = _of_one(stored.freshness)
+
+    @property
+    def unlinked(self) -> str:
+        """Describe the links that all its parts use, if the draft has none of them."""
+        ways = {part.measure.looks_at(part.direction) for part in self.parts}
+        found = " or ".join(DIRECTIONS[way] for way in DIRECTIONS if way in ways)
+        return "" if any(self.page.row(way)[0].size for way in ways) else found
+
+    @property
+    def graph_nodes(self) -> int:
+        """Return the number of nodes of its graph, without the draft."""
+        return self.nodes - 1
+
+    def without(self, file: str, fault: str) -> StoredIndex:
+        """Raise :class:`Damaged`: the underlying index must exclude the shard."""
+        raise Damaged(fault)

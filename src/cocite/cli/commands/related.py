@@ -159,7 +159,7 @@ def _why_none(
     if query.filters:
         return f". {why_filtered(index, node, query.settings)}"
     if stored.drafted:
-        from cocite.index.virtual import UnseenIndex
+        from cocite.search.unseen import UnseenIndex
 
         unlinked = stored.unlinked if isinstance(stored, UnseenIndex) else ""
         return f": the draft has no {unlinked}, which the index looks at" if unlinked else ""

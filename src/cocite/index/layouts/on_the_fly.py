@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from cocite.graph.blocks import Links
 from cocite.graph.graph import UnseenPage, with_page
-from cocite.index.layouts.links.build import link_degrees, link_norms
 from cocite.index.layouts.links.common import DEGREES, NORMS
 from cocite.index.layouts.part import StoredPart
+from cocite.index.layouts.snapshots import Freshness
 from cocite.options import opposite
 from cocite.resources import Resources
 from cocite.storage.spool import Scratch
@@ -64,6 +64,13 @@ class DraftPart(StoredPart):
     ends: DraftEnds = field(kw_only=True)
     built: StoredPart = field(kw_only=True)
 
+    @classmethod
+    def extending(cls, part: StoredPart, ends: DraftEnds, freshness: Freshness) -> DraftPart:
+        """Return the part with one node more."""
+        facts = {name: getattr(part, name) for name in StoredPart.__dataclass_fields__}
+        facts |= {"nodes": part.nodes + 1, "freshness": freshness}
+        return cls(**facts, ends=ends, built=part)
+
     @property
     def on_the_fly(self) -> bool:
         """Return True: it uses the readers for drafts."""
@@ -75,6 +82,8 @@ class DraftPart(StoredPart):
 
     def array(self, name: str) -> NDArray[Any]:
         """Return the arrays of the layout ``links`` other than links: norms, or degrees."""
+        from cocite.index.layouts.links.build import link_degrees, link_norms
+
         if name == DEGREES:
             return np.concatenate([np.empty(0), *link_degrees(self.links(self.direction))])
         assert name == NORMS

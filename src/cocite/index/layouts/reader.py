@@ -489,16 +489,16 @@ LAYOUTS = {
     ),
 }
 _DRAWN = {
-    "compact": "cocite.index.layouts.trees.on_the_fly:OnTheFlyReader",
+    "compact": "cocite.index.layouts.trees.replay:OnTheFlyReader",
     "features": "cocite.index.layouts.rows.on_the_fly:OnTheFlyPageSimReader",
-    "minhash": "cocite.index.layouts.minhash.on_the_fly:OnTheFlyMinhashReader",
+    "minhash": "cocite.index.layouts.minhash.reader:OnTheFlyMinhashReader",
     "nearest": "cocite.index.layouts.rows.on_the_fly:OnTheFlyNeighborReader",
-    "packed": "cocite.index.layouts.trees.on_the_fly:OnTheFlyReader",
-    "paths": "cocite.index.layouts.trees.on_the_fly:OnTheFlyReader",
+    "packed": "cocite.index.layouts.trees.replay:OnTheFlyReader",
+    "paths": "cocite.index.layouts.trees.replay:OnTheFlyReader",
     "rows": "cocite.index.layouts.rows.fusion_draft:UnseenRowsReader",
-    "sketch": "cocite.index.layouts.minhash.on_the_fly:OnTheFlyMinhashReader",
+    "sketch": "cocite.index.layouts.minhash.reader:OnTheFlyMinhashReader",
     "text": "cocite.index.layouts.rows.on_the_fly:OnTheFlyWordsReader",
-    "trees": "cocite.index.layouts.trees.on_the_fly:OnTheFlyReader",
+    "trees": "cocite.index.layouts.trees.replay:OnTheFlyReader",
 }
 """Readers for drafts, by layout; the layout ``links`` is read as usual."""
 

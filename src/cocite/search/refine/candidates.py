@@ -34,7 +34,6 @@ from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.index import StoredIndex
-from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import Reader, Span, borrowed, weights_of
 from cocite.index.layouts.trees.meetings import MeetingReader
@@ -121,8 +120,6 @@ class Refiner(ABC):
 
     @cached_property
     def _ends(self) -> dict[str, Links]:
-        if isinstance(part := self._stored.parts[0], DraftPart) and not part.weighted:
-            return {way: part.links(way) for way in ("in", "out")}
         return {way: links_of(self.graph, way, self._means.memory) for way in ("in", "out")}
 
     def check(self, settings: WholeSettings) -> None:
@@ -256,13 +253,11 @@ class SampleRefiner(CandidateRefiner):
     @cached_property
     def movers(self) -> tuple[Mover, ...]:
         """Return the mover of each part of walks."""
-        return tuple(part_mover(r.part, self._links(r.part), self._means) for r in self._walking)
-
-    def _links(self, part: StoredPart) -> Links:
-        if isinstance(part, DraftPart):
-            return part.links(part.direction)
-        memory = self._means.memory
-        return links_of(self.graph, part.direction, memory, weighted=part.weighted)
+        found, memory = [], self._means.memory
+        for part in (reader.part for reader in self._walking):
+            links = links_of(self.graph, part.direction, memory, weighted=part.weighted)
+            found.append(part_mover(part, links, self._means))
+        return tuple(found)
 
     def _settled(
         self,

@@ -13,6 +13,7 @@ Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Lemma 4); Li, Koenig
 
 from __future__ import annotations
 
+import tempfile
 from abc import abstractmethod
 from dataclasses import replace
 from functools import lru_cache
@@ -35,7 +36,7 @@ from cocite.index.layouts.reader import (
     Span,
     SummingReader,
 )
-from cocite.measures import LENGTH, PartSettings
+from cocite.measures import LENGTH, SEED, PartSettings
 from cocite.measures.xjaccard import BITS, ring_weights
 from cocite.storage import Access, advise
 
@@ -289,3 +290,64 @@ class SketchReader(MatchReader):
     ) -> NDArray[np.float64]:
         """Return the variances of the hits."""
         return self._estimates(node, others, settings)[:, 1]
+
+
+class OnTheFlyMinhashReader(MinhashReader):
+    """Replaces the layouts ``minhash`` and ``sketch`` for drafts: a pass over the rings of all
+    nodes says who has the winner of one node, ring by ring. An index of bits is answered from whole
+    winners, too: the mean is the same, with less variance.
+
+    Cost: a scan a ring for 16 samples, as a build takes; 2 bytes a node and sample for the masks of
+    the node asked last.
+    """
+
+    _last: tuple[int, Masks, NDArray[np.uint32]] | None = None
+
+    def matched(self, node: int) -> tuple[Masks, NDArray[np.uint32]]:
+        """Return the rings in which each node matches ``node``, including itself, uint16[samples,
+        nodes]; and its winners, uint32[samples, length].
+        """
+        from cocite.engine.scan import LANES, HopNeighborhoods, plan_ring_scan
+        from cocite.index.layouts.on_the_fly import DraftPart
+        from cocite.kernels import ring_rows
+
+        last, part, length = self._last, self.part, self.length
+        if last is not None and last[0] == node:
+            return last[1:]
+        assert isinstance(part, DraftPart)
+        links, numbers = part.links(part.direction), part.freshness.held[: part.samples].tolist()
+        masks = np.zeros((len(numbers), part.nodes), np.uint16)
+        own = np.empty((len(numbers), length), np.uint32)
+        plan, folder = plan_ring_scan(links, part.ends.means), tempfile.gettempdir()
+        seed, turn = part.settings[SEED], part.plan.turn
+        rings = HopNeighborhoods(links, plan, length, seed, turn=turn, folder=folder)
+        for first in range(0, len(numbers), LANES):
+            for ring in rings(numbers[first : first + LANES]):
+                for sample, winners in enumerate(ring.winners(), first):
+                    ring_rows.match(winners, node, np.uint16(ring.step - 1), masks[sample])
+                    own[sample, ring.step - 1] = winners[node]
+        self._last = node, masks, own
+        return masks, own
+
+    def masks_with(self, node: int, others: Ids) -> Masks:
+        """Return uint16[samples, h]: the masks of a node and others."""
+        found: Masks = self.matched(node)[0][:, others]
+        return found
+
+    def common(self, first: int, second: int) -> NDArray[np.uint32]:
+        """Return the common winners of two different nodes: uint32[samples, length], 2**32 - 1 for
+        none.
+        """
+        masks, own = self.matched(first)
+        match = masks[:, second, None] >> np.arange(self.length) & 1
+        return np.where(match == 0, np.uint32(2**32 - 1), own)
+
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
+        """Add up what all nodes share with the node."""
+        table, (masks, _) = self.table(settings), self.matched(node)
+        met = np.flatnonzero(masks.any(axis=0)).astype(np.uint32)
+        met = met[met != node]
+        for row in masks:
+            scratch.sums[met] += table[row[met]]
+        scratch.used[: met.size] = met
+        return int(met.size)
