@@ -243,7 +243,7 @@ from cocite.cli import console as progress
 from cocite.cli.main import main
 from cocite import deadline
 from cocite.search.batch import pieces
-from cocite.search.batch.question import Question
+from cocite.search.batch.pieces import Question
 from tests.clock import Clock
 
 deadline._now = progress.time = pieces.time = clock = Clock()

@@ -25,10 +25,14 @@ from cocite.index.build import IndexBuild
 from cocite.index.layouts import memory_plan as fit
 from cocite.index.layouts.batch_maker import BatchMaker, Blob
 from cocite.index.layouts.memory_plan import MemoryPlan
-from cocite.index.layouts.trees.assemble import external_maker
+from cocite.index.layouts.trees.assemble import (
+    ExternalCompact,
+    compact_maker,
+    external_maker,
+    paths_maker,
+)
 from cocite.index.layouts.trees.build import CompactMaker, PathMaker, TreeMaker, group_maker
 from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
-from cocite.index.layouts.trees.external import ExternalCompact, compact_maker, paths_maker
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
 from tests.conftest import MakeGraph, by_walks

@@ -15,8 +15,7 @@ from cocite.graph.links import in_links
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.layouts.contract import PartRequest
-from cocite.index.layouts.minhash.build import Layer, RingPlan
-from cocite.index.layouts.minhash.external import ExternalLayer
+from cocite.index.layouts.minhash.build import ExternalLayer, Layer, RingPlan
 from cocite.index.layouts.reader import sampled_builder
 from cocite.index.plan import BuildOptions
 from cocite.measures.xjaccard import BITS

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cocite
-from cocite.search.batch.pieces import PieceRecord, piece_of
-from cocite.search.batch.question import BatchHits
+from cocite.search.batch.pieces import BatchHits, PieceRecord, piece_of
 from tests.clock import HOLD
 from tests.conftest import MakeGraph
 
@@ -54,7 +53,7 @@ _SLOW = f"""
 import os, sys
 import cocite
 from cocite.search.batch import pieces
-from cocite.search.batch.question import Question
+from cocite.search.batch.pieces import Question
 from tests.clock import ThreadClock
 {HOLD}
 pieces.time = clock = ThreadClock()

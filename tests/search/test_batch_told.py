@@ -14,8 +14,9 @@ from cocite.cli.main import main
 from cocite.errors import ResourceError
 from cocite.options.query import DEFAULT_K
 from cocite.search.batch import estimate, pages, pieces
-from cocite.search.batch.question import BatchHits, Ids, Question
+from cocite.search.batch.pieces import BatchHits, Question
 from cocite.search.batch.run import Batch, plan_related_all
+from cocite.search.scorer import Ids
 from tests.clock import ThreadClock
 
 

@@ -15,7 +15,7 @@ from cocite import Graph, Index
 from cocite.errors import Damaged
 from cocite.index.layouts.minhash.reader import MinhashReader
 from cocite.index.layouts.trees.meetings import MeetingReader, WalkReader
-from cocite.search.batch.question import Question
+from cocite.search.batch.pieces import Question
 from tests.conftest import MakeGraph
 from tests.oracles import walks
 from tests.oracles.compact import relatives

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.deadline import clock
-from cocite.engine.carriers import Traffic
 from cocite.engine.diagonal import SweepReport, diagonal_memory
 from cocite.errors import CociteError, ResourceError, UsageError
 from cocite.graph import Graph
@@ -29,10 +28,9 @@ from cocite.graph.links import links_of
 from cocite.graph.name_files import NAME_FILES, TITLE_FILES, write_some_titles
 from cocite.graph.sides import Sides
 from cocite.index.cluster import ClusterBuild, SampleWork
-from cocite.index.layouts.contract import WANTED, PartPlan, PartRequest
-from cocite.index.layouts.memory_plan import MemoryPlan, Progress
+from cocite.index.layouts.contract import WANTED, PartPlan, PartRequest, TextFiles, Texts
+from cocite.index.layouts.memory_plan import Progress
 from cocite.index.layouts.reader import is_sampled, whole_builder
-from cocite.index.layouts.rows.texts import TextFiles, Texts
 from cocite.index.manifest import EXCLUDED, diagonal_bytes, index_facts, write_diagonal
 from cocite.index.parts import CarriedShards, PartBuild, ShardedPart, WholePart, shard_samples
 from cocite.index.plan import ASKS, BuildOptions, PageFilter
@@ -49,11 +47,6 @@ _BESIDE = 100
 """Bytes per node beside links in memory: the most of any build, without what grows with a
 setting.
 """
-
-
-def _spreads(plan: PartPlan) -> bool:
-    """Return whether cluster nodes make a part; a local refresh has too little work."""
-    return is_sampled(plan.layout) or (whole_builder(plan.layout).spreads and plan.old is None)
 
 
 class IndexBuild:
@@ -102,7 +95,11 @@ class IndexBuild:
                 f"{options.measure.name} is built in one go: it takes no shard, no blocks, and is "
                 "not external"
             )
-        if spread is not None and not any(map(_spreads, options.parts)):
+        spreads = (  # a local refresh has too little work
+            is_sampled(plan.layout) or (whole_builder(plan.layout).spreads and plan.old is None)
+            for plan in options.parts
+        )
+        if spread is not None and not any(spreads):
             raise UsageError(
                 f"{options.measure.name} is built in one go, on one machine: omit --cluster "
                 "(cluster=...)"
@@ -293,7 +290,7 @@ class IndexBuild:
         seconds = sum(each.seconds for each in found)
         return IndexEstimate(
             total,
-            tuple(_in_words(each.fit) for each in found),
+            tuple("finished before" if each.fit is None else str(each.fit) for each in found),
             seconds,
             self.finished[0],
             self.finished[2],
@@ -317,7 +314,9 @@ class IndexBuild:
             part.run(partial(self._report, progress, part, base))
             base += self._steps(part, part.units)
             part.close()
-        live = sum(part.live_steps for part in self.parts)
+        live, traffic = sum(part.live_steps for part in self.parts), None
+        for sent in (part.traffic for part in self.parts):
+            traffic = traffic if sent is None else sent.plus_all(traffic)
         path = self._publish(*self._make_ready(refining))
         return BuildReport(
             units=self.units - before,
@@ -325,16 +324,8 @@ class IndexBuild:
             seconds=clock() - begin,
             live_steps=live,
             bytes=StoredIndex.open(path).store.nbytes,
-            traffic=self._traffic(),
+            traffic=traffic,
         )
-
-    def _traffic(self) -> Traffic | None:
-        """Return the traffic between partitions, for all parts."""
-        found = None
-        for part in self.parts:
-            if part.traffic is not None:
-                found = part.traffic.plus_all(found)
-        return found
 
     def _report(self, progress: Progress, part: PartBuild, base: int, done: int, _: int) -> None:
         progress(self._counted(base + self._steps(part, done)), self.units)
@@ -425,7 +416,3 @@ class IndexBuild:
         if sides is None or self._requested is None:
             return sides
         return sides.subset(self._requested.ids())
-
-
-def _in_words(fit: MemoryPlan | None) -> str:
-    return "finished before" if fit is None else str(fit)

@@ -163,7 +163,14 @@ def _read(facts: Facts) -> IndexFacts:
         raise facts.refused("measure", f"written {measure.name}")
     settings = measure.build_settings(facts.group("settings").values)
     facts.group("settings").same_as(settings.to_json())
-    graph = _graph(facts.group("graph"))
+    told = facts.group("graph")
+    graph = {
+        "name": told.text("name"),
+        "digest": told.digest("digest"),
+        "edges": told.whole("edges"),
+        "weighted": told.flag("weighted"),
+        "path": told.relative("path"),
+    }
     parts, direction = _parts(facts, measure, settings)
     counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
     weighted = {plan.weighted for plan in parts if not plan.measure.texts}
@@ -174,6 +181,10 @@ def _read(facts: Facts) -> IndexFacts:
     sides_text(facts, nodes)
     kept = page_filter(facts, nodes, MAX_NODES)
     selects = all(format_of(p.layout).selects for p in parts)
+    by, asks = _by(facts, measure, parts), {}
+    if ASKS in facts:
+        asks = saved_settings(measure, parts, facts.group(ASKS).values, by)
+        facts.group(ASKS).same_as(asks)
     if kept is not None and ("refined" in facts or not selects):
         raise facts.refused("wanted", "for indexes of layouts that can keep some pages alone")
     return IndexFacts(
@@ -187,8 +198,8 @@ def _read(facts: Facts) -> IndexFacts:
         snapshots_of(facts, max(counts, default=0)),
         _refined(facts, parts),
         kept,
-        _by(facts, measure, parts),
-        _asks(facts, measure, parts),
+        by,
+        asks,
         facts.whole(EXCLUDED) if EXCLUDED in facts else 0,
         LocalRefresh.read(facts.group(LOCAL)) if LOCAL in facts else None,
     )
@@ -203,27 +214,6 @@ def _by(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> str | None
         raise facts.refused(MEETING_WEIGHT.name, f"written {MEETING_WEIGHT.checked(told)}")
     query_settings(measure, parts, {MEETING_WEIGHT.name: told})
     return told
-
-
-def _asks(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> dict[str, Value]:
-    """Return the stored defaults of queries, if any."""
-    if ASKS not in facts:
-        return {}
-    told = facts.group(ASKS)
-    found = saved_settings(measure, parts, told.values, _by(facts, measure, parts))
-    told.same_as(found)
-    return found
-
-
-def _graph(facts: Facts) -> dict[str, Any]:
-    """Return the description of the graph."""
-    return {
-        "name": facts.text("name"),
-        "digest": facts.digest("digest"),
-        "edges": facts.whole("edges"),
-        "weighted": facts.flag("weighted"),
-        "path": facts.relative("path"),
-    }
 
 
 def _parts(

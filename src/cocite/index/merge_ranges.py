@@ -19,7 +19,6 @@ from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.index.build import IndexBuild
 from cocite.index.layouts.contract import PartPlan
-from cocite.index.layouts.part import StoredPart
 from cocite.index.merge import Merge, check_same
 from cocite.index.parts import PartBuild
 from cocite.index.refresh import ROWS, graph_before, same_options
@@ -79,12 +78,9 @@ class RangeMerge(IndexBuild):
         return f"{self.nodes:,} nodes"
 
     def _part(self, plan: PartPlan) -> PartBuild:
-        return super()._part(replace(plan, joined=self._pieces(plan.prefix)))
-
-    def _pieces(self, prefix: str) -> tuple[StoredPart, ...]:
-        """Return a part of each index."""
         parts = [part for index in self._indexes for part in index.parts]
-        return tuple(part for part in parts if part.prefix == prefix)
+        joined = tuple(part for part in parts if part.prefix == plan.prefix)
+        return super()._part(replace(plan, joined=joined))
 
     def _links(self, plan: PartPlan) -> Links:
         return links_of(self.graph, "in", weighted=False)  # for their number alone

@@ -312,7 +312,12 @@ class BuildOptions:
         Raises :class:`UsageError` if a measure does not support them, or if nothing needs
         preparation for refined answers.
         """
-        found = self._sized(graph.edges)
+        parts = tuple(
+            replace(plan, settings=plan.settings.of_graph(plan.measure.build, graph.edges))
+            for plan in self.parts
+        )
+        settings = self.settings.of_graph(self.measure.build, graph.edges)
+        found = replace(self, settings=settings, parts=parts)
         if graph.in_weights is not None and not self.unweighted:
             found = found._weighted()
         if self.refine and not all(plan.linearized for plan in found.parts):
@@ -322,16 +327,6 @@ class BuildOptions:
                 "here, and pass it when asking"
             )
         return found
-
-    def _sized(self, links: int) -> BuildOptions:
-        """Resolve settings that depend on the size of the graph."""
-        parts = tuple(
-            replace(plan, settings=plan.settings.of_graph(plan.measure.build, links))
-            for plan in self.parts
-        )
-        return replace(
-            self, settings=self.settings.of_graph(self.measure.build, links), parts=parts
-        )
 
     def _weighted(self) -> BuildOptions:
         measures = [plan.measure for plan in self.parts if not plan.measure.texts]

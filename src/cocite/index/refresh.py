@@ -24,7 +24,7 @@ import math
 import os
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -40,11 +40,11 @@ from cocite.graph.name_files import NAME_FILES, TITLE_FILES, match_names
 from cocite.graph.sides import Sides
 from cocite.index.build import IndexBuild
 from cocite.index.cluster import ClusterBuild
-from cocite.index.layouts.contract import PartPlan, is_shard
+from cocite.index.layouts.contract import OldTexts, PartPlan, Texts, is_shard
 from cocite.index.layouts.memory_plan import Progress
+from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import is_sampled, sampled_format
 from cocite.index.layouts.rows.local import OldRows, changed_nodes, report_file, with_neighbors
-from cocite.index.layouts.rows.texts import OldTexts, Texts
 from cocite.index.layouts.snapshots import MOST_NUMBERS, SINCE, LocalRefresh, Snapshot
 from cocite.index.manifest import LOCAL
 from cocite.index.parts import CarriedShards, PartBuild, ShardedPart
@@ -55,7 +55,7 @@ from cocite.index.verify import part_faults
 from cocite.io.remote import is_url, origin
 from cocite.options.build import RefreshOptions
 from cocite.resources import Resources, format_least, short_of
-from cocite.storage import Access, ArrayWriter, Entry, Store
+from cocite.storage import Access, ArrayWriter, Entry
 
 _log = logging.getLogger("cocite")
 ROWS = "rows"
@@ -163,7 +163,9 @@ class RefreshBuild(IndexBuild):
         self._date, self._dated = _checked_date(date), date is not None
         self._named = os.fspath(index)
         numbers = old.freshness.numbers
-        self.drawn = range(numbers.stop, numbers.stop + _refreshed_count(fraction, len(numbers)))
+        # Whole samples, at least one; 0.07 of 100 are 7 despite floating-point error.
+        count = math.ceil(round(fraction * len(numbers), 9))
+        self.drawn = range(numbers.stop, numbers.stop + max(min(1, len(numbers)), count))
         if self.drawn.stop > MOST_NUMBERS:
             raise UsageError(
                 f"{index} was refreshed so often that its sample numbers are used up; build a new "
@@ -193,7 +195,10 @@ class RefreshBuild(IndexBuild):
         old, newest = self._old, self._old.freshness.snapshots[-1]
         if newest.digest != graph.digest or (old.local and not self._local):
             return ""
-        ours, theirs = (_titles(store) for store in (old.store, graph.store))
+        ours, theirs = (
+            {n: e for n, e in store.manifest.files.items() if n.startswith(TITLE_FILES)}
+            for store in (old.store, graph.store)
+        )
         if old.kept is None and ours != theirs:
             return ""
         when = f", on {newest.date}" if newest.date and newest.refresh else ""
@@ -320,21 +325,17 @@ class RefreshBuild(IndexBuild):
         for part in self._old.parts:
             for name, _ in part_faults(part) if part.measure.texts else ():
                 raise part.damaged_file(name)  # its rows are copied
-        return OldTexts(self._old_array, lambda: self._ids)
+        return OldTexts(lambda prefix, name: self._before_of(prefix).array(name), lambda: self._ids)
 
-    def _old_array(self, prefix: str, name: str) -> NDArray[Any]:
-        """Return an array of a part of the index."""
-        return next(part for part in self._old.parts if part.prefix == prefix).array(name)
+    def _before_of(self, prefix: str) -> StoredPart:
+        """Return a part of the index."""
+        return next(part for part in self._old.parts if part.prefix == prefix)
 
     def _part(self, plan: PartPlan) -> PartBuild:
         if self._local and not self.already and plan.layout == ROWS:
-            plan = replace(plan, old=partial(self._old_rows, plan.prefix))
+            old = self._before_of(plan.prefix)
+            plan = replace(plan, old=lambda: OldRows(old, *self._new_rows))
         return super()._part(plan)
-
-    def _old_rows(self, prefix: str) -> OldRows:
-        """Return the kept rows of a part."""
-        part = next(part for part in self._old.parts if part.prefix == prefix)
-        return OldRows(part, *self._new_rows)
 
     @cached_property
     def _new_rows(self) -> tuple[NDArray[np.uint32], NDArray[np.bool_], NDArray[np.uint32]]:
@@ -358,7 +359,7 @@ class RefreshBuild(IndexBuild):
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, CarriedShards | None]:
         if not self.retained:
             return self.drawn, None
-        part = next(part for part in self._old.parts if part.prefix == plan.prefix)
+        part = self._before_of(plan.prefix)
         numbers = range(self._generations[0].first, self.drawn.start)
         layout = sampled_format(plan.layout)
         need = 4 * layout.most_words(self.nodes, plan.settings)
@@ -525,21 +526,11 @@ def _built_on(old: StoredIndex) -> str:
     return datetime.datetime.fromtimestamp(manifest.st_mtime, datetime.UTC).date().isoformat()
 
 
-def _titles(store: Store) -> dict[str, Entry]:
-    files = store.manifest.files
-    return {name: entry for name, entry in files.items() if name.startswith(TITLE_FILES)}
-
-
 def _bipartite(sides: Sides | None) -> str:
     """Describe whether a graph is bipartite."""
     if sides is None:
         return "not bipartite"
     return f"bipartite ({sides.mark}NAME and {sides.titles[1]})"
-
-
-def _refreshed_count(fraction: float, samples: int) -> int:
-    """Round up to whole samples, at least one; 0.07 of 100 are 7 despite floating-point error."""
-    return max(min(1, samples), math.ceil(round(fraction * samples, 9)))
 
 
 def _checked_date(date: str | None) -> str:

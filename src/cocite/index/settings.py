@@ -99,18 +99,17 @@ SettingsLike = IndexSettings | str | os.PathLike[str]
 """Settings, or the path of a settings file."""
 
 
-def _settings_of(given: SettingsLike) -> IndexSettings:
-    """Return the given settings, or read them; raises :class:`UsageError`, ``InputError``."""
-    return given.check() if isinstance(given, IndexSettings) else read_settings(given)
-
-
 def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> BuildOptions:
     """Return what an index is built from: ``settings``, if given, overridden by ``options``.
 
     Raises :class:`UsageError` for another measure than that of ``settings``.
     """
     measure, given, by = options.measure, options.settings, options.meeting_weight
-    chosen = IndexSettings(measure or DEFAULT) if settings is None else _settings_of(settings)
+    chosen = IndexSettings(measure or DEFAULT)
+    if isinstance(settings, IndexSettings):
+        chosen = settings.check()
+    elif settings is not None:
+        chosen = read_settings(settings)
     if measure is not None and find_measure(measure).name != find_measure(chosen.measure).name:
         raise UsageError(
             f"the settings are those of {chosen.measure}, and the measure given is {measure}. "
@@ -158,7 +157,8 @@ def _checked_settings(told: Mapping[str, object]) -> IndexSettings:
         raise UsageError('it names no measure; write measure = "psimrank", or another one')
     for key in _TEXTS:
         if not isinstance(told.get(key, ""), str):
-            raise UsageError(f"{key} is {told[key]!r}; it must be a text, such as {_example(key)}")
+            such = {"measure": DEFAULT, "direction": " or ".join(DIRECTIONS)}.get(key, "trees")
+            raise UsageError(f"{key} is {told[key]!r}; it must be a text, such as {such}")
     settings, unweighted = told.get("settings", {}), told.get("unweighted", False)
     if not isinstance(unweighted, bool):
         raise UsageError(f"unweighted is {unweighted!r}; it must be true or false")
@@ -169,10 +169,6 @@ def _checked_settings(told: Mapping[str, object]) -> IndexSettings:
             raise UsageError(f"{name} is {value!r}; it must be a number, a word, true or false")
     texts = {key: str(told[key]) for key in _TEXTS if key in told}
     return IndexSettings(**texts, unweighted=unweighted, settings=settings)
-
-
-def _example(key: str) -> str:
-    return {"measure": DEFAULT, "direction": " or ".join(DIRECTIONS)}.get(key, "trees")
 
 
 def _query_settings(measure: Measure) -> set[str]:

@@ -137,19 +137,11 @@ class StoredIndex:
         self.freshness = replace(whole, there=held)
         self.parts = tuple(
             StoredPart(
-                store,
-                facts.nodes,
-                plan.measure,
-                plan.direction,
-                plan.layout,
-                plan.settings,
-                plan.weight,
-                fresh.get(plan.prefix, whole),
-                format_of(plan.layout),
-                plan.weighted,
-                plan.label,
-                plan.number,
-                plan.fixed,
+                **vars(plan),
+                store=store,
+                nodes=facts.nodes,
+                freshness=fresh.get(plan.prefix, whole),
+                format=format_of(plan.layout),
             )
             for plan in facts.parts
         )
@@ -286,7 +278,11 @@ class StoredIndex:
         if SAMPLES in self.settings:
             view.settings = self.settings.changed(SAMPLES, samples)
         view.freshness = fresh = self.freshness.only(samples)
-        view.parts = tuple(_first(part, samples, fresh) for part in self.parts)
+        parts = []
+        for part in self.parts:
+            own = part.freshness.only(samples) if part.freshness.there else fresh
+            parts.append(replace(part, only=samples, freshness=own))
+        view.parts = tuple(parts)
         return view
 
     def diagonal(self, part: StoredPart) -> Diagonal | None:
@@ -349,9 +345,3 @@ class StoredIndex:
         """Return a checksum of its content, independent of the size of shards."""
         files = self.store.manifest.files
         return self.store.manifest.digest(*(name for name in files if not is_shard(name)))
-
-
-def _first(part: StoredPart, samples: int, fresh: Freshness) -> StoredPart:
-    """Return a part with only its first available samples."""
-    own = part.freshness.only(samples) if part.freshness.there else fresh
-    return replace(part, only=samples, freshness=own)

@@ -59,7 +59,7 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
         yield from faults or (_position_faults(part) if part.layout == "trees" else ())
         return
     ends: dict[str, tuple[str, int]] = {}
-    for name in part.format.files if part.format else ():
+    for name in part.format.files:
         if not part.store.has(part.prefix + name):
             continue
         if name.endswith("offsets"):
@@ -72,7 +72,7 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
             fault = rows_fault(part.array(name), part.array(members), bound, twice=twice)
         if fault:
             yield (name if "begin" in fault else members), fault
-    for name in part.format.files if part.format else ():
+    for name in part.format.files:
         if part.store.has(part.prefix + name) and part.array(name).dtype.kind == "f":
             values = part.array(name).reshape(-1)
             if not _all(values, np.isfinite):

@@ -28,7 +28,7 @@ from cocite.errors import UsageError
 from cocite.extras import need
 from cocite.io.ingest import ingest
 from cocite.search import Index, build
-from cocite.search.batch.question import Question
+from cocite.search.batch.pieces import Question
 
 _PURPOSE = "LinkNeighbors"
 _validation = need("sklearn.utils.validation", _PURPOSE, "sklearn")

@@ -43,7 +43,7 @@ COMPANION = Measure(
     name="companion",
     summary="authorities among the pages around a page; not symmetric (Dean, Henzinger)",
     layouts=("links",),
-    reader="cocite.index.layouts.links.common:CompanionReader",
+    reader="common:CompanionReader",
     ask=(MAX_DEGREE,),
     symmetric=False,
 )

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
@@ -131,10 +130,6 @@ class Hits(list[Hit], NodeTable):
             self._release()
         return self
 
-    def _leading(self, places: range) -> int:
-        """Return how many of the first hits in this range are certain."""
-        return sum(place < self.certain_ranks for place in places) if places.step > 0 else 0
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the index."""
         return Hits, (list(self), self.certain_ranks, None, self.complete, self.total)
@@ -150,7 +145,9 @@ class Hits(list[Hit], NodeTable):
         if not isinstance(place, slice):
             return super().__getitem__(place)
         places = range(len(self))[place]
-        return Hits(super().__getitem__(place), partial(self._leading, places))
+        leads = places.step > 0
+        certain = lambda: sum(i < self.certain_ranks for i in places) if leads else 0  # noqa: E731
+        return Hits(super().__getitem__(place), certain)
 
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {"rank": list(range(1, len(self) + 1))}
@@ -160,7 +157,12 @@ class Hits(list[Hit], NodeTable):
     def __str__(self) -> str:
         """Return a line per hit: rank, score, interval if there is one, node, title."""
         rows = [
-            (str(i), f"{hit.score:.4f}", _interval(hit), _called(hit))
+            (
+                str(i),
+                f"{hit.score:.4f}",
+                _interval(hit),
+                f"{hit.node}" + f"  {hit.title}" * bool(hit.title),
+            )
             for i, hit in enumerate(self, 1)
         ]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -233,11 +235,6 @@ def _row(rank: int, hit: Hit, most: float) -> str:
 def _interval(hit: Hit) -> str:
     """Return the interval in words; "" for an exact score."""
     return "" if hit.low == hit.high else f"{hit.low:.4f} to {hit.high:.4f}"
-
-
-def _called(hit: Hit) -> str:
-    """Return its name, and its title if it has one."""
-    return f"{hit.node}  {hit.title}" if hit.title else str(hit.node)
 
 
 def _name(node: Any) -> str:

@@ -43,12 +43,11 @@ if TYPE_CHECKING:
     from cocite.search.batch.run import BatchReport
     from cocite.search.explainer import Why, WhyTogether
     from cocite.search.pairs import Progress, Similarities
-    from cocite.search.ranks import RanksLike
     from cocite.search.refine.candidates import Refiner
     from cocite.search.related_graph import RelatedGraph
     from cocite.search.remote.index import Answered, RemoteShards
     from cocite.search.remote.replicas import OnCluster
-    from cocite.search.source import GivenGraph
+    from cocite.search.source import GivenGraph, RanksLike
     from cocite.search.unseen import LinksLike, UnseenNode
 
 

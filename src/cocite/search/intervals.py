@@ -239,7 +239,8 @@ class Intervals:
         for begin in range(0, first.size, _PAIRS_AT_ONCE):
             check()
             some = slice(begin, begin + _PAIRS_AT_ONCE)
-            values = [_weighed(weight, each.values(some)) for weight, each in reported]
+            found_in = ((weight, each.values(some)) for weight, each in reported)
+            values = [(v, m) if w == 1 else (w * v, w * m) for w, (v, m) in found_in]
             knowing = None if known is None else known[some]
             draws = joined(values, span, knowing, freshness.alike)
             _, below, above = around(draws, confidence, bound)
@@ -336,11 +337,6 @@ class Intervals:
         each = [self.scorer.stored.freshness.knowing(node, others) for node in nodes]
         least: NDArray[np.int64] = np.min(each, axis=0)
         return least
-
-
-def _weighed(weight: float, values: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    least, most = values
-    return (least, most) if weight == 1 else (weight * least, weight * most)
 
 
 def half_width(

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -238,7 +239,7 @@ def scores_of_pairs(
     apart = np.arange(first.size)
     if blocks:
         apart, others = np.flatnonzero(first == second), np.flatnonzero(first != second)
-        ask = partial(_block, first, second, block)
+        ask = lambda places: (places, block(first[places], second[places]))  # noqa: E731
         pieces = np.array_split(others, blocks)
         for places, values in in_order([ask] * min(threads, blocks), pieces):
             found[:, places] = values
@@ -248,25 +249,13 @@ def scores_of_pairs(
     def single(place: int) -> tuple[int, Score]:
         return place, one(int(first[place]), int(second[place]))
 
-    workers, pace = [single] * max(1, min(threads, apart.size)), Pace()
-    for place, score in _first_alone(workers, apart.tolist(), pace):
+    workers, places_left = [single] * max(1, min(threads, apart.size)), apart.tolist()
+    # The first runs alone, as it prepares what all need.
+    rest = in_order(workers, places_left[1:], Pace())
+    for place, score in chain(map(single, places_left[:1]), rest):
         found[:, place] = score
         done += 1
         if done % _REPORTED == 0:
             progress("scoring", done, first.size)
     progress("scoring", first.size, first.size)
     return found
-
-
-def _block(
-    first: Ids, second: Ids, ask: Callable[[Ids, Ids], Floats], places: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], Floats]:
-    return places, ask(first[places], second[places])
-
-
-def _first_alone(
-    workers: Sequence[Callable[[int], tuple[int, Score]]], places: list[int], pace: Pace
-) -> Iterator[tuple[int, Score]]:
-    """Yield the scores of all pairs; the first runs alone, as it prepares what all need."""
-    yield from map(workers[0], places[:1])
-    yield from in_order(workers, places[1:], pace)

@@ -110,14 +110,12 @@ def standard_errors(
     """Return those of :data:`SCORES`, by the largest sample of any part; {} without samples."""
     if samples is None:
         return {}
-    most = max(_most(part, asked) for part in parts if SAMPLES in part.settings)
+    most = 0.0
+    for part in (part for part in parts if SAMPLES in part.settings):
+        own = part.ask_settings(asked)
+        by_meeting = MEETING_WEIGHT in own
+        most = max(most, weights_of(own, part.settings).most if by_meeting else own[DECAY])
     return {score: standard_error(score, most, samples) for score in SCORES}
-
-
-def _most(part: PartPlan, asked: WholeSettings) -> float:
-    """Return the largest value that a sample of a part can have."""
-    own = part.ask_settings(asked)
-    return weights_of(own, part.settings).most if MEETING_WEIGHT in own else own[DECAY]
 
 
 def expected_error(errors: Mapping[float, float]) -> str:

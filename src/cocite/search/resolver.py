@@ -113,7 +113,8 @@ class NodesDocument(Document):
         if stored is None:
             nodes = [FoundNode(node, None, None) for node in called]
         else:
-            nodes = _linked(stored, _ids_in(stored, names, chosen), called, links)
+            ids = chosen if len(names) == stored.nodes else stored.names.ids(called)
+            nodes = _linked(stored, ids.astype(np.int64), called, links)
         if titles is not None:
             pairs = zip(nodes, titles.of(chosen), strict=True)
             nodes = [replace(node, title=title or None) for node, title in pairs]
@@ -167,13 +168,6 @@ def _opened(path: str, links: bool, given: GivenGraph) -> tuple[Names, Titles | 
         if links or given:
             raise
         return names, stored.titles, None
-
-
-def _ids_in(graph: Graph, names: Names, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the graph's ids of nodes of an index, which may hold only selected pages."""
-    if len(names) == graph.nodes:
-        return ids.astype(np.int64)
-    return graph.names.ids(names.names(ids)).astype(np.int64)
 
 
 def _linked(

@@ -122,10 +122,6 @@ class Filter:
         """Return the least score of a hit, in grains."""
         return max(1.0, float(np.rint(self.min_score * GRAINS)))
 
-    def of_any_score(self) -> Filter:
-        """Return the filter for estimates, which refinement will replace; see :meth:`passing`."""
-        return replace(self, min_score=0.0)
-
     def passing(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which of some scores a hit may have."""
         found: NDArray[np.bool_] = scores >= max(self.min_score, 1e-12)
@@ -329,13 +325,8 @@ class Scorer:
         for reader in self.reading(settings):
             check()
             reader.gather(node, reader.part.ask_settings(settings), scratch)
-            if self._scatters:
-                scratch.list_once()
-
-    @cached_property
-    def _scatters(self) -> bool:
-        """Return whether totals may pass through 0."""
-        return len(self.readers) > 2 and any(reader.signed for reader in self.readers)
+            if len(self.readers) > 2 and any(each.signed for each in self.readers):
+                scratch.list_once()  # as totals may pass through 0
 
     def _scored(self, node: int, settings: WholeSettings) -> tuple[Ids, NDArray[np.float64]]:
         """Return the nodes that ``node`` touches, ascending, and their scores in grains."""

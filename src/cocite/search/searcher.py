@@ -44,9 +44,8 @@ from cocite.search.scorer import Filter, Ids, Nodes, ScoreQuery, Scorer
 
 if TYPE_CHECKING:
     from cocite.search.explainer import Explainer
-    from cocite.search.ranks import PageRanks
     from cocite.search.refine.candidates import Level, Refiner
-    from cocite.search.source import GivenGraph
+    from cocite.search.source import GivenGraph, PageRanks
     from cocite.search.unseen import UnseenNodes
 
 
@@ -225,7 +224,7 @@ class Searcher:
 
     @cached_property
     def _ranks(self) -> PageRanks:
-        from cocite.search.ranks import PageRanks
+        from cocite.search.source import PageRanks
 
         return PageRanks(self.stored, self.means, self.given)
 

@@ -17,21 +17,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
 from cocite.constants import Step
-from cocite.errors import Damaged, UsageError
+from cocite.errors import Damaged, InputError, UsageError
 from cocite.measures import HUBS, IN_SHARE, Component, Measure, PartSettings, WholeSettings
 from cocite.options import DIRECTIONS, NO_LINKS
 from cocite.storage import Entry, checksum, disk, map_array, staged_file
-
-if TYPE_CHECKING:
-    from cocite.index.layouts.rows.texts import Texts
-
 
 _LABEL = re.compile("[a-z0-9-]*")
 _TURNS = {"in": 0, "out": 16, "both": 0, "any": 0}
@@ -289,3 +285,44 @@ def shard_number(name: str) -> int | None:
 def padded(words: int) -> int:
     """Words rounded up to whole cache lines."""
     return -(-words // LINE) * LINE
+
+
+# -- texts -------------------------------------------------------------------------------
+
+
+class TextFiles:
+    """A folder, an archive or a table (``io/readers/tables.py``)."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises :class:`InputError` if there is no such file."""
+        if not path.exists():
+            raise InputError(
+                f"{path} does not exist; texts must be a folder, a tar archive or a table"
+            )
+        self.path = path
+        self.counted: Any = None
+        """What was counted of them, by whoever did."""
+
+    @property
+    def digest(self) -> str:
+        """Of names, sizes and times of the files."""
+        files = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
+        found = xxhash.xxh3_128(str(self.path.resolve()).encode(errors="surrogateescape"))
+        for file in files:
+            facts = file.stat()
+            told = f"{file.name}\n{facts.st_size}\n{facts.st_mtime_ns}\n"
+            found.update(told.encode(errors="surrogateescape"))
+        return found.hexdigest()
+
+
+@dataclass(frozen=True)
+class OldTexts:
+    """The texts of an index, for its refresh: its arrays by prefix of a part and name; ``ids``
+    returns the current id of each old page, uint32[old nodes], NOWHERE for removed ones.
+    """
+
+    arrays: Callable[[str, str], NDArray[Any]]
+    ids: Callable[[], NDArray[np.uint32]]
+
+
+Texts = TextFiles | OldTexts

@@ -31,6 +31,7 @@ from cocite.storage.spool import Scratch
 
 _LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
+"""Least memory for a block of links: all of them up to 1 MiB, a 256th beyond that, at most 16."""
 _MOST_ROWS = (16 << 20) // ROW_ROOM
 WALK_NODE, _TREE_NODE = 36, 33
 """Bytes of scratch a node in the external form, of each sample that walks and of one laid out."""
@@ -181,23 +182,14 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
             need = size + beside + count * demand.maker(nodes, count > 1)
             if need <= memory:
                 return MemoryPlan(need, count, (), means.threads)
-        block = least_block(size) if blocks is None else -(-size // blocks)
+        block = min(_LEAST_BLOCK, max(_SMALL_BLOCK, size // _LEAST_PART), size)
+        block = block if blocks is None else -(-size // blocks)
         if memory >= least + block or not (blocks is None or demand.external):
             return _plan_blocks(links, means, demand, block)
         if not demand.external:
             raise too_little(demand.layout, nodes, least + block, memory, "with one thread")
     tokens = 0 if means.external else least
     return _plan_external(links, means, demand, tokens)
-
-
-def check_partitions(links: BlockedLinks, part: PartPlan) -> None:
-    """Raise :class:`UsageError` for what partitions do not support."""
-    if part.by_page or part.wanted is not None:
-        what = "--hubs" if part.by_page else "--only-nodes"
-        raise UsageError(
-            f"{what} needs the whole graph, and {links.whole.path} is partitioned. Omit it, or "
-            "use the graph from which it was made"
-        )
 
 
 def fit_partitions(
@@ -210,9 +202,14 @@ def fit_partitions(
 ) -> MemoryPlan:
     """Plan the memory of partitions: as many samples at a time, up to ``together``, as fit at
     ``need(samples, nodes, links)`` bytes per block. Raises :class:`ResourceError` if not even one
-    fits.
+    fits, and :class:`UsageError` for what partitions do not support.
     """
-    check_partitions(links, part)
+    if part.by_page or part.wanted is not None:
+        what = "--hubs" if part.by_page else "--only-nodes"
+        raise UsageError(
+            f"{what} needs the whole graph, and {links.whole.path} is partitioned. Omit it, or "
+            "use the graph from which it was made"
+        )
     graph, offsets, most = links.whole, links.offsets, 0
     for count in range(together, 0, -1):
         most = max(
@@ -224,13 +221,6 @@ def fit_partitions(
             return MemoryPlan(most, 1, cuts, rows=rows, together=count, apart=graph.blocks)
     how = f"in {graph.blocks} blocks"
     raise too_little(part.layout, links.nodes, most, means.memory, how)
-
-
-def least_block(size: int) -> int:
-    """Return the least memory reserved for a block of links of ``size`` bytes: all of them up to 1
-    MiB, a 256th beyond that, at most 16 MiB.
-    """
-    return min(_LEAST_BLOCK, max(_SMALL_BLOCK, size // _LEAST_PART), size)
 
 
 def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> MemoryPlan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,10 @@ from cocite.index.layouts.contract import (
     PartFormat,
     PartPlan,
     SampledFormat,
-    part_prefix,
     shard_file,
 )
 from cocite.index.layouts.snapshots import Freshness
-from cocite.measures import SAMPLES, Component, Measure, PartSettings, WholeSettings
+from cocite.measures import SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import EVIDENCE
 from cocite.storage import Store
 
@@ -63,24 +62,15 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class StoredPart:
-    """One part of an index: a measure in one direction, in one layout."""
+class StoredPart(PartPlan):
+    """One part of an index, as planned and stored."""
 
-    store: Store
-    nodes: int
-    measure: Measure
-    direction: str
-    layout: str
-    settings: PartSettings
-    weight: float
-    freshness: Freshness
-    format: PartFormat | None
-    """Files of the layout; None if it has none."""
-    weighted: bool = False
-    label: str = ""
-    number: int = 0
-    fixed: PartSettings = field(default_factory=PartSettings)
-    only: int | None = None
+    store: Store = field(kw_only=True)
+    nodes: int = field(kw_only=True)
+    freshness: Freshness = field(kw_only=True)
+    format: PartFormat = field(kw_only=True)
+    """Files of the layout."""
+    only: int | None = field(kw_only=True, default=None)
     """Number of first samples to use; None for all."""
 
     @property
@@ -89,24 +79,9 @@ class StoredPart:
         return False
 
     @property
-    def prefix(self) -> str:
-        """Return the prefix of its file names."""
-        return part_prefix(self.label, self.direction)
-
-    @property
     def plan(self) -> PartPlan:
         """Return the plan that it was made by."""
-        return PartPlan(
-            self.measure,
-            self.direction,
-            self.layout,
-            self.settings,
-            self.weight,
-            self.label,
-            self.number,
-            self.fixed,
-            self.weighted,
-        )
+        return PartPlan(**{each.name: getattr(self, each.name) for each in fields(PartPlan)})
 
     def to_json(self) -> dict[str, Any]:
         """Return its description, as in ``cocite info``."""
@@ -126,8 +101,7 @@ class StoredPart:
         """
         last: tuple[WholeSettings, PartSettings] | None = self.__dict__.get("_last_asked")
         if last is None or last[0] is not asked:
-            found = Component(self.measure, fixed=self.fixed).ask_settings(asked)
-            last = self.__dict__["_last_asked"] = asked, found
+            last = self.__dict__["_last_asked"] = asked, super().ask_settings(asked)
         return last[1]
 
     def evidence(self, asked: WholeSettings) -> str:

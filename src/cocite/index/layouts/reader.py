@@ -422,92 +422,43 @@ def weights_of(values: tuple[float, ...]) -> NDArray[np.uint64]:
 # -- table -------------------------------------------------------------------------------
 
 
-class _Row(NamedTuple):
-    """Classes of a layout, as ``module:class`` below this package; without a ``reader``, each
-    measure names one.
-    """
-
-    format: str
-    builder: str
-    reader: str = ""
-
-
 LAYOUTS = {
-    "compact": _Row(
-        "cocite.index.layouts.trees.format:CompactFormat",
-        "cocite.index.layouts.trees.build:CompactBuilder",
-        "cocite.index.layouts.trees.reader:CompactReader",
+    "compact": ("trees", "format:CompactFormat", "build:CompactBuilder", "reader:CompactReader"),
+    "features": (
+        "rows",
+        "reader:FeaturesFormat",
+        "pagesim:FeaturesBuilder",
+        "reader:FeatureReader",
     ),
-    "features": _Row(
-        "cocite.index.layouts.rows.reader:FeaturesFormat",
-        "cocite.index.layouts.rows.pagesim:FeaturesBuilder",
-        "cocite.index.layouts.rows.reader:FeatureReader",
-    ),
-    "links": _Row(
-        "cocite.index.layouts.links.common:LinksFormat",
-        "cocite.index.layouts.links.build:LinksBuilder",
-    ),
-    "minhash": _Row(
-        "cocite.index.layouts.minhash.format:MinhashFormat",
-        "cocite.index.layouts.minhash.build:MinhashBuilder",
-        "cocite.index.layouts.minhash.reader:MinhashReader",
-    ),
-    "nearest": _Row(
-        "cocite.index.layouts.rows.reader:NearestFormat",
-        "cocite.index.layouts.rows.neighbors:NearestBuilder",
-        "cocite.index.layouts.rows.reader:NearestReader",
-    ),
-    "packed": _Row(
-        "cocite.index.layouts.trees.format:PackedFormat",
-        "cocite.index.layouts.trees.build:PackedBuilder",
-        "cocite.index.layouts.trees.reader:TreeReader",
-    ),
-    "paths": _Row(
-        "cocite.index.layouts.trees.format:PathsFormat",
-        "cocite.index.layouts.trees.build:PathsBuilder",
-        "cocite.index.layouts.trees.reader:PathReader",
-    ),
-    "rows": _Row(
-        "cocite.index.layouts.rows.fusion_reader:RowsFormat",
-        "cocite.index.layouts.rows.fusion:RowsBuilder",
-        "cocite.index.layouts.rows.fusion_reader:RowsReader",
-    ),
-    "sketch": _Row(
-        "cocite.index.layouts.minhash.format:MinhashFormat",
-        "cocite.index.layouts.minhash.build:MinhashBuilder",
-        "cocite.index.layouts.minhash.reader:SketchReader",
-    ),
-    "text": _Row(
-        "cocite.index.layouts.rows.reader:TextFormat",
-        "cocite.index.layouts.rows.words:TextBuilder",
-        "cocite.index.layouts.rows.reader:WordsReader",
-    ),
-    "trees": _Row(
-        "cocite.index.layouts.trees.format:TreesFormat",
-        "cocite.index.layouts.trees.build:TreesBuilder",
-        "cocite.index.layouts.trees.reader:TreeReader",
-    ),
+    "links": ("links", "common:LinksFormat", "build:LinksBuilder", ""),
+    "minhash": ("minhash", "format:MinhashFormat", "build:MinhashBuilder", "reader:MinhashReader"),
+    "nearest": ("rows", "reader:NearestFormat", "neighbors:NearestBuilder", "reader:NearestReader"),
+    "packed": ("trees", "format:PackedFormat", "build:PackedBuilder", "reader:TreeReader"),
+    "paths": ("trees", "format:PathsFormat", "build:PathsBuilder", "reader:PathReader"),
+    "rows": ("rows", "fusion_reader:RowsFormat", "fusion:RowsBuilder", "fusion_reader:RowsReader"),
+    "sketch": ("minhash", "format:MinhashFormat", "build:MinhashBuilder", "reader:SketchReader"),
+    "text": ("rows", "reader:TextFormat", "words:TextBuilder", "reader:WordsReader"),
+    "trees": ("trees", "format:TreesFormat", "build:TreesBuilder", "reader:TreeReader"),
 }
+"""Of each layout its folder here, and its classes as ``module:class``; without a reader, each
+measure names one.
+"""
 _DRAWN = {
-    "compact": "cocite.index.layouts.trees.replay:OnTheFlyReader",
-    "features": "cocite.index.layouts.rows.on_the_fly:OnTheFlyPageSimReader",
-    "minhash": "cocite.index.layouts.minhash.reader:OnTheFlyMinhashReader",
-    "nearest": "cocite.index.layouts.rows.on_the_fly:OnTheFlyNeighborReader",
-    "packed": "cocite.index.layouts.trees.replay:OnTheFlyReader",
-    "paths": "cocite.index.layouts.trees.replay:OnTheFlyReader",
-    "rows": "cocite.index.layouts.rows.fusion_draft:UnseenRowsReader",
-    "sketch": "cocite.index.layouts.minhash.reader:OnTheFlyMinhashReader",
-    "text": "cocite.index.layouts.rows.on_the_fly:OnTheFlyWordsReader",
-    "trees": "cocite.index.layouts.trees.replay:OnTheFlyReader",
+    "features": "on_the_fly:OnTheFlyPageSimReader",
+    "minhash": "reader:OnTheFlyMinhashReader",
+    "nearest": "on_the_fly:OnTheFlyNeighborReader",
+    "rows": "fusion_draft:UnseenRowsReader",
+    "text": "on_the_fly:OnTheFlyWordsReader",
+    "trees": "replay:OnTheFlyReader",
 }
-"""Readers for drafts, by layout; the layout ``links`` is read as usual."""
+"""Readers for drafts, by layout or its folder; the layout ``links`` is read as usual."""
 
 
 def format_of(layout: str) -> PartFormat:
     """Return the files of a layout; raises :class:`Damaged`, as names come from manifests."""
     if layout not in LAYOUTS:
         raise Damaged(f"an index names the layout {layout!r}, which this release does not know")
-    found: PartFormat = _found(LAYOUTS[layout].format)()
+    found: PartFormat = _found(layout, LAYOUTS[layout][1])()
     return found
 
 
@@ -526,29 +477,29 @@ def sampled_format(layout: str) -> SampledFormat:
 
 def sampled_builder(layout: str) -> SampledBuilder:
     """Return the builder of samples of a layout."""
-    found: SampledBuilder = _found(LAYOUTS[layout].builder)()
+    found: SampledBuilder = _found(layout, LAYOUTS[layout][2])()
     return found
 
 
 def whole_builder(layout: str) -> type[WholeBuilder]:
     """Return the builder of a layout that is made in one go."""
-    found: type[WholeBuilder] = _found(LAYOUTS[layout].builder)
+    found: type[WholeBuilder] = _found(layout, LAYOUTS[layout][2])
     return found
 
 
 def reader_of(part: StoredPart) -> Reader:
     """Return the reader of a part; raises :class:`Damaged` for a wrong layout."""
-    drawn = _DRAWN.get(part.layout) if part.on_the_fly else None
-    place = drawn or LAYOUTS[part.layout].reader or part.measure.reader
     if part.layout not in part.measure.layouts:
         raise Damaged(
             f"{part.store.path}: the manifest names a layout {part.layout!r} that "
             f"{part.measure.name} does not have"
         )
-    found: Reader = _found(place)(part)
+    folder, _, _, own = LAYOUTS[part.layout]
+    drawn = _DRAWN.get(part.layout, _DRAWN.get(folder)) if part.on_the_fly else None
+    found: Reader = _found(part.layout, drawn or own or part.measure.reader)(part)
     return found
 
 
-def _found(place: str) -> Any:
+def _found(layout: str, place: str) -> Any:
     module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
+    return getattr(import_module(f"cocite.index.layouts.{LAYOUTS[layout][0]}.{module}"), name)

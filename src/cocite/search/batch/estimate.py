@@ -40,12 +40,13 @@ from cocite.search.batch.pieces import (
     Piece,
     PieceRecord,
     PieceRows,
+    Question,
     answered,
     piece_of,
     rows_of,
     words_of,
 )
-from cocite.search.batch.question import Ids, Question
+from cocite.search.scorer import Ids
 from cocite.search.searcher import Searcher, Searching
 from cocite.storage import Access, evict
 

@@ -184,7 +184,8 @@ class CandidateRefiner(Refiner):
         from cocite.kernels.listing import order
 
         k, chosen = query.k, query.chosen
-        wide = query._replace(k=max(_FEWEST, 4 * k), chosen=chosen.of_any_score())
+        # Estimates of any score: refined ones replace them (see Filter.passing).
+        wide = query._replace(k=max(_FEWEST, 4 * k), chosen=replace(chosen, min_score=0.0))
         ids, _ = self._scorer.top(node, wide)
         found = self._settled(node, ids, k, query.settings, level)
         places = order(found.ids, found.scores)

@@ -34,7 +34,7 @@ from cocite.index.layouts.messages import (
     tell,
 )
 from cocite.index.layouts.part import DamagedShard, StoredPart
-from cocite.index.layouts.reader import Reader, SummingReader, is_sampled, reader_of
+from cocite.index.layouts.reader import SummingReader, is_sampled, reader_of
 from cocite.measures import SAMPLES
 from cocite.search.scorer import Scorer
 
@@ -87,13 +87,15 @@ class SampleHolder:
             self.tell(ShardRequest(rows=(0,), pairs=((0, stored.nodes - 1),), ways=True))
 
     def _open(self, stored: StoredIndex) -> None:
-        self._stored, self._readers = stored, dict[int, Reader]()
+        self._stored, self._readers = stored, dict[int, SummingReader]()
         for i, numbers in self._numbers.items():
             part = stored.parts[i]
             left = np.intersect1d(numbers, part.freshness.held)
             if not left.size:
                 raise Damaged(f"shard {self._shard} of {stored.store.path} has lost all samples")
-            self._readers[i] = reader_of(part.of(left))
+            reader = reader_of(part.of(left))
+            assert isinstance(reader, SummingReader)
+            self._readers[i] = reader
         self._queried = stored.ask_settings({})
 
     def holds(self) -> Holds:
@@ -105,14 +107,13 @@ class SampleHolder:
         """Return the identifier of the index, and the response of its samples for each part."""
         while True:
             try:
-                return self._mark, {i: self._of(r, request) for i, r in self._readers.items()}
+                return self._mark, {
+                    i: tell(reader, request, reader.part.ask_settings(self._queried))
+                    for i, reader in self._readers.items()
+                }
             except DamagedShard as found:
                 self._lost = *self._lost, found.file
                 self._open(self._stored.without(found.file, str(found)))
-
-    def _of(self, reader: Reader, request: ShardRequest) -> ShardResponse:
-        assert isinstance(reader, SummingReader)
-        return tell(reader, request, reader.part.ask_settings(self._queried))
 
 
 class ShardStatus(NamedTuple):

@@ -74,7 +74,10 @@ class LinksBuilder(LinksFormat, WholeBuilder):
             return files.entries
         ins = links_of(self.graph, "in", weighted=self.plan.weighted)
         _copy(files, "in", ins, stage(0))
-        outs = self.links if self.plan.direction == "out" else self._turned(stage(1))
+        outs = self.links
+        if self.plan.direction != "out":
+            memory, weighted = self.means.memory, self.plan.weighted
+            outs = links_of(self.graph, "out", memory, stage(1), weighted=weighted)
         _copy(files, "out", outs, stage(2))
         if has_norms(self.plan):
             ways = {"in": ins, "out": outs}
@@ -83,9 +86,6 @@ class LinksBuilder(LinksFormat, WholeBuilder):
             files.stream(NORMS, np.float64, pieces, (2,))
         progress(nodes, nodes)
         return files.entries
-
-    def _turned(self, progress: Progress) -> Links:
-        return links_of(self.graph, "out", self.means.memory, progress, weighted=self.plan.weighted)
 
 
 def _copy(files: ArrayFiles, way: str, links: Links, progress: Progress) -> None:

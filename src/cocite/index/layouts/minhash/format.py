@@ -32,11 +32,6 @@ def minhash_words(nodes: int, length: int, members: int) -> int:
     return padded(nodes * length + members)
 
 
-def plane_words(nodes: int, length: int, bits: int) -> int:
-    """Return how many 32-bit words a blob of planes has."""
-    return -(-nodes // BLOCK) * length * bits * PLANE
-
-
 def check_words(sample: int, words: int) -> None:
     """Raise :class:`ResourceError` if groups take more words than can be numbered."""
     if words > _MOST_WORDS:
@@ -58,7 +53,8 @@ class MinhashFormat(SampledFormat):
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
         """Return the words of groups, or of planes, which have no members."""
         length, bits = settings[LENGTH], settings[BITS]
-        return plane_words(nodes, length, bits) if bits else minhash_words(nodes, length, members)
+        planes = -(-nodes // BLOCK) * length * bits * PLANE
+        return planes if bits else minhash_words(nodes, length, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
         """Return where cells and groups begin, p, and the length; for planes where they begin, the

@@ -36,9 +36,9 @@ from cocite.graph.blocks import Links
 from cocite.graph.links import transpose
 from cocite.graph.names import Names
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
+from cocite.index.layouts.contract import OldTexts, TextFiles
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.reader import TextFormat
-from cocite.index.layouts.rows.texts import OldTexts, TextFiles
 from cocite.io.readers.tables import texts_of
 from cocite.measures.evidence import floor_text
 from cocite.measures.tfidf import MAX_DF, MIN_DF, WORDS

@@ -332,7 +332,7 @@ class PathsBuilder(PathsFormat, SampledBuilder):
         """Return a walker with its scratch per thread."""
         walk = _walk_of(links, part, fit, folder)
         if fit.external:
-            from cocite.index.layouts.trees.external import paths_maker
+            from cocite.index.layouts.trees.assemble import paths_maker
 
             rows = max(1, fit.rows // 2)  # of the walk, and of what is grouped
             walk |= {"directory": folder, "rows": rows, "together": fit.together, "points": True}
@@ -416,7 +416,7 @@ class CompactBuilder(CompactFormat, SampledBuilder):
         settings = part.settings
         move = Mover(links, part.step, settings[SEED], fit.cuts, part.turn)
         if fit.external:
-            from cocite.index.layouts.trees.external import ExternalCompact, compact_maker
+            from cocite.index.layouts.trees.assemble import ExternalCompact, compact_maker
 
             made = ExternalCompact(links, move, fit.cuts, fit.rows, folder, fit.together)
             return [compact_maker(made, numbers, fit.together)]

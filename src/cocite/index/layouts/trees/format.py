@@ -108,8 +108,6 @@ class TreesFormat(SampledFormat):
         memory: int,
     ) -> dict[str, Entry]:
         """Write the positions."""
-        from cocite.index.layouts.trees.positions import write_positions
-
         file = path.with_name(path.name + POSITIONS)
         return {file.name: write_positions(file, nodes, samples, memory)}
 
@@ -224,3 +222,45 @@ class CompactFormat(SampledFormat):
     def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Return the words for a graph in which every node has an in-link."""
         return compact_words(nodes, nodes)
+
+
+_MOST, _LEAST = 1 << 24, 1 << 20
+"""Most and least bytes of strips."""
+
+
+def write_positions(
+    path: Path,
+    nodes: int,
+    samples: Iterable[tuple[NDArray[np.uint32], int]],
+    memory: int,
+) -> Entry:
+    """Write the positions of so many ``nodes`` in the trees of some ``samples``, each with its
+    words and number of members, within a quarter of ``memory``; return the entry of the file.
+
+    Builds, merges and refreshes make them alike, when all samples are there: a column for each
+    sample into a scratch file, then strips of rows. Cost: a pass over the members, and each
+    position is written twice. Memory: two strips, or a piece of a column.
+    """
+    from cocite.kernels import trees
+    from cocite.storage import ArrayWriter, evict
+    from cocite.storage.spool import ScratchFile
+
+    room = max(_LEAST, min(_MOST, memory // 4))
+    scratch, count = ScratchFile(path.parent), 0
+    column = np.empty(min(nodes, room // 4), np.uint32)
+    for words, members in samples:
+        for low in range(0, nodes, column.size):
+            piece = column[: nodes - low]
+            trees.seat(np.uint64(words.ctypes.data), members, np.uint32(low), piece)
+            scratch.write(4 * (count * nodes + low), piece)
+        evict(words)
+        count += 1
+    del column
+    step = min(nodes, max(1, room // (8 * count)))
+    with ArrayWriter(path, np.uint32, (count,)) as writer:
+        for low in range(0, nodes, step):
+            strip = np.empty((count, min(step, nodes - low)), np.uint32)
+            for number, row in enumerate(strip):
+                scratch.read(4 * (number * nodes + low), row)
+            writer.write(strip.T)
+    return writer.finished
