@@ -10,6 +10,7 @@
                             interruptions and deadlines are heard
     MAX_LENGTH  15          steps of the longest walk: a meeting time takes four bits on disk
     Step                    how a walk chooses its next node, as manifests and workers name it
+    Ids, Floats ...         arrays of node ids, and of numbers
 
 ONE and GRAINS are floats, as kernels multiply by them; both are exact.
 
@@ -28,6 +29,12 @@ from functools import reduce
 from operator import add
 
 import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.uint32]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 NOWHERE = np.uint32(0xFFFFFFFF)
 NEVER = np.uint8(255)

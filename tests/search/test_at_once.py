@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import cocite
+from cocite.constants import Ids
 from cocite.index.layouts import part
-from cocite.index.layouts.reader import Ids, ListedHits
+from cocite.index.layouts.reader import ListedHits
 from cocite.index.layouts.trees import reader
 from cocite.index.layouts.trees.reader import TreeReader
 from cocite.kernels.trees_batch import TRIED

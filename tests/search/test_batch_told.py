@@ -11,12 +11,12 @@ import pytest
 import cocite
 from cocite import Index
 from cocite.cli.main import main
+from cocite.constants import Ids
 from cocite.errors import ResourceError
 from cocite.options.query import DEFAULT_K
 from cocite.search.batch import estimate, pages, pieces
 from cocite.search.batch.pieces import BatchHits, Question
 from cocite.search.batch.run import Batch, plan_related_all
-from cocite.search.scorer import Ids
 from tests.clock import ThreadClock
 
 

@@ -15,9 +15,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cocite.constants import Ids
 from cocite.deadline import clock
 from cocite.engine.diagonal import SweepReport, diagonal_memory
 from cocite.errors import CociteError, ResourceError, UsageError
@@ -106,7 +104,7 @@ class IndexBuild:
             )
         self.parts = [self._part(plan) for plan in options.parts]
 
-    def _page_filter(self) -> NDArray[np.uint32] | None:
+    def _page_filter(self) -> Ids | None:
         """Return the ids of the selected pages, ascending; None for all."""
         keep = self.options.only_nodes
         return None if keep is None else keep.ids(self.graph)

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cocite.constants import Bools, Ints
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.name_files import TITLE_FILES
 from cocite.index.cluster import Note, write_shard
@@ -320,7 +320,7 @@ def _check_parts(indexes: list[StoredIndex]) -> list[StoredIndex]:
     return found
 
 
-def _held(indexes: Sequence[StoredIndex]) -> tuple[range, NDArray[np.bool_], NDArray[np.int64]]:
+def _held(indexes: Sequence[StoredIndex]) -> tuple[range, Bools, Ints]:
     """Return the range of all numbers; bool[parts, numbers], whether any index has each sample of
     each part; and int64[numbers], how many indexes have all of a sample.
     """

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cocite.constants import Ids
 from cocite.errors import UsageError
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.part import StoredPart
@@ -126,10 +126,7 @@ class Keep:
 
     @classmethod
     def checked(
-        cls,
-        names: Iterable[object] | None,
-        prefixes: str | Sequence[str] | None,
-        piece: str | None,
+        cls, names: Iterable[object] | None, prefixes: str | Sequence[str] | None, piece: str | None
     ) -> Self | None:
         """Return None if nothing is given; raises :class:`UsageError`."""
         if piece is not None:
@@ -157,7 +154,7 @@ class Keep:
             )
         return cls(given, tuple(dict.fromkeys(map(str, names or ()))))
 
-    def ids(self, graph: Graph) -> NDArray[np.uint32]:
+    def ids(self, graph: Graph) -> Ids:
         """Return the selected pages of ``graph``, uint32[m], ascending; raises :class:`UsageError`
         if there is none.
         """

@@ -29,9 +29,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE
+from cocite.constants import NOWHERE, Bools, Ids
 from cocite.engine.diagonal import SweepReport
 from cocite.errors import Busy, Damaged, ResourceError, StoreError, UsageError
 from cocite.graph import Graph
@@ -338,7 +337,7 @@ class RefreshBuild(IndexBuild):
         return super()._part(plan)
 
     @cached_property
-    def _new_rows(self) -> tuple[NDArray[np.uint32], NDArray[np.bool_], NDArray[np.uint32]]:
+    def _new_rows(self) -> tuple[Ids, Bools, Ids]:
         """Return the old row of each node of the graph; whose rows are recomputed; and the new id
         of each old node.
         """
@@ -458,7 +457,7 @@ class RefreshBuild(IndexBuild):
         return facts[0] == facts[1] and files[0] == files[1]
 
     @cached_property
-    def _ids(self) -> NDArray[np.uint32]:
+    def _ids(self) -> Ids:
         """Return the new id of each old node, uint32[old nodes], NOWHERE for none."""
         if self._pages is not None:
             return self._matched
@@ -469,7 +468,7 @@ class RefreshBuild(IndexBuild):
 
     # -- of an index that keeps some pages only -----------------------------------------
 
-    def _page_filter(self) -> NDArray[np.uint32] | None:
+    def _page_filter(self) -> Ids | None:
         """Return the selected pages that still exist, and all that match a prefix now."""
         if self._old.kept is None:
             return None
@@ -479,7 +478,7 @@ class RefreshBuild(IndexBuild):
         return np.unique(np.concatenate([self._there[self._there != NOWHERE], *found]))
 
     @cached_property
-    def _matched(self) -> NDArray[np.uint32]:
+    def _matched(self) -> Ids:
         """Return the position of each old node among the pages selected now, uint32[old nodes]."""
         assert self._pages is not None
         stay = self._there != NOWHERE

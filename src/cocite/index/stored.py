@@ -23,8 +23,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cocite.constants import Ids
 from cocite.errors import Damaged, UsageError
 from cocite.graph.name_files import Titles, names_of, open_titles
 from cocite.graph.names import Names
@@ -108,7 +108,7 @@ class StoredIndex:
 
     lost: tuple[Lost, ...] = ()
     kept: PageFilter | None = None
-    wanted: NDArray[np.uint32] | None = None
+    wanted: Ids | None = None
     """uint32[nodes], ascending: the selected pages' ids in the graph, None for all pages."""
     drafted = False
     """Whether it has an added page that is not in its graph (``search/unseen.py``)."""
@@ -204,7 +204,7 @@ class StoredIndex:
         """Return the number of nodes of its graph."""
         return self.nodes if self.kept is None else self.kept.nodes
 
-    def in_graph(self, ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def in_graph(self, ids: Ids) -> Ids:
         """Return the graph's ids of nodes; raises :class:`Damaged`."""
         if self.wanted is None:
             return ids

@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE
+from cocite.constants import NOWHERE, Bools, Ids
 from cocite.errors import Damaged, StoreError
 from cocite.graph.blocks import rows_fault
 from cocite.graph.exclude import graph_faults, name_faults, title_faults
@@ -47,7 +47,7 @@ from cocite.storage import MANIFEST, Manifest, Store, evict, kind_of
 Fault = tuple[str, str]
 """A file after its part's prefix, and a description of its damage."""
 _PIECE = 1 << 20
-_Words = NDArray[np.uint32]
+_Words = Ids
 
 
 def part_faults(part: StoredPart) -> Iterator[Fault]:
@@ -115,7 +115,7 @@ def _words_fault(offsets: NDArray[np.uint64], letters: NDArray[np.uint8]) -> str
     return ""
 
 
-def _all(values: NDArray[np.floating], fine: Callable[..., NDArray[np.bool_]]) -> bool:
+def _all(values: NDArray[np.floating], fine: Callable[..., Bools]) -> bool:
     """Return whether a condition holds for all of an array, read in pieces."""
     found = all(bool(fine(values[at : at + _PIECE]).all()) for at in range(0, values.size, _PIECE))
     evict(values)

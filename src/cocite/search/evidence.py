@@ -17,8 +17,8 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cocite.constants import Floats, Ids, Ints
 from cocite.errors import Damaged, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
@@ -29,7 +29,6 @@ from cocite.index.layouts.reader import (
     NOTHING,
     Estimate,
     Graphs,
-    Ids,
     PairEvidence,
     QueryScratch,
     Reader,
@@ -44,7 +43,7 @@ from cocite.measures.settings import EVIDENCE
 from cocite.resources import Resources
 from cocite.search.source import GivenGraph, find_graph
 
-Factors = Callable[[int, Ids], NDArray[np.float64]]
+Factors = Callable[[int, Ids], Floats]
 """The evidence of a node and others, float64[h]."""
 
 
@@ -69,7 +68,7 @@ class Evidence:
             reader, lambda node, others: evidence_of(self.shared(links, node, others), form)
         )
 
-    def shared(self, links: Links, node: int, others: Ids) -> NDArray[np.int64]:
+    def shared(self, links: Links, node: int, others: Ids) -> Ints:
         """Return int64[h]: the number of distinct neighbors that a node shares with each of some
         others.
 
@@ -150,9 +149,7 @@ class EvidenceReader(SummingReader):
         own = scratch.totals, scratch.touched, scratch.have
         scratch.have = int(totals.settle_scaled(*given, *own))
 
-    def values(
-        self, node: int, others: Ids, settings: PartSettings
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
         """Return the part's values and their unmet remainders, multiplied by the evidence."""
         least, most = self._inner.values(node, others, settings)
         factors = self._factors(node, others)

@@ -16,9 +16,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.constants import added
+from cocite.constants import Bools, Floats, Ids, Ints, added
 from cocite.errors import StoreError, UsageError
 from cocite.index import StoredIndex
 from cocite.measures import WholeSettings
@@ -210,12 +209,7 @@ class WhyTogether(NamedTuple):
     pages: list[PageWhy]
 
 
-def _once(
-    nodes: NDArray[np.uint32],
-    parts: NDArray[np.int64],
-    shares: NDArray[np.float64],
-    either: NDArray[np.bool_],
-) -> NDArray[np.int64]:
+def _once(nodes: Ids, parts: Ints, shares: Floats, either: Bools) -> Ints:
     """Return the rows of reasons to show.
 
     Parts that follow links either way and hold no walks show each page once, by the last of these
@@ -228,13 +222,7 @@ def _once(
     return np.sort(np.concatenate([np.flatnonzero(~either[parts]), last]))
 
 
-def _joined(
-    rows: NDArray[np.int64],
-    own: NDArray[np.bool_],
-    nodes: NDArray[np.uint32],
-    shares: NDArray[np.float64],
-    second: int,
-) -> NDArray[np.int64]:
+def _joined(rows: Ints, own: Bools, nodes: Ids, shares: Floats, second: int) -> Ints:
     """Merge the rows of the pair's ``own`` nodes: the second one's row, or the only one, gets both
     shares.
     """
@@ -243,7 +231,7 @@ def _joined(
         return rows
     last = mine[np.argmax(nodes[mine] == second)]
     shares[last] = shares[mine].sum()
-    rest: NDArray[np.int64] = rows[~own[rows] | (rows == last)]
+    rest: Ints = rows[~own[rows] | (rows == last)]
     return rest
 
 

@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.constants import GRAINS
+from cocite.constants import GRAINS, Floats
 from cocite.results import NodeTable
 
 
@@ -71,7 +70,7 @@ class Hit(_Hit):
         return hit
 
 
-def scores_of(best: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def scores_of(best: Floats) -> tuple[Floats, Floats]:
     """Return scores and standard errors from float64[h, 2]: grains, rounded, and variances."""
     return best[:, 0] / GRAINS, np.sqrt(best[:, 1]).round(12)
 

@@ -23,15 +23,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from cocite.constants import GRAINS
+from cocite.constants import GRAINS, Bools, Floats, Ids, Ints
 from cocite.deadline import check
 from cocite.index.layouts.reader import PairEvidence, SampledReader, Span
 from cocite.measures import WholeSettings
 from cocite.options.query import DEFAULT_INTERVAL
 from cocite.search.hits import Score, scores_of
-from cocite.search.scorer import Ids, Nodes, Scorer
+from cocite.search.scorer import Nodes, Scorer
 
 _FEW = 4
 """Hits whose order is checked first, then doubled."""
@@ -42,7 +42,6 @@ _CACHED = 1 << 16
 _ROUNDING = 4e-12
 """Rounding error of sums, and of scores, which are whole grains of 1e-12."""
 
-Floats = NDArray[np.float64]
 Ends = list[tuple[Floats, Floats]]
 """Lower and upper ends of intervals, float64[h] each, for each confidence."""
 
@@ -59,7 +58,7 @@ class Draws:
     values: Floats
     most: Floats
     span: Span
-    known: NDArray[np.int64] | None = None
+    known: Ints | None = None
     alike: int | None = None
 
     @property
@@ -92,10 +91,7 @@ class Draws:
 
 
 def joined(
-    found: Sequence[tuple[Floats, Floats]],
-    span: Span,
-    known: NDArray[np.int64] | None,
-    alike: int | None,
+    found: Sequence[tuple[Floats, Floats]], span: Span, known: Ints | None, alike: int | None
 ) -> Draws:
     """Return the sums of values and of their upper bounds over all parts, in the samples that all
     parts have.
@@ -168,7 +164,7 @@ class Intervals:
         scores: Floats,
         confidences: Sequence[float],
         bound: str,
-        same: NDArray[np.bool_] | None = None,
+        same: Bools | None = None,
     ) -> Ends:
         """Return the ends of the intervals of a list, for each confidence. ``same`` marks the query
         node itself, by default none.
@@ -249,11 +245,7 @@ class Intervals:
         return np.stack((scores, errors, low[0], high[0]))
 
     def rounded(
-        self,
-        room: Floats,
-        scores: Floats,
-        same: NDArray[np.bool_],
-        settings: WholeSettings,
+        self, room: Floats, scores: Floats, same: Bools, settings: WholeSettings
     ) -> tuple[Floats, Floats]:
         """Return the ends of intervals, float64[confidences, h] both, in whole grains, outwards.
 
@@ -332,19 +324,15 @@ class Intervals:
                     found[row] += share * offset
         return found
 
-    def _knowing(self, nodes: Nodes, others: Ids) -> NDArray[np.int64]:
+    def _knowing(self, nodes: Nodes, others: Ids) -> Ints:
         """Return int64[h]: how many samples know all ``nodes`` and each of some others."""
         each = [self.scorer.stored.freshness.knowing(node, others) for node in nodes]
-        least: NDArray[np.int64] = np.min(each, axis=0)
+        least: Ints = np.min(each, axis=0)
         return least
 
 
 def half_width(
-    stderr: ArrayLike,
-    samples: ArrayLike,
-    width: float,
-    confidence: float,
-    bound: str = "bernstein",
+    stderr: ArrayLike, samples: ArrayLike, width: float, confidence: float, bound: str = "bernstein"
 ) -> Floats:
     """Return the half-widths of the intervals of scores with these standard errors, elementwise.
 
@@ -442,7 +430,7 @@ def leading_certain(
         if bound == "hoeffding":  # the papers bound a difference as they bound a value
             steps = replace(steps, span=Span(0.0, 0.0, draws.span.width))
         means, below = _below(steps, confidence, bound)
-        sure: NDArray[np.bool_] = means - below > doubts[begin : end - 1]
+        sure: Bools = means - below > doubts[begin : end - 1]
         if steps.known is not None:
             sure &= steps.known > 1
         if not sure.all():
@@ -458,7 +446,7 @@ def certain_prefix(lows: Floats, highs: Floats) -> int:
     if lows.size < 2:
         return 0
     behind = np.maximum.accumulate(highs[:0:-1])[::-1]
-    sure: NDArray[np.bool_] = lows[:-1] > behind
+    sure: Bools = lows[:-1] > behind
     return int(sure.argmin()) if not sure.all() else sure.size
 
 

@@ -23,14 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.cluster import Pace, in_order
+from cocite.constants import Floats, Ids
 from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.progress import shows
 from cocite.results import NodeTable
 from cocite.search.hits import HitLists, Hits, Score
 
-Ids = NDArray[np.uint32]
-Floats = NDArray[np.float64]
 _Index = TypeVar("_Index")
 Column = Sequence[Any] | NDArray[Any]
 _PIECE = 1 << 14

@@ -45,12 +45,7 @@ class RelatedGraph:
 
     @classmethod
     def of(
-        cls,
-        index: Any,
-        node: Any,
-        k: int,
-        hits: Sequence[Hit] | None = None,
-        **options: Any,
+        cls, index: Any, node: Any, k: int, hits: Sequence[Hit] | None = None, **options: Any
     ) -> Self:
         """Query the hits, unless given, and the hits of each.
 

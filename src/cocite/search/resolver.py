@@ -20,8 +20,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cocite.constants import Ints
 from cocite.errors import NotAStore, UsageError
 from cocite.graph import Graph
 from cocite.graph.name_files import Titles
@@ -170,9 +170,7 @@ def _opened(path: str, links: bool, given: GivenGraph) -> tuple[Names, Titles | 
         return names, stored.titles, None
 
 
-def _linked(
-    graph: Graph, ids: NDArray[np.int64], called: Sequence[str], links: bool
-) -> list[FoundNode]:
+def _linked(graph: Graph, ids: Ints, called: Sequence[str], links: bool) -> list[FoundNode]:
     """Return the nodes with their degrees, and with their links if requested."""
     targets = _targets(graph, ids) if links else {}
     found = []
@@ -186,9 +184,9 @@ def _linked(
     return found
 
 
-def _targets(graph: Graph, ids: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
+def _targets(graph: Graph, ids: Ints) -> dict[int, Ints]:
     """Return the targets of some nodes, from a pass over all links."""
-    found: dict[int, list[NDArray[np.int64]]] = {node: [] for node in ids.tolist()}
+    found: dict[int, list[Ints]] = {node: [] for node in ids.tolist()}
     offsets, sources = graph.in_offsets, graph.in_sources
     wanted = np.sort(ids).astype(np.uint32)
     for low in range(0, graph.edges, _PIECE):
@@ -202,7 +200,7 @@ def _targets(graph: Graph, ids: NDArray[np.int64]) -> dict[int, NDArray[np.int64
     return {node: np.concatenate([nothing, *rows]) for node, rows in found.items()}
 
 
-def linked_with(graph: Graph, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+def linked_with(graph: Graph, ids: Ints) -> Ints:
     """Return the ids of all in- and out-neighbors of some nodes, ascending."""
     sources = [graph.in_neighbors(node).astype(np.int64) for node in ids.tolist()]
     targets = _targets(graph, ids).values()

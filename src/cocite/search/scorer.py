@@ -24,9 +24,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.constants import GRAINS, added
+from cocite.constants import GRAINS, Bools, Floats, Ids, added
 from cocite.deadline import check
 from cocite.errors import UsageError
 from cocite.graph.names import Names
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
 
 _BLOCK_TIMES, _LEAST_BLOCK = 1 << 23, 1024
 """Meeting times that a block of pairs has at most, and pairs that it may always have."""
-Ids = NDArray[np.uint32]
 Nodes = tuple[int, ...]
 """The nodes of one query, each once."""
 
@@ -74,11 +72,7 @@ class Filter:
 
     @classmethod
     def checked(
-        cls,
-        names: Names,
-        nodes: Sequence[int],
-        options: FilterOptions,
-        replaced: int | None = None,
+        cls, names: Names, nodes: Sequence[int], options: FilterOptions, replaced: int | None = None
     ) -> Filter:
         """Return the filter of a query about ``nodes``; raises :class:`UnknownNode`. The query
         nodes are excluded, and a node that a draft has ``replaced``.
@@ -122,12 +116,12 @@ class Filter:
         """Return the least score of a hit, in grains."""
         return max(1.0, float(np.rint(self.min_score * GRAINS)))
 
-    def passing(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def passing(self, scores: Floats) -> Bools:
         """Return which of some scores a hit may have."""
-        found: NDArray[np.bool_] = scores >= max(self.min_score, 1e-12)
+        found: Bools = scores >= max(self.min_score, 1e-12)
         return found
 
-    def best(self, scratch: QueryScratch, k: int) -> tuple[Ids, NDArray[np.float64]]:
+    def best(self, scratch: QueryScratch, k: int) -> tuple[Ids, Floats]:
         """Return the best ``k`` nodes touched that pass, and zero the scratch.
 
         uint32[h] and float64[h, 2], grains and variances: by descending grains, then by hash.
@@ -158,12 +152,12 @@ class Filter:
         scratch.have = kept.size
 
 
-def _among(nodes: Ids, ids: Ids) -> NDArray[np.bool_]:
+def _among(nodes: Ids, ids: Ids) -> Bools:
     """Return which of ``nodes`` are in the ascending ``ids``."""
     if ids.size == 0:
         return np.zeros(nodes.size, bool)
     places = np.minimum(np.searchsorted(ids, nodes), ids.size - 1)
-    found: NDArray[np.bool_] = ids[places] == nodes
+    found: Bools = ids[places] == nodes
     return found
 
 
@@ -282,7 +276,7 @@ class Scorer:
         readers = self.reading(settings)
         return readers[0] if len(readers) == 1 else None
 
-    def top(self, node: int, query: ScoreQuery) -> tuple[Ids, NDArray[np.float64]]:
+    def top(self, node: int, query: ScoreQuery) -> tuple[Ids, Floats]:
         """Return the ids of the best k, and float64[h, 2]: scores in grains, and variances."""
         ids, best = self._best(node, query)
         for reader in self.reading(query.settings):
@@ -290,7 +284,7 @@ class Scorer:
             best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, own)
         return ids, best
 
-    def _best(self, node: int, query: ScoreQuery) -> tuple[Ids, NDArray[np.float64]]:
+    def _best(self, node: int, query: ScoreQuery) -> tuple[Ids, Floats]:
         """Return the same without variances."""
         with borrowed(self.stored.nodes) as scratch:
             self._gather(node, query.settings, scratch)
@@ -302,9 +296,7 @@ class Scorer:
             return self.top_together(nodes, aggregate, query)[0].size
         return self._best(nodes[0], query)[0].size
 
-    def top_together(
-        self, nodes: Nodes, aggregate: str, query: ScoreQuery
-    ) -> tuple[Ids, NDArray[np.float64]]:
+    def top_together(self, nodes: Nodes, aggregate: str, query: ScoreQuery) -> tuple[Ids, Floats]:
         """Return the ids of the best ``k`` of several nodes and their scores in grains."""
         found = [self._scored(node, query.settings) for node in nodes]
         ids: Ids = np.unique(np.concatenate([touched for touched, _ in found]))
@@ -328,7 +320,7 @@ class Scorer:
             if len(self.readers) > 2 and any(each.signed for each in self.readers):
                 scratch.list_once()  # as totals may pass through 0
 
-    def _scored(self, node: int, settings: WholeSettings) -> tuple[Ids, NDArray[np.float64]]:
+    def _scored(self, node: int, settings: WholeSettings) -> tuple[Ids, Floats]:
         """Return the nodes that ``node`` touches, ascending, and their scores in grains."""
         with borrowed(self.stored.nodes) as scratch:
             scratch.below = True
@@ -381,9 +373,7 @@ class Scorer:
 
     # -- what parts know of some nodes ---------------------------------------------------
 
-    def exact(
-        self, reader: Reader, nodes: Nodes, others: Ids, settings: WholeSettings
-    ) -> NDArray[np.float64]:
+    def exact(self, reader: Reader, nodes: Nodes, others: Ids, settings: WholeSettings) -> Floats:
         """Return float64[h]: what a part without samples adds to scores."""
         found = np.zeros(others.size)
         for node in nodes:
@@ -393,7 +383,7 @@ class Scorer:
                 scratch.totals[scratch.touched[: scratch.have]] = 0.0
         return found
 
-    def certified(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> NDArray[np.float64]:
+    def certified(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Floats:
         """Return float64[h, 2]: how far scores may be below and above the computed ones."""
         slack = np.zeros((others.size, 2))
         for reader in self.readers:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import GRAINS
+from cocite.constants import GRAINS, Floats, Ids, Ints
 from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.index import StoredIndex
@@ -40,7 +40,7 @@ from cocite.options.query import (
 from cocite.resources import Resources
 from cocite.search.hits import Hit, Hits, Score, scores_of
 from cocite.search.intervals import NO_BETS, Ends, Intervals, ListDraws, bets_of, certain_prefix
-from cocite.search.scorer import Filter, Ids, Nodes, ScoreQuery, Scorer
+from cocite.search.scorer import Filter, Nodes, ScoreQuery, Scorer
 
 if TYPE_CHECKING:
     from cocite.search.explainer import Explainer
@@ -122,8 +122,8 @@ class RankedList(NamedTuple):
     """
 
     ids: Ids
-    scores: NDArray[np.float64]
-    errors: NDArray[np.float64]
+    scores: Floats
+    errors: Floats
     ends: Ends
     certain: int | None = None
     draws: ListDraws | None = None
@@ -167,7 +167,7 @@ class Searcher:
         found.in_links = self._in_links
         return found
 
-    def _in_links(self, ids: Ids) -> NDArray[np.int64]:
+    def _in_links(self, ids: Ids) -> Ints:
         from cocite.search.source import in_links_of
 
         return in_links_of(self.stored, self.given, ids)
@@ -418,7 +418,7 @@ class Searcher:
             ends.append((found.low if found.least is None else found.least, high))
         return RankedList(found.ids, found.scores, found.errors, ends)
 
-    def _places(self, query: Query, ids: Ids, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+    def _places(self, query: Query, ids: Ids, scores: Floats) -> NDArray[np.intp]:
         """Return the positions of the candidates to examine, in the query's order. ``ids`` are in
         order of score.
         """

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cocite.constants import Floats, Ids, Ints
 from cocite.errors import CociteError, InputError, NotAStore, StoreError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import count_in_links
@@ -25,7 +26,6 @@ from cocite.index.layouts.reader import Graphs
 from cocite.resources import Resources
 
 GraphLike = Graph | str | os.PathLike[str]
-Ids = NDArray[np.uint32]
 GivenGraph = GraphLike | Sequence[GraphLike] | None
 
 _GIVE = "Say where it is with --graph (graph=...)"
@@ -85,7 +85,7 @@ def in_offsets_of(stored: StoredIndex, given: GivenGraph = None) -> NDArray[np.u
     return None
 
 
-def out_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> NDArray[np.uint32] | None:
+def out_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> Ids | None:
     """uint32[h]: how many nodes some nodes link to; None where the graph is not at hand."""
     try:
         return find_graph(stored, given).out_degrees[stored.in_graph(ids)]
@@ -93,7 +93,7 @@ def out_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> NDArray[np
         return None
 
 
-def in_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> NDArray[np.int64]:
+def in_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> Ints:
     """Return int64[h]: the numbers of in-links of some nodes; 0 if not available."""
     offsets = in_offsets_of(stored, given)
     if offsets is None:
@@ -166,9 +166,9 @@ def _remembered(stored: StoredIndex) -> Graph:
 # -- PageRanks ---------------------------------------------------------------------------
 
 
-RanksLike = str | os.PathLike[str] | NDArray[np.float64] | None
+RanksLike = str | os.PathLike[str] | Floats | None
 _ROWS = 1 << 14
-Ranks = NDArray[np.float64]
+Ranks = Floats
 
 
 class PageRanks:

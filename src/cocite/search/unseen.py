@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import added
+from cocite.constants import Ids, added
 from cocite.errors import Damaged, InputError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
@@ -156,9 +156,7 @@ def _links_of(what: str, links: LinksLike) -> list[tuple[str, float | None]]:
     return found
 
 
-def _side(
-    links: list[tuple[str, float | None]], names: Names
-) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+def _side(links: list[tuple[str, float | None]], names: Names) -> tuple[Ids, NDArray[np.float32]]:
     """Return the ids of known names, ascending, and their weights."""
     weights: dict[int, float] = {}
     for name, value in links:

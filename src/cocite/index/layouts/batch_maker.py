@@ -128,11 +128,7 @@ class BatchMaker:
     """
 
     def __init__(
-        self,
-        numbers: range,
-        together: int,
-        make: Callable[[range], None],
-        layers: Sequence[Maker],
+        self, numbers: range, together: int, make: Callable[[range], None], layers: Sequence[Maker]
     ) -> None:
         self._numbers, self.together = numbers, together
         self._make, self._layers = make, layers

@@ -236,11 +236,7 @@ class SampledFormat(PartFormat):
         return np.array(rows, np.uint64), base
 
     def finish(
-        self,
-        path: Path,
-        nodes: int,
-        samples: Iterable[tuple[NDArray[np.uint32], int]],
-        memory: int,
+        self, path: Path, nodes: int, samples: Iterable[tuple[NDArray[np.uint32], int]], memory: int
     ) -> dict[str, Entry]:
         """Write what follows from all ``samples``, each with its words and number of members, into
         files whose names begin with ``path``; return their entries by name.

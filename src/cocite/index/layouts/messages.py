@@ -23,12 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NEVER
+from cocite.constants import NEVER, Ids, Ints
 from cocite.errors import Damaged, UsageError
 from cocite.index.layouts.minhash.reader import Masks, MatchReader, MinhashReader
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
-    Ids,
     ListedHits,
     QueryScratch,
     Reader,
@@ -69,10 +68,10 @@ class ShardResponse(NamedTuple):
     walks of nodes, uint32[s, length]; and the common winners of pairs, likewise.
     """
 
-    numbers: NDArray[np.int64]
+    numbers: Ints
     rows: dict[int, Row]
-    walks: dict[int, NDArray[np.uint32]]
-    common: dict[Pair, NDArray[np.uint32]]
+    walks: dict[int, Ids]
+    common: dict[Pair, Ids]
 
 
 # -- where the samples are ------------------------------------------------------------------
@@ -132,7 +131,7 @@ class RemoteSamples:
         self._reported = told
         numbers = np.concatenate([each.numbers for each in told])
         order = np.argsort(numbers, kind="stable")
-        self.numbers: NDArray[np.int64] = numbers[order]
+        self.numbers: Ints = numbers[order]
         if np.any(self.numbers[1:] == self.numbers[:-1]):
             raise Damaged("two shards returned the same sample: restart the servers")
         place = np.empty(order.size, np.int64)
@@ -146,7 +145,7 @@ class RemoteSamples:
                 ):
                     raise Damaged("a shard answered for another index: restart it")
 
-    def rows(self, node: int) -> Iterator[tuple[NDArray[np.int64], Row]]:
+    def rows(self, node: int) -> Iterator[tuple[Ints, Row]]:
         """Yield the positions of a shard's samples, and its row of ``node``, shard by shard."""
         for places, each in zip(self._places, self._reported, strict=True):
             yield places, each.rows[node]
@@ -165,17 +164,17 @@ class RemoteSamples:
             found[places[:, None], columns] = row.codes[at[columns]].T
         return found
 
-    def _merged(self, each: Sequence[NDArray[np.uint32]], width: int) -> NDArray[np.uint32]:
+    def _merged(self, each: Sequence[Ids], width: int) -> Ids:
         found = np.empty((self.numbers.size, width), np.uint32)
         for places, some in zip(self._places, each, strict=True):
             found[places] = some
         return found
 
-    def walks(self, node: int, length: int) -> NDArray[np.uint32]:
+    def walks(self, node: int, length: int) -> Ids:
         """Return the walks of ``node``, uint32[samples, length]."""
         return self._merged([each.walks[node] for each in self._reported], length)
 
-    def common(self, pair: Pair, length: int) -> NDArray[np.uint32]:
+    def common(self, pair: Pair, length: int) -> Ids:
         """Return the winners that a pair shares, uint32[samples, length]."""
         return self._merged([each.common[pair] for each in self._reported], length)
 
@@ -227,7 +226,7 @@ class _Meetings(_DecodedRows, MeetingReader):
 class _Walks(_Meetings, WalkReader):
     """Reader with walks, if they were requested."""
 
-    def walks(self, node: int) -> NDArray[np.uint32]:
+    def walks(self, node: int) -> Ids:
         """Return the walk of a node in every sample."""
         return self.response.walks(node, self.part.settings[LENGTH])
 
@@ -256,7 +255,7 @@ class RemoteMinhash(_DecodedRows, MinhashReader):
         found: Masks = self.response.encoded_meetings(node, others, 0, np.uint16)
         return found
 
-    def common(self, first: int, second: int) -> NDArray[np.uint32]:
+    def common(self, first: int, second: int) -> Ids:
         """Return which node made two different nodes match, in every sample and ring."""
         return self.response.common((first, second), self.length)
 

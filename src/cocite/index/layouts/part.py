@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.constants import Ints
 from cocite.deadline import check
 from cocite.errors import Damaged
 from cocite.index.layouts.contract import (
@@ -172,7 +173,7 @@ class StoredPart(PartPlan):
             place += len(run)
         return tuple(shard for shard in shards if shard.samples)
 
-    def of(self, numbers: NDArray[np.int64]) -> StoredPart:
+    def of(self, numbers: Ints) -> StoredPart:
         """Return the part with only the samples ``numbers``, ascending."""
         shards, place = list[Shard](), 0
         for shard in self.shards:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import ONE
+from cocite.constants import ONE, Floats, Ids, Ints
 from cocite.errors import Damaged
 from cocite.graph.names import Names
 from cocite.index.layouts.contract import PartFormat, SampledFormat
@@ -64,10 +64,10 @@ class Reasons:
     pages.
     """
 
-    nodes: NDArray[np.uint32]
-    shares: NDArray[np.float64]
+    nodes: Ids
+    shares: Floats
     path: Callable[[int], Paths]
-    samples: NDArray[np.int64] | None = None
+    samples: Ints | None = None
     gone: tuple[str, ...] = ()
     unattributed: float = 0.0
 
@@ -84,12 +84,7 @@ NOTHING = Reasons(np.empty(0, np.uint32), np.empty(0), lambda row: ([], []))
 """The reasons of a score of 0."""
 
 
-def apportioned(
-    score: float,
-    nodes: NDArray[np.uint32],
-    worths: NDArray[np.float64],
-    path: Callable[[int], Paths],
-) -> Reasons:
+def apportioned(score: float, nodes: Ids, worths: Floats, path: Callable[[int], Paths]) -> Reasons:
     """Divide a score among ``nodes`` in proportion to their ``worths``, omitting those of 0.
 
     For measures that divide a sum by what does not depend on its terms. ``path`` is called with a
@@ -158,7 +153,7 @@ class QueryScratch:
         self.touched, self.used = touched[: 2 * nodes + 1], used[: 2 * nodes + 1]
 
     @property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Floats:
         """Return the sums as float64[nodes, 2]: exact scores, and the residuals of a push."""
         return self.sums.view(np.float64)
 
@@ -221,8 +216,7 @@ def borrowed(nodes: int) -> Iterator[QueryScratch]:
     _local.scratch = found
 
 
-Ids = NDArray[np.uint32]
-Values = tuple[NDArray[np.float64], NDArray[np.float64]]
+Values = tuple[Floats, Floats]
 
 
 class Estimate(NamedTuple):
@@ -255,7 +249,7 @@ class ListedHits(NamedTuple):
     """
 
     ids: Ids
-    rows: NDArray[np.float64]
+    rows: Floats
     certain: int | None
 
 
@@ -264,7 +258,7 @@ class PairEvidence(NamedTuple):
     and variances; ``values(some)`` for a slice of them, like :meth:`SampledReader.values`.
     """
 
-    estimates: NDArray[np.float64]
+    estimates: Floats
     values: Callable[[slice], Values]
 
 
@@ -320,7 +314,7 @@ class Reader(ABC):
         """
         return None
 
-    def variances(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
+    def variances(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return float64[h]: what ``gather`` omitted from the variances of the best hits; by
         default 0.
 
@@ -344,7 +338,7 @@ class Reader(ABC):
         ``graphs`` provides the graphs of samples if the part does not store enough.
         """
 
-    def certified(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
+    def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return float64[h, 2]: how far the true scores may be below and above the computed ones;
         by default 0.
 
@@ -361,9 +355,7 @@ class SampledReader(Reader):
         return int(self.part.freshness.knowing(first, np.array([second]))[0])
 
     @abstractmethod
-    def values(
-        self, node: int, others: Ids, settings: PartSettings
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
         """Return two float64[samples, h]: the value of each sample for ``node`` and others, which
         must differ from it, and the most that the truth may be if a sample is truncated. Values of
         samples that do not know both nodes are undefined.

@@ -19,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.constants import Ids, Ints
 from cocite.errors import Damaged, UsageError
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.storage import Facts
@@ -99,9 +100,9 @@ class Freshness:
     """
 
     snapshots: tuple[Snapshot, ...]
-    since: NDArray[np.uint32] | None = None
+    since: Ids | None = None
     path: str = ""
-    there: tuple[NDArray[np.int64], ...] = ()
+    there: tuple[Ints, ...] = ()
 
     @property
     def numbers(self) -> range:
@@ -148,11 +149,11 @@ class Freshness:
         return min(counts, default=len(newest))
 
     @property
-    def held(self) -> NDArray[np.int64]:
+    def held(self) -> Ints:
         """Return the numbers of a part's available samples, ascending, int64[samples]."""
         return self.there[0] if self.there else np.arange(self.numbers.start, self.numbers.stop)
 
-    def knowing(self, node: int | NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
+    def knowing(self, node: int | NDArray[Any], others: NDArray[Any]) -> Ints:
         """Return how many samples, the newest ones, know both ``node`` and each of ``others``,
         int64[h].
 
@@ -163,13 +164,13 @@ class Freshness:
             samples = min(map(len, self.there or (numbers,)))
             return np.full(np.shape(others), samples, np.int64)
         first = np.maximum(np.maximum(self.since[node], self.since[others]), numbers.start)
-        found: NDArray[np.int64] = numbers.stop - first.astype(np.int64)
+        found: Ints = numbers.stop - first.astype(np.int64)
         for held in self.there:
             found = np.minimum(found, held.size - np.searchsorted(held, first))
         self._check(found)
         return found
 
-    def _check(self, known: NDArray[np.int64]) -> None:
+    def _check(self, known: Ints) -> None:
         if known.size and int(known.min()) < 1:
             lost = " that is left" if self.there else ""
             raise Damaged(

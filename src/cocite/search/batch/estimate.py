@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.constants import Ids
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.names import text_of
 from cocite.index.layouts.contract import is_shard
@@ -46,7 +47,6 @@ from cocite.search.batch.pieces import (
     rows_of,
     words_of,
 )
-from cocite.search.scorer import Ids
 from cocite.search.searcher import Searcher, Searching
 from cocite.storage import Access, evict
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.constants import Floats, Ids
 from cocite.search.batch.pieces import ranks
 
 
@@ -34,11 +35,11 @@ class OutputPages:
     """
 
     nodes: NDArray[Any]
-    counts: NDArray[np.uint32]
+    counts: Ids
     related: NDArray[Any]
-    numbers: dict[str, NDArray[np.float64]]
-    ids: NDArray[np.uint32]
-    related_ids: NDArray[np.uint32]
+    numbers: dict[str, Floats]
+    ids: Ids
+    related_ids: Ids
     node_titles: NDArray[Any] | None = None
     titles: NDArray[Any] | None = None
 

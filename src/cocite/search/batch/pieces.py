@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 from xxhash import xxh3_128_hexdigest
 
 from cocite.cluster import in_order
+from cocite.constants import Floats, Ids, Ints
 from cocite.options.query import DEFAULT_ORDER, FilterOptions, QueryOptions
 from cocite.search.intervals import NO_BETS
-from cocite.search.scorer import Filter, Ids, pages_of, site_of
+from cocite.search.scorer import Filter, pages_of, site_of
 from cocite.search.searcher import Query, Searcher, Searching
 from cocite.storage import Journal
 
@@ -72,16 +73,16 @@ def words_of(intervals: bool) -> int:
     return 9 if intervals else 5
 
 
-def packed(ids: Ids, numbers: NDArray[np.float64]) -> bytes:
+def packed(ids: Ids, numbers: Floats) -> bytes:
     """Return rows from uint32[h] and float64[h, 2 or 4]."""
     words = np.ascontiguousarray(numbers).view(np.uint32)
     return np.column_stack((ids, words.reshape(ids.size, 2 * numbers.shape[1]))).tobytes()
 
 
-def ranks(counts: Ids) -> NDArray[np.int64]:
+def ranks(counts: Ids) -> Ints:
     """Return 0, 1, ... for the rows of each node."""
     ends = np.cumsum(counts, dtype=np.int64)
-    found: NDArray[np.int64] = np.arange(ends[-1] if ends.size else 0)
+    found: Ints = np.arange(ends[-1] if ends.size else 0)
     return found - np.repeat(ends - counts, counts)
 
 
@@ -212,7 +213,7 @@ class BatchHits(NamedTuple):
     """
 
     ids: Ids
-    numbers: NDArray[np.float64]
+    numbers: Floats
 
 
 class Question:

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import GRAINS, added
+from cocite.constants import GRAINS, Bools, Floats, Ids, added
 from cocite.deadline import check
 from cocite.engine.walk import Mover, follow
 from cocite.errors import UsageError
@@ -82,12 +82,12 @@ class Refined(NamedTuple):
     ``least`` is ``low`` at the confidence :attr:`Level.above`; None where that is ``low`` itself.
     """
 
-    ids: NDArray[np.uint32]
-    scores: NDArray[np.float64]
-    errors: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    least: NDArray[np.float64] | None = None
+    ids: Ids
+    scores: Floats
+    errors: Floats
+    low: Floats
+    high: Floats
+    least: Floats | None = None
 
     def taken(self, places: NDArray[np.intp]) -> Refined:
         """Return the hits at some places, in their order."""
@@ -170,12 +170,7 @@ class CandidateRefiner(Refiner):
 
     @abstractmethod
     def _settled(
-        self,
-        node: int,
-        ids: NDArray[np.uint32],
-        k: int | None,
-        settings: WholeSettings,
-        level: Level,
+        self, node: int, ids: Ids, k: int | None, settings: WholeSettings, level: Level
     ) -> Refined:
         """Refine candidates, at least those that may be among the best ``k``; None for all."""
 
@@ -195,9 +190,7 @@ class CandidateRefiner(Refiner):
         """Return the score of two nodes, without other candidates."""
         return self._settled(node, np.array([other], np.uint32), None, settings, level)
 
-    def _exact(
-        self, node: int, ids: NDArray[np.uint32], settings: WholeSettings
-    ) -> NDArray[np.float64]:
+    def _exact(self, node: int, ids: Ids, settings: WholeSettings) -> Floats:
         """Return float64[h, 3]: what parts without samples add to scores with ``node``, in grains;
         and how far the truth may be below and above that, in scores.
         """
@@ -232,11 +225,11 @@ class _Candidates:
     in grains, and how far the truth may be below and above that.
     """
 
-    ids: NDArray[np.uint32]
+    ids: Ids
     counts: tuple[NDArray[np.uint64], ...]
-    exact: NDArray[np.float64]
+    exact: Floats
 
-    def taken(self, rows: NDArray[np.bool_]) -> _Candidates:
+    def taken(self, rows: Bools) -> _Candidates:
         """Return some of them."""
         counts = tuple(each[rows] for each in self.counts)
         return replace(self, ids=self.ids[rows], counts=counts, exact=self.exact[rows])
@@ -261,12 +254,7 @@ class SampleRefiner(CandidateRefiner):
         return tuple(found)
 
     def _settled(
-        self,
-        node: int,
-        ids: NDArray[np.uint32],
-        k: int | None,
-        settings: WholeSettings,
-        level: Level,
+        self, node: int, ids: Ids, k: int | None, settings: WholeSettings, level: Level
     ) -> Refined:
         """Draw rounds of samples until the order is settled."""
         held = self._stored.freshness.newest
@@ -310,7 +298,7 @@ class SampleRefiner(CandidateRefiner):
         mover: Mover,
         length: int,
         node: int,
-        ids: NDArray[np.uint32],
+        ids: Ids,
         samples: Iterable[int],
         counts: NDArray[np.uint64],
     ) -> None:
@@ -347,7 +335,7 @@ class SampleRefiner(CandidateRefiner):
 
     def _held(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[Floats, Floats]:
         """Return the intervals of the sums over walks: of the mean over the samples of all parts,
         each value times the part's weight and the number of parts.
         """
@@ -372,9 +360,7 @@ class SampleRefiner(CandidateRefiner):
         )
 
 
-def _counts(
-    reader: MeetingReader, node: int, ids: NDArray[np.uint32], newest: range
-) -> NDArray[np.uint64]:
+def _counts(reader: MeetingReader, node: int, ids: Ids, newest: range) -> NDArray[np.uint64]:
     """Return uint64[ids, 16]: how often each candidate met the node after each number of steps, in
     the newest samples available.
     """

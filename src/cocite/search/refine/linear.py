@@ -24,9 +24,8 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.constants import GRAINS
+from cocite.constants import GRAINS, Floats, Ids
 from cocite.deadline import check
 from cocite.engine.diagonal import Diagonal, diagonal_room, make_diagonal, make_space
 from cocite.errors import UsageError
@@ -224,11 +223,7 @@ class LinearRefiner(Refiner):
         return bound, low, high
 
     def _with_intervals(
-        self,
-        ids: NDArray[np.uint32],
-        scores: NDArray[np.float64],
-        error: tuple[float, float, float],
-        settings: WholeSettings,
+        self, ids: Ids, scores: Floats, error: tuple[float, float, float], settings: WholeSettings
     ) -> Refined:
         """Return intervals from what may be missing and the residuals' extremes; different nodes
         score at most the decay.
@@ -286,12 +281,7 @@ class NeighborhoodRefiner(CandidateRefiner):
         return [reader for reader in self._scorer.readers if isinstance(reader, MatchReader)]
 
     def _settled(
-        self,
-        node: int,
-        ids: NDArray[np.uint32],
-        k: int | None,
-        settings: WholeSettings,
-        level: Level,
+        self, node: int, ids: Ids, k: int | None, settings: WholeSettings, level: Level
     ) -> Refined:
         """Return all candidates, exact as far as the limit on links allows."""
         grains = self._exact(node, ids, settings)
@@ -325,9 +315,7 @@ class NeighborhoodRefiner(CandidateRefiner):
         high = scores + spread[0, 1] + grains[:, 2] + _ROUNDING
         return Refined(ids, scores, errors, low[0], high, low[len(levels) - 1])
 
-    def _coefficients(
-        self, reader: MatchReader, node: int, ids: list[int], most: int
-    ) -> NDArray[np.float64]:
+    def _coefficients(self, reader: MatchReader, node: int, ids: list[int], most: int) -> Floats:
         """Return float64[h, length]: the coefficients with each candidate, by ids in the graph; NaN
         beyond the limit on links.
         """

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cocite.constants import Ints
 from cocite.deadline import check
 from cocite.errors import Damaged, UsageError
 from cocite.index import StoredIndex
@@ -47,7 +47,7 @@ def spread_parts(stored: StoredIndex) -> list[int]:
     return found
 
 
-def held_by(part: StoredPart, shard: int, shards: int) -> NDArray[np.int64]:
+def held_by(part: StoredPart, shard: int, shards: int) -> Ints:
     """Return int64[s], ascending: the numbers of the samples of a part in a shard."""
     held = part.freshness.held
     if len(part.freshness.snapshots) > 1:

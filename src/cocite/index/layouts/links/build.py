@@ -25,6 +25,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from cocite.constants import Floats
 from cocite.deadline import clock
 from cocite.errors import Damaged
 from cocite.graph.blocks import Links, cut_blocks
@@ -136,7 +137,7 @@ _LINK_BYTES = 8 << 20
 
 def link_norms(
     rows: Links, columns: Links, progress: Progress = lambda done, total: None
-) -> Iterator[NDArray[np.float64]]:
+) -> Iterator[Floats]:
     """Yield ``norms`` for the nodes of one block after another, float64[n, 2] each."""
     from cocite.kernels import neighbors
 
@@ -151,7 +152,7 @@ def link_norms(
         progress(last, rows.nodes)
 
 
-def link_degrees(links: Links) -> Iterator[NDArray[np.float64]]:
+def link_degrees(links: Links) -> Iterator[Floats]:
     """Yield the number, or weight, of each node's links, float64[n], block by block."""
     from cocite.kernels.links import sum_runs
 

@@ -16,9 +16,8 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.constants import GRAINS
+from cocite.constants import GRAINS, Floats, Ids, Ints
 from cocite.deadline import check
 from cocite.graph.blocks import Links
 from cocite.index.layouts.contract import PartPlan, WholeFormat
@@ -96,10 +95,10 @@ class CommonReader(Reader):
         self._columns = part.links(opposite(self._way))
 
     @cached_property
-    def _sums(self) -> NDArray[np.float64]:
+    def _sums(self) -> Floats:
         return self.part.array(NORMS)
 
-    def _norms(self, power: int) -> NDArray[np.float64]:
+    def _norms(self, power: int) -> Floats:
         """Return float64[nodes, 2], which kernels read only if links are weighted."""
         return self._sums if power else _NO_NORMS
 
@@ -158,8 +157,6 @@ def _chosen(settings: PartSettings) -> tuple[int, int]:
 
 _ROUNDS, _ENOUGH = 100, 1e-10
 
-Ids = NDArray[np.uint32]
-
 
 class _Vicinity(NamedTuple):
     """``nodes``, ascending, with their whole ``grains`` of authority and ``hubs``; the links among
@@ -167,10 +164,10 @@ class _Vicinity(NamedTuple):
     """
 
     nodes: Ids
-    grains: NDArray[np.float64]
-    hubs: NDArray[np.float64]
-    sources: NDArray[np.int64]
-    targets: NDArray[np.int64]
+    grains: Floats
+    hubs: Floats
+    sources: Ints
+    targets: Ints
 
 
 class CompanionReader(Reader):
@@ -236,7 +233,7 @@ class CompanionReader(Reader):
         begins, ends = self._ends(links, nodes)
         return nodes[ends - begins <= max_degree]
 
-    def _ends(self, links: Links, nodes: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _ends(self, links: Links, nodes: Ids) -> tuple[Ints, Ints]:
         """Return where the rows of some nodes begin and end."""
         begins = links.offsets[nodes].astype(np.int64)
         ends = links.offsets[nodes.astype(np.int64) + 1].astype(np.int64)
@@ -244,7 +241,7 @@ class CompanionReader(Reader):
             raise self._damaged(links, "offsets")
         return begins, ends
 
-    def _rows(self, links: Links, nodes: Ids) -> tuple[Ids, NDArray[np.int64]]:
+    def _rows(self, links: Links, nodes: Ids) -> tuple[Ids, Ints]:
         """Return the neighbors of ``nodes``, row after row, and the index of the node of each."""
         check()
         begins, ends = self._ends(links, nodes)
@@ -261,12 +258,10 @@ class CompanionReader(Reader):
         return self.part.damaged_file(f"{way if links is self._ins else opposite(way)}_{what}")
 
 
-def _hits(
-    sources: NDArray[np.int64], targets: NDArray[np.int64], nodes: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _hits(sources: Ints, targets: Ints, nodes: int) -> tuple[Floats, Floats]:
     """Return float64[nodes] authorities and hubs, each with sum 1; all 0 without links."""
-    authorities: NDArray[np.float64] = np.zeros(nodes)
-    hubs: NDArray[np.float64] = np.ones(nodes)
+    authorities: Floats = np.zeros(nodes)
+    hubs: Floats = np.ones(nodes)
     if not sources.size:
         return authorities, authorities
     for _ in range(_ROUNDS):

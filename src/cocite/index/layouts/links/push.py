@@ -16,9 +16,8 @@ import threading
 from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.constants import GRAINS
+from cocite.constants import GRAINS, Floats, Ids
 from cocite.deadline import check
 from cocite.index.layouts.links.common import DEGREES
 from cocite.index.layouts.part import StoredPart
@@ -99,16 +98,14 @@ class Pushed(Reader):
         return self._finished(scratch, self._pushed(node, settings, scratch), settings)
 
     @abstractmethod
-    def _pushed(
-        self, node: int, settings: PartSettings, scratch: QueryScratch
-    ) -> NDArray[np.float64]:
+    def _pushed(self, node: int, settings: PartSettings, scratch: QueryScratch) -> Floats:
         """Push from ``node`` as far as the settings say: estimates in ``scratch.scores[:, 0]``,
         residuals beside them. Returns the state of ``kernels/push.py``.
         """
 
     @abstractmethod
     def _finished(
-        self, scratch: QueryScratch, state: NDArray[np.float64], settings: PartSettings
+        self, scratch: QueryScratch, state: Floats, settings: PartSettings
     ) -> tuple[int, float]:
         """Turn estimates into grains; returns (count, bound of the error)."""
 
@@ -119,7 +116,7 @@ class Pushed(Reader):
         tolerance: float,
         max_edges: int | None,
         scratch: QueryScratch,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Push until the error is within the tolerance, or about ``max_edges`` links are read."""
         from cocite.kernels import push
 
@@ -143,7 +140,7 @@ class Pushed(Reader):
             raise self.part.damaged_file(f"{self._way}_neighbours")
 
 
-def _clear(scratch: QueryScratch, used: NDArray[np.uint32]) -> None:
+def _clear(scratch: QueryScratch, used: Ids) -> None:
     """Reset the values that a push has set."""
     scratch.scores[used] = 0.0
     scratch.wear += used.size
@@ -159,22 +156,18 @@ class PushReader(Pushed):
             _clear(scratch, scratch.used[:count])
         return bound
 
-    def certified(
-        self, node: int, others: NDArray[np.uint32], settings: PartSettings
-    ) -> NDArray[np.float64]:
+    def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return the possible error of any one node: at most the tolerance, without pushing."""
         slack = np.zeros((others.size, 2))
         slack[:, 1] = settings[TOLERANCE]
         return slack
 
-    def _pushed(
-        self, node: int, settings: PartSettings, scratch: QueryScratch
-    ) -> NDArray[np.float64]:
+    def _pushed(self, node: int, settings: PartSettings, scratch: QueryScratch) -> Floats:
         """Push until the error is within the tolerance."""
         return self._begun(node, settings[DAMPING], settings[TOLERANCE], None, scratch)
 
     def _finished(
-        self, scratch: QueryScratch, state: NDArray[np.float64], settings: PartSettings
+        self, scratch: QueryScratch, state: Floats, settings: PartSettings
     ) -> tuple[int, float]:
         """Turn estimates into grains; returns (count, bound of the error)."""
         from cocite.kernels import push
@@ -187,8 +180,8 @@ class _Latest(threading.local):
     """The last push of a thread: its node, settings and result."""
 
     asked: tuple[object, ...] = ()
-    used: NDArray[np.uint32]
-    grains: NDArray[np.float64]
+    used: Ids
+    grains: Floats
     bound: float
 
 
@@ -206,7 +199,7 @@ class ProximityReader(Pushed):
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        self._degrees: NDArray[np.float64] = part.array(DEGREES)
+        self._degrees: Floats = part.array(DEGREES)
         self._latest = _Latest()
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
@@ -215,9 +208,7 @@ class ProximityReader(Pushed):
             return Estimate(float(GRAINS), 0.0)
         return super().pair(first, second, settings)
 
-    def certified(
-        self, node: int, others: NDArray[np.uint32], settings: PartSettings
-    ) -> NDArray[np.float64]:
+    def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return what unread links may add: as the push says, and the score is at most 1."""
         slack = np.zeros((others.size, 2))
         if self._degrees[node] == 0:
@@ -246,9 +237,7 @@ class ProximityReader(Pushed):
         latest.asked = (node, *_chosen(settings))
         return count, bound
 
-    def _pushed(
-        self, node: int, settings: PartSettings, scratch: QueryScratch
-    ) -> NDArray[np.float64]:
+    def _pushed(self, node: int, settings: PartSettings, scratch: QueryScratch) -> Floats:
         """Push until enough links are read, then until enough nodes are reached."""
         from cocite.kernels import push
 
@@ -259,7 +248,7 @@ class ProximityReader(Pushed):
         return state
 
     def _finished(
-        self, scratch: QueryScratch, state: NDArray[np.float64], settings: PartSettings
+        self, scratch: QueryScratch, state: Floats, settings: PartSettings
     ) -> tuple[int, float]:
         """Turn estimates into grains; return (count, bound of the error over sqrt(d))."""
         from cocite.kernels import push

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE
+from cocite.constants import NOWHERE, Ints
 from cocite.engine.plan import ROW_BYTES, ScanPlan, Way
 from cocite.engine.row_groups import RowGroups
 from cocite.engine.scan import LANES, HopNeighborhoods, plan_ring_scan
@@ -331,13 +331,7 @@ class ExternalLayer:
         return at
 
     def _write_nodes(
-        self,
-        low: int,
-        nodes: Nodes,
-        key: NDArray[np.int64],
-        rank: NDArray[np.int64],
-        begins: NDArray[np.int64],
-        counts: NDArray[np.int64],
+        self, low: int, nodes: Nodes, key: Ints, rank: Ints, begins: Ints, counts: Ints
     ) -> None:
         """Write nodes into their groups, before the first of a group its winner and its size."""
         place = begins[key] + 2 + rank

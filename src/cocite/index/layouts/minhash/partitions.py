@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE
+from cocite.constants import NOWHERE, Ints
 from cocite.engine.carriers import Traffic
 from cocite.engine.partitions import BlocksScan, ScanBlock, block_scan_bytes
 from cocite.engine.scan import LANES, Fold, ring_orders
@@ -61,7 +61,7 @@ class Dealt(NamedTuple):
     """
 
     pairs: NDArray[np.uint32]
-    counts: NDArray[np.int64]
+    counts: Ints
 
 
 class RingBlock(ScanBlock):
@@ -76,7 +76,7 @@ class RingBlock(ScanBlock):
         self._samples = range(0)
         self._winners = np.empty((0, 0, 0), np.uint32)
         self._begins = np.empty(self.nodes, np.uint32)
-        self._dealt: dict[int, list[tuple[NDArray[np.int64], list[int]]]] = {}
+        self._dealt: dict[int, list[tuple[Ints, list[int]]]] = {}
 
     def neighborhoods(self, samples: range) -> tuple[object, ...]:
         """Start new samples and drop earlier ones; sends nothing."""
@@ -113,7 +113,7 @@ class RingBlock(ScanBlock):
         blocks = self.border.cuts.size - 1
         nodes = np.arange(self.first, self.first + self.nodes, dtype=np.uint32)
         pairs: list[list[NDArray[np.uint32]]] = [[] for _ in range(blocks)]
-        orders: list[tuple[NDArray[np.int64], list[int]]] = []
+        orders: list[tuple[Ints, list[int]]] = []
         for winners in self.winners_of(sample):
             owner = np.searchsorted(self.border.cuts, winners, side="right") - 1
             order = np.argsort(owner, kind="stable")
@@ -165,9 +165,7 @@ class RingBlock(ScanBlock):
         sent = sum(each.nbytes for block, each in enumerate(begins) if block != self.border.block)
         return (words, sent), *groups, *begins
 
-    def cells(
-        self, sample: int, bases: NDArray[np.int64], *begins: NDArray[np.uint32]
-    ) -> NDArray[np.uint32]:
+    def cells(self, sample: int, bases: Ints, *begins: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return uint32[its nodes, length]: where the group of each node begins, from the messages
         of all blocks and the begins of each ring and block, ``bases`` int64[length, blocks].
         """
@@ -289,7 +287,7 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         return self._written(self._group_pieces(sample, bases, asked, padding), members)
 
     def _group_pieces(
-        self, sample: int, bases: NDArray[np.int64], asked: _RingRequest, padding: int
+        self, sample: int, bases: Ints, asked: _RingRequest, padding: int
     ) -> Iterator[NDArray[np.uint32]]:
         crew, blocks = self.crew, range(self.crew.size)
         cells = [

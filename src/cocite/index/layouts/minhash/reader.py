@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import ONE, added
+from cocite.constants import ONE, Floats, Ids, added
 from cocite.deadline import check
 from cocite.errors import UsageError
 from cocite.index.layouts.part import Shard
@@ -29,7 +29,6 @@ from cocite.index.layouts.reader import (
     NOTHING,
     Estimate,
     Graphs,
-    Ids,
     QueryScratch,
     Reasons,
     SampledReader,
@@ -73,9 +72,7 @@ class MatchReader(SampledReader):
                 raise self.part.damaged(shard.first)
         return found
 
-    def values(
-        self, node: int, others: Ids, settings: PartSettings
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
         """Return the sum of the weights of matching rings, in every sample."""
         worth = self.table(settings)[:, 0] / float(ONE)
         found = np.take(worth, self.masks_with(node, others))
@@ -123,7 +120,7 @@ class MinhashReader(MatchReader, SummingReader):
 
         return bool(minhash.masks(shard.words, shard.blobs, np.uint64(node), others, out))
 
-    def common(self, first: int, second: int) -> NDArray[np.uint32]:
+    def common(self, first: int, second: int) -> Ids:
         """Return which node made two different nodes match.
 
         Returns
@@ -215,9 +212,7 @@ class SketchReader(MatchReader):
             "to ask why"
         )
 
-    def values(
-        self, node: int, others: Ids, settings: PartSettings
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
         """Return x in every sample."""
         found, _ = super().values(node, others, settings)
         whole, chance = added(self.weights(settings)), self.chance
@@ -238,9 +233,7 @@ class SketchReader(MatchReader):
             found = self._estimates(first, np.array([second], np.uint32), settings)
         return Estimate(float(found[0, 0]), float(found[0, 1]))
 
-    def _estimates(
-        self, node: int, others: NDArray[np.uint32], settings: PartSettings
-    ) -> NDArray[np.float64]:
+    def _estimates(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return float64[h, 2]: scores with ``node``, in grains, and variances."""
         table, sums = self.table(settings), np.zeros((others.size, 2), np.uint64)
         masks = self.masks_with(node, others)
@@ -248,7 +241,7 @@ class SketchReader(MatchReader):
             sums += table[masks[begin : begin + _SAMPLES_AT_ONCE]].sum(axis=0)
         return self._unbiased(sums, settings)
 
-    def _unbiased(self, sums: NDArray[np.uint64], settings: PartSettings) -> NDArray[np.float64]:
+    def _unbiased(self, sums: NDArray[np.uint64], settings: PartSettings) -> Floats:
         from cocite.kernels import minhash_bits
 
         found = np.empty((len(sums), 2))
@@ -285,9 +278,7 @@ class SketchReader(MatchReader):
             )
         )
 
-    def variances(
-        self, node: int, others: NDArray[np.uint32], settings: PartSettings
-    ) -> NDArray[np.float64]:
+    def variances(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return the variances of the hits."""
         return self._estimates(node, others, settings)[:, 1]
 
@@ -301,9 +292,9 @@ class OnTheFlyMinhashReader(MinhashReader):
     the node asked last.
     """
 
-    _last: tuple[int, Masks, NDArray[np.uint32]] | None = None
+    _last: tuple[int, Masks, Ids] | None = None
 
-    def matched(self, node: int) -> tuple[Masks, NDArray[np.uint32]]:
+    def matched(self, node: int) -> tuple[Masks, Ids]:
         """Return the rings in which each node matches ``node``, including itself, uint16[samples,
         nodes]; and its winners, uint32[samples, length].
         """
@@ -334,7 +325,7 @@ class OnTheFlyMinhashReader(MinhashReader):
         found: Masks = self.matched(node)[0][:, others]
         return found
 
-    def common(self, first: int, second: int) -> NDArray[np.uint32]:
+    def common(self, first: int, second: int) -> Ids:
         """Return the common winners of two different nodes: uint32[samples, length], 2**32 - 1 for
         none.
         """

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.cluster import in_order
+from cocite.constants import Ids
 from cocite.deadline import clock
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links, cut_blocks
@@ -43,7 +44,6 @@ from cocite.index.layouts.rows.fusion_reader import RowsFormat
 from cocite.index.layouts.rows.joined import join_rows
 from cocite.index.layouts.rows.local import (
     Codes,
-    Ids,
     MixedRows,
     OldRows,
     RowArrays,

@@ -19,13 +19,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.constants import GRAINS
+from cocite.constants import GRAINS, Floats, Ids
 from cocite.graph.blocks import Links
 from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
-from cocite.index.layouts.reader import Estimate, Graphs, Ids, QueryScratch, Reader, Reasons
+from cocite.index.layouts.reader import Estimate, Graphs, QueryScratch, Reader, Reasons
 from cocite.index.layouts.rows.fusion import (
     KEEP,
     KEPT,
@@ -97,7 +96,7 @@ class UnseenRowsReader(Reader):
         return np.append(ids, np.full(held.size, self._node, np.uint32)), np.append(codes, held)
 
     @cached_property
-    def _scores(self) -> NDArray[np.float64]:
+    def _scores(self) -> Floats:
         """Return float64[nodes + 1]: the scores of the unseen node with all others, in grains; its
         own is 0.
         """

@@ -22,14 +22,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import GRAINS, NOWHERE
+from cocite.constants import GRAINS, NOWHERE, Ids
 from cocite.deadline import check
 from cocite.index.layouts.contract import WANTED, PartPlan, WholeFormat
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
     Estimate,
     Graphs,
-    Ids,
     ListedHits,
     Paths,
     QueryScratch,

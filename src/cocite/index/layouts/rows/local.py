@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import GRAINS, NOWHERE
+from cocite.constants import GRAINS, NOWHERE, Bools, Floats, Ids, Ints
 from cocite.graph import Graph
 from cocite.graph.blocks import cut_blocks
 from cocite.graph.links import links_of
@@ -41,8 +41,6 @@ CHECKED, LISTED = 1000, 10
 """Nodes whose rows are made anew for comparison, and how many others their lists have."""
 _READ = 8 << 20
 
-Ids = NDArray[np.uint32]
-Bools = NDArray[np.bool_]
 Codes = tuple[NDArray[np.uint64], Ids, NDArray[np.uint8], Ids]
 """Counts, ids, codes and norms of some rows."""
 
@@ -88,7 +86,7 @@ def _sums(graph: Graph, keys: NDArray[np.uint64], weighted: bool) -> NDArray[np.
     return found
 
 
-def _links(graph: Graph, weighted: bool) -> Iterator[tuple[Ids, NDArray[np.int64], Any]]:
+def _links(graph: Graph, weighted: bool) -> Iterator[tuple[Ids, Ints, Any]]:
     """Yield link starts, ends and weights, in pieces."""
     links = links_of(graph, "in", weighted=weighted)
     for low, high in pairwise((0, *cut_blocks(links, _READ), links.nodes)):
@@ -203,9 +201,9 @@ class Staleness:
 def staleness(
     stored: RowArrays,
     columns: tuple[NDArray[np.uint64], Ids, NDArray[np.uint8]],
-    weights: NDArray[np.float64],
-    left: NDArray[np.int64],
-    make: Callable[[NDArray[np.int64]], RowArrays],
+    weights: Floats,
+    left: Ints,
+    make: Callable[[Ints], RowArrays],
 ) -> Staleness:
     """Measure how stale the rows at the positions ``left`` are; ``weights`` are those of the
     families, and ``make`` recomputes the rows at some positions.
@@ -235,7 +233,7 @@ def staleness(
     found = [np.union1d(*each) for each in zip(listed, others, strict=True)]
     fresh = make(np.unique(np.concatenate((checked, *found)).astype(np.int64)))
 
-    def scores(by: RowArrays, node: int, others: Ids) -> NDArray[np.float64]:
+    def scores(by: RowArrays, node: int, others: Ids) -> Floats:
         pairs = (rows.pair(by.arrays, by.norms, weights, node, other) for other in others.tolist())
         return np.fromiter(pairs, np.float64, others.size)
 

@@ -19,14 +19,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import GRAINS
+from cocite.constants import GRAINS, Floats, Ids
 from cocite.index.layouts.contract import PartPlan, WholeFormat
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
     NOTHING,
     Estimate,
     Graphs,
-    Ids,
     Paths,
     QueryScratch,
     Reader,
@@ -37,7 +36,7 @@ from cocite.measures import PartSettings
 from cocite.measures.pagesim import NORMALIZED
 from cocite.measures.snn import FORM, MUTUAL
 
-Row = tuple[NDArray[np.uint32], NDArray[np.float32]]
+Row = tuple[Ids, NDArray[np.float32]]
 
 
 class StoredRows:
@@ -110,11 +109,7 @@ class NearestReader(Reader):
 
 
 def list_reasons(
-    pair: tuple[int, int],
-    score: float,
-    one: Row,
-    other: Row,
-    settings: PartSettings,
+    pair: tuple[int, int], score: float, one: Row, other: Row, settings: PartSettings
 ) -> Reasons:
     """Return the pages in the lists of two nodes; those not mutual have values below 0."""
     form, _, mutual = chosen_form(settings)
@@ -174,7 +169,7 @@ class FeatureReader(Reader):
         super().__init__(part)
         self.features = StoredRows(part, "features", part.nodes)
         self._holders = StoredRows(part, "holders", part.nodes)
-        self._own: NDArray[np.float64] | None = None
+        self._own: Floats | None = None
         if part.settings[NORMALIZED]:
             self._own = part.array(OWN)
         for name, array in (("cut", part.array("cut")), (OWN, self._own)):
@@ -219,9 +214,7 @@ class FeatureReader(Reader):
 
         return apportioned(score, common, terms, path)
 
-    def certified(
-        self, node: int, others: NDArray[np.uint32], settings: PartSettings
-    ) -> NDArray[np.float64]:
+    def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return bounds for truncated features, by ``measures/pagesim.py``, and for rounding.
 
         A node's score with itself is never too high; it is too low by at most what it lost. So a
@@ -296,7 +289,7 @@ class WordsReader(Reader):
         sums[node, 0] = 0.0
         self.settle_exact(scratch, count)
 
-    def certified(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
+    def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return bounds on the rounding of stored weights; 0 for a node with itself."""
         scores = np.array([self.pair(node, v, settings).grains for v in others.tolist()]) / GRAINS
         slack = np.where((others == node) | (scores == 0), 0.0, _ROUNDING * scores + 1 / GRAINS)

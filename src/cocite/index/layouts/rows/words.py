@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE
+from cocite.constants import NOWHERE, Bools, Ints
 from cocite.errors import InputError, ResourceError
 from cocite.extras import need
 from cocite.graph.blocks import Links
@@ -69,7 +69,7 @@ class Words:
         ends = np.cumsum([0, *map(len, each)], dtype=np.uint64)
         return cls(ends, np.frombuffer(b"".join(each), np.uint8))
 
-    def only(self, kept: NDArray[np.bool_]) -> Words:
+    def only(self, kept: Bools) -> Words:
         """Return the words that are ``kept``."""
         sizes = self.offsets[1:].astype(np.int64) - self.offsets[:-1].astype(np.int64)
         letters = self.letters[np.repeat(kept, sizes)]
@@ -84,12 +84,12 @@ class WordCounts:
     took ``seconds``.
     """
 
-    nodes: NDArray[np.int64]
-    begins: NDArray[np.int64]
+    nodes: Ints
+    begins: Ints
     file: ScratchFile
     numbers: NDArray[np.uint32]
     words: Words
-    held: NDArray[np.int64]
+    held: Ints
     seconds: float
 
     def batches(self) -> Iterator[tuple[range, NDArray[np.uint32], NDArray[np.uint32]]]:
@@ -186,7 +186,7 @@ class _Weighed(NamedTuple):
     """Rows in some order: ``place[v]`` is the row of node v, below 0 for none."""
 
     rows: Links
-    place: NDArray[np.int64]
+    place: Ints
     words: Words
 
 
@@ -269,7 +269,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         progress(nodes, nodes)
         return files.entries
 
-    def _cached(self, counted: WordCounts) -> NDArray[np.bool_]:
+    def _cached(self, counted: WordCounts) -> Bools:
         """Return bool[words]: words in neither too few nor too many texts."""
         settings, texts = self.plan.settings, counted.nodes.size
         kept = (counted.held >= settings[MIN_DF]) & (counted.held <= settings[MAX_DF] * texts)
@@ -281,7 +281,7 @@ class TextBuilder(TextFormat, WholeBuilder):
             )
         return kept
 
-    def _entries(self, counted: WordCounts, kept: NDArray[np.bool_]) -> int:
+    def _entries(self, counted: WordCounts, kept: Bools) -> int:
         """Return the total number of words of all pages."""
         most = self.plan.settings[WORDS]
         each = (
@@ -352,7 +352,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return Scratch(None) if fits else Scratch.near(directory)
 
 
-def _rows_of(counted: WordCounts, batch: range) -> NDArray[np.int64]:
+def _rows_of(counted: WordCounts, batch: range) -> Ints:
     """Return the index of the text of each pair of a batch."""
     sizes = np.diff(counted.begins[batch.start : batch.stop + 1])
     return np.repeat(np.arange(len(batch)), sizes)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE
+from cocite.constants import NOWHERE, Ints
 from cocite.engine.carriers import (
     TOKENS,
     BlocksWalk,
@@ -218,7 +218,7 @@ class ExternalTrees:
         return done
 
     def _selected(
-        self, member: NDArray[np.uint32], label: NDArray[np.uint8], state: NDArray[np.int64]
+        self, member: NDArray[np.uint32], label: NDArray[np.uint8], state: Ints
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         """Return the selected members, and their labels; ``state`` persists between ranges."""
         from cocite.kernels import trees

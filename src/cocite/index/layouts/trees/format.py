@@ -101,11 +101,7 @@ class TreesFormat(SampledFormat):
         return tree_words(nodes)
 
     def finish(
-        self,
-        path: Path,
-        nodes: int,
-        samples: Iterable[tuple[NDArray[np.uint32], int]],
-        memory: int,
+        self, path: Path, nodes: int, samples: Iterable[tuple[NDArray[np.uint32], int]], memory: int
     ) -> dict[str, Entry]:
         """Write the positions."""
         file = path.with_name(path.name + POSITIONS)
@@ -229,10 +225,7 @@ _MOST, _LEAST = 1 << 24, 1 << 20
 
 
 def write_positions(
-    path: Path,
-    nodes: int,
-    samples: Iterable[tuple[NDArray[np.uint32], int]],
-    memory: int,
+    path: Path, nodes: int, samples: Iterable[tuple[NDArray[np.uint32], int]], memory: int
 ) -> Entry:
     """Write the positions of so many ``nodes`` in the trees of some ``samples``, each with its
     words and number of members, within a quarter of ``memory``; return the entry of the file.

@@ -16,13 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NEVER, NOWHERE, ONE
+from cocite.constants import NEVER, NOWHERE, ONE, Bools, Floats, Ids, Ints
 from cocite.index.layouts.part import Shard
 from cocite.index.layouts.reader import (
     NOTHING,
     Estimate,
     Graphs,
-    Ids,
     Paths,
     Reasons,
     Span,
@@ -34,7 +33,7 @@ from cocite.measures.meeting_weight import MeetingWeights
 from cocite.measures.meeting_weight import weights_of as worth_of
 
 Times = NDArray[np.uint8]
-Points = NDArray[np.uint32]
+Points = Ids
 
 
 class Ways(NamedTuple):
@@ -44,7 +43,7 @@ class Ways(NamedTuple):
 
     one: Points
     other: Points
-    placed: NDArray[np.bool_]
+    placed: Bools
     gone: tuple[str, ...] = ()
 
 
@@ -61,17 +60,10 @@ class MeetingReader(SummingReader):
         return found
 
     @abstractmethod
-    def _ways(
-        self,
-        first: int,
-        second: int,
-        samples: NDArray[np.int64],
-        steps: Times,
-        graphs: Graphs,
-    ) -> Ways:
+    def _ways(self, first: int, second: int, samples: Ints, steps: Times, graphs: Graphs) -> Ways:
         """Return two walks in the ``samples`` in which they meet, at ``steps``."""
 
-    def _refuse(self, samples: NDArray[np.int64]) -> None:
+    def _refuse(self, samples: Ints) -> None:
         """Raise an error for the first damaged sample, if any."""
         if samples.size:
             shards = self.part.shards
@@ -81,9 +73,7 @@ class MeetingReader(SummingReader):
         """Return the weights of meetings."""
         return worth_of(settings, self.part.settings)
 
-    def values(
-        self, node: int, others: Ids, settings: PartSettings
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
         """Return f(tau) in every sample. Walks that do not meet within ``length`` steps have value
         0; longer ones would have at most f(length + 1), for a decay; see ``Worth``.
         """
@@ -145,10 +135,10 @@ class WalkReader(MeetingReader):
     """Base of readers whose layout stores the walks."""
 
     @abstractmethod
-    def _read_walks(self, shard: Shard, node: int, out: NDArray[np.uint32]) -> bool:
+    def _read_walks(self, shard: Shard, node: int, out: Ids) -> bool:
         """Fill ``out`` with the walks of a shard; return whether the shard is intact."""
 
-    def walks(self, node: int) -> NDArray[np.uint32]:
+    def walks(self, node: int) -> Ids:
         """The walk of a node in every sample.
 
         Returns
@@ -164,7 +154,7 @@ class WalkReader(MeetingReader):
                 raise self.part.damaged(shard.first)
         return found
 
-    def meetings(self, first: int, second: int) -> tuple[Times, NDArray[np.uint32]]:
+    def meetings(self, first: int, second: int) -> tuple[Times, Ids]:
         """When and where two walks first meet in every sample.
 
         Returns
@@ -183,14 +173,7 @@ class WalkReader(MeetingReader):
         self._refuse(met[(nodes[met] == NOWHERE) | (steps != times[met])])
         return times, nodes
 
-    def _ways(
-        self,
-        first: int,
-        second: int,
-        samples: NDArray[np.int64],
-        steps: Times,
-        graphs: Graphs,
-    ) -> Ways:
+    def _ways(self, first: int, second: int, samples: Ints, steps: Times, graphs: Graphs) -> Ways:
         """Return the walks as stored."""
         one, other = self.walks(first)[samples], self.walks(second)[samples]
         walked = np.arange(one.shape[1]) < steps[:, None]
@@ -200,7 +183,7 @@ class WalkReader(MeetingReader):
 
 
 @lru_cache(maxsize=64)
-def both_by_time(worth: MeetingWeights) -> NDArray[np.float64]:
+def both_by_time(worth: MeetingWeights) -> Floats:
     """Return float64[2, 256], by meeting time: its value, and the most that the truth may be."""
     found = np.zeros((2, 256))
     found[:, : len(worth.values)] = worth.values

@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import GRAINS, UNFINISHED
+from cocite.constants import GRAINS, UNFINISHED, Floats, Ids, Ints
 from cocite.deadline import check
 from cocite.errors import Damaged
 from cocite.index.layouts.part import Shard, StoredPart
 from cocite.index.layouts.reader import (
     Graphs,
-    Ids,
     ListedHits,
     PairEvidence,
     QueryScratch,
@@ -87,14 +86,7 @@ class TreeReader(MeetingReader):
                 raise self._damaged(some.start + bad)
         return times
 
-    def _ways(
-        self,
-        first: int,
-        second: int,
-        samples: NDArray[np.int64],
-        steps: Times,
-        graphs: Graphs,
-    ) -> Ways:
+    def _ways(self, first: int, second: int, samples: Ints, steps: Times, graphs: Graphs) -> Ways:
         """Return the walks, repeated on the graph of each sample."""
         from cocite.index.layouts.trees.replay import Replay
 
@@ -328,7 +320,7 @@ class TreeReader(MeetingReader):
             for _, first, _, members in shard.blobs[:, :4].tolist():
                 yield labels_of(shard.words[first:], members)
 
-    def _unpacked(self, sample: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    def _unpacked(self, sample: int) -> tuple[Ids, NDArray[np.uint8]]:
         """Return members and labels of a packed sample."""
         from cocite.kernels import runs
 
@@ -345,7 +337,7 @@ class TreeReader(MeetingReader):
         return table_of(self.part)
 
 
-def _lists(ids: Ids, rows: NDArray[np.float64], counts: NDArray[np.int64]) -> list[ListedHits]:
+def _lists(ids: Ids, rows: Floats, counts: Ints) -> list[ListedHits]:
     """Return the results of kernels, for as many nodes as ``counts`` has rows."""
     found = zip(counts[:, 0].tolist(), ids, rows, strict=False)
     return [ListedHits(own[:count], numbers[:count], 0) for count, own, numbers in found]
@@ -399,7 +391,7 @@ def table_of(part: StoredPart) -> NDArray[np.uint64]:
 class PathReader(WalkReader, TreeReader):
     """The layout ``paths``."""
 
-    def _read_walks(self, shard: Shard, node: int, out: NDArray[np.uint32]) -> bool:
+    def _read_walks(self, shard: Shard, node: int, out: Ids) -> bool:
         from cocite.kernels import paths
 
         return bool(paths.follow_paths(shard.words, shard.blobs, np.uint32(node), out))
@@ -432,7 +424,7 @@ class CompactReader(WalkReader):
                 raise self.part.damaged(shard.first)
         return count
 
-    def _read_walks(self, shard: Shard, node: int, out: NDArray[np.uint32]) -> bool:
+    def _read_walks(self, shard: Shard, node: int, out: Ids) -> bool:
         from cocite.kernels import paths
 
         nodes = np.uint32(self.part.nodes), np.uint32(node)

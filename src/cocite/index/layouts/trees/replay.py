@@ -23,6 +23,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.constants import Ids, Ints
 from cocite.deadline import check
 from cocite.engine.walk import Mover, follow, probe
 from cocite.errors import Damaged
@@ -33,7 +34,7 @@ from cocite.graph.name_files import open_names
 from cocite.index.layouts.contract import WANTED
 from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
-from cocite.index.layouts.reader import Graphs, Ids, QueryScratch, weights_of
+from cocite.index.layouts.reader import Graphs, QueryScratch, weights_of
 from cocite.index.layouts.trees.build import part_weights, step_bytes
 from cocite.index.layouts.trees.meetings import MeetingReader, Times, Ways
 from cocite.measures import LENGTH, SEED, PartSettings
@@ -42,7 +43,7 @@ from cocite.resources import Resources
 from cocite.storage import Access
 from cocite.storage.spool import Scratch
 
-Points = NDArray[np.uint32]
+Points = Ids
 
 
 def part_mover(part: StoredPart, links: Links, means: Resources) -> Mover:
@@ -74,12 +75,7 @@ class Replay:
         self._names = open_names(part.store)
 
     def __call__(
-        self,
-        first: int,
-        second: int,
-        samples: NDArray[np.int64],
-        steps: NDArray[np.uint8],
-        gone: list[str],
+        self, first: int, second: int, samples: Ints, steps: NDArray[np.uint8], gone: list[str]
     ) -> tuple[Points, Points]:
         """Two walks in the samples of these numbers, each up to the step of ``steps`` at which they
         meet.
@@ -201,14 +197,7 @@ class OnTheFlyReader(MeetingReader):
             scratch.sums[met] += weights[times]
         return count
 
-    def _ways(
-        self,
-        first: int,
-        second: int,
-        samples: NDArray[np.int64],
-        steps: Times,
-        graphs: Graphs,
-    ) -> Ways:
+    def _ways(self, first: int, second: int, samples: Ints, steps: Times, graphs: Graphs) -> Ways:
         """Return the walks, repeated along the same links."""
         points = np.zeros((samples.size, self._length, 2), np.uint32)
         numbers = np.array(self._numbers)[samples].tolist()
