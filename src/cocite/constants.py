@@ -10,7 +10,7 @@
                             interruptions and deadlines are heard
     MAX_LENGTH  15          steps of the longest walk: a meeting time takes four bits on disk
     Step                    how a walk chooses its next node, as manifests and workers name it
-    Ids, Floats ...         arrays of node ids, and of numbers
+    Ids, Floats ...         arrays of node ids, of numbers, of the words and labels of samples
 
 ONE and GRAINS are floats, as kernels multiply by them; both are exact.
 
@@ -35,6 +35,8 @@ Ids = NDArray[np.uint32]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Words = NDArray[np.uint32]
+Labels = NDArray[np.uint8]
 
 NOWHERE = np.uint32(0xFFFFFFFF)
 NEVER = np.uint8(255)

@@ -21,9 +21,9 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cocite.cluster import in_order
+from cocite.constants import Words
 from cocite.deadline import clock
 from cocite.engine.carriers import Traffic
 from cocite.engine.walk_batch import TOGETHER
@@ -82,7 +82,7 @@ class CarriedShards:
         self,
         part: StoredPart,
         numbers: range,
-        ids: Callable[[], NDArray[np.uint32]],
+        ids: Callable[[], Words],
         same: bool,
         nodes: int,
         shard: int,
@@ -336,7 +336,7 @@ def finish_part(
     members = [count for note in notes.values() for count in note["members"]]
     digests = [digest for note in notes.values() for digest in note["digests"]]
 
-    def samples() -> Iterator[tuple[NDArray[np.uint32], int]]:
+    def samples() -> Iterator[tuple[Words, int]]:
         for name, note in notes.items():
             words = map_array(folder / name, files[name])
             for row, count in zip(

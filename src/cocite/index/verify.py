@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE, Bools, Ids
+from cocite.constants import NOWHERE, Bools, Labels, Words
 from cocite.errors import Damaged, StoreError
 from cocite.graph.blocks import rows_fault
 from cocite.graph.exclude import graph_faults, name_faults, title_faults
@@ -47,7 +47,6 @@ from cocite.storage import MANIFEST, Manifest, Store, evict, kind_of
 Fault = tuple[str, str]
 """A file after its part's prefix, and a description of its damage."""
 _PIECE = 1 << 20
-_Words = Ids
 
 
 def part_faults(part: StoredPart) -> Iterator[Fault]:
@@ -98,7 +97,7 @@ def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
     return name.replace("offsets", "neighbours"), part.nodes
 
 
-def _words_fault(offsets: NDArray[np.uint64], letters: NDArray[np.uint8]) -> str:
+def _words_fault(offsets: NDArray[np.uint64], letters: Labels) -> str:
     """Describe what is wrong with concatenated words, which must ascend by bytes."""
     ends = offsets.astype(np.int64)
     if ends[0] != 0 or ends[-1] != letters.size or (np.diff(ends) < 1).any():
@@ -143,7 +142,7 @@ def _sample_faults(part: StoredPart) -> Iterator[Fault]:
                 break
 
 
-def _trees(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
+def _trees(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
     member = members_of(words, count)
     if count and int(member.max()) >= nodes:
         return "there are members that are no nodes"
@@ -166,7 +165,7 @@ def _position_faults(part: StoredPart) -> Iterator[Fault]:
             break
 
 
-def _label_fault(labels: NDArray[np.uint8], settings: PartSettings) -> str:
+def _label_fault(labels: Labels, settings: PartSettings) -> str:
     if labels.size and labels[0] != 0:
         return "the first tree does not begin with 0"
     most = int(labels.max(initial=0))
@@ -175,7 +174,7 @@ def _label_fault(labels: NDArray[np.uint8], settings: PartSettings) -> str:
     )
 
 
-def _packed(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
+def _packed(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
     from cocite.index.layouts.trees.build import packed_blob
     from cocite.kernels import runs
 
@@ -197,7 +196,7 @@ def _packed(words: _Words, nodes: int, count: int, settings: PartSettings) -> st
     return _label_fault(joined, settings)
 
 
-def _paths(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
+def _paths(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
     position, member = words[:nodes], members_of(words[nodes:], nodes)
     if int(member.max()) >= nodes or not np.array_equal(position[member], np.arange(nodes)):
         return "positions are not those of the members"
@@ -213,7 +212,7 @@ def _paths(words: _Words, nodes: int, count: int, settings: PartSettings) -> str
     return _label_fault(labels, settings)
 
 
-def _compact(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
+def _compact(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
     forward, begin = words[:nodes], words[nodes : 2 * nodes + 1].astype(np.int64)
     child = words[2 * nodes + 1 : 2 * nodes + 1 + count]
     if begin[0] != 0 or begin[-1] != count or (np.diff(begin) < 0).any():
@@ -227,7 +226,7 @@ def _compact(words: _Words, nodes: int, count: int, settings: PartSettings) -> s
     return "" if ascends.all() else "children do not ascend"
 
 
-def _minhash(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
+def _minhash(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
     cells = nodes * settings[LENGTH]
     cell, group = words[:cells], words[cells : cells + count].astype(np.int64)
     starts, held = np.unique(cell[cell != NOWHERE], return_counts=True)
@@ -247,7 +246,7 @@ def _minhash(words: _Words, nodes: int, count: int, settings: PartSettings) -> s
     return ""
 
 
-def _sketch(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
+def _sketch(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
     beyond = nodes % 512
     if count != nodes:
         return f"its count is {count}"
@@ -260,7 +259,7 @@ def _sketch(words: _Words, nodes: int, count: int, settings: PartSettings) -> st
     return "there are bits beyond the last node" if more else ""
 
 
-_SAMPLES: dict[str, Callable[[_Words, int, int, PartSettings], str]] = {
+_SAMPLES: dict[str, Callable[[Words, int, int, PartSettings], str]] = {
     "trees": _trees,
     "packed": _packed,
     "paths": _paths,

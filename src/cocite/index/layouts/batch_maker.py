@@ -24,6 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from cocite.cluster import Pace, in_order
 from cocite.cluster.threads import Alone, WorkerPool
+from cocite.constants import Words
 from cocite.errors import WorkerLost
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
@@ -48,15 +49,13 @@ class Blob:
     ``parts`` can be iterated repeatedly, perhaps reading a file piece by piece.
     """
 
-    parts: Iterable[NDArray[np.uint32]]
+    parts: Iterable[Words]
     members: int
     live: tuple[int, ...]
     digest: int
 
     @classmethod
-    def of(
-        cls, parts: Iterable[NDArray[np.uint32]], members: int, live: tuple[int, ...] = ()
-    ) -> Blob:
+    def of(cls, parts: Iterable[Words], members: int, live: tuple[int, ...] = ()) -> Blob:
         """Return a blob of these parts, with its digest."""
         digest = xxhash.xxh3_64()
         for part in parts:
@@ -75,7 +74,7 @@ class FileWords:
     def __init__(self, file: ScratchFile, words: int) -> None:
         self._file, self._words = file, words
 
-    def __iter__(self) -> Iterator[NDArray[np.uint32]]:
+    def __iter__(self) -> Iterator[Words]:
         for low in range(0, self._words, PIECE):
             piece = np.empty(min(PIECE, self._words - low), np.uint32)
             self._file.read(4 * low, piece)
@@ -86,7 +85,7 @@ Maker = Callable[[int], Blob]
 """Makes the blob of a sample from its number. Owns scratch memory: use one for each thread."""
 
 
-Carrier = Callable[[NDArray[np.uint32], NDArray[np.uint64]], Blob]
+Carrier = Callable[[Words, NDArray[np.uint64]], Blob]
 """Renumbers the blob of a sample, from the words of its shard and its row of them. Raises
 :class:`IndexError` if the sample points outside of itself.
 """
@@ -107,7 +106,7 @@ class SampledBuilder(SampledFormat):
         ``folder``.
         """
 
-    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
+    def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
         """Return what converts samples to a graph of ``nodes`` nodes, if the layout ``carries``
         them.
 

@@ -23,7 +23,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from cocite.constants import Step
+from cocite.constants import Step, Words
 from cocite.errors import Damaged, InputError, UsageError
 from cocite.measures import HUBS, IN_SHARE, Component, Measure, PartSettings, WholeSettings
 from cocite.options import DIRECTIONS, NO_LINKS
@@ -65,7 +65,7 @@ class PartRequest:
     entry: Entry
 
     @classmethod
-    def of(cls, folder: Path, ids: NDArray[np.uint32]) -> PartRequest:
+    def of(cls, folder: Path, ids: Words) -> PartRequest:
         """Describe the file of these ids in ``folder``, without writing it."""
         digest = xxhash.xxh3_128_hexdigest(np.ascontiguousarray(ids).view(np.uint8).data)
         return cls(folder / WANTED, Entry("<u4", (ids.size,), digest))
@@ -75,7 +75,7 @@ class PartRequest:
         """Return the number of pages."""
         return self.entry.shape[0]
 
-    def write(self, ids: NDArray[np.uint32]) -> None:
+    def write(self, ids: Words) -> None:
         """Write the file if it is missing."""
         try:
             if checksum(self.path, self.entry) == self.entry.xxh3_128:
@@ -90,7 +90,7 @@ class PartRequest:
         if checksum(self.path, self.entry) != self.entry.xxh3_128:
             raise Damaged(f"{self.path} does not match its checksum. Begin the build again")
 
-    def ids(self) -> NDArray[np.uint32]:
+    def ids(self) -> Words:
         """Map the ids in the graph, uint32[count]."""
         return map_array(self.path, self.entry)
 
@@ -236,7 +236,7 @@ class SampledFormat(PartFormat):
         return np.array(rows, np.uint64), base
 
     def finish(
-        self, path: Path, nodes: int, samples: Iterable[tuple[NDArray[np.uint32], int]], memory: int
+        self, path: Path, nodes: int, samples: Iterable[tuple[Words, int]], memory: int
     ) -> dict[str, Entry]:
         """Write what follows from all ``samples``, each with its words and number of members, into
         files whose names begin with ``path``; return their entries by name.
@@ -318,7 +318,7 @@ class OldTexts:
     """
 
     arrays: Callable[[str, str], NDArray[Any]]
-    ids: Callable[[], NDArray[np.uint32]]
+    ids: Callable[[], Words]
 
 
 Texts = TextFiles | OldTexts

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE, Ints
+from cocite.constants import NOWHERE, Ints, Words
 from cocite.engine.plan import ROW_BYTES, ScanPlan, Way
 from cocite.engine.row_groups import RowGroups
 from cocite.engine.scan import LANES, HopNeighborhoods, plan_ring_scan
@@ -132,14 +132,12 @@ def request_bytes(part: PartPlan) -> int:
     return 0 if part.wanted is None else 8 * part.wanted.count
 
 
-def request_of(
-    winners: NDArray[np.uint32], wanted: NDArray[np.uint32] | None
-) -> NDArray[np.uint32]:
+def request_of(winners: Words, wanted: Words | None) -> Words:
     """Return the winners of the selected nodes, None for all."""
     return winners if wanted is None else winners[wanted]
 
 
-LayOut = Callable[[int, list[NDArray[np.uint32]]], Blob]
+LayOut = Callable[[int, list[Words]], Blob]
 """Makes the blob of a sample from the winners of its rings."""
 
 
@@ -153,7 +151,7 @@ class Layer:
         self._most = MinhashFormat().most_words(part.stored_nodes(nodes), part.settings)
         self._begins = np.empty(0, np.uint32)
 
-    def __call__(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
+    def __call__(self, sample: int, rings: Sequence[Words]) -> Blob:
         """Return the blob of a sample, which owns its memory, from the winners of its rings,
         uint32[nodes] each.
         """
@@ -163,7 +161,7 @@ class Layer:
         planes = ring_planes(self._part, sample, mine)
         return Blob.of((planes.reshape(-1),), mine[0].size)
 
-    def _groups(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
+    def _groups(self, sample: int, rings: Sequence[Words]) -> Blob:
         from cocite.kernels import minhash
 
         everybody, length = rings[0].size, len(rings)
@@ -239,13 +237,13 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
             return [PartitionRingMaker(links, part, fit, folder, numbers)]
         return [RingMaker(links, part, fit, folder, numbers)]
 
-    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
+    def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
         """Convert samples: removed nodes leave their groups, new ones are alone in every ring."""
         from cocite.kernels import minhash
 
         length = settings[LENGTH]
 
-        def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
+        def carry(words: Words, blob: NDArray[np.uint64]) -> Blob:
             made = np.empty(minhash_words(nodes, length, int(blob[2])), np.uint32)
             cells, group = made[: nodes * length].reshape(nodes, length), made[nodes * length :]
             members = int(minhash.carry_over(words, blob, ids, cells, group))
@@ -259,9 +257,6 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
 
 
 # -- in files ----------------------------------------------------------------------------
-
-
-Nodes = NDArray[np.uint32]
 
 
 class ExternalLayer:
@@ -278,7 +273,7 @@ class ExternalLayer:
         self._winning = self._groups.spool(folder)
         self._beginning = self._cells.spool(folder)
 
-    def __call__(self, sample: int, rings: Sequence[Nodes]) -> Blob:
+    def __call__(self, sample: int, rings: Sequence[Words]) -> Blob:
         """Return the blob of a sample, from the winners of its rings, uint32[nodes] each."""
         if self._part.settings[BITS]:
             at = 0
@@ -304,7 +299,7 @@ class ExternalLayer:
         self._blob.write(4 * used, np.zeros(end - used, np.uint32))
         return Blob.of(FileWords(self._blob, end), at)
 
-    def _winners(self, winners: Nodes, low: int, count: int) -> Nodes:
+    def _winners(self, winners: Words, low: int, count: int) -> Words:
         """Return the winners of some of the nodes that are stored."""
         if self._requested is None:
             return winners[low : low + count]
@@ -331,7 +326,7 @@ class ExternalLayer:
         return at
 
     def _write_nodes(
-        self, low: int, nodes: Nodes, key: Ints, rank: Ints, begins: Ints, counts: Ints
+        self, low: int, nodes: Words, key: Ints, rank: Ints, begins: Ints, counts: Ints
     ) -> None:
         """Write nodes into their groups, before the first of a group its winner and its size."""
         place = begins[key] + 2 + rank
@@ -344,7 +339,7 @@ class ExternalLayer:
         words[heads + 1] = counts[key[first]]
         self._blob.write(4 * (self._stored * self._length + begin), words)
 
-    def _named(self, winners: Nodes) -> Nodes:
+    def _named(self, winners: Words) -> Words:
         """Return winners by their number among the nodes that are stored, NOWHERE for others."""
         if self._requested is None:
             return winners

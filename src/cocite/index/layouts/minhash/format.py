@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cocite.constants import Words
 from cocite.errors import ResourceError
 from cocite.index.layouts.contract import PartPlan, SampledFormat, padded
 from cocite.measures import LENGTH, SEED, PartSettings
@@ -69,9 +69,7 @@ class MinhashFormat(SampledFormat):
         return self.words(nodes, length * (nodes // 2 * 4 + nodes % 2), settings)
 
 
-def ring_planes(
-    part: PartPlan, sample: int, rings: Sequence[NDArray[np.uint32]]
-) -> NDArray[np.uint32]:
+def ring_planes(part: PartPlan, sample: int, rings: Sequence[Words]) -> Words:
     """Return uint32[groups of 512 nodes, length, bits, 16]: the winners of the rings of a sample,
     each uint32[nodes], cut to bits.
     """

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE, Ints
+from cocite.constants import NOWHERE, Ints, Words
 from cocite.engine.carriers import Traffic
 from cocite.engine.partitions import BlocksScan, ScanBlock, block_scan_bytes
 from cocite.engine.scan import LANES, Fold, ring_orders
@@ -60,7 +59,7 @@ class Dealt(NamedTuple):
     first node, and nodes; the number of each ring, int64[length].
     """
 
-    pairs: NDArray[np.uint32]
+    pairs: Words
     counts: Ints
 
 
@@ -90,7 +89,7 @@ class RingBlock(ScanBlock):
         self._winners = np.empty((work.length, len(samples), self.nodes), np.uint32)
         return self._nothing_sent()
 
-    def ring(self, step: int, *messages: NDArray[np.uint32] | None) -> tuple[object, ...]:
+    def ring(self, step: int, *messages: Words | None) -> tuple[object, ...]:
         """Make one ring of all samples from the last messages; return those for the next one, none
         after the last.
         """
@@ -104,7 +103,7 @@ class RingBlock(ScanBlock):
             return self._nothing_sent()
         return self._sent(lanes)
 
-    def winners_of(self, sample: int) -> NDArray[np.uint32]:
+    def winners_of(self, sample: int) -> Words:
         """Return the winners of a sample, uint32[length, its nodes]."""
         return self._winners[:, sample - self._samples.start]
 
@@ -112,7 +111,7 @@ class RingBlock(ScanBlock):
         """Return the bytes for other blocks, then the message for each block."""
         blocks = self.border.cuts.size - 1
         nodes = np.arange(self.first, self.first + self.nodes, dtype=np.uint32)
-        pairs: list[list[NDArray[np.uint32]]] = [[] for _ in range(blocks)]
+        pairs: list[list[Words]] = [[] for _ in range(blocks)]
         orders: list[tuple[Ints, list[int]]] = []
         for winners in self.winners_of(sample):
             owner = np.searchsorted(self.border.cuts, winners, side="right") - 1
@@ -165,7 +164,7 @@ class RingBlock(ScanBlock):
         sent = sum(each.nbytes for block, each in enumerate(begins) if block != self.border.block)
         return (words, sent), *groups, *begins
 
-    def cells(self, sample: int, bases: Ints, *begins: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def cells(self, sample: int, bases: Ints, *begins: Words) -> Words:
         """Return uint32[its nodes, length]: where the group of each node begins, from the messages
         of all blocks and the begins of each ring and block, ``bases`` int64[length, blocks].
         """
@@ -179,7 +178,7 @@ class RingBlock(ScanBlock):
                 at[block] += high - low
         return found
 
-    def planes(self, sample: int) -> NDArray[np.uint32]:
+    def planes(self, sample: int) -> Words:
         """Return uint32[groups of 512 nodes, length, bits, 16]: from the group of its first node to
         that of its last, with zero bits for other nodes.
         """
@@ -232,7 +231,7 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         """Release the state of the scan."""
         self.scan.evict()
 
-    def _written(self, pieces: Iterator[NDArray[np.uint32]], members: int) -> Blob:
+    def _written(self, pieces: Iterator[Words], members: int) -> Blob:
         """Return a blob of consecutive pieces."""
         at = 0
         for piece in pieces:
@@ -288,7 +287,7 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
 
     def _group_pieces(
         self, sample: int, bases: Ints, asked: _RingRequest, padding: int
-    ) -> Iterator[NDArray[np.uint32]]:
+    ) -> Iterator[Words]:
         crew, blocks = self.crew, range(self.crew.size)
         cells = [
             crew.call(b, "cells", sample, bases, *(each[b] for each in asked.begins))[0]
@@ -301,9 +300,9 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
                 yield crew.take([asked.groups[block][ring]])[0]
         yield np.zeros(padding, np.uint32)
 
-    def _plane_pieces(self, asked: list[Any]) -> Iterator[NDArray[np.uint32]]:
+    def _plane_pieces(self, asked: list[Any]) -> Iterator[Words]:
         """Yield complete groups; the last one of a block is completed by the next block."""
-        waits: NDArray[np.uint32] | None = None
+        waits: Words | None = None
         for handle, last in zip(asked, self.work.cuts[1:], strict=True):
             planes = np.array(self.crew.take([handle])[0])
             if waits is not None:

@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.constants import NOWHERE, Ints
+from cocite.constants import NOWHERE, Ints, Labels, Words
 from cocite.engine.carriers import (
     TOKENS,
     BlocksWalk,
@@ -76,7 +75,7 @@ from cocite.resources import Resources
 from cocite.storage.spool import ScratchFile, Spool
 
 
-def range_cuts(nodes: int, width: int) -> NDArray[np.uint32]:
+def range_cuts(nodes: int, width: int) -> Words:
     """Return where ranges of ``width`` positions begin, and the end of the last one."""
     return np.array([*range(0, nodes, width), nodes], np.uint32)
 
@@ -84,16 +83,14 @@ def range_cuts(nodes: int, width: int) -> NDArray[np.uint32]:
 class BlockTrees:
     """Lays out the trees of a block, in the buffers and with the dealer of its walk."""
 
-    def __init__(
-        self, rooms: Rooms, cuts: NDArray[np.uint32], dealer: Dealer, ranges: NDArray[np.uint32]
-    ) -> None:
+    def __init__(self, rooms: Rooms, cuts: Words, dealer: Dealer, ranges: Words) -> None:
         """``cuts`` are the blocks', ``ranges`` those of positions (:func:`range_cuts`)."""
         self._rooms, self._cuts, self._dealer = rooms, cuts, dealer
         self._ranges = Dealer(ranges, rooms.dealt)
 
     def positions(
         self, block: int, cursor: int, records: RowSpool, told: RowSpool, tell: RowSpool
-    ) -> tuple[int, NDArray[np.uint32]]:
+    ) -> tuple[int, Words]:
         """Return where the next tree begins after the block, and the positions of its nodes,
         uint32[its nodes], in a buffer. The first tree of the block begins at ``cursor``; ``told``
         has the messages for it.
@@ -117,7 +114,7 @@ class BlockTrees:
             self._dealer.rows(tell, rows)
         return cursor, position
 
-    def places(self, block: int) -> Iterator[NDArray[np.uint32]]:
+    def places(self, block: int) -> Iterator[Words]:
         """Yield the places of the last block, piece by piece in a buffer."""
         from cocite.kernels import walk_blocks
 
@@ -128,13 +125,11 @@ class BlockTrees:
             count, node = walk_blocks.places(first, node, position, label, self._rooms.going)
             yield self._rooms.going[:count]
 
-    def send_places(self, rows: NDArray[np.uint32], out: RowSpool) -> None:
+    def send_places(self, rows: Words, out: RowSpool) -> None:
         """Send places to their ranges."""
         self._ranges.rows(out, rows)
 
-    def range(
-        self, number: int, low: int, size: int, places: RowSpool
-    ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    def range(self, number: int, low: int, size: int, places: RowSpool) -> tuple[Words, Labels]:
         """Return members and labels, a byte each, of the range that begins at ``low``."""
         from cocite.kernels import walk_blocks
 
@@ -151,11 +146,7 @@ class ExternalTrees:
     """Lays out the samples of an external walker; a blob is valid until the next one is made."""
 
     def __init__(
-        self,
-        walker: ExternalWalker,
-        nodes: int,
-        directory: Path,
-        wanted: NDArray[np.uint32] | None = None,
+        self, walker: ExternalWalker, nodes: int, directory: Path, wanted: Words | None = None
     ) -> None:
         """``wanted`` uint32[m], ascending, are the selected nodes, None for all."""
         self._walker, self._nodes, self._requested = walker, nodes, wanted
@@ -191,7 +182,7 @@ class ExternalTrees:
                 self._block.send_places(self._named(rows), self._places)
         return cursor
 
-    def _named(self, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def _named(self, rows: Words) -> Words:
         """Return places by index among the selected nodes, NOWHERE for others."""
         if self._requested is not None and rows.size:
             low, high = np.searchsorted(self._requested, rows[[0, -1], 1])
@@ -217,9 +208,7 @@ class ExternalTrees:
             done += member.size
         return done
 
-    def _selected(
-        self, member: NDArray[np.uint32], label: NDArray[np.uint8], state: Ints
-    ) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    def _selected(self, member: Words, label: Labels, state: Ints) -> tuple[Words, Labels]:
         """Return the selected members, and their labels; ``state`` persists between ranges."""
         from cocite.kernels import trees
 
@@ -243,18 +232,14 @@ class ExternalTrees:
 
 
 def external_maker(
-    walker: ExternalWalker,
-    nodes: int,
-    directory: Path,
-    numbers: range,
-    wanted: NDArray[np.uint32] | None = None,
+    walker: ExternalWalker, nodes: int, directory: Path, numbers: range, wanted: Words | None = None
 ) -> BatchMaker:
     """Return a maker of blobs from the samples of an external walker."""
     trees = ExternalTrees(walker, nodes, directory, wanted)
     return BatchMaker(numbers, walker.together, walker.walk, [trees])
 
 
-def _grouped(member: NDArray[np.uint32], label: NDArray[np.uint8]) -> NDArray[np.uint32]:
+def _grouped(member: Words, label: Labels) -> Words:
     """Return the words of some members and their labels: groups, padded to whole lines."""
     words = np.zeros(tree_words(member.size), np.uint32)
     group_trees(member, label, words)
@@ -339,7 +324,7 @@ class TreeBlock(BlockWalker):
         sent = sum(parcel.nbytes for parcel in [*behind, *ranges] if parcel is not None)
         return cursor, sent, *behind, *ranges
 
-    def collect(self, sample: int, members: int, *places: Message | None) -> NDArray[np.uint32]:
+    def collect(self, sample: int, members: int, *places: Message | None) -> Words:
         """Return the trees in the range with the block's number. The sample has so many
         ``members``.
         """
@@ -485,7 +470,7 @@ class ExternalPaths(ExternalTrees):
                 self._groups.add(self._points, position[rows[:, 0] - np.uint32(first)], rows[:, 1])
 
 
-def _packed(steps: NDArray[np.uint8]) -> NDArray[np.uint32]:
+def _packed(steps: Labels) -> Words:
     """Pack steps, eight per word."""
     from cocite.kernels import trees
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import Step
+from cocite.constants import Labels, Step, Words
 from cocite.engine.walk import Mover, Walker, walker_bytes
 from cocite.engine.walk_batch import GroupWalker, WalkerGroup
 from cocite.engine.walk_blocks import ExternalWalker
@@ -130,11 +130,11 @@ class TreesBuilder(TreesFormat, SampledBuilder):
             return [group_maker(group, numbers, fit.together, *laid_out)]
         return [TreeMaker(Walker(**walk), *laid_out) for _ in range(fit.threads)]
 
-    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
+    def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
         """Convert samples: removed nodes leave their trees, new ones are in none."""
         from cocite.kernels import trees
 
-        def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
+        def carry(words: Words, blob: NDArray[np.uint64]) -> Blob:
             member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
             laid_out, count = self._laid_out(words, blob, ids.size)
             at = np.uint64(laid_out.ctypes.data)
@@ -145,22 +145,18 @@ class TreesBuilder(TreesFormat, SampledBuilder):
 
         return carry
 
-    def _laid_out(
-        self, words: NDArray[np.uint32], blob: NDArray[np.uint64], nodes: int
-    ) -> tuple[NDArray[np.uint32], int]:
+    def _laid_out(self, words: Words, blob: NDArray[np.uint64], nodes: int) -> tuple[Words, int]:
         """Return the trees of a stored sample of so many nodes, and their number of members."""
         return words[int(blob[1]) :], int(blob[3])
 
-    def _encoded(self, member: NDArray[np.uint32], joined: NDArray[np.uint8], nodes: int) -> Blob:
+    def _encoded(self, member: Words, joined: Labels, nodes: int) -> Blob:
         return tree_blob(member, joined)
 
 
 class PackedBuilder(PackedFormat, TreesBuilder):
     """Of the layout ``packed``: trees, encoded as runs."""
 
-    def _laid_out(
-        self, words: NDArray[np.uint32], blob: NDArray[np.uint64], nodes: int
-    ) -> tuple[NDArray[np.uint32], int]:
+    def _laid_out(self, words: Words, blob: NDArray[np.uint64], nodes: int) -> tuple[Words, int]:
         from cocite.kernels import runs
 
         row = blob[:WIDTH].astype(np.uint64)
@@ -173,7 +169,7 @@ class PackedBuilder(PackedFormat, TreesBuilder):
         group_trees(member[:count], joined[:count], laid_out)
         return laid_out, count
 
-    def _encoded(self, member: NDArray[np.uint32], joined: NDArray[np.uint8], nodes: int) -> Blob:
+    def _encoded(self, member: Words, joined: Labels, nodes: int) -> Blob:
         return packed_blob(member, joined, np.empty(nodes, np.uint32))
 
 
@@ -217,7 +213,7 @@ class TreeMaker:
         walker: Walker | GroupWalker,
         nodes: int,
         keep: bool,
-        wanted: NDArray[np.uint32] | None = None,
+        wanted: Words | None = None,
         packed: bool = False,
     ) -> None:
         self._walker, self._packed = walker, packed
@@ -255,9 +251,7 @@ def group_maker(
 _NO_ROOM = np.empty(0, np.uint32)
 
 
-def _grouped(
-    member: NDArray[np.uint32], joined: NDArray[np.uint8], room: NDArray[np.uint32]
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+def _grouped(member: Words, joined: Labels, room: Words) -> tuple[Words, Words]:
     """Return trees in groups: in ``room`` as far as it goes, and the rest."""
     words, cut = tree_words(member.size), min(room.size // GROUP_WORDS, member.size // GROUP)
     parts = room[: cut * GROUP_WORDS], np.zeros(words - cut * GROUP_WORDS, np.uint32)
@@ -267,21 +261,13 @@ def _grouped(
 
 
 def tree_blob(
-    member: NDArray[np.uint32],
-    joined: NDArray[np.uint8],
-    live: tuple[int, ...] = (),
-    room: NDArray[np.uint32] = _NO_ROOM,
+    member: Words, joined: Labels, live: tuple[int, ...] = (), room: Words = _NO_ROOM
 ) -> Blob:
     """Return the blob of laid-out trees, in ``room`` as far as it goes."""
     return Blob.of(_grouped(member, joined, room), member.size, live)
 
 
-def packed_blob(
-    member: NDArray[np.uint32],
-    joined: NDArray[np.uint8],
-    room: NDArray[np.uint32],
-    live: tuple[int, ...] = (),
-) -> Blob:
+def packed_blob(member: Words, joined: Labels, room: Words, live: tuple[int, ...] = ()) -> Blob:
     """Return the blob of laid-out trees, overwriting ``room``, one element per node. Raises
     :class:`IndexError` if a node occurs twice.
     """
@@ -382,7 +368,7 @@ class PathMaker:
         position = position.copy() if self._keep else position
         return Blob.of((position, *grouped, tail), points, found.live)
 
-    def _note(self, step: int, heads: NDArray[np.uint32], at: NDArray[np.uint32]) -> None:
+    def _note(self, step: int, heads: Words, at: Words) -> None:
         from cocite.kernels import paths
 
         begin = self._begins[-1]

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cocite.constants import Labels, Words
 from cocite.errors import ResourceError
 from cocite.index.layouts.contract import SampledFormat, padded
 from cocite.measures import LENGTH, PartSettings
@@ -40,14 +40,12 @@ def tree_words(members: int) -> int:
     return padded(GROUP_WORDS * -(-members // GROUP))
 
 
-def _groups(words: NDArray[np.uint32], members: int) -> NDArray[np.uint32]:
+def _groups(words: Words, members: int) -> Words:
     groups = -(-members // GROUP)
     return words[: GROUP_WORDS * groups].reshape(groups, GROUP_WORDS)
 
 
-def group_trees(
-    member: NDArray[np.uint32], joined: NDArray[np.uint8], out: NDArray[np.uint32]
-) -> None:
+def group_trees(member: Words, joined: Labels, out: Words) -> None:
     """Write members and their labels, a byte each, in groups into ``out``, which is zero after the
     last whole group.
     """
@@ -61,17 +59,17 @@ def group_trees(
     groups[:, GROUP:] = packed.view(np.uint32).reshape(len(groups), GROUP // 8)
 
 
-def members_of(words: NDArray[np.uint32], members: int) -> NDArray[np.uint32]:
+def members_of(words: Words, members: int) -> Words:
     """Return the members of trees, uint32[members], which begin at the first word."""
     return _groups(words, members)[:, :GROUP].reshape(-1)[:members]
 
 
-def labels_of(words: NDArray[np.uint32], members: int) -> NDArray[np.uint8]:
+def labels_of(words: Words, members: int) -> Labels:
     """Return their labels, uint8[members]."""
     return unpacked(np.ascontiguousarray(_groups(words, members)[:, GROUP:]).reshape(-1), members)
 
 
-def unpacked(words: NDArray[np.uint32], count: int) -> NDArray[np.uint8]:
+def unpacked(words: Words, count: int) -> Labels:
     """Return numbers of four bits, uint8[count]."""
     packed = words.view(np.uint8)
     return np.stack([packed & 15, packed >> 4], axis=1).ravel()[:count]
@@ -101,7 +99,7 @@ class TreesFormat(SampledFormat):
         return tree_words(nodes)
 
     def finish(
-        self, path: Path, nodes: int, samples: Iterable[tuple[NDArray[np.uint32], int]], memory: int
+        self, path: Path, nodes: int, samples: Iterable[tuple[Words, int]], memory: int
     ) -> dict[str, Entry]:
         """Write the positions."""
         file = path.with_name(path.name + POSITIONS)
@@ -225,7 +223,7 @@ _MOST, _LEAST = 1 << 24, 1 << 20
 
 
 def write_positions(
-    path: Path, nodes: int, samples: Iterable[tuple[NDArray[np.uint32], int]], memory: int
+    path: Path, nodes: int, samples: Iterable[tuple[Words, int]], memory: int
 ) -> Entry:
     """Write the positions of so many ``nodes`` in the trees of some ``samples``, each with its
     words and number of members, within a quarter of ``memory``; return the entry of the file.
