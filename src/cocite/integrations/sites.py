@@ -16,7 +16,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +86,12 @@ def related_pages(
     kept = None if folder is None else Path(folder) / _KEPT
     found = _read(kept, digest, links)
     if found is None:
-        make = partial(index_of or _index_of, pairs, measure)
-        found = _ask(pairs, links, k, min_score, make)
+        found = {page: [] for page in links}
+        if pairs:
+            index = (index_of or _index_of)(pairs, measure)
+            asked = sorted({page for pair in pairs for page in pair})
+            lists = index.related_many(asked, k, min_score=min_score)
+            found |= {p: [str(h.node) for h in hits] for p, hits in zip(asked, lists, strict=True)}
         if kept is not None:
             _write(kept, digest, found)
     return found
@@ -109,22 +112,6 @@ def _index_of(pairs: list[tuple[str, str]], measure: str | None) -> Any:
     from cocite.search import build
 
     return build(ingest(pairs), measure=measure)
-
-
-def _ask(
-    pairs: list[tuple[str, str]],
-    pages: Collection[str],
-    k: int,
-    least: float,
-    make: Callable[[], Any],
-) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {page: [] for page in pages}
-    if pairs:
-        index = make()
-        asked = sorted({page for pair in pairs for page in pair})
-        for page, hits in zip(asked, index.related_many(asked, k, min_score=least), strict=True):
-            found[page] = [str(hit.node) for hit in hits]
-    return found
 
 
 def _read(kept: Path | None, digest: str, pages: Collection[str]) -> dict[str, list[str]] | None:

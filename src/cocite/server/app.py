@@ -59,7 +59,6 @@ from cocite.server.replies import (
 from cocite.server.requests import Values, pairs_of, texts_in
 from cocite.server.service import (
     Problem,
-    RequestRefused,
     ServedQuery,
     Service,
     encoded,
@@ -218,13 +217,11 @@ def _no_key() -> Response:
 
 
 async def body_of(service: Service, request_headers: Headers, receive: Receive) -> bytes:
-    """Read the body of a request, within its limits; raises :class:`RequestRefused`."""
+    """Read the body of a request, within its limits; raises :class:`Problem`."""
     limits = service.config.limits
     told = request_headers.get("content-length", "0")
-    too_large = RequestRefused(
-        Problem(
-            "body-too-large", f"the body has more than {limits.body:,} bytes; send less at once"
-        )
+    too_large = Problem(
+        "body-too-large", f"the body has more than {limits.body:,} bytes; send less at once"
     )
     if told.isdecimal() and int(told) > limits.body:
         raise too_large
@@ -234,7 +231,7 @@ async def body_of(service: Service, request_headers: Headers, receive: Receive) 
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise RequestRefused(Problem("slow-body", "the connection was closed"))
+                    raise Problem("slow-body", "the connection was closed")
                 piece = message.get("body", b"")
                 size += len(piece)
                 if size > limits.body:
@@ -243,9 +240,8 @@ async def body_of(service: Service, request_headers: Headers, receive: Receive) 
                 if not message.get("more_body"):
                     return b"".join(pieces)
     except TimeoutError:
-        raise RequestRefused(
-            Problem("slow-body", f"the body took longer than {limits.body_time:g} s")
-        ) from None
+        told = f"the body took longer than {limits.body_time:g} s"
+        raise Problem("slow-body", told) from None
 
 
 # -- app ---------------------------------------------------------------------------------
@@ -356,21 +352,21 @@ def _next(service: Service, query: bytes, values: Values) -> str | None:
 
 
 async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[str, bytes]:
-    """Return a body of a supported type; raises :class:`RequestRefused`."""
+    """Return a body of a supported type; raises :class:`Problem`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in kinds:
         told = f"the body is {kind or 'nothing said'}; send {' or '.join(kinds)}"
-        raise RequestRefused(Problem("no-json", told))
+        raise Problem("no-json", told)
     return kind, await body_of(service, request.headers, request.receive)
 
 
 async def _posted(service: Service, request: Request) -> Values:
-    """Parse a query in a JSON body; raises :class:`UsageError`, :class:`RequestRefused`."""
+    """Parse a query in a JSON body; raises :class:`UsageError`, :class:`Problem`."""
     _, body = await _json_body(service, request, JSON)
     try:
         told = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise RequestRefused(Problem("bad-json", f"the body is not JSON: {error}")) from None
+        raise Problem("bad-json", f"the body is not JSON: {error}") from None
     state = request.scope["state"]
     state["said"] = texts_in(told)
     return service.operations[state["operation"]].from_body(told)
@@ -400,12 +396,12 @@ async def _links(service: Service, request: Request) -> Response:
     holder, limits = request.scope["state"].get("holder"), service.config.limits
     if service.keys is None or holder not in service.keys.writers:
         told = "links are taken from keys that may write: those with write behind their line"
-        raise RequestRefused(Problem("read-only", told))
+        raise Problem("read-only", told)
     kind, body = await _json_body(service, request, JSON, NDJSON)
     try:
         name, links = links_in(body, kind == NDJSON, limits)
     except msgspec.DecodeError as error:
-        raise RequestRefused(Problem("bad-json", f"the body is not JSON: {error}")) from None
+        raise Problem("bad-json", f"the body is not JSON: {error}") from None
     name = name or request.query_params.get("index")
     with service.serving("links", {} if name is None else {"index": name}) as asking:
         assert asking.held.fresh is not None

@@ -19,7 +19,7 @@ from starlette.responses import Response, StreamingResponse
 
 from cocite.errors import CociteError, StoreError
 from cocite.server.requests import pairs_of
-from cocite.server.service import MEDIA, Problem, RequestRefused, problem_of
+from cocite.server.service import MEDIA, Problem, problem_of
 
 if TYPE_CHECKING:
     from cocite.server.service import ServedQuery, Service
@@ -153,8 +153,8 @@ def guarded(
         state["operation"] = operation
         try:
             return await handler(service, request)
-        except RequestRefused as refused:
-            return refuse(refused.problem)
+        except Problem as refused:
+            return refuse(refused)
         except CociteError as error:
             said = state["said"] if "said" in state else _said(request)
             problem = problem_of(error, service.scrub, said)

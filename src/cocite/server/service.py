@@ -15,7 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -71,9 +71,9 @@ KINDS = {
 """Kinds of problems, with status and title."""
 
 
-@dataclass(frozen=True)
-class Problem:
-    """An error response: ``kind`` is one of ``KINDS``; ``more`` are further fields."""
+@dataclass(eq=False)
+class Problem(Exception):
+    """A refused request: ``kind`` is one of ``KINDS``; ``more`` are further fields."""
 
     kind: str
     detail: str
@@ -102,14 +102,6 @@ class Problem:
         told = {"content-type": MEDIA, "cache-control": "no-store", **self.headers}
         told["content-length"] = str(len(self.body))
         return tuple((name.lower().encode(), value.encode()) for name, value in told.items())
-
-
-class RequestRefused(Exception):
-    """A request that is refused, with its problem."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        super().__init__(problem.detail)
 
 
 class Scrub:
@@ -272,16 +264,14 @@ class Service:
 
     @contextmanager
     def serving(self, operation: str, values: Values) -> Iterator[ServedQuery]:
-        """Hold the index for a query during the context; raises :class:`RequestRefused` for an
+        """Hold the index for a query during the context; raises :class:`Problem` for an
         index that is not served.
         """
         name = values.get("index", next(iter(self.holders)))
         holder = self.holders.get(name)
         if holder is None:
             served = ", ".join(self.holders)
-            raise RequestRefused(
-                Problem("unknown-index", f"no index is named {name!r}; this server has {served}")
-            )
+            raise Problem("unknown-index", f"no index is named {name!r}; this server has {served}")
         with holder.lease() as held:
             have = samples = held.index.samples
             if sampled(operation) and not heavy(values):
@@ -301,7 +291,7 @@ class Service:
         seconds: float | None = None,
     ) -> ServedAnswer:
         """Run work in a thread; samples adapt to its time if ``told``. Raises
-        :class:`RequestRefused` under overload, and :class:`QueryTimeout` after ``seconds``, by
+        :class:`Problem` under overload, and :class:`QueryTimeout` after ``seconds``, by
         default the limit of a query.
         """
         began = time.monotonic()
@@ -311,7 +301,7 @@ class Service:
         except Full as full:
             if told:
                 self.adaptation.refused(time.monotonic())
-            raise RequestRefused(_busy(full.after)) from None
+            raise _busy(full.after) from None
         if pushing and told:
             now = time.monotonic()
             self.adaptation.answered(now - began, now)
@@ -337,7 +327,7 @@ class Service:
     ) -> ServedAnswer:
         """Answer a query: call ``made`` with its document, in a thread.
 
-        Raises :class:`RequestRefused`, and the index's :class:`CociteError`.
+        Raises :class:`Problem`, and the index's :class:`CociteError`.
         """
 
         def work() -> ServedAnswer:
@@ -357,7 +347,7 @@ class Service:
         return document
 
     async def ask_each(self, values: Values, asking: ServedQuery) -> AsyncIterator[list[bytes]]:
-        """Answer a batch, some lines of JSON at a time; first may raise RequestRefused."""
+        """Answer a batch, some lines of JSON at a time; first may raise Problem."""
         nodes: Sequence[str | list[str]] = values["nodes"]
         self._bounded(len(nodes), values.get("k", DEFAULT_K))
         self._batches += 1
@@ -368,13 +358,13 @@ class Service:
             self._batches -= 1
 
     def _bounded(self, nodes: int, k: int) -> None:
-        """Raise :class:`RequestRefused` for too large a batch, or too many batches."""
+        """Raise :class:`Problem` for too large a batch, or too many batches."""
         most = self.config.limits.hits
         if nodes * k > most:
             told = f"{nodes:,} nodes with {k:,} hits each are more than {most:,} hits"
-            raise RequestRefused(Problem("too-many", f"{told}: ask for fewer at once"))
+            raise Problem("too-many", f"{told}: ask for fewer at once")
         if self._batches >= max(_BATCHES, 4 * self.config.threads):
-            raise RequestRefused(_busy(self.pool.wait))
+            raise _busy(self.pool.wait)
 
     async def _each(
         self, nodes: Sequence[str | list[str]], values: Values, asking: ServedQuery
@@ -518,14 +508,6 @@ def encoded(document: Document) -> bytes:
 
 
 def _busy(after: float) -> Problem:
-    return _busy_for(max(1, round(after + 0.5)))
-
-
-@cache
-def _busy_for(seconds: int) -> Problem:
-    return Problem(
-        "busy",
-        f"more questions wait than can be answered in time: ask again in {seconds} s",
-        {"retry_after": seconds},
-        {"Retry-After": str(seconds)},
-    )
+    seconds = max(1, round(after + 0.5))
+    detail = f"more questions wait than can be answered in time: ask again in {seconds} s"
+    return Problem("busy", detail, {"retry_after": seconds}, {"Retry-After": str(seconds)})

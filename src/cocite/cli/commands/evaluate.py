@@ -14,34 +14,21 @@ import click
 from cocite.cli import GIVEN
 from cocite.cli.console import Stages, say
 from cocite.cli.help import SectionedCommand
-from cocite.cli.inputs import index_of
+from cocite.cli.inputs import graph_of, index_of
 from cocite.cli.options import cluster_option, format_option, resource_options, safe_csv, takes
-from cocite.cli.output import Reply, held, names_text, or_of
+from cocite.cli.output import Reply, Show, counted, facts_text, held, names_text, or_of
 from cocite.io.writers import TABLES, kinds_of
 from cocite.options.build import IndexOptions
 from cocite.options.common import OutputOptions, SourceOptions
-from cocite.options.evaluate import EvaluateOptions
-
-if TYPE_CHECKING:
-    from cocite.evaluation.report import StudyDocument
-
-
-from typing import TYPE_CHECKING
-
-from cocite.cli.inputs import graph_of
-from cocite.cli.output import Show, counted, facts_text
-from cocite.options.evaluate import TuneOptions
+from cocite.options.evaluate import EvaluateOptions, TuneOptions
 from cocite.resources import format_size, format_time
 
 if TYPE_CHECKING:
+    from cocite.evaluation.report import StudyDocument
     from cocite.evaluation.trials import Trial, TuningResult
 
 
-_UNITS = {
-    "loading": "bytes",
-    "judging": "queries",
-    "reading": "",
-}
+_UNITS = {"loading": "bytes", "judging": "queries", "reading": ""}
 
 
 def _settings(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -34,10 +34,7 @@ if TYPE_CHECKING:
     from cocite.ranking.figures import HitsDocument, RankDocument
 
 
-@dataclass(frozen=True)
-class _RankRequest:
-    """The options, the output, memory and threads, and the cluster, if any."""
-
+class _RankRequest(NamedTuple):
     options: RankOptions
     target: Target | None
     memory: int | None
@@ -99,8 +96,7 @@ def rank(
             raise click.UsageError(f"{flag} does not go with --score {options.score}")
     give_back_at_once()
     columns = rank_columns(options.trust is not None) if links else ("authority", "hub")
-    types = numbers_types(*columns)
-    target = target_for(output, types)
+    target = target_for(output, numbers_types(*columns))
     if not is_blocked(graph):
         graph = graph_of(graph, source, memory=memory)
     asked = _RankRequest(options, target, memory, threads, cluster)

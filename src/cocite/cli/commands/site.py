@@ -4,25 +4,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
-
-from cocite.cli.console import Stages, say
-from cocite.cli.help import SectionedCommand
-from cocite.cli.inputs import report_inputs
-from cocite.cli.options import flag_of, format_option, resource_options, takes
-from cocite.cli.output import Reply, Show, counted, facts_text, held
-from cocite.errors import UsageError
-from cocite.graph.graph import HUBS_LOG
-from cocite.options.site import SiteOptions
-from cocite.resources import Resources
-
-if TYPE_CHECKING:
-    from cocite.integrations.site_folder import SiteDocument
-
-
 import json
 import logging
 import os
@@ -30,14 +11,26 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
 
 from cocite.cli import CACHED
-from cocite.cli.inputs import IndexSource, asks, is_links, opened
-from cocite.cli.options import is_set
-from cocite.cli.output import show_json
-from cocite.errors import InputError
+from cocite.cli.console import Stages, say
+from cocite.cli.help import SectionedCommand
+from cocite.cli.inputs import IndexSource, asks, is_links, opened, report_inputs
+from cocite.cli.options import flag_of, format_option, is_set, resource_options, takes
+from cocite.cli.output import Reply, Show, counted, facts_text, held, show_json
+from cocite.errors import InputError, UsageError
 from cocite.extras import need
 from cocite.graph import Graph
+from cocite.graph.graph import HUBS_LOG
+from cocite.options.site import SiteOptions
+from cocite.resources import Resources
+
+if TYPE_CHECKING:
+    from cocite.integrations.site_folder import SiteDocument
 
 _UNITS = {"parsing": "pages", "writing": "pages", "indexing": "nodes"}
 _EXAMPLES = 3
@@ -124,7 +117,6 @@ def _text(found: SiteDocument, options: SiteOptions) -> str:
 
 _WAIT = 250
 """Milliseconds between the watcher's checks whether to stop."""
-_SHOWN = 3
 
 
 @click.command(cls=SectionedCommand)
@@ -204,7 +196,7 @@ def _print(show: Show, changed: list[str], facts: dict[str, object]) -> None:
     if show is show_json:
         click.echo(json.dumps({"changed": changed, **facts}, ensure_ascii=False))
         return
-    names = ", ".join(changed[:_SHOWN]) + ", ..." * (len(changed) > _SHOWN)
+    names = ", ".join(changed[:_EXAMPLES]) + ", ..." * (len(changed) > _EXAMPLES)
     what = f"{counted(len(changed), 'file')} changed ({names}): " if changed else ""
     if "error" in facts:
         click.echo(f"{what}{facts['error']}")

@@ -61,7 +61,8 @@ def pagerank(
             left /= left.sum()
 
     def step(x: Vector) -> Vector:
-        return alpha * (incoming(x * shares) + x[bare].sum() * left) + (1 - alpha) * p
+        after: Vector = alpha * (incoming(x * shares) + x[bare].sum() * left) + (1 - alpha) * p
+        return after
 
     return G.by_node(_limit(step, x, max_iter, tol))
 
@@ -88,7 +89,8 @@ def eigenvector_centrality(
 
     def step(x: Vector) -> Vector:
         x = x + incoming(x)
-        return x / (_norm(x) or 1)
+        x /= _norm(x) or 1
+        return x
 
     return _in_input_order(G, _limit(step, x, max_iter, tol), nstart)
 

@@ -16,7 +16,16 @@ from starlette.routing import Route
 
 from cocite.search.results import RelatedDocument
 from cocite.server.pages.page import frame, refused_page, sent
-from cocite.server.pages.view import PageState, about_of, fields_of, filled, foreign, how, rows_of
+from cocite.server.pages.view import (
+    PageState,
+    about_of,
+    fields_of,
+    filled,
+    foreign,
+    how,
+    rows_of,
+    title_of,
+)
 from cocite.server.replies import guarded
 from cocite.server.requests import SETTINGS, pairs_of
 
@@ -76,9 +85,8 @@ async def _compare(service: Service, request: Request) -> Response:
 
 
 async def _side(service: Service, state: PageState) -> Side:
-    index = state.get("index")
     takes = service.operations["related"]
-    with service.serving("related", {} if index is None else {"index": index}) as asking:
+    with service.serving("related", state.named) as asking:
         state = state.without(*foreign(asking.index, state))
         values = takes.from_query(state.question)
         document = await service.ask("related", values, asking, lambda document: document)
@@ -104,8 +112,7 @@ def _render(service: Service, left: Side, right: Side) -> bytes:
         {"row": row, "from": row["rank"], "to": sides[1][row["there"]]["rank"]} for row in shared
     ]
     moves.sort(key=lambda move: -abs(move["from"] - move["to"]))
-    titles = left.document.titles or [""] * len(left.document.nodes)
-    called = " + ".join(t or n for n, t in zip(left.document.nodes, titles, strict=True))
+    called = title_of(left.document)
     kept = [*(("node", node) for node in left.state.nodes), *left.state.others]
     names = [each.asking.name for each in (left, right)]
     if names[0] == names[1] and left.document.order != right.document.order:

@@ -50,6 +50,7 @@ from cocite.server.pages.view import (
     presets_of,
     rows_of,
     sharpen_of,
+    title_of,
 )
 from cocite.server.replies import Handler, coding, guarded, packed, reply_packed
 from cocite.server.requests import SETTINGS, Operation, csv_of, pairs_of, stored
@@ -96,9 +97,7 @@ async def _page(service: Service, request: Request) -> Response:
     state = PageState.of(pairs)
     if len(pairs) > len(state.question) + (state.why is not None) + len(state.trail):
         return RedirectResponse(state.href(), 303)  # a form's empty fields
-    index = state.get("index")
-    named = {} if index is None else {"index": index}
-    with service.serving("related", named) as asking:
+    with service.serving("related", state.named) as asking:
         if not state.nodes:
             return await front_page(service, request, state, asking)
         left = foreign(asking.index, state)
@@ -156,9 +155,7 @@ def _render(
         {
             "name": node,
             "title": title or None,
-            "without": state.for_nodes(
-                *(other for other in document.nodes if other != node)
-            ).href(),
+            "without": state.for_nodes(*(n for n in document.nodes if n != node)).href(),
         }
         for node, title in zip(document.nodes, titles, strict=True)
     ]
@@ -170,11 +167,7 @@ def _render(
     inside = {field["name"] for field in fields} | {"index", "offset", "side"}
     return filled(
         "page.html",
-        frame(
-            service,
-            state,
-            " + ".join(title or node for node, title in zip(document.nodes, titles, strict=True)),
-        )
+        frame(service, state, title_of(document))
         | {
             "named": named,
             "how": how(document, asking.samples),
@@ -242,8 +235,7 @@ def _draw(
     settings = {name: values[name] for name in SETTINGS if name in values}
     most, lines = service.config.limits.map_time, asking.full
     drawn = map_of(asking.index, document, state.onward(), settings, lines, most)
-    titles = document.titles or [""] * len(document.nodes)
-    called = " + ".join(title or node for node, title in zip(document.nodes, titles, strict=True))
+    called = title_of(document)
     more = {"map": drawn, "called": called, "list": state.href()}
     return filled("around.html", frame(service, state, f"Map of {called}") | more)
 
@@ -278,8 +270,7 @@ async def _like(
 async def _draft(service: Service, request: Request) -> Response:
     """Return the page of a draft: its links, and its place on the map."""
     state = PageState.of(pairs_of(request.scope["query_string"]))
-    text, index = state.get("links"), state.get("index")
-    named = {} if index is None else {"index": index}
+    text, named = state.get("links"), state.named
     values = frame(service, PageState(others=tuple(named.items())), "A page of your own")
     values |= {"text": text or "", "note": state.get("format") == "note", "found": None}
     with service.serving("draft", named) as asking:

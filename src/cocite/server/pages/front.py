@@ -200,9 +200,7 @@ def drawing(spots: Sequence[graph_map.Spot], lines: Sequence[graph_map.Line]) ->
 async def _surprise(service: Service, request: Request) -> Response:
     """Lead to a page at random, with related ones if there is one among a few."""
     state = PageState.of(pairs_of(request.scope["query_string"]))
-    index = state.get("index")
-    named = {} if index is None else {"index": index}
-    with service.serving("related", named) as asking:
+    with service.serving("related", state.named) as asking:
         names = asking.index.nodes
         name = ""
         for _ in range(_DRAWS if len(names) else 0):

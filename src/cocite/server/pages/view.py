@@ -83,6 +83,12 @@ class PageState:
         return next((value for other, value in self.others if other == name), None)
 
     @property
+    def named(self) -> dict[str, str]:
+        """Return the index that is asked, as a query names it; nothing for the first one."""
+        index = self.get("index")
+        return {} if index is None else {"index": index}
+
+    @property
     def question(self) -> list[tuple[str, str]]:
         """Return the fields for the API."""
         return [*(("node", node) for node in self.nodes), *self.others]
@@ -381,6 +387,12 @@ def _labels(names: list[str]) -> list[str]:
     if len(same) < _SAME or len(names) == 1:
         return [readable(name, _LABEL) for name in names]
     return [readable(f"…{name[len(same) :]}", _LABEL) for name in names]
+
+
+def title_of(document: RelatedDocument) -> str:
+    """Return what the nodes that are asked for are called."""
+    titles = document.titles or document.nodes
+    return " + ".join(t or str(n) for n, t in zip(document.nodes, titles, strict=True))
 
 
 def about_of(index: Index, name: str) -> dict[str, Any]:
