@@ -64,7 +64,7 @@ sphinx_gallery_conf = {
 html_theme = "furo"
 html_title = f"cocite {release}"
 html_copy_source = True  # which llms.txt links to
-html_static_path = ["_static"]
+html_static_path = ["_static", "../src/cocite/server/pages/static/inter.woff2"]
 html_css_files = ["site.css"]
 html_sidebars = {
     "**": [
@@ -77,7 +77,11 @@ html_sidebars = {
     ]
 }
 html_theme_options = {
-    "light_css_variables": {"color-brand-primary": "#0B6E5F", "color-brand-content": "#0B6E5F"},
+    "light_css_variables": {
+        "color-brand-primary": "#0B6E5F",
+        "color-brand-content": "#0B6E5F",
+        "font-stack": "Inter, system-ui, sans-serif",
+    },
     "dark_css_variables": {"color-brand-primary": "#5BD0BA", "color-brand-content": "#5BD0BA"},
 }
 html_show_copyright = False
@@ -151,6 +155,13 @@ def index_for_search(app: Sphinx, exception: Exception | None) -> None:
         subprocess.run(command, check=True)
 
 
+def landing(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any
+) -> str | None:
+    """Give the first page its own layout."""
+    return "landing.html" if page == app.config.root_doc else None
+
+
 def by_keys(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Have what may be wider than the screen, blocks of text and tables, be scrolled by keys."""
     for wide in ("<pre", '<div class="table-wrapper'):
@@ -171,6 +182,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("include-read", of_pages_included)
     app.connect("html-page-context", by_keys)
     app.connect("html-page-context", for_search)
+    app.connect("html-page-context", landing)
     app.connect("build-finished", index_for_search)
     app.connect("builder-inited", write_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
