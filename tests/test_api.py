@@ -39,47 +39,6 @@ def test_importing_it_imports_nothing_heavy() -> None:
     assert done.stdout == "set()\n"
 
 
-def test_a_graph_and_its_names_are_asked_by_id(make_graph: MakeGraph) -> None:
-    graph = make_graph([("a", "b"), ("a", "c"), ("c", "b"), ("d", "a")])
-    ids = [graph.names.id(name) for name in "abcd"]
-    assert [graph.names[node] for node in ids] == list("abcd")
-    assert graph.names[-1] == graph.names[3]
-    assert graph.names[1:3] == [graph.names[1], graph.names[2]]
-    assert repr(graph.names) == "<4 names: 'a', 'b', 'c', ...>"
-    a, b, c, _ = ids
-    assert graph.in_neighbors(b).tolist() == sorted([a, c])
-    assert graph.out_neighbors(a).tolist() == sorted([b, c])
-    assert graph.out_neighbors(b).tolist() == []
-    wrong: tuple[Any, ...] = (4, -5, "a", 1.0, None, True)
-    for bad in wrong:
-        with pytest.raises(UsageError, match="not an id of a node"):
-            graph.names[bad]
-        with pytest.raises(UsageError, match="not an id of a node"):
-            graph.out_neighbors(bad)
-        with pytest.raises(UsageError, match="not an id of a node"):
-            graph.in_neighbors(bad)
-
-
-def test_ranks_stop_where_they_are_told(make_graph: MakeGraph) -> None:
-    graph = make_graph([(v, v * v % 17) for v in range(17)] + [(v, v + 1) for v in range(16)])
-    near, far = (cocite.pagerank(graph, tolerance=at) for at in (1e-12, 1e-2))
-    assert far.convergence.sweeps < near.convergence.sweeps
-    assert near.convergence.residual <= 1e-12
-    few = cocite.pagerank(graph, tolerance=1e-12, max_sweeps=2)
-    assert (few.convergence.sweeps, few.convergence.converged) == (2, False)
-    stops: tuple[dict[str, Any], ...] = (
-        {"tolerance": 0},
-        {"tolerance": "low"},
-        {"max_sweeps": 0},
-        {"max_sweeps": 2.5},
-    )
-    for bad in stops:
-        with pytest.raises(UsageError):
-            cocite.pagerank(graph, **bad)
-    with pytest.raises(UsageError, match="there is no option stop"):
-        cocite.pagerank(graph, stop=1e-3)
-
-
 def test_a_tab_completes_public_names_only(make_graph: MakeGraph) -> None:
     graph = make_graph([("a", "b"), ("c", "b")])
     index = cocite.build(graph)

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from benchmarks.peers import document
 from benchmarks.peers.tasks import PACKAGES, TASKS, missing
 from benchmarks.performance import DOCUMENT, STUDIES, block, marks, newest, whole
 
-from benchmarks import growth_told, limits, limits_told, papers_told
+from benchmarks import limits, limits_told
 
 
 def test_the_document_is_that_of_the_newest_results() -> None:
@@ -75,79 +74,12 @@ def test_results_are_kept_part_by_part(tmp_path: Path) -> None:
     assert Kept("study", tmp_path / "none").newest() == {}
 
 
-def run(load: float, first: float, *again: float) -> dict[str, Any]:
-    """A run as the worker tells it, twice as long by the clock."""
-    return {
-        "load": [load, 2 * load],
-        "first": [first, 2 * first],
-        "again": [[one, 2 * one] for one in again],
-        "peak": 1,
-    }
-
-
-def test_a_comparison_is_told() -> None:
-    row = {
-        "task": "pagerank",
-        "graph": "web",
-        "library": "igraph",
-        "nodes": 1000,
-        "links": 2000,
-        "error": 5e-12,
-        "ours": [run(1, 2, 0.5, 1.0), run(1, 2, 0.5, 1.0)],
-        "theirs": [run(4, 5, 4.0), run(4, 5, 4.0)],
-    }
-    found = document.ratios(row)
-    assert {key: each.value for key, each in found.items()} == {
-        "solve": 0.25,
-        "asked": 0.125,
-        "wall": 0.25,
-        "whole": 3 / 9,
-    }
-    part = {"date": "2001-02-03", "machine": "m", "others": None, "found": row}
-    text = document.figures({"one": part})
-    assert "| web (1,000 / 2,000) | igraph | 5e-12 | 4.0 s | 4.0 s | 0.25 (0.25–0.25) |" in text
-    other = {**row, "ours": [], "unlike": True, "error": 0.7}
-    assert "another answer" in document.figures({"one": {**part, "found": other}})
-    failed = {"task": "pagerank", "graph": "web", "library": "igraph", "why": "failed: x"}
-    assert "* igraph on web: failed: x." in document.figures({"one": {**part, "found": failed}})
-
-
 def test_a_missing_library_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PACKAGES, "graphblas", ("graphblas", "no_such_module"))
     monkeypatch.setattr("benchmarks.peers.tasks.find_spec", lambda name: None)
     assert missing("graphblas") == "pip install python-graphblas no_such_module"
     assert missing("cocite") == ""
     assert all(set(task.solvers) <= set(PACKAGES) for task in TASKS.values())
-
-
-def growing(nodes: int) -> dict[str, Any]:
-    """A point of which all grows with its size, but for what Python takes."""
-    spent = {"spent": [nodes / 1e4, nodes / 1e4], "base": 10**8, "peak": 10**8 + 50 * nodes}
-    return {
-        "series": "nodes",
-        "point": {"nodes": nodes, "links": 10 * nodes, "samples": 10, "length": 10},
-        "generate": {**spent, "bytes": 40 * nodes},
-        "rank": spent,
-        "psimrank": {**spent, "bytes": 90 * nodes},
-        "related psimrank": {**spent, "warm_ms": [0.1, 1.0]},
-    }
-
-
-def test_growth_is_told_by_exponents(tmp_path: Path) -> None:
-    part = {"date": "2001-02-03", "machine": "m", "others": None}
-    parts = {str(n): {**part, "found": growing(n)} for n in (10**5, 10**6, 10**7)}
-    text = growth_told.figures(parts)
-    assert "| building | 1.00 [1.00, 1.00] |" in text
-    assert "| building, memory | 1.00 [1.00, 1.00] |" in text
-    assert "| `related`, median | 0.00 [0.00, 0.00] |" in text
-    assert "**Nodes** (10 samples, 10 length):" in text
-    small = growing(10**4)
-    small["psimrank"]["peak"] = small["psimrank"]["base"]
-    more = growth_told.figures({**parts, "small": {**part, "found": small}})
-    assert "| building, memory | 1.00 [1.00, 1.00] |" in more
-    assert "| 10,000 | 1.0 s | 1.0 s | 500 kB | 1.0 s | – |" in more
-    growth_told.picture(parts, tmp_path / "growth.svg")
-    assert "<svg" in (tmp_path / "growth.svg").read_text()
 
 
 def test_a_kernel_far_from_its_limit_has_a_reason() -> None:
@@ -172,22 +104,3 @@ def test_a_kernel_far_from_its_limit_has_a_reason() -> None:
     assert limits_told.WHY["sweep"] in text
     text = limits_told.figures({"sweep g": {**part, "found": {**row, "limit": 0.6}}})
     assert limits_told.WHY["sweep"] not in text
-
-
-def test_fewer_samples_are_extrapolated_and_said_to_be() -> None:
-    found = {
-        "spent": [30.0, 60.0],
-        "peak": 3 * 10**9,
-        "base": 0,
-        "bytes": 10**9,
-        "samples": 25,
-        "length": 10,
-        "chosen": {"nodes": 100, "links": 1270, "memory": 4 * 10**9},
-    }
-    part = {"date": "2001-02-03", "machine": "m", "others": None, "found": found}
-    small = {**part, "found": {**found, "chosen": {**found["chosen"], "nodes": 10}}}  # type: ignore[dict-item]
-    text = papers_told.figures({"psimrank": part, "simrank": small})
-    assert "25 samples of length 10 | 30 s (100: 2 min) | 1 min (100: 4 min) | 3 GB" in text
-    assert "1 GB (100: 4 GB)" in text
-    assert "SimRank |" in text
-    assert "index, SimRank" not in text  # of another web

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.studies.across import Across, across_tables, folders_of, run_across
-from benchmarks.studies.plans import StudySuite
+from benchmarks.studies.across import Across, across_tables, run_across
 from benchmarks.studies.rankers import RowRanker
 from benchmarks.studies.suite import load_across, load_suite
 
@@ -134,19 +133,3 @@ def test_tables_have_a_row_a_method_and_a_column_a_suite(across: Across) -> None
     assert {"the default, fusion", "vectors", *OF_LINKS} - {"fusion"} <= {
         row[0] for row in lists.rows
     }
-
-
-def test_where_the_data_is(place: Path) -> None:
-    made, plain = (load_suite(str(place / f"{name}.toml")) for name in ("made", "plain"))
-    root = place / "data"
-    assert folders_of([made, plain], root) == {"made": None, "plain": root / "other"}
-    assert folders_of([made], None) == {"made": None}
-    wrong: list[tuple[list[StudySuite], Path | None, str]] = [
-        ([made, made], root, "the suite made is named twice"),
-        ([plain], None, "the suite plain reads data: name the folder of all data"),
-        ([plain], place, "is looked for in .*other: none"),
-        ([StudySuite(name="x")], root, "the suite x names no data"),
-    ]
-    for suites, folder, message in wrong:
-        with pytest.raises(UsageError, match=message):
-            folders_of(suites, folder)

@@ -1,20 +1,17 @@
 """The study of convergence against dense power iteration and orders compared node by node."""
 
-import csv
-import sys
 import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks.convergence import Iteration, queries_of_words, query_of_words, study
-from benchmarks.convergence.__main__ import main
 from benchmarks.convergence.orders import position_histogram, top_similarity
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite import Graph
-from cocite.errors import InputError, OutputExists, UsageError
+from cocite.errors import InputError, UsageError
 from cocite.ranking import pagerank
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
@@ -131,40 +128,3 @@ def test_words_are_found_in_texts(make_graph: MakeGraph, tmp_path: Path, kind: s
         InputError, match="does not exist; texts must be a folder, a tar archive or a"
     ):
         query_of_words(graph, "music", tmp_path / "nothing")
-
-
-def test_study_command_writes_tables_and_pictures(
-    web: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("matplotlib", reason="needs matplotlib")
-    out = tmp_path / "study"
-    options = ["--max-sweeps", "1", "2", "--reference", "9", "--query-words", "n1"]
-    monkeypatch.setattr(sys, "argv", ["", "study", str(web.path), "-o", str(out), *options])
-    main()
-    tables = ["positions.csv", "residual.csv", "settled.csv", "similarity.csv", "study.json"]
-    pictures = ["positions-query1.png", "positions.png", "residual.png"]
-    pictures += ["similarity-query1.png", "similarity.png"]
-    assert sorted(file.name for file in out.iterdir()) == sorted(tables + pictures)
-    found = study(web, sweeps=[1, 2], reference=9)
-    with (out / "residual.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    for iteration in Iteration:
-        mine = [float(r["residual"]) for r in rows if r["iteration"] == iteration.value]
-        assert mine == found.residuals[iteration].tolist()
-    assert "L1 residual" in capsys.readouterr().out
-    with pytest.raises(OutputExists, match="exists"):
-        main()
-
-
-def test_compare_command_prints_both_orders(
-    web: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first, other = tmp_path / "first.tsv", tmp_path / "other.tsv"
-    first.write_text("n1\t2\n")
-    other.write_text("n2\t1\nn3\t1\n")
-    arguments = ["", "compare", str(web.path), str(first), str(other), "--top", "10"]
-    monkeypatch.setattr(sys, "argv", arguments)
-    main()
-    printed = capsys.readouterr().out
-    assert printed.startswith("all nodes: the first ")
-    assert "  top 10: " in printed

@@ -2,21 +2,15 @@
 
 import gzip
 import re
-import sys
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from benchmarks.studies import __main__ as command
 from benchmarks.studies.checks import graph_of
-from benchmarks.studies.figures import write_pictures
-from benchmarks.studies.plans import SuiteData, SuiteJudge
 from benchmarks.studies.run import run_suite
 from benchmarks.studies.study import LONG_TITLES, SuiteStudy, long_rows, tables_of
 from benchmarks.studies.suite import built_in_suites, load_suite
 
-import cocite
 from cocite.errors import InputError, UsageError
 from cocite.evaluation.truth import read_truth
 
@@ -183,45 +177,6 @@ def test_some_queries_choose_the_best_setting_and_others_judge_it(study: SuiteSt
                 assert values[winner.settings[setting]] == max(values.values())
 
 
-def test_a_graph_without_labels_is_measured_without_them(tmp_path: Path) -> None:
-    (tmp_path / "links.tsv").write_text(
-        "".join(f"{i}\t{(i * i + j) % 97}\n" for i in range(97) for j in (1, 5))
-    )
-    (tmp_path / "s.toml").write_text(
-        """
-[data]
-links = "links.tsv"
-unlabeled = true
-[judge]
-queries = 20
-[settings]
-samples = 10
-[[method]]
-measures = ["psimrank", "cocitation"]
-[[sweep]]
-setting = "length"
-values = [1, 4]
-measures = ["psimrank"]
-[structure]
-[accuracy]
-samples = [10]
-"""
-    )
-    work = tmp_path / "w"
-    work.mkdir()
-    found = run_suite(load_suite(str(tmp_path / "s.toml")), tmp_path, work, threads=2)
-    assert found.facts["queries"] == 20
-    assert [list(result.figures) for result in found.methods] == [["hits", "answered"]] * 2
-    assert all(result.bytes for result in found.methods)
-    assert {each.measure for each in found.accuracy} == {"simrank", "psimrank", "xjaccard"}
-    if find_spec("matplotlib"):
-        drawn = write_pictures(found, tmp_path / "pictures")
-        assert len(drawn) == 3
-        assert all(path.with_suffix(".png").read_bytes()[:4] == b"\x89PNG" for path in drawn)
-    with pytest.raises(UsageError, match="an evaluation needs labels or texts"):
-        read_truth(cocite.Graph.open(work / "links.graph").names, SuiteData(), SuiteJudge())
-
-
 # -- suites ---------------------------------------------------------------------------------------
 
 
@@ -323,17 +278,3 @@ def test_every_figure_is_a_row(study: SuiteStudy) -> None:
     headings = [table.heading for table in tables_of(study)]
     assert headings[0] == "Methods"
     assert "Each measure at its best setting" in headings
-
-
-def test_command_prints_the_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "s.toml").write_text(
-        "about = 'Two measures'\n[data]\nweb = {nodes = 100, links = 500}\n"
-        "[[method]]\nmeasures = ['cocitation', 'psimrank']\nsettings = {samples = 5}\n"
-    )
-    monkeypatch.setattr(sys, "argv", ["studies", str(tmp_path / "s.toml")])
-    command.main()
-    printed = capsys.readouterr().out
-    assert printed.startswith("# Two measures\n")
-    assert "| psimrank in" in printed

@@ -126,18 +126,6 @@ def test_a_fault_of_standard_input_is_named_so(here: Path) -> None:
     )
 
 
-def test_options_reach_the_reader(here: Path) -> None:
-    (here / "odd.csv").write_text("% c\nkind;to;from\n1;b;a\n1;a;a\n1;b\n")
-    (here / "more").write_text("z\n")  # --header is for links
-    arguments = "ingest odd.csv -o g --delimiter semicolon --header yes --columns from,to"
-    arguments += " --comment % --undirected --keep-self-loops --bad-rows few --nodes more"
-    assert main([*arguments.split(), "--memory", "1GB", "--threads", "1"]) == 0
-    graph = Graph.open("g")
-    assert links(graph) == [("a", "a"), ("b", "a"), ("a", "b")]
-    assert list(graph.names) == ["a", "b", "z"]
-    assert graph.info().bad_rows == 1
-
-
 def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
     (here / "bad.tsv").write_text("a\tb\nc\n\td\n")
     reply = shell(["ingest", "bad.tsv", "-o", "g", "--bad-rows", "few"], 1)

@@ -303,25 +303,6 @@ def test_no_links_leave_nothing(here: Path, capfdbinary: pytest.CaptureFixture[b
     ]
 
 
-@pytest.mark.process
-@pytest.mark.parametrize("part", ["graph", "index"])
-@pytest.mark.parametrize("how", ["gone", "cut"])
-def test_what_cannot_be_opened_any_more_is_made_again(
-    here: Path, capfdbinary: pytest.CaptureFixture[bytes], part: str, how: str
-) -> None:
-    command = ("related", "links.tsv", "x", "--format", "csv")
-    first = here_and_now(capfdbinary, *command)
-    manifest = entry() / part / "manifest.json"
-    if how == "gone":
-        manifest.unlink()
-    else:
-        manifest.write_bytes(manifest.read_bytes()[:20])
-    again = here_and_now(capfdbinary, *command)
-    assert (again.returncode, again.stdout) == (0, first.stdout), again.stderr
-    third = here_and_now(capfdbinary, *command)
-    assert said(third) == [f"links.tsv: unchanged, so the cached index is used{BY}"]
-
-
 @pytest.mark.parametrize("file", ["index/names.data", "graph/names.data"])
 @pytest.mark.parametrize("how", ["gone", "cut", "spoilt"])
 def test_damaged_cache_entry_is_made_again(here: Path, file: str, how: str, shell: Shell) -> None:
@@ -631,23 +612,6 @@ def test_reading_options_are_those_of_ingest(here: Path, shell: Shell) -> None:
     assert "'weight' is ignored (as weights: --weight-column weight)" in reply.err
     reply = shell(["related", str(found), "x", "--undirected"], 2)
     assert "is stored, and not read again: omit --undirected" in reply.err
-
-
-def test_folder_of_pages_uses_main_links(here: Path) -> None:
-    pytest.importorskip("selectolax")
-    (here / "site").mkdir()
-    for name in "abcdef":
-        others = "".join(f"<a href='{other}.html'>x</a>" for other in "abcdef")
-        main_part = "<main><a href='a.html'>a</a><a href='b.html'>b</a></main>"
-        page = f"<html><body><nav>{others}</nav>{main_part}</body></html>"
-        (here / "site" / f"{name}.html").write_text(page)
-    edges = []
-    for more in ((), ("--links", "main")):
-        assert main(["related", "site", "a.html", *more]) == 0
-    for path in cache.cached_stores("site"):
-        if path.name == "graph":
-            edges.append(cocite.Graph.open(path).edges)
-    assert sorted(edges) == [10, 30]
 
 
 @pytest.mark.parametrize("name", ["shop.sqlite", "sqlite:///shop.sqlite", "shop.sqlite#orders"])

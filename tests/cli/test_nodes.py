@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import cocite
@@ -75,21 +74,6 @@ def test_links_are_shown_by_name_and_all_of_them_to_programs(index: str, shell: 
         "H/hacker.html,out,H/hacker-ethic.html",
         "H/hacker.html,out,Hacker",
     ]
-
-
-def test_links_are_those_of_the_graph_on_any_graph(make_graph: MakeGraph) -> None:
-    rng = np.random.default_rng(2)
-    pairs = {(f"n{a}", f"n{b}") for a, b in rng.integers(0, 40, (150, 2)).tolist() if a != b}
-    graph = make_graph(sorted(pairs))
-    answer = NodesDocument.of_path(graph.path, k=100, links=True)
-    assert len(answer.nodes) == graph.nodes
-    for each in answer.nodes:
-        assert each.linked_from is not None
-        assert each.links_to is not None
-        assert set(each.linked_from) == {a for a, b in pairs if b == each.node}
-        assert set(each.links_to) == {b for a, b in pairs if a == each.node}
-        assert each.in_links == len(each.linked_from)
-        assert each.out_links == len(each.links_to)
 
 
 def test_selected_pages(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

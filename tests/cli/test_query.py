@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -166,17 +165,6 @@ def test_a_name_that_begins_with_a_hyphen_stands_behind_two(tmp_path: Path, ask:
     code, out, _ = ask("related", tmp_path / "i", "--format", "csv", "--", "-k")
     assert code == 0
     assert out.splitlines()[1].startswith("1,b,")
-
-
-def test_settings_named_like_options_are_separate(index: Path, tmp_path: Path, ask: Ask) -> None:
-    """``--form`` is the measure's, ``--format`` is how to print."""
-    cocite.build(index.parent / "g", tmp_path / "i", measure="cocitation")
-    arguments = ("related", tmp_path / "i", "one", "--form", "count", "--idf", "--format", "json")
-    code, out, _ = ask(*arguments)
-    found = json.loads(out)
-    assert (code, found["settings"]) == (0, {"form": "count", "idf": True})
-    hits = cocite.open(tmp_path / "i").related("one", form="count", idf=True)
-    assert listed(found) == hits != []
 
 
 @pytest.mark.parametrize(
@@ -390,17 +378,6 @@ def test_what_has_nothing_to_make_ready_says_so(index: Path, tmp_path: Path, ask
     code, _, error = ask("index", index.with_name("g"), "-o", tmp_path / "x", "--refine")
     assert code == 2
     assert "--refine prepares refined answers of simrank, without" in error
-
-
-def test_a_graph_that_is_gone_is_asked_for(index: Path, tmp_path: Path, ask: Ask) -> None:
-    graph, moved = tmp_path / "g", tmp_path / "elsewhere"
-    shutil.copytree(index.with_name("g"), graph)
-    assert ask("index", graph, "-o", tmp_path / "i", "--measure", "simrank")[0] == 0
-    graph.rename(moved)
-    code, _, error = ask("related", tmp_path / "i", "one", "--refine")
-    assert code == 1
-    assert "Say where it is with --graph" in error
-    assert ask("related", tmp_path / "i", "one", "--refine", "--graph", moved)[0] == 0
 
 
 def test_names_come_from_files_as_editors_write_them(index: Path, tmp_path: Path, ask: Ask) -> None:

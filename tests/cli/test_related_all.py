@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import pyarrow.ipc
 import pytest
 
 import cocite
@@ -182,22 +180,6 @@ def test_standard_output_gets_what_a_file_would(
     assert json.loads(printed.err.partition(b"\n")[2])["nodes"] == 5
 
 
-def test_arrow_on_standard_output_is_a_stream_of_it(
-    index: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfdbinary: pytest.CaptureFixture[bytes],
-) -> None:
-    monkeypatch.setattr(run, "_WINDOW", 2)
-    command = ["related-all", str(index), "-k", "2"]
-    assert main([*command, "-o", str(tmp_path / "x.arrow")]) == 0
-    capfdbinary.readouterr()
-    assert main([*command, "-o", "-", "--output-format", "arrow"]) == 0
-    found = pyarrow.ipc.open_stream(capfdbinary.readouterr().out).read_all()
-    assert found.equals(pyarrow.ipc.open_file(tmp_path / "x.arrow").read_all())
-    assert found.num_rows > 3
-
-
 def test_standard_output_refusals(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for kind in ("parquet", "folder"):
         assert main(["related-all", str(index), "-o", "-", "--output-format", kind]) == 2
@@ -208,23 +190,6 @@ def test_standard_output_refusals(index: Path, capsys: pytest.CaptureFixture[str
         assert told in capsys.readouterr().err
     assert main(["related-all", str(index), "-o", "-", "--overwrite"]) == 2
     assert "standard output is neither a file nor a table" in capsys.readouterr().err
-
-
-def test_a_damaged_shard_ends_a_stream(tmp_path: Path, shell: Shell) -> None:
-    """Members that are no nodes; a file is made without it."""
-    rng = np.random.default_rng(1)
-    rows = [f"n{a}\tn{b}\n" for a, b in rng.integers(0, 40, (200, 2)).tolist()]
-    (tmp_path / "links.tsv").write_text("".join(rows))
-    graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", header="no")
-    built = cocite.build(graph, tmp_path / "i", samples=6, shard=2, measure="psimrank")
-    shard = built.stored.parts[0].shards[-1]
-    words = np.array(shard.words)
-    words[int(shard.blobs[1, 1]) :] = 0x77777777
-    (tmp_path / "i" / f"in.samples-{shard.number:06d}").write_bytes(words.tobytes())
-    printed = shell(["related-all", str(tmp_path / "i"), "-o", "-", "--no-verify"], 1)
-    assert "is damaged" in printed.err
-    assert "Or name a file as output" in printed.err
-    assert main(["related-all", str(tmp_path / "i"), "-o", str(tmp_path / "x.csv")]) == 0
 
 
 def test_a_folder_by_its_name(index: Path, tmp_path: Path, shell: Shell) -> None:

@@ -3,7 +3,6 @@
 import csv
 import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -77,30 +76,6 @@ def test_what_is_written(
     before, after = found
     assert [[safe(cell) for cell in row] for row in before] == after
     assert before != after  # with --ids it is titles
-
-
-def test_what_is_streamed(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    printed = []
-    for more in ([], ["--safe-csv"]):
-        assert (
-            main(["related-all", str(folder / "i"), "-o", "-", "--output-format", "csv", *more])
-            == 0
-        )
-        printed.append(cells(capfdbinary.readouterr().out.decode()))
-    before, after = printed
-    assert [[safe(cell) for cell in row] for row in before] == after
-    assert before != after
-
-
-def test_in_python(folder: Path, tmp_path: Path) -> None:
-    index, graph = cocite.open(folder / "i"), cocite.Graph.open(folder / "g")
-    answers: list[Any] = [index.related("a"), cocite.pagerank(graph), cocite.exact_simrank(graph)]
-    for number, answer in enumerate(answers):
-        answer.write(tmp_path / f"{number}.csv", safe=True)
-        assert "\n'=1+1," in (tmp_path / f"{number}.csv").read_text() or number == 0
-        assert ",'=1+1" in (tmp_path / f"{number}.csv").read_text() or number == 1
-    index.related_all(tmp_path / "all.csv", safe=True)
-    assert "\n'=1+1,1," in (tmp_path / "all.csv").read_text()
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".jsonl", ".arrow"])

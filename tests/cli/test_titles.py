@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.cli.output import cut_to, padded, width_of
-from tests.cli.test_completion import offered
 from tests.conftest import Shell
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\nc\tz\n"
@@ -257,18 +255,6 @@ def test_reasons_have_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert printed(capsys, "why", "i", "x", "b", "y")
 
 
-def test_an_index_and_ranks_of_a_file_of_links_have_titles(
-    here: Path, shell: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
-    given = ["links.tsv", "--titles", "titles.tsv"]
-    assert re.search(r"The page X +x\n", shell(["rank", *given]).out)
-    assert main(["index", *given, "-o", "of-links"]) == 0
-    assert re.search(r"The page X +x\n", printed(capsys, "related", "of-links", "b"))
-    reply = shell(["index", "g", "--titles", "titles.tsv", "-o", "again"], 2)
-    assert "g is not a file of links: omit --titles" in reply.err
-
-
 @pytest.mark.parametrize("columns", [30, 40, 60, 80])
 def test_columns_give_way_to_names(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
@@ -328,13 +314,6 @@ def test_what_to_type_is_told(site: str, shell: Shell, asked: str) -> None:
     assert "Type: cocite why site a.html faq.html\n" in shell(["why", site, "a.html", asked], 2).err
 
 
-def test_several_are_named(site: str, shell: Shell) -> None:
-    told = shell(["related", site, "questions"], 2).err
-    assert "'Questions & Answers' is the title of 'faq.html', 'Old Questions' is" in told
-    assert "Type:" not in told
-    assert "the nearest name is 'faq.html'" in shell(["related", site, "faq"], 2).err
-
-
 def test_programs_are_told_too(site: str) -> None:
     graph = cocite.ingest(site, "g")
     with pytest.raises(cocite.UnknownNode) as found:
@@ -343,11 +322,3 @@ def test_programs_are_told_too(site: str) -> None:
     assert found.value.suggestions == ("old.html",)
     with pytest.raises(cocite.UnknownNode, match="'Apples' is the title of"):
         cocite.build(graph, "i").related("apples")
-
-
-def test_names_of_a_site_complete(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(Path("cache").absolute()))
-    assert offered("cocite related site f") == []
-    assert main(["related", site, "a.html"]) == 0
-    assert offered("cocite related site f") == ["plain,faq.html"]
-    assert offered("cocite related site/ f") == ["plain,faq.html"]

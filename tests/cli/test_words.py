@@ -125,17 +125,3 @@ def test_options_are_called_as_they_are_typed(
     error = capsys.readouterr().err
     assert told in error
     assert not re.search(r"\b[a-z_]+=", error)
-
-
-def test_hubs_are_told_behind_how_a_file_was_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = "".join(f"p{i}\thub\np{i}\tp{(i * 7 + 1) % 90}\n" for i in range(90))
-    Path("l.tsv").write_text(rows)
-    for command in (["ingest", "l.tsv", "-o", "g"], ["related", "l.tsv", "p3"]):
-        capsys.readouterr()
-        assert main(command) == 0
-        told = capsys.readouterr().err
-        assert 0 <= told.index("read l.tsv") < told.index("link to hub")
-        assert "(exclude_nodes=)" not in told

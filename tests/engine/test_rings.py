@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cocite import Graph
@@ -15,9 +13,7 @@ from cocite.errors import UsageError
 from cocite.graph.links import in_links
 from cocite.resources import Resources
 from tests.conftest import MakeGraph
-from tests.oracles import xjaccard as exact
-from tests.oracles.bounds import bernstein, chi_square, chi_square_limit
-from tests.oracles.graphs import Edges, graphs, in_neighbors
+from tests.oracles.graphs import Edges
 
 N = 24
 LENGTH = 3
@@ -38,24 +34,6 @@ def fingerprints(graph: Graph, samples: int, seed: int = 5, **options: Any) -> N
         for ring in make(batch):
             found[ring.step - 1, low : batch.stop] = ring.winners()
     return found
-
-
-@settings(max_examples=40)
-@given(
-    graphs(), st.integers(0, 2**64 - 1), st.integers(0, 65_000), st.sampled_from([None, 1, 3, 7])
-)
-def test_winners_are_the_first_of_the_sets_themselves(
-    make_graph: MakeGraph, graph: tuple[int, Edges], seed: int, sample: int, blocks: int | None
-) -> None:
-    n, edges = graph
-    make = rings_of(make_graph(edges, range(n)), 4, seed, blocks=blocks)
-    sets = exact.rings(in_neighbors(n, edges), 4)
-    steps = []
-    for ring in make([sample, sample + 17]):
-        steps.append(ring.step)
-        expected = [exact.first_nodes(sets[ring.step], seed, s) for s in (sample, sample + 17)]
-        assert ring.winners().tolist() == expected
-    assert steps == [1, 2, 3, 4]
 
 
 @pytest.fixture(scope="module")
@@ -100,27 +78,6 @@ def drawn(tmp_path_factory: pytest.TempPathFactory, edges: Edges) -> NDArray[np.
         folder / "links", folder / "g", nodes=folder / "nodes", delimiter="tab", header="no"
     )
     return fingerprints(made, SAMPLES)
-
-
-def test_ring_first_node_is_uniform(drawn: NDArray[np.uint32], edges: Edges) -> None:
-    sets = exact.rings(in_neighbors(N, edges), LENGTH)
-    assert max(len(members) for members in sets[LENGTH]) > 10
-    for k in range(1, LENGTH + 1):
-        for node in range(N):
-            members = sorted(sets[k][node])
-            counts = np.bincount(drawn[k - 1, :, node], minlength=N)
-            assert counts[members].sum() == SAMPLES
-            assert chi_square(counts[members]) <= chi_square_limit(len(members))
-
-
-@pytest.mark.statistical
-def test_meetings_have_jaccard_probability(drawn: NDArray[np.uint32], edges: Edges) -> None:
-    sets = exact.rings(in_neighbors(N, edges), LENGTH)
-    for k in range(1, LENGTH + 1):
-        met = np.mean([row[:, None] == row[None, :] for row in drawn[k - 1]], axis=0)
-        truth = exact.jaccard(sets[k])
-        assert ((truth > 0.05) & (truth < 0.95)).sum() > 50
-        assert (np.abs(met - truth) <= bernstein(truth, SAMPLES, 1.0, LENGTH * N * N)).all()
 
 
 def test_a_batch_is_16_samples_at_most(graph: Graph) -> None:

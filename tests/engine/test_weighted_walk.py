@@ -109,9 +109,7 @@ def test_weight_scale_is_idle(web: tuple[list[list[int]], list[list[float]]], st
 SAMPLES = 20_000
 PAIRS = [
     ([1.0, 1.0, 1.0, 0.0], [0.0, 1.0, 1.0, 1.0]),
-    ([5.0, 1.0, 0.5, 0.0], [1.0, 1.0, 0.0, 7.0]),
     ([1e-6, 1.0, 1e6, 2.0], [1.0, 1.0, 1.0, 1.0]),
-    ([0.25, 8.0, 0.0, 0.0], [0.0, 0.0, 3.0, 1.0]),
     ([3.0, 1.0, 2.0, 9.0], [6.0, 2.0, 4.0, 18.0]),
 ]
 
@@ -163,35 +161,6 @@ def test_the_probability_jaccard_of_equal_weights_is_the_jaccard_coefficient() -
     assert exact.probability_jaccard(3 * x, y) == pytest.approx(2 / 5)
     assert exact.probability_jaccard(x, 7 * x) == pytest.approx(1)
     assert exact.probability_jaccard(np.array([2.0, 1]), np.array([1.0, 0])) == pytest.approx(2 / 3)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("step", BY_WEIGHT)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_weighted_measures_are_estimated(make_graph: MakeGraph, step: Step, seed: int) -> None:
-    """E[decay**tau] is SimRank's iteration on the weighted matrix, or that of the clocks."""
-    rng = np.random.default_rng(seed)
-    n, samples, decay, length = 12, 4000, 0.6, 6
-    edges = sorted({(int(a), int(b)) for a, b in rng.integers(0, n, (50, 2)) if a != b})
-    weights = np.exp(rng.normal(0, 1.5, len(edges))).astype(np.float32).astype(float)
-    graph = make_graph(
-        [(a, b, w) for (a, b), w in zip(edges, weights, strict=True)], range(n), weight_column=3
-    )
-    walker = Walker(in_links(graph, weighted=True), step, length, seed)
-    sums = np.zeros((n, n))
-    for sample in range(samples):
-        found = walker(sample)
-        parents = [None if p == 2**32 - 1 else int(p) for p in found.parent]
-        for u in range(n):
-            for v in range(u):
-                tau = walks.tau_in_fingerprint_graph(parents, found.label.tolist(), u, v)
-                sums[u, v] += decay**tau if tau != walks.NEVER else 0.0
-    matrix = exact.dense(n, edges)
-    for (a, b), w in zip(edges, weights, strict=True):
-        matrix[b, a] = w
-    solve = exact.simrank if step is Step.WEIGHTED else exact.psimrank_by_clocks
-    truth = np.tril(solve(matrix, decay, length), -1)
-    assert (np.abs(sums / samples - truth) <= bernstein(truth, samples, decay, n * n)).all()
 
 
 @pytest.mark.statistical

@@ -80,24 +80,6 @@ def test_labels(tmp_path: Path, graph: Graph) -> None:
         read_labels(path, graph.names, columns=(2, 1))
 
 
-def test_labels_are_read_in_every_dialect(tmp_path: Path, graph: Graph) -> None:
-    path = tmp_path / "l"
-    for content, said in (
-        ("Ship sea\nU.S._Navy war\n", "blank-separated, no header"),
-        ("# c\n\nShip   sea\r\nU.S._Navy\twar\r\n", "blank-separated, no header"),
-        ("Ship;sea\nU.S._Navy;war\n", "semicolon-separated, no header"),
-        ('Ship, "sea"\nU.S._Navy, war\n', "comma-separated, no header"),
-        ("Ship|sea\nU.S._Navy|war\n", "pipe-separated, no header"),
-        ("page,category\nShip,sea\nU.S._Navy,war\n", "comma-separated, a header ('page', 'cat"),
-        ("Name\tTopic\nShip\tsea\nU.S._Navy\twar\n", "tab-separated, a header ('Name', 'Topic'"),
-    ):
-        path.write_text(content)
-        found = read_labels(path, graph.names)
-        assert found.paths == (("sea",), ("war",)), content
-        assert found.unknown == 0
-        assert found.read.startswith(f"{path}: {said}"), found.read
-
-
 def test_columns_of_labels_are_named(tmp_path: Path, graph: Graph) -> None:
     path = tmp_path / "l.csv"
     path.write_text("id,Topic,Page\n1,sea,Ship\n2,war,U.S._Navy\n")

@@ -6,9 +6,7 @@ import json
 import os
 import re
 import shlex
-import sqlite3
 import sys
-from contextlib import closing
 from math import isnan
 from pathlib import Path
 
@@ -77,19 +75,6 @@ def test_all_figures_are_a_table_too(study: Study, tmp_path: Path, kind: str) ->
     assert (tmp_path / "other").read_bytes() == path.read_bytes()
     with pytest.raises(OutputExists):
         document.write(path)
-
-
-def test_all_figures_go_to_a_database(study: Study, tmp_path: Path) -> None:
-    to = f"sqlite:///{tmp_path}/x.db#figures"
-    StudyDocument(study).write_to(to)
-    StudyDocument(study).write_to(to, append=True)
-    with closing(sqlite3.connect(tmp_path / "x.db")) as database:
-        found = database.execute("SELECT * FROM figures").fetchall()
-        types = {type(row[4]) for row in found}
-    assert len(found) == 2 * len(list(long_rows(study.methods)))
-    assert types <= {float, type(None)}
-    with pytest.raises(OutputExists):
-        StudyDocument(study).write_to(to)
 
 
 def test_an_ending_that_figures_do_not_have(study: Study, tmp_path: Path) -> None:

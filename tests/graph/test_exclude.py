@@ -1,7 +1,5 @@
 """Pages that are left out: with their links, from files and from stored graphs alike."""
 
-import io
-import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,6 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite.cli.main import main
 from cocite.errors import OutputExists, UsageError
 from cocite.graph import exclude
 from cocite.io import ingest, tables
@@ -136,31 +133,6 @@ def test_a_stored_graph_takes_nothing_else(make_graph: MakeGraph, tmp_path: Path
         cocite.ingest(graph.path, graph.path, exclude_nodes=["hub"])
     assert cocite.ingest(graph.path, graph.path, exclude_nodes=["hub"], overwrite=True).nodes == 3
     assert not list(tmp_path.glob("less*"))
-
-
-def test_the_verb(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "links").write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
-    (tmp_path / "out").write_text("hub\r\n\nnobody\n")
-    links, out, made = (str(tmp_path / name) for name in ("links", "out", "g"))
-    assert main(["ingest", links, "-o", made, "--exclude-nodes", out, "--format", "json"]) == 0
-    printed = capsys.readouterr()
-    assert json.loads(printed.out)["excluded"] == {"nodes": 1, "links": 5, "unknown": 1}
-    assert "Warning: 1 of 2 names to be left out are of no page, such as 'nobody'" in printed.err
-    assert "left out 1 page, with 5 links\n" in printed.err
-    assert main(["info", made]) == 0
-    assert "1 node, with 5 links" in capsys.readouterr().out
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\n")))
-    again = ["ingest", made, "-o", str(tmp_path / "less"), "--exclude-nodes", "-"]
-    assert main([*again, "--format", "json"]) == 0
-    printed = capsys.readouterr()
-    assert json.loads(printed.out)["nodes"] == 2
-    assert "read " not in printed.err
-    assert main(["ingest", "-", "-o", made, "--exclude-nodes", "-"]) == 2
-    assert "standard input (-) is named twice" in capsys.readouterr().err
-    assert main(["ingest", made, "-o", str(tmp_path / "x")]) == 2
-    assert "To leave pages out of it: --exclude-nodes FILE" in capsys.readouterr().err
 
 
 def test_nothing_is_told_of_what_was_not_asked_for(make_graph: MakeGraph) -> None:

@@ -328,15 +328,6 @@ def test_weights_of_another_length_are_damage(make_graph: MakeGraph) -> None:
         Graph(store)
 
 
-def test_the_command_line_counts_duplicates(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("links.tsv").write_text("a\tb\na\tb\nb\tc\n")
-    assert main(["ingest", "links.tsv", "-o", "g", "--count-duplicates"]) == 0
-    assert "weights            1 to 2, 3 in all" in capsys.readouterr().out.splitlines()
-
-
 def test_the_command_line_reads_shows_and_verifies_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     path = tmp_path_factory.mktemp("floors")
     rng = np.random.default_rng(3)
-    links = rng.integers(0, 20_000, (150_000, 2))
+    links = rng.integers(0, 10_000, (75_000, 2))
     np.savetxt(path / "links.txt", links, "%d")
     return cocite.ingest(path / "links.txt", path / "g")
 

@@ -1,8 +1,5 @@
 """What is said of a graph when an index is made of it: its hubs, and pages that have no answer."""
 
-import json
-import logging
-import re
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +7,6 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.index.plan import BuildOptions
 from cocite.index.reports import GraphReport
 from cocite.measures import MEASURES
@@ -81,27 +77,3 @@ def test_advice_is_that_of_the_measure(graph: Graph) -> None:
         assert out in line
     assert "--hubs" not in told(graph, "xjaccard")[0]
     assert not any("exclude" in line for line in told(graph, "psimrank", hubs="idf"))
-
-
-def test_index_says_both_and_so_does_build(
-    graph: Graph,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    hubs, without = told(graph, "simrank")
-    assert without == (
-        "1 of the 302 pages have no in-links, so nothing is related to them by simrank; with "
-        "--direction any, or by fusion, only pages without any link have none"
-    )
-    command = ["index", str(graph.path), "-o", str(tmp_path / "i"), "--measure", "simrank"]
-    assert main([*command, "--samples", "5", "--format", "json"]) == 0
-    out, err = capsys.readouterr()
-    typed = re.sub(r" \([a-z_]+=[^)]*\)", "", hubs)  # without the names of options in Python
-    assert [err.splitlines().count(line) for line in (typed, without)] == [1, 1]
-    facts = json.loads(out)
-    assert [hub["node"] for hub in facts["hubs"]] == ["index", "foot"]
-    assert facts["without_links"] == 1
-    with caplog.at_level(logging.INFO, "cocite"):
-        cocite.build(graph, tmp_path / "j", measure="simrank", samples=5)
-    assert {hubs, without} <= {record.getMessage() for record in caplog.records}

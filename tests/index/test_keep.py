@@ -1,6 +1,5 @@
 """Indexes that keep some pages only: the scores of an index of all pages, to the bit."""
 
-import itertools
 import json
 import logging
 import re
@@ -11,8 +10,6 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph, Index, UnknownNode
@@ -25,7 +22,6 @@ from cocite.measures import MEASURES
 from cocite.storage import Manifest, Store
 from tests.conftest import MakeGraph, by_walks
 from tests.oracles.fusion import order
-from tests.oracles.graphs import Edges, graphs
 from tests.storage.enemy import change_facts, change_file
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -150,28 +146,6 @@ def test_all_measures_that_can_keep_the_scores_and_are_joined(
     assert files(tmp_path / "joined") == files(tmp_path / "some")
 
 
-@settings(max_examples=25)
-@given(drawn=graphs(), data=st.data())
-def test_on_any_graph_any_pages_score_what_they_do(
-    make_graph: MakeGraph, drawn: tuple[int, Edges], data: st.DataObject
-) -> None:
-    n, edges = drawn
-    stored = make_graph(edges, range(n))
-    keep = sorted(data.draw(st.sets(st.integers(0, n - 1), min_size=1)))
-    measure = data.draw(st.sampled_from(["psimrank", "simrank", "xjaccard"]))
-    chosen: dict[str, Any] = {"measure": measure, "samples": 6, "direction": "both"}
-    whole = cocite.build(stored, stored.path.with_suffix(".all"), **by_walks(chosen))
-    kept = cocite.build(
-        stored, stored.path.with_suffix(".some"), only_nodes=keep, **by_walks(chosen)
-    )
-    assert [int(name) for name in kept.nodes] == keep
-    for a, b in itertools.product(keep, keep):
-        assert kept.similarity(a, b) == whole.similarity(a, b)
-    for a in keep:
-        expected = as_kept(kept, whole.related(a, n, only=list(map(str, keep))))
-        assert kept.related(a, n) == expected
-
-
 @kinds
 def test_a_batch_is_of_the_pages_that_are_kept(built: Built, tmp_path: Path, kind: str) -> None:
     _, kept = built(kind)
@@ -205,24 +179,6 @@ def test_same_bytes(graph: Graph, built: Built, tmp_path: Path, kind: str, way: 
     options = {"samples": SAMPLES, "only_nodes": list(kept.nodes), **KINDS[kind], **WAYS[way]}
     again = cocite.build(graph, tmp_path / "x", **by_walks(options))
     assert again.stored.digest == kept.stored.digest
-
-
-def test_the_size_falls_in_proportion(graph: Graph, built: Built, tmp_path: Path) -> None:
-    whole, _ = built("trees")
-    kept = cocite.build(
-        graph, tmp_path / "x", samples=SAMPLES, only_prefix="http://s3", measure="psimrank"
-    )
-    share = len(kept.nodes) / graph.nodes
-    sizes = [
-        sum(
-            e.nbytes
-            for n, e in index.stored.store.manifest.files.items()
-            if n.startswith(("in.samples-", "in.positions"))
-        )
-        for index in (whole, kept)
-    ]
-    assert 0.1 < share < 0.2
-    assert sizes[1] < 1.1 * share * sizes[0]
 
 
 @pytest.mark.parametrize("names", ["text", "urls", "integers", "dense"])

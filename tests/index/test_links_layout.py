@@ -9,13 +9,11 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.errors import Damaged, ResourceError, UsageError
+from cocite.errors import ResourceError
 from cocite.graph import links as graph_links
 from cocite.index import StoredIndex
 from cocite.index.layouts.links import build as links
-from cocite.storage import disk
 from tests.conftest import MakeGraph
-from tests.storage.enemy import Killed, KilledAt
 
 MEASURES = ["cocitation", "coupling", "ppr"]
 
@@ -66,55 +64,3 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
 def test_too_little_memory_is_said(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(ResourceError, match=r"to turn .* links round takes .* Give more"):
         cocite.build(graph, tmp_path / "x", measure="ppr", direction="in", memory=1000)
-
-
-@pytest.mark.parametrize("option", ["shard", "blocks"])
-def test_it_takes_no_shards(graph: Graph, tmp_path: Path, option: str) -> None:
-    with pytest.raises(UsageError, match="built in one go"):
-        cocite.build(graph, tmp_path / "x", measure="cocitation", **{option: 2})
-
-
-def test_killed_build_bytes(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def build(name: str) -> None:
-        cocite.build(graph, tmp_path / name, measure="cocitation", direction="both")
-
-    build("whole")
-    real = disk.sync_file
-    for fatal in (1, 3, 7, 8, 11, 15):
-        dying = KilledAt(real, fatal)
-        with monkeypatch.context() as patch:
-            patch.setattr(disk, "sync_file", dying)
-            with pytest.raises(Killed):
-                build(f"x{fatal}")
-        build(f"x{fatal}")
-        assert contents(tmp_path / f"x{fatal}") == contents(tmp_path / "whole")
-
-
-@pytest.mark.parametrize("measure", MEASURES)
-def test_files_that_point_outside_are_errors(graph: Graph, tmp_path: Path, measure: str) -> None:
-    """Content that fits no checksum, or a false one: no query may read beyond it all the same."""
-    index = cocite.build(graph, tmp_path / "x", measure=measure, direction="in")
-    nodes = list(index.nodes)[::6]
-    for name in ("in_offsets", "in_neighbours", "out_offsets", "out_neighbours"):
-        path = tmp_path / "x" / f"in.{name}"
-        whole = path.read_bytes()
-        width = np.uint64 if "offsets" in name else np.uint32
-        for value in (0, 301, 2**31 - 1, 2**32 - 1, 2**63, 2**64 - 1):
-            broken = np.frombuffer(whole, width).copy()
-            bad = value % 2 ** (8 * broken.itemsize)
-            broken[1::3] = bad
-            path.write_bytes(broken.tobytes())
-            again = cocite.open(tmp_path / "x", verify=False)
-            messages = set()
-            for node in nodes:
-                for idf in (False, True) if measure != "ppr" else (None,):
-                    asked: dict[str, Any] = {} if idf is None else {"idf": idf}
-                    try:
-                        again.similarity(node, nodes[0], **asked)
-                        again.related(node, 5, **asked)
-                    except Damaged as error:
-                        messages.add(str(error))
-            unread = measure == "ppr" and name.startswith("out")
-            assert unread or bad == 0 or any("see: cocite verify" in text for text in messages)
-        path.write_bytes(whole)
-    assert cocite.open(tmp_path / "x").related(nodes[0]) == index.related(nodes[0])

@@ -10,7 +10,6 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.errors import Damaged, UsageError
 from cocite.index.layouts.rows.fusion import RowsBuilder
 from cocite.index.layouts.rows.neighbors import NearestBuilder
@@ -179,17 +178,3 @@ def test_graph_gone(graph: Graph, tmp_path: Path) -> None:
     shutil.rmtree(copy)
     with pytest.raises(UsageError, match="takes names from the graph: put it back"):
         cocite.merge(pieces, tmp_path / "joined")
-
-
-def test_command_merges_ranges(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for number in (1, 2):
-        given = ["--only-range", f"{number}/2", "--measure", "ppr-pmi"]
-        assert main(["index", str(graph.path), "-o", str(tmp_path / f"{number}"), *given]) == 0
-    capsys.readouterr()
-    pieces = [str(tmp_path / f"{number}") for number in (1, 2)]
-    assert main(["merge", *pieces, "-o", str(tmp_path / "joined")]) == 0
-    found = capsys.readouterr()
-    assert f"{graph.nodes} nodes, from 2 indexes" in found.err
-    assert re.search(rf"nodes +{graph.nodes}\n", found.out)

@@ -3,10 +3,6 @@
 import datetime
 import itertools
 import os
-import random
-import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -26,7 +22,7 @@ from cocite.resources import Resources
 from cocite.storage import disk
 from cocite.storage.staging import Staging
 from tests.conftest import MakeGraph, by_walks
-from tests.storage.enemy import KILLED_AT, Killed, KilledAt
+from tests.storage.enemy import Killed, KilledAt
 
 Pairs = set[tuple[str, str]]
 DAY = "2026-11-21"
@@ -294,35 +290,6 @@ def test_a_refresh_killed_at_any_call_leaves_the_old_index_or_the_new_one(
     assert stops
 
 
-@pytest.mark.process
-def test_process_killed_leaves_a_whole_index(make_graph: MakeGraph, tmp_path: Path) -> None:
-    names = [f"p{i}" for i in range(3000)]
-    first = make_graph(sorted(links(1, names, 12_000)), names)
-    second = make_graph(sorted(links(2, names[50:], 12_000)), names[50:])
-    for name in ("x", "whole"):
-        build(first, tmp_path / name, 600, shard=4)
-    before = files(tmp_path / "x")
-    day: dict[str, Any] = {"fraction": 0.5, "date": DAY}
-    cocite.refresh(tmp_path / "whole", second, **day, force=True)
-    wanted, draw, stopped = files(tmp_path / "whole"), random.Random(4), 0
-    refresh = ["refresh", str(tmp_path / "x"), str(second.path)]
-    refresh += ["--fraction", "0.5", "--date", DAY, "--threads", "1"]
-    for _ in range(6):
-        command = [sys.executable, "-c", KILLED_AT, str(draw.randint(1, 12)), *refresh]
-        done = subprocess.run(command, capture_output=True, check=False)
-        stopped += done.returncode == -signal.SIGKILL
-        found = files(tmp_path / "x")
-        assert found in (before, wanted)
-    assert stopped >= 3
-    if files(tmp_path / "x") == before:
-        with RefreshBuild(
-            tmp_path / "x", second, Resources.checked(), RefreshOptions(**day)
-        ) as work:
-            assert 0 < work.done < work.units
-            work.run()
-    assert files(tmp_path / "x") == wanted
-
-
 def test_interrupted_refresh_goes_on_and_another_not(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x", 80)
 
@@ -369,31 +336,6 @@ def test_replaced_index_is_not_refreshed(graphs: list[Graph], tmp_path: Path) ->
 
 
 # -- what is refused -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("share", "message"),
-    [
-        (0, "fraction is 0.0; it must be a number above 0, at most 1"),
-        (1.5, r"fraction is 1\.5"),
-        (float("nan"), "fraction is nan"),
-        (True, "fraction is True"),
-        ("half", "fraction is 'half'"),
-    ],
-)
-def test_wrong_fraction(graphs: list[Graph], tmp_path: Path, share: Any, message: str) -> None:
-    build(graphs[0], tmp_path / "x")
-    with pytest.raises(UsageError, match=message):
-        cocite.refresh(tmp_path / "x", graphs[1], fraction=share, force=True)
-
-
-def test_the_smallest_share_is_a_sample(graphs: list[Graph], tmp_path: Path) -> None:
-    build(graphs[0], tmp_path / "x")
-    found = cocite.refresh(tmp_path / "x", graphs[1], fraction=1e-12, force=True).stored.freshness
-    assert [(g.samples, g.digest) for g in found.snapshots] == [
-        (11, graphs[0].digest),
-        (1, graphs[1].digest),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -450,29 +392,6 @@ def test_damage_is_not_carried_over(graphs: list[Graph], tmp_path: Path) -> None
     with pytest.raises(Damaged, match=r"in\.samples-000000 has checksum .* or build it again"):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     assert {**files(tmp_path / "x"), path.name: before[path.name]} == before
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("first", 1),
-        ("samples", 5),
-        ("samples", -1),
-        ("refresh", 0),
-        ("refresh", "one"),
-        ("samples", True),
-    ],
-)
-def test_wrong_generations_fail(graphs: list[Graph], tmp_path: Path, key: str, value: Any) -> None:
-    from cocite.storage import Manifest
-
-    build(graphs[0], tmp_path / "x")
-    index = cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
-    manifest = index.stored.store.manifest
-    manifest.facts["generations"][-1][key] = value
-    Manifest("index", manifest.facts, manifest.files).write(tmp_path / "x")
-    with pytest.raises(Damaged):
-        cocite.open(tmp_path / "x")
 
 
 def test_nodes_that_no_sample_knows_are_damage(graphs: list[Graph], tmp_path: Path) -> None:

@@ -6,21 +6,16 @@ file's name, or makes what it made before, to the byte (a file that it does not 
 anything). ``tests/torture/flips.py`` flips them, and ``make torture`` more of them than a test.
 """
 
-import shutil
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import cocite
-from cocite import Graph, Index
-from cocite.cli.main import main
+from cocite import Graph
 from cocite.errors import Damaged
-from cocite.index import StoredIndex
 from cocite.index.layouts.contract import is_shard
-from cocite.resources import Resources
 from cocite.storage import Store
 from tests.conftest import MakeGraph
 from tests.torture.flips import bytes_of, edges, flip_all, flipped, of_a_graph, of_an_index
@@ -95,22 +90,6 @@ def test_index_bit_flips(make_graph: MakeGraph, graph: Path, tmp_path: Path, mea
 
 
 @pytest.mark.torture
-def test_a_batch_leaves_out_shards_that_are_damaged(graph: Path, tmp_path: Path) -> None:
-    cocite.build(graph, tmp_path / "x", measure="psimrank", samples=6, shard=2)
-    for shard in ("in.samples-000002", "in.samples-000004"):
-        with flipped(tmp_path / "x" / shard, 77):
-            index = Index(StoredIndex.open(tmp_path / "x"), Resources.checked())
-            assert not index.missing_samples
-            index.related_all(tmp_path / f"{shard}.csv")
-            assert [each.file for each in index.missing_samples] == [shard]
-            (tmp_path / "x" / shard).rename(tmp_path / "aside")
-            left = cocite.open(tmp_path / "x")
-            left.related_all(tmp_path / "left.csv", overwrite=True)
-            (tmp_path / "aside").rename(tmp_path / "x" / shard)
-        assert (tmp_path / "left.csv").read_bytes() == (tmp_path / f"{shard}.csv").read_bytes()
-
-
-@pytest.mark.torture
 def test_no_flipped_bit_of_pieces_is_joined(graph: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"measure": "psimrank", "length": 4}
     cocite.build(graph, tmp_path / "a", numbers=range(3), **options)
@@ -155,46 +134,3 @@ def test_a_small_index_is_compared_when_it_is_opened(graph: Path, tmp_path: Path
 
 
 # -- the command line -------------------------------------------------------------------------
-
-VERBS: dict[str, Sequence[str]] = {
-    "index": ("index", "G", "-o", "O"),
-    "rank": ("rank", "G"),
-    "rank by hubs": ("rank", "G", "--score", "hubs", "--unweighted"),
-    "all-pairs": ("all-pairs", "G", "-o", "O.csv"),
-    "refresh": ("refresh", "X", "G"),
-    "related-all": ("related-all", "X", "-o", "O.csv"),
-    "merge": ("merge", "X", "Y", "-o", "O"),
-}
-
-
-@pytest.mark.torture
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_fails_with_the_name_of_the_file(
-    graph: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
-) -> None:
-    for name, numbers in (("x", range(3)), ("y", range(3, 6))):
-        cocite.build(graph, tmp_path / name, measure="psimrank", numbers=numbers, length=4)
-    (tmp_path / "toward.tsv").write_text("page 3\t1\n")
-    places = {
-        "G": graph,
-        "X": tmp_path / "x",
-        "Y": tmp_path / "y",
-        "O": tmp_path / "o",
-        "O.csv": tmp_path / "o.csv",
-        "W": tmp_path / "toward.tsv",
-    }
-    words = [str(places.get(word, word)) for word in VERBS[verb]]
-    spoilt = graph / "out_degrees" if "G" in VERBS[verb] else tmp_path / "x" / "in.digests"
-    with flipped(spoilt, 1):
-        assert main(words) == 1
-        told = capsys.readouterr().err
-        assert f"{spoilt} has checksum" in told
-        assert "Copy the directory again from where it was whole, or build it again" in told
-        assert not (tmp_path / "o").exists()
-        assert not (tmp_path / "o.csv").exists()
-        main([*words, "--no-verify"])
-        assert "has checksum" not in capsys.readouterr().err
-    if verb != "refresh":  # which may have replaced the index meanwhile
-        shutil.rmtree(tmp_path / "o", ignore_errors=True)
-        (tmp_path / "o.csv").unlink(missing_ok=True)
-        assert main(words) == 0

@@ -99,20 +99,3 @@ def test_cuts_and_threads_keep_bytes(graphs: dict[bool, Graph], tmp_path: Path, 
             assert len(shards) == -(-SAMPLES // way["shard"])
         else:
             assert (tmp_path / f"{number}" / "manifest.json").read_bytes() == manifest, way
-
-
-@pytest.mark.parametrize("kind", [kind for kind in PLAIN if kind != "blend"])
-def test_stopped_build_keeps_bytes(graphs: dict[bool, Graph], tmp_path: Path, kind: str) -> None:
-    """In its last direction."""
-
-    def stop(done: int, total: int) -> None:
-        if done == total - 7:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        build(graphs, kind, tmp_path / "x", shard=4, threads=1, progress=stop)
-    seen: list[int] = []
-    way: dict[str, Any] = {"shard": 4, "progress": lambda done, _: seen.append(done)}
-    found = build(graphs, kind, tmp_path / "x", **way)
-    assert seen[0] in (12, 32)
-    assert content(found) == content(build(graphs, kind, tmp_path / "whole"))

@@ -2,10 +2,8 @@
 
 import csv
 import json
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -203,21 +201,6 @@ def test_hits_are_written_as_they_are(index: cocite.Index, tmp_path: Path, endin
     assert (tmp_path / "x").read_bytes() == path.read_bytes()
 
 
-def test_hits_go_to_a_database(index: cocite.Index, tmp_path: Path) -> None:
-    to = f"sqlite:///{tmp_path}/x.db#near"
-    lists = index.related_many([0, 33], 3)
-    lists.write_to(to)
-    with pytest.raises(OutputExists):
-        lists.write_to(to)
-    lists.write_to(to, append=True)
-    with closing(sqlite3.connect(tmp_path / "x.db")) as database:
-        found = database.execute("SELECT * FROM near").fetchall()
-        types = [row[2] for row in database.execute("PRAGMA table_info(near)")]
-    once = list(zip(*lists._columns().values(), strict=True))
-    assert found == once * 2
-    assert types == ["INTEGER"] * 3 + ["REAL"] * 4
-
-
 def test_no_hits_are_a_table_without_rows(index: cocite.Index, tmp_path: Path) -> None:
     none = index.related(0, 5, min_score=0.99)
     assert not none
@@ -246,24 +229,6 @@ def test_ranks_are_written(graph: cocite.Graph, tmp_path: Path) -> None:
     rows = read(found.write(tmp_path / "h.arrow"))
     wanted = zip(graph.names, found.authorities.tolist(), found.hubs.tolist(), strict=True)
     assert rows == [(str(node), a, h) for node, a, h in wanted]
-
-
-def test_pairs_are_written(graph: cocite.Graph, tmp_path: Path) -> None:
-    scores = cocite.exact_simrank(graph, weighted=False, precision="double")
-    path = scores.write(tmp_path / "s.parquet", least=0.2)
-    rows = [(int(a), int(b), score) for a, b, score in read(path)]
-    matrix = scores.array()
-    wanted = [
-        (a, b, matrix[a, b]) for a in range(34) for b in range(a + 1, 34) if matrix[a, b] >= 0.2
-    ]
-    assert rows == wanted
-    assert len(rows) > 20
-    assert np.array_equal(np.load(scores.write(tmp_path / "s.npy")), matrix)
-    scores.write_to(f"sqlite:///{tmp_path}/x.db#pairs", top=1)
-    with closing(sqlite3.connect(tmp_path / "x.db")) as database:
-        found = database.execute("SELECT node, other, score FROM pairs").fetchall()
-    best = [(n, *scores.top(n, 1)[0]) for n in graph.names]
-    assert found == [(str(node), str(other), score) for node, other, score in best]
 
 
 def test_a_table_of_hits_is_no_array(index: cocite.Index, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +22,6 @@ from cocite.io.readers.html import parsers as html_pages
 from cocite.io.readers.html.page import decoded, links_of
 from cocite.io.readers.html.parsers import HtmlPage, Pages
 from cocite.io.readers.html.site import Site
-from cocite.search.cache import cached_stores
 from tests.io.plain import links, nothing_left
 
 MakeSite = Callable[[Mapping[str, str | bytes]], Path]
@@ -527,31 +525,6 @@ def test_links_count_as_often_as_they_stand(site: MakeSite) -> None:
     weights = graph_of(folder, count_duplicates=True).in_weights
     assert weights is not None
     assert weights.tolist() == [2, 1]
-
-
-def test_a_folder_is_asked_as_a_file_of_links_is(
-    site: MakeSite, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is made of it is cached until a page changes."""
-    folder = site({f"{i}.html": anchors("a.html", "b.html") for i in range(4)})
-    for name in "ab":
-        (folder / f"{name}.html").write_text("")
-    ask = ["related", str(folder), "a.html", "-k", "1", "--format", "csv"]
-    assert main(ask) == 0
-    first = capsys.readouterr()
-    assert "b.html" in first.out
-    assert "6 HTML pages" in first.err
-    assert len(cached_stores(str(folder))) == 2
-    assert main(ask) == 0
-    again = capsys.readouterr()
-    assert again.out == first.out
-    assert "unchanged" in again.err
-    monkeypatch.chdir(folder)
-    assert main(["related", ".", "a.html", "-k", "1", "--format", "csv"]) == 0
-    assert "unchanged" in capsys.readouterr().err
-    os.utime(folder / "a.html", (1, time.time()))
-    assert main(ask) == 0
-    assert "6 HTML pages" in capsys.readouterr().err
 
 
 def test_a_page_is_asked_for_by_its_path(

@@ -1,9 +1,7 @@
 """Folders of Markdown notes: what is a link, where it leads, and a vault that is counted twice."""
 
 import json
-import random
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -380,58 +378,6 @@ def test_nodes_may_be_the_notes_of_a_folder(vault: MakeVault, tmp_path: Path) ->
 
 
 # -- a vault that is counted twice --------------------------------------------------------
-
-
-def made_vault(count: int, seed: int = 1) -> tuple[dict[str, str], Counter[tuple[str, str]], int]:
-    """Notes by their paths; the links that are written in them, each with the note that it is of,
-    counted as they are written; and how many lead nowhere.
-    """
-    draw = random.Random(seed)
-    words = ["lorem", "ipsum", "dolor", "sit", "amet", "adipiscing", "elit", "sed", "do"]
-    names = [f"folder {i % 40}/{draw.choice(words)} {i}" for i in range(count)]
-    notes, wanted, lost = dict[str, str](), Counter[tuple[str, str]](), 0
-    for i, name in enumerate(names):
-        parts = ["---", f"title: Title {i}", f"aliases: [other {i}]", "tags: [a, b]", "---", "# H"]
-        defined = list[str]()
-        for _ in range(5):
-            to = draw.randrange(count)
-            other, last = names[to], names[to].rpartition("/")[2]
-            form = draw.choice(
-                [
-                    f"[[{last}]]",
-                    f"![[{other}#Part|shown]]",
-                    f"[[{last.upper()}|{words[0]}]]",
-                    f"[[other {to}]]",
-                    f"[t](../{other.replace(' ', '%20')}.md)",
-                    f"[t](</{other}.md#x> 'title')",
-                    f"[t][r{to}]",
-                ]
-            )
-            defined += [f"[r{to}]: <../{other}>"]
-            wanted[name, other] += 1
-            none = draw.choice(
-                ["`[[{}]]`", "```\n[[{}]]\n```", "%% [[{}]] %%", "<!-- [[{}]]\n\n-->", "    [[{}]]"]
-            )
-            text = " ".join(draw.choices(words, k=40))
-            parts += [f"{text} {form} {text}", "", none.format(last), ""]
-        parts += ["", *defined, ""]
-        if draw.random() < 0.1:
-            parts.append(f"[[Missing {i}]]")
-            lost += 1
-        notes[f"{name}.md"] = "\n".join(parts)
-    return notes, wanted, lost
-
-
-def test_a_made_vault_has_the_links_that_were_written(vault: MakeVault) -> None:
-    notes, wanted, lost = made_vault(400)
-    graph = graph_of(vault(notes), count_duplicates=True, keep_self_loops=True)
-    (source,) = graph.store.facts["sources"]
-    assert graph.nodes == 400
-    assert set(links(graph)) == set(wanted)
-    assert sum(source["links"].values()) == wanted.total() == source["rows"]
-    assert source["others"] == {"broken": lost}
-    sources = Counter(a for a, _ in wanted)
-    assert max(sources.values()) == 5
 
 
 # -- anything at all ------------------------------------------------------------------------

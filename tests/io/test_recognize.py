@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import io
-import json
 import lzma
 import pickle
 import re
@@ -61,36 +60,21 @@ OTHERS: list[tuple[str, bytes | str]] = [
     ("an HTML page", "\ufeff\n<!-- made\nby hand -->\n<HTML lang=en>\n<p>a b</p>\n"),
     ("an HTML page", "<ul>\n<li><a href='x'>y</a></li>\n</ul>\n"),
     ("an HTML page", '<?xml version="1.0"?>\n<!DOCTYPE html>\n<html xmlns="x"><head/></html>'),
-    (
-        "a dump of a wiki's texts (XML)",
-        '<mediawiki xml:lang="en">\n<page>\n<title>A</title>\n</page>\n',
-    ),
-    ("XML", '<?xml version="1.0"?>\n<list><url><loc>x</loc></url></list>\n'),
+    ("a dump of a wiki's texts (XML)", '<mediawiki xml:lang="en">\n<page>\n</page>\n'),
     ("XML", '<links>\n<link from="a" to="b"/>\n</links>\n'),
-    ("JSON", '{"a": ["b", "c"], "b": []}'),
-    ("JSON", json.dumps({"a": ["b" * 10] * 9_000}, indent=1)),
     ("JSON", "[" * 100_000),
-    ("Pajek", '*Vertices 2\n1 "a"\n2 "b"\n*Arcs\n1 2 1\n'),
     ("Pajek", '% made\n*Network x\n*vertices 2\n1 "a"\n2 "b"\n*edges\n1 2\n'),
-    ("Graphviz (DOT)", "digraph {\n a -> b;\n b -> c;\n}\n"),
     ("Graphviz (DOT)", 'strict graph "my web" {\n a -- b\n}\n'),
     ("a graph of DIMACS, GDF, graph6 or UCINET", "c roads\np sp 3 2\na 1 2 5\na 2 3 6\n"),
-    (
-        "a graph of DIMACS, GDF, graph6 or UCINET",
-        "nodedef>name VARCHAR\na\nb\n",
-    ),
+    ("a graph of DIMACS, GDF, graph6 or UCINET", "nodedef>name VARCHAR\na\nb\n"),
     ("a graph of DIMACS, GDF, graph6 or UCINET", ">>graph6<<A_\n"),
-    ("SQL", "-- dump\nCREATE TABLE `links` (\n `a` int\n);\nINSERT INTO `links` VALUES (1,2);\n"),
-    ("a PDF", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<< >>\nendobj\n"),
     ("a PDF", "%!PS-Adobe-3.0\nshow page\n"),
     ("data of Python or MATLAB", array()),
     ("a database of SQLite", database()),
     ("data of Python or MATLAB", pickle.dumps([("a", "b")])),
-    ("an image", b"\x89PNG\r\n\x1a\n" + bytes(100)),
     ("an image", b"\xff\xd8\xff\xe0\0\x10JFIF\0"),
     ("binary data", b"\x7fELF\2\1\1" + bytes(100)),
     ("binary data", NOISE),
-    ("binary data", bytes(1000)),
     ("text in another encoding than UTF-8", "Köln\tZürich\nMünchen\tKöln\n".encode("latin-1")),
     ("text with columns between characters of code 1", "a\x01b\nc\x01d\n"),
 ]
@@ -248,7 +232,7 @@ def test_rows_with_some_bad_ones_are_no_adjacency_list(tmp_path: Path, content: 
     assert "adjacency" not in str(caught.value)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     st.one_of(
         st.binary(max_size=60),

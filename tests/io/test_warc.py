@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -307,37 +306,6 @@ def test_base_frames_and_encodings_are_those_of_the_page(tmp_path: Path) -> None
     assert found == {("a", "x/%D0%BC%D0%B8%D1%80"), ("a", "b")}
     assert source["links"] == {"a": 1, "area": 0, "frame": 1}
     assert read(archive, link_tags="frame")[0] == {("a", "b")}
-
-
-def test_navigation_is_left_out_by_site(tmp_path: Path) -> None:
-    names = [f"p{i}" for i in range(12)]
-    pages = [
-        record("response", f"http://{host}/{name}", http("200", html("/p0", after), HTML))
-        for host in ("a.org", "b.org")
-        for name, after in zip(names, names[1:] + names[:1], strict=True)
-    ]
-    nav = "<nav><a href=/p5>x</a></nav>"
-    pages.append(record("response", "http://a.org/q", http("200", nav + html("/p3"), HTML)))
-    found, source = read(written(tmp_path / "x.warc", *pages, pack=bytes), links="main")
-    assert {(a, b) for a, b in found if not a.startswith("http")} == {
-        *((f"p{i}", f"p{i + 1}") for i in range(11)),
-        ("q", "p3"),
-    }
-    assert source["others"] == {"in navigation": 1, "to pages that all pages link to": 26}
-
-
-def test_git_manual_equals_its_folder(data: Callable[[str], Path], tmp_path: Path) -> None:
-    """272 pages, 1,855 distinct links between them, 57 of a page to itself (README of the data)."""
-    with tarfile.open(data("html-git-htmldocs") / "git-htmldocs.tar.gz") as packed:
-        pages = [
-            record("response", f"http://a.org/{file.name}", http("200 OK", content.read(), HTML))
-            for file in packed
-            if file.name.endswith(".html") and (content := packed.extractfile(file))
-        ]
-    found, source = read(written(tmp_path / "x.warc.gz", *pages))
-    assert source["pages"] == 272
-    assert len(found) == 1855
-    assert sum(a == b for a, b in found) == 57
 
 
 # -- WAT -------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Blends: their scores are the weighted means of their components', whatever is asked."""
 
 import itertools
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.index.layouts.trees.reader import TreeReader
 from cocite.index.plan import BuildOptions
@@ -201,26 +199,6 @@ def test_the_order_is_certain_only_as_far_as_exact_parts_are(graph: Graph, tmp_p
 def test_a_blend_of_exact_measures_takes_no_shard(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is built in one go: it takes no shard"):
         cocite.build(graph, tmp_path / "x", measure="blend:cocitation+coupling", shard=5)
-
-
-def test_command_blends(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = str(tmp_path / "i")
-    blend = "blend:0.6*psimrank(hubs=rare)+0.4*cocitation(idf=true)"
-    command = ["index", str(graph.path), "-o", output, "--measure", blend, "--direction", "both"]
-    assert main([*command, "--samples", "20"]) == 0
-    assert "40 of 40 steps" not in capsys.readouterr().out  # four parts of 20 steps each
-    assert main(["info", output]) == 0
-    shown = capsys.readouterr().out
-    assert "0.3 of psimrank, in-links, trees, hubs rare" in shown
-    assert "0.2 of cocitation, out-links, links, idf True" in shown
-    assert main(["related", output, "3", "--format", "json", "--form", "jaccard"]) == 0
-    value = json.loads(capsys.readouterr().out)
-    assert value["measure"] == blend
-    assert value["settings"]["form"] == "jaccard"
-    hits = cocite.open(output).related("3", form="jaccard")
-    assert [hit["score"] for hit in value["hits"]] == [hit.score for hit in hits]
-    assert main(["measures"]) == 0
-    assert "blend:psimrank+cocitation" in capsys.readouterr().out
 
 
 def test_canceled_scores_are_one_hit(make_graph: MakeGraph, tmp_path: Path) -> None:

@@ -418,7 +418,10 @@ def test_larger_decay_never_lowers_a_score(
 
 
 @every
-def test_larger_meeting_weight_never_lowers_a_score(index: Index, measure: Measure) -> None:
+def test_larger_meeting_weight_never_lowers_a_score(
+    index: Index, measure: Measure, tmp_path: Path
+) -> None:
+    """And any is asked alike: of pairs, in lists, in batches, with reasons that add up."""
     if MEETING_WEIGHT not in measure.ask:
         pytest.skip(f"{measure.name} does not take by")
     worth = ("t == 2", "t <= 2", "max(t <= 2, 1 / t)", "1")
@@ -430,6 +433,16 @@ def test_larger_meeting_weight_never_lowers_a_score(index: Index, measure: Measu
         "n77", meeting_weight=lambda t: t < 3
     )
     assert index.related("n77", meeting_weight="decay ** t") == index.related("n77")
+    by: dict[str, Any] = {"meeting_weight": lambda t: (0.1, 0, 0.6, 0.2)[min(t, 4) - 1]}
+    row = list(index.similarities([("n77", name) for name in index.nodes], **by))
+    hits = index.related("n77", 10**6, **by)
+    assert hits == by_similarity(index, "n77", row)
+    assert all(0 <= hit.low <= hit.score <= hit.high <= 1 for hit in hits)
+    why = index.why("n77", hits[0].node, 1000, **by)
+    shares = sum(reason.contribution for reason in why.reasons) + why.remaining + why.unattributed
+    assert why.score == hits[0].score == pytest.approx(shares, abs=1e-9)
+    written = [row[2:4] for row in all_rows(index, tmp_path / "all", 4, **by) if row[0] == "n77"]
+    assert written == [hit[:2] for hit in hits[:4]]
 
 
 @every

@@ -105,19 +105,6 @@ def test_distant_ids_lists_are_pair_scores(make_graph: MakeGraph, measure: str) 
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
-def test_fusion_bytes_are_thread_independent(make_graph: MakeGraph, measure: str) -> None:
-    rng = np.random.default_rng(5)
-    edges = [(int(a), int(b)) for a, b in rng.zipf(1.5, (9000, 2)) % 3000]
-    graph = make_graph(edges, range(3000))
-    ways: list[dict[str, Any]] = [{"threads": 2}, {"threads": 1}, {"memory": "32MB"}]
-    made = [
-        cocite.build(graph, graph.path.with_suffix(f".{number}"), measure=measure, **how)
-        for number, how in enumerate(ways)
-    ]
-    assert len({index.stored.digest for index in made}) == 1
-
-
-@pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
 def test_index_of_some_nodes_makes_few_rows(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, measure: str
 ) -> None:

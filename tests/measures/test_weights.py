@@ -1,6 +1,5 @@
 """Measures by weights, of links and of pages: exact twins, one result in all forms, refusals."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.index.build import IndexBuild
 from cocite.index.parts import ShardedPart
@@ -51,10 +49,12 @@ def by_page(links: np.ndarray, hubs: str) -> np.ndarray:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("direction", ["in", "out"])
 @pytest.mark.parametrize(
-    ("weighted", "hubs"),
-    [(True, "plain"), (False, "idf"), (True, "idf"), (False, "rare"), (True, "rare")],
+    ("weighted", "hubs", "direction"),
+    [
+        *((True, "plain", "in"), (True, "plain", "out"), (False, "idf", "out")),
+        *((True, "idf", "in"), (False, "rare", "in"), (True, "rare", "out")),
+    ],
 )
 @pytest.mark.parametrize("measure", TWINS)
 def test_scores_converge_to_the_exact_recursion(
@@ -160,25 +160,6 @@ def test_weightless_measure_says_so(make_graph: MakeGraph, tmp_path: Path, measu
         cocite.build(graph, tmp_path / "i", measure=measure)
     assert not (tmp_path / "i").exists()
     cocite.build(graph, tmp_path / "i", measure=measure, unweighted=True)
-
-
-def test_the_command_line_tells_of_weights(
-    make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    graph = make_graph([("a", "b", 2.0), ("c", "b", 1.0), ("c", "a", 4.0)], weight_column="3")
-    output = str(tmp_path / "i")
-    assert main(["index", str(graph.path), "-o", output, "--measure", "cocitation"]) == 2
-    assert "--unweighted" in capsys.readouterr().err
-    for more, used in (([], True), (["--unweighted"], False)):
-        command = ["index", str(graph.path), "-o", output, "--overwrite", "--format", "json"]
-        assert main([*command, *more]) == 0
-        assert json.loads(capsys.readouterr().out)["weighted"] is used
-        assert main(["info", output]) == 0
-        shown = capsys.readouterr().out
-        assert ("used" in shown) is used
-        assert ("ignored" in shown) is not used
-        assert main(["info", output, "--format", "json"]) == 0
-        assert json.loads(capsys.readouterr().out)["weighted"] is used
 
 
 # -- memory --------------------------------------------------------------------------------

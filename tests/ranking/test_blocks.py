@@ -1,6 +1,5 @@
 """Ranks from disk, block by block, in the memory that is stated."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.errors import Damaged, NotConverged, ResourceError, UsageError
-from cocite.io.writers import check_output
 from cocite.ranking import pagerank, plan_ranks
 from cocite.resources import format_size
 from tests.conftest import MakeGraph
@@ -72,31 +70,6 @@ def test_fewer_blocks_than_the_memory_holds_are_refused(tmp_path: Path) -> None:
     assert plan_ranks(graph, 9_000_000, blocks=2).memory == 9_000_000
 
 
-def test_the_command_line_takes_blocks(
-    graph: cocite.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ask = [
-        "rank",
-        str(graph.path),
-        "--format",
-        "json",
-        "--overwrite",
-        "-o",
-        str(tmp_path / "r.npy"),
-    ]
-    assert main(ask) == 0
-    whole, values = json.loads(capsys.readouterr().out), (tmp_path / "r.npy").read_bytes()
-    assert main([*ask, "--blocks", "3"]) == 0
-    out, err = capsys.readouterr()
-    assert json.loads(out) == whole | {"blocks": 3}
-    assert (tmp_path / "r.npy").read_bytes() == values
-    assert "of memory, which holds one of 3 blocks; the rest is on disk, with up to" in err
-    assert main(["rank", str(graph.path), "-o", str(tmp_path / "r.csv")]) == 0
-    writing = format_size(check_output(tmp_path / "r.csv", True).memory)
-    told = f"the graph and the ranks; {writing} while the table is written"
-    assert told in capsys.readouterr().err
-
-
 def test_an_empty_graph_is_refused_in_words(
     empty_graph: cocite.Graph, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,28 +100,6 @@ def test_ranks_not_a_number_are_an_error(graph: cocite.Graph, options: dict[str,
         pagerank(graph, start=start, precision="single", **options)
     with pytest.raises(UsageError, match="of a finite sum"):
         pagerank(graph, start=np.full(graph.nodes, 1e308), **options)
-
-
-CHILD = """
-import json, re, sys
-from pathlib import Path
-from cocite import Graph
-from cocite.ranking import pagerank
-from cocite.resources import PROCESS_MEMORY
-
-def now(what):
-    return 1024 * int(re.search(what + r":\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
-
-small, large, memory = Graph.open(sys.argv[1]), Graph.open(sys.argv[2]), int(sys.argv[3])
-for blocks in (1, 3):
-    pagerank(small, blocks=blocks, tolerance=1e-300, max_sweeps=9)  # loads the kernels
-Path("/proc/self/clear_refs").write_text("5")
-before = now("VmRSS")
-found = pagerank(large, memory=memory + PROCESS_MEMORY, tolerance=1e-300, max_sweeps=5)
-peak = now("VmHWM") - before
-print(json.dumps({"peak": peak, "blocks": found.blocks, "sum": float(found.values.sum()),
-                  "top": found.top(3)}))
-"""
 
 
 def test_a_web_of_300_000_pages_is_ranked_in_20_mb(

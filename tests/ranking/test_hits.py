@@ -1,7 +1,6 @@
 """Hubs and authorities against the eigenvectors of dense matrices, and NetworkX."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,19 +71,6 @@ def test_two_stars_of_one_size_share(make_graph: MakeGraph) -> None:
     scores = {name: (a, h) for name, a, h in hits(make_graph(edges)).top(99)}
     assert scores["a1"] == pytest.approx((1 / 6, 0))
     assert scores["b"] == pytest.approx((0, 1 / 2))
-
-
-def test_real_graphs_agree_with_networkx(data: Callable[[str], Path], tmp_path: Path) -> None:
-    networkx = pytest.importorskip("networkx", reason="needs networkx")
-    pytest.importorskip("scipy", reason="networkx.hits needs scipy")
-    graph = cocite.ingest(data("wiki-Vote/wiki-Vote.txt"), tmp_path / "g")
-    other = networkx.DiGraph()
-    other.add_nodes_from(range(graph.nodes))
-    other.add_edges_from((int(u), v) for v in range(graph.nodes) for u in graph.in_neighbors(v))
-    hubs, authorities = networkx.hits(other, max_iter=1000, tol=1e-12)
-    found = hits(graph, options=TIGHT)
-    assert np.allclose(found.hubs, [hubs[v] for v in range(graph.nodes)], atol=1e-8)
-    assert np.allclose(found.authorities, [authorities[v] for v in range(graph.nodes)], atol=1e-8)
 
 
 def test_wrong_use_is_refused(make_graph: MakeGraph, web: cocite.Graph) -> None:

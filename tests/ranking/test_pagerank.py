@@ -1,6 +1,5 @@
 """PageRank, with weights and without, against the dense solution, closed forms and other code."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite.cli.main import main
 from cocite.errors import UnknownNode, UsageError
 from cocite.options.rank import RankOptions
 from cocite.ranking import Convergence, Dangling, pagerank
@@ -144,19 +142,6 @@ def test_a_ring_and_a_graph_without_links_are_uniform(make_graph: MakeGraph) -> 
     assert bare.convergence.converged
 
 
-@pytest.mark.parametrize("name", ["wiki-Vote/wiki-Vote.txt", "cit-HepPh/cit-HepPh.txt.gz"])
-def test_graphs_agree_with_nx(data: Callable[[str], Path], tmp_path: Path, name: str) -> None:
-    networkx = pytest.importorskip("networkx", reason="needs networkx")
-    pytest.importorskip("scipy", reason="networkx.pagerank needs scipy")
-    graph = cocite.ingest(data(name), tmp_path / "g")
-    other = networkx.DiGraph()
-    other.add_nodes_from(range(graph.nodes))
-    other.add_edges_from((int(u), v) for v in range(graph.nodes) for u in graph.in_neighbors(v))
-    ranks = networkx.pagerank(other, tol=1e-13 / graph.nodes * 100, max_iter=500)
-    found = pagerank(graph, tolerance=1e-12)
-    assert close(found.values, np.array([ranks[v] for v in range(graph.nodes)]), 1e-9)
-
-
 @pytest.fixture
 def graph(make_graph: MakeGraph) -> cocite.Graph:
     rng = np.random.default_rng(5)
@@ -230,12 +215,6 @@ def test_wrong_use_is_refused(
         pagerank(graph, **options)
 
 
-@pytest.mark.parametrize("rule", [{"tolerance": 0}, {"max_sweeps": 0}, {"until_top_stable": 0}])
-def test_rules_that_cannot_hold_are_refused(rule: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        RankOptions(**rule)
-
-
 @pytest.mark.parametrize("options", [{}, {"blocks": 2}, {"memory": "20MB"}])
 def test_an_empty_graph_has_no_ranks(empty_graph: cocite.Graph, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="has no nodes: there is nothing to rank"):
@@ -306,31 +285,6 @@ def test_equal_weights_are_no_weights_to_the_bit(
         assert found.convergence == plain.convergence
 
 
-def test_networkx_finds_the_same(data: Callable[[str], Path], tmp_path: Path) -> None:
-    networkx = pytest.importorskip("networkx", reason="needs networkx")
-    pytest.importorskip("scipy", reason="networkx.pagerank needs scipy")
-    lines = data("wiki-Vote/wiki-Vote.txt").read_text().splitlines()
-    rng = np.random.default_rng(8)
-    pairs = [line.split() for line in lines if not line.startswith("#")]
-    weights = np.exp(rng.normal(0, 2, len(pairs))).tolist()
-    links = tmp_path / "links.tsv"
-    links.write_text(
-        "".join(f"{a}\t{b}\t{w!r}\n" for (a, b), w in zip(pairs, weights, strict=True))
-    )
-    graph = cocite.ingest(links, tmp_path / "g", weight_column=3)
-    assert graph.in_weights is not None
-    other = networkx.DiGraph()
-    other.add_nodes_from(range(graph.nodes))
-    targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets).astype(np.int64))
-    other.add_weighted_edges_from(
-        zip(graph.in_sources.tolist(), targets.tolist(), graph.in_weights.tolist(), strict=True)
-    )
-    ranks = networkx.pagerank(other, tol=1e-13 / graph.nodes * 100, max_iter=500)
-    found = pagerank(graph, tolerance=1e-12)
-    assert close(found.values, np.array([ranks[v] for v in range(graph.nodes)]), 1e-9)
-    assert not close(found.values, pagerank(graph, weighted=False).values, 0.1)
-
-
 def test_a_source_shares_its_rank_by_weight_alone(make_graph: MakeGraph) -> None:
     """Closed form: s links to a and b with weights 3 and 1, they link back."""
     graph = make_graph(
@@ -340,26 +294,6 @@ def test_a_source_shares_its_rank_by_weight_alone(make_graph: MakeGraph) -> None
     assert rank["s"] == pytest.approx((0.05 + d * 0.95 + d * 0.05) / (1 + d), abs=1e-9)
     assert rank["a"] == pytest.approx(0.05 + d * 0.75 * rank["s"], abs=1e-12)
     assert rank["b"] == pytest.approx(0.05 + d * 0.25 * rank["s"], abs=1e-12)
-
-
-def test_the_command_line_says_that_weights_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("links.tsv").write_text("s\ta\t3\ns\tb\t1\na\ts\t1\nb\ts\t1\n")
-    assert main(["ingest", "links.tsv", "-o", "g", "--weight-column", "3"]) == 0
-    capsys.readouterr()
-    assert main(["rank", "g", "--format", "json"]) == 0
-    out, err = capsys.readouterr()
-    assert json.loads(out)["weighted"] is True
-    assert [hit["node"] for hit in json.loads(out)["top"]] == ["s", "a", "b"]
-    assert "links count by their weights" in err
-    assert main(["rank", "g", "--format", "json", "--unweighted"]) == 0
-    out, err = capsys.readouterr()
-    found = json.loads(out)
-    assert found["weighted"] is False
-    assert found["top"][1]["rank"] == found["top"][2]["rank"]
-    assert "weights" not in err
 
 
 def test_ranks_are_asked_by_name_and_are_a_table() -> None:

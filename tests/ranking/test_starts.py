@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import cocite
-from cocite.cli.main import main
 from cocite.errors import InputError, UsageError
 from cocite.ranking import Ranks, WeightsFile, pagerank
 from tests.conftest import MakeGraph
@@ -104,15 +103,3 @@ def test_a_start_of_no_use_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         pagerank(graph, start=start)
-
-
-def test_the_command_line_starts_from_a_file(
-    old: Ranks, graph: cocite.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file, out = tmp_path / "old.parquet", tmp_path / "new.npy"
-    old.write(file)
-    assert main(["rank", str(graph.path), "--start", str(file), "-o", str(out)]) == 0
-    said = capsys.readouterr().err
-    assert f"started from the ranks of {graph.nodes - 1:,} of {graph.nodes:,} nodes" in said
-    assert np.load(out).tobytes() == pagerank(graph, start=file).values.tobytes()
-    assert main(["rank", str(graph.path), "--score", "hubs", "--start", str(file)]) == 2

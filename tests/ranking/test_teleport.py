@@ -1,6 +1,5 @@
 """Personalizations: weights by name, in files and on the command line."""
 
-import json
 from pathlib import Path
 
 import duckdb
@@ -82,15 +81,3 @@ def test_a_node_may_be_named_with_its_weight(graph: cocite.Graph, tmp_path: Path
     for text in ("nobody", "nobody=2", "n1=much", "n1=-1"):
         with pytest.raises(UnknownNode):
             pagerank(graph, personalization=toward_of(graph, [text]))
-
-
-def test_the_command_line_personalizes(
-    graph: cocite.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "w.tsv"
-    file.write_text("n7\t2\n")
-    ask = ["rank", str(graph.path), "--toward", "n1=0.5", "--personalization", str(file)]
-    assert main([*ask, "--format", "json", "-k", "5"]) == 0
-    found = pagerank(graph, personalization={"n1": 0.5, "n7": 2})
-    top = json.loads(capsys.readouterr().out)["top"]
-    assert [(hit["node"], hit["rank"]) for hit in top] == found.top(5)

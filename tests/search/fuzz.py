@@ -2,10 +2,10 @@
 
     python -m tests.search.fuzz SEED COUNT STORE...
 
-Each time a word of one file of a store is changed, all questions are asked, and the word is put
-back. A question is answered, or is Damaged; whatever else happens is printed, and ends the process,
-if that does not end by itself. COUNT is how often that is done for each store; with 0 every bit of
-``names.blocks`` is turned round, one at a time.
+Each time a bit, a word or a third of one file of a store is changed, all questions are asked, and
+what stood there is put back. A question is answered, or is Damaged; whatever else happens is
+printed, and ends the process, if that does not end by itself. COUNT is how often that is done for
+each store; with 0 every bit of ``names.blocks`` is turned round, one at a time.
 """
 
 import json
@@ -68,6 +68,11 @@ def changes(store: Path, count: int, chance: random.Random) -> Iterator[Change]:
             yield name, at, bytes([content[at] ^ 1 << chance.randrange(8)])
             continue
         width = chance.choice((4, 8))
+        if chance.random() < 0.3:  # many places at once
+            long = -(-len(content) // 3)
+            each = chance.choice((b"\0", b"\1\0\0\0", b"\x11", b"\xff", chance.randbytes(long)))
+            yield name, at, (each * long)[: min(long, len(content) - at)]
+            continue
         at = at // width * width
         value = chance.choice((*INTEGERS, *FLOATS, len(content)))
         whole = (value % 2 ** (8 * width)).to_bytes(width, "little")

@@ -12,7 +12,7 @@ import cocite
 from cocite import Graph, Index
 from cocite.cli.main import main
 from cocite.errors import UnknownNode, UsageError
-from tests.conftest import MakeGraph, listed
+from tests.conftest import MakeGraph
 
 WAYS = ("mean", "min")
 
@@ -103,21 +103,6 @@ def test_what_cannot_be_asked_is_refused(index: Index) -> None:
 
 
 # -- the command line ------------------------------------------------------------------
-
-
-def test_from_the_shell(index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(tmp_path / "i")
-    assert main(["related", path, "3", "7", "-k", "3", "--format", "json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert (facts["nodes"], facts["aggregate"]) == (["3", "7"], "mean")
-    assert "node" not in facts
-    assert listed(facts) == index.related(["3", "7"], 3)
-    assert main(["related", path, "3", "3", "-k", "3", "--format", "json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["node"] == "3"
-    assert "aggregate" not in facts
-    assert main(["related", path, "3", "7", "--aggregate", "min", "--min-score", "0.59"]) == 0
-    assert capsys.readouterr().out == "no node scores 0.59 or more with 3 and 7\n"
 
 
 def test_shell_why(index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,11 +2,7 @@
 
 import csv
 import errno
-import itertools
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,13 +13,12 @@ import pytest
 
 import cocite
 from cocite import Index, UnknownNode
-from cocite.errors import Busy, Damaged, OutputExists, ResourceError, UsageError
+from cocite.errors import Busy, OutputExists, ResourceError, UsageError
 from cocite.options.query import DEFAULT_K
 from cocite.search.batch import estimate as batches
 from cocite.search.batch import pieces
 from cocite.search.batch.run import Batch, related_all
 from cocite.storage import disk
-from tests.conftest import MakeGraph
 
 
 @pytest.fixture(scope="module")
@@ -211,50 +206,6 @@ def test_an_interruption_while_writing_keeps_all_hits(index: Index, tmp_path: Pa
     assert (tmp_path / "x.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
-_CHILD = """
-import os, signal, sys
-import cocite
-from cocite.search.batch import pieces, run as batch
-from cocite.index.layouts.trees.reader import TreeReader
-from cocite.storage import disk
-
-pieces._MOST = pieces._LEAST = 16
-left, real = int(sys.argv[3]), disk.write
-
-def write(file, data):
-    global left
-    left -= 1
-    if left < 0:
-        real(file, bytes(data)[: len(data) // 2])  # torn
-        os.kill(os.getpid(), signal.SIGKILL)
-    real(file, data)
-
-disk.write = write
-batch.related_all(cocite.open(sys.argv[1]), sys.argv[2], 5)
-"""
-
-
-@pytest.mark.process
-@pytest.mark.usefixtures("small")
-def test_a_killed_batch_goes_on_to_the_same_bytes(index: Index, tmp_path: Path) -> None:
-    """Killed in the middle of a write: of the plan, of a piece, of the line for it."""
-    related_all(index, tmp_path / "whole.parquet", 5)
-    output = tmp_path / "x.parquet"
-    path = str(index.stored.store.path)
-    done = []
-    for writes in (0, 1, 2, 5, 10, 14):
-        command = [sys.executable, "-c", _CHILD, path, str(output), str(writes)]
-        ended = subprocess.run(command, check=False)
-        assert ended.returncode == -signal.SIGKILL
-        assert not output.exists()
-        with Batch(index, output, 5) as work:
-            done.append(work.done)
-    assert done == sorted(done)
-    assert 0 == done[0] < done[-1] < len(index.nodes)
-    related_all(index, output, 5)
-    assert output.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
-
-
 @pytest.mark.usefixtures("small")
 def test_a_piece_whose_bytes_rotted_is_made_again(index: Index, tmp_path: Path) -> None:
     output = tmp_path / "x.csv"
@@ -399,49 +350,6 @@ def test_full_disk_in_batch(index: Index, tmp_path: Path, monkeypatch: pytest.Mo
         assert work.done == 3 * 16
         work.run()
     assert read(tmp_path / "x.csv")
-
-
-def test_full_disk_at_write(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = duckdb.connect
-
-    def connect(*args: Any, **options: Any) -> Any:
-        raise duckdb.IOException('Could not write file "x": No space left on device')
-
-    monkeypatch.setattr(duckdb, "connect", connect)
-    with pytest.raises(ResourceError, match=r"No space left on device .* free there"):
-        related_all(index, tmp_path / "x.parquet", 5)
-    monkeypatch.setattr(duckdb, "connect", real)
-    assert related_all(index, tmp_path / "x.parquet", 5).nodes == 0
-
-
-def test_a_damaged_shard_is_left_out_or_named(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """Positions behind the last member, and members that are no nodes."""
-    rng = np.random.default_rng(1)
-    graph = make_graph(rng.integers(0, 40, (200, 2)).tolist())
-    for where, size in itertools.product(("positions", "members"), (2, 6)):
-        path = tmp_path / f"i{where}{size}"
-        built = cocite.build(graph, path, samples=6, shard=size, threads=1, measure="psimrank")
-        shard = built.stored.parts[0].shards[-1]
-        name = f"in.samples-{shard.number:06d}"
-        file = path / (name if where == "members" else "in.positions")
-        words = np.fromfile(file, np.uint32)
-        if where == "members":
-            words[int(shard.blobs[1, 1]) :] = 10**6
-        else:
-            words.reshape(-1, 6)[:, shard.number :] = 10**6
-        words.tofile(file)
-        index, output = cocite.open(path, verify=False), tmp_path / f"x{where}{size}.csv"
-        if size == 6:
-            with pytest.raises(Damaged, match=rf"{name} is damaged"):
-                related_all(index, output)
-            continue
-        related_all(index, output)
-        assert [lost.file for lost in index.missing_samples] == [name]
-        (path / name).unlink()
-        related_all(
-            cocite.open(path, verify=where == "members"), tmp_path / "again.csv", overwrite=True
-        )
-        assert (tmp_path / "again.csv").read_bytes() == output.read_bytes()
 
 
 # -- refined ------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite.errors import UsageError
 from tests.conftest import MakeGraph
 from tests.oracles import neighbors as exact
 from tests.oracles.graphs import Edges, graphs
@@ -95,19 +94,3 @@ def test_page_linking_to_all_weighs_nothing(make_graph: MakeGraph, tmp_path: Pat
     for form in FORMS:
         assert index.related("b", form=form, idf=True) == []
         assert index.similarity("b", "c", form=form, idf=True).score == 0
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ({"form": "dice"}, "form is 'dice'; it must be cosine or jaccard or count"),
-        ({"idf": 1}, "idf is 1; it must be true or false"),
-        ({"decay": 0.5}, "cocitation has no setting 'decay' when asking"),
-    ],
-)
-def test_what_is_not_allowed_is_refused(
-    make_graph: MakeGraph, tmp_path: Path, asked: dict[str, object], message: str
-) -> None:
-    index = cocite.build(make_graph([("h", "a")]), tmp_path / "i", measure="cocitation")
-    with pytest.raises(UsageError, match=message):
-        index.related("a", **asked)

@@ -19,7 +19,7 @@ from cocite.graph.name_files import match_names
 from cocite.index import StoredIndex
 from cocite.kernels.trees import SOUND, gather
 from cocite.search.source import find_graph
-from tests.conftest import MakeGraph, by_walks
+from tests.conftest import MakeGraph, by_walks, of_texts
 from tests.storage.enemy import change_facts, change_file
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +40,7 @@ INDEXES: dict[str, dict[str, Any]] = {
     "features": {"measure": "pagesim"},
     "nearest": {"measure": "snn", "neighbors": 6},
     "rows": {"measure": "fusion", "size": "small"},
+    "text": {"measure": "tfidf"},
     "blend": {"measure": "blend:psimrank+cocitation(idf=true)+xjaccard(bits=1)", "samples": 6},
     "kept": {"samples": 6, "length": 5, "only_prefix": "page", "shard": 2},
     "refreshed": {"samples": 6, "length": 5},
@@ -60,8 +61,9 @@ def stores(make_graph: MakeGraph, tmp_path: Path) -> dict[str, Path]:
     plain = make_graph([edge[:2] for edge in edges(1)])
     newer = make_graph([edge[:2] for edge in edges(2)])
     found = {"graph": plain.path, "weighted graph": weighted.path}
-    for name, options in INDEXES.items():
-        cocite.build(weighted if name in WEIGHTED else plain, tmp_path / name, **by_walks(options))
+    for name, kind in INDEXES.items():
+        graph, options = weighted if name in WEIGHTED else plain, by_walks(kind)
+        cocite.build(graph, tmp_path / name, **options, **of_texts(graph, options["measure"]))
         found[name] = tmp_path / name
     cocite.refresh(tmp_path / "refreshed", newer, fraction=0.5, force=True)
     return found

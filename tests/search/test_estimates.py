@@ -73,29 +73,6 @@ def test_small_graphs_converge(make_graph: MakeGraph, tmp_path: Path, measure: s
     check_close(found, truth, other, samples)
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("measure", "direction"), [("psimrank", "out"), ("simrank", "both"), ("psimrank", "any")]
-)
-def test_other_directions_converge_to_the_scores_of_their_links(
-    make_graph: MakeGraph, tmp_path: Path, measure: str, direction: str
-) -> None:
-    graph, samples = make_graph(GRAPHS["random"]), 8000
-    options = {"samples": samples, "length": 6, "seed": 1, "shard": 2000, "threads": 1}
-    index = cocite.build(graph, tmp_path / "i", measure=measure, direction=direction, **options)
-    links = inlinks_of(graph)
-    ways = {"out": [links.T], "both": [links.T, links], "any": [links + links.T]}[direction]
-    if measure == "psimrank":  # to which a neighbor is one, however often it is
-        ways = [np.minimum(way, 1) for way in ways]
-    truths = [TWINS[measure](way, 0.8, 6) for way in ways]
-    truth = np.mean(truths, axis=0)
-    allowed = np.mean([bernstein(t, samples, 0.8, 2 * t.size) for t in truths], axis=0)
-    np.fill_diagonal(allowed, 1e-12)
-    found = estimates(index, list(range(graph.nodes)), 0.8)
-    assert (np.abs(found - truth) <= allowed).all()
-    assert (np.abs(TWINS[measure](links, 0.8, 6) - truth) > allowed).any()  # not the in-links'
-
-
 def test_walks_in_both_directions_are_independent(make_graph: MakeGraph, tmp_path: Path) -> None:
     """On an undirected graph both directions are the same links: equal draws would be seen.
 
@@ -169,31 +146,3 @@ def test_common_neighbors_closed_forms(make_graph: MakeGraph, tmp_path: Path, k:
     score = plain.similarity("u", "v", decay=decay).score
     assert abs(score - decay / k) <= (bernstein(decay / k, samples, decay, 4) if k > 1 else 1e-12)
     assert coupled.similarity("u", "v", decay=decay)[:2] == (decay, 0)
-
-
-def test_standard_error_equals_repetitions(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """400 independent indexes of 50 samples: the spread of their scores is what they say it is.
-
-    A squared z-score has a variance of about 2, so the mean of 400 is within 6 * sqrt(2 / 400),
-    0.42, of 1; a standard error 1.5 times too large would give 0.44, one too small 2.25.
-    """
-    graph = make_graph(GRAPHS["random"])
-    truth = exact.psimrank(inlinks_of(graph), 0.6, 7)
-    index = cocite.build(
-        graph,
-        tmp_path / "i",
-        samples=20_000,
-        length=7,
-        seed=3,
-        shard=2000,
-        threads=1,
-        measure="psimrank",
-    )
-    a, b = np.unravel_index(np.argmax(np.triu(np.minimum(truth, 0.4), 1)), truth.shape)
-    reader = index.scorer.readers[0]
-    assert isinstance(reader, TreeReader)
-    times = reader.meeting_times(int(a), int(b))
-    values = np.where(times == 255, 0, 0.6 ** times.astype(float)).reshape(400, 50)
-    errors = values.std(axis=1, ddof=1) / np.sqrt(50)
-    z = (values.mean(axis=1) - truth[a, b]) / errors
-    assert abs(np.mean(z**2) - 1) < 0.42

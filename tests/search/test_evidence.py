@@ -1,6 +1,5 @@
 """SimRank++'s evidence: against dense matrices, and on every way to ask."""
 
-import json
 import math
 import shutil
 from pathlib import Path
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph, Hit, Index
-from cocite.cli.main import main
 from cocite.errors import NotAStore, UsageError
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
@@ -145,17 +143,6 @@ def test_none_is_the_default_and_is_not_named(graph: Graph, tmp_path: Path) -> N
         other.related(LINKED, evidence="geometric")
 
 
-def test_a_component_of_a_blend_may_have_its_own(graph: Graph, tmp_path: Path) -> None:
-    text = "blend:0.25*simrank(evidence=geometric)+0.75*cocitation"
-    index = cocite.build(graph, tmp_path / "i", measure=text, samples=40, seed=2)
-    part = cocite.build(graph, tmp_path / "s", measure="simrank", samples=40, seed=2)
-    rest = cocite.build(graph, tmp_path / "c", measure="cocitation")
-    both = 0.25 * scores(part, evidence="geometric") + 0.75 * scores(rest)
-    assert np.allclose(scores(index), both, rtol=0, atol=2e-12)
-    for node in index.nodes:
-        assert index.related(node, 12) == sorted_pairs(index, node)
-
-
 @pytest.mark.parametrize("measure", TWINS)
 def test_refined_answers_refuse_it(graph: Graph, tmp_path: Path, measure: str) -> None:
     index = cocite.build(graph, tmp_path / "i", measure=measure, samples=10)
@@ -210,28 +197,3 @@ def test_evidence_after_refresh(graph: Graph, make_graph: MakeGraph, tmp_path: P
         assert index.related(node, 13, evidence="geometric") == sorted_pairs(
             index, node, evidence="geometric"
         )
-
-
-def test_on_the_shell(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=30, measure="psimrank")
-
-    def run(*words: str) -> tuple[int, str]:
-        code = main([*words, "--quiet"])
-        told = capsys.readouterr()
-        return code, told.out + told.err
-
-    asked = ("--evidence", "geometric")
-    for source in (str(tmp_path / "i"), str(graph.path)):
-        more = () if source.endswith("i") else ("--samples", "30", "--measure", "psimrank")
-        code, told = run("related", source, LINKED, *asked, *more, "--format", "json")
-        assert code == 0, told
-        answer = json.loads(told)
-        assert answer["settings"]["evidence"] == "geometric"
-        hits = index.related(LINKED, evidence="geometric")
-        assert [hit["score"] for hit in answer["hits"]] == [hit.score for hit in hits]
-    assert run("similarity", str(tmp_path / "i"), LINKED, "11", *asked)[0] == 0
-    assert run("why", str(tmp_path / "i"), LINKED, "11", *asked)[0] == 0
-    code, told = run("related", str(tmp_path / "i"), LINKED, *asked, "--refine")
-    assert code == 2
-    assert "refined answers have none" in told
-    assert run("related", str(tmp_path / "i"), LINKED, "--evidence", "some")[0] == 2

@@ -2,7 +2,6 @@
 
 import pickle
 import re
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,7 +12,6 @@ import pytest
 
 import cocite
 from cocite import Graph, Index
-from cocite.constants import NOWHERE
 from cocite.errors import UnknownNode, UsageError
 from cocite.search.hits import Hit, HitLists, Hits
 
@@ -60,18 +58,6 @@ def test_unknown_name_fails_before_any_work(index: Index, monkeypatch: pytest.Mo
         index.related_many("ab")
     with pytest.raises(UsageError, match="threads"):
         index.related_many([1], threads=0)
-
-
-def test_a_shard_that_is_damaged_is_left_out_for_all(graph: Graph, tmp_path: Path) -> None:
-    cocite.build(graph, tmp_path / "i", measure="psimrank", samples=32, shard=16)
-    (shard,) = tmp_path.glob("i/*samples-000016")
-    words = np.fromfile(shard, np.uint32)
-    words[words != NOWHERE] |= np.uint32(0x70000000)  # of the right size, pointing outside
-    words.tofile(shard)
-    index = cocite.open(tmp_path / "i")
-    found = index.related_many(range(NODES), 5, threads=2)
-    assert index.samples == 16
-    assert found == [index.related(node, 5) for node in range(NODES)]
 
 
 def test_hits_are_a_list_and_a_table(index: Index) -> None:

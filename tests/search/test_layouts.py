@@ -1,7 +1,6 @@
 """Layouts of walks: brute force, each other to the bit, the walks themselves, damage."""
 
 import math
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph, Index
 from cocite.errors import Damaged
-from cocite.index.layouts.minhash.reader import MinhashReader
 from cocite.index.layouts.trees.meetings import MeetingReader, WalkReader
-from cocite.search.batch.pieces import Question
 from tests.conftest import MakeGraph
 from tests.oracles import walks
 from tests.oracles.compact import relatives
@@ -191,62 +188,6 @@ def test_a_cycle_is_walked_round_and_round(make_graph: MakeGraph) -> None:
     assert [hit[:3] for hit in index.related(0)] == [("tail", 0.6, 0.0)]
     assert [hit[:3] for hit in index.related(1)] == [("end", 0.36, 0.0)]
     assert [hit[:3] for hit in index.related("end")] == [("1", 0.36, 0.0)]
-
-
-@pytest.mark.parametrize(
-    ("measure", "layout", "arrays"),
-    [
-        ("simrank", "paths", {"position": 60, "member": 64, "labels": 16, "steps": 8, "begin": 8}),
-        ("compact-simrank", "compact", {"forward": 60, "begin": 61, "child": 50}),
-        ("psimrank", "packed", {"directory": 3, "order": 8, "runs": 20}),
-        ("xjaccard", "minhash", {"cells": 240, "groups": 160}),
-    ],
-)
-def test_a_shard_that_points_outside_of_itself_is_an_error(
-    make_graph: MakeGraph, measure: str, layout: str, arrays: dict[str, int]
-) -> None:
-    """No query may read beyond a shard, or go on for ever, whatever is in it."""
-    rng = np.random.default_rng(1)
-    graph = make_graph(rng.integers(0, 60, (400, 2)).tolist(), range(60))
-    index = make(graph, measure, layout)
-    path = Path(index.stored.store.path) / "in.samples-000000"
-    whole = np.fromfile(path, np.uint32)
-    starts = np.cumsum([0, *arrays.values()]).tolist()
-    pieces = dict(zip(arrays, pairwise(starts), strict=True))
-    found: dict[str, set[str]] = {}
-    for name, (low, high) in pieces.items():
-        for noise in (0xF0000000, 0xFFFFFFFF, 0x11111111, 1):
-            broken = whole.copy()
-            broken[low:high] ^= np.uint32(noise)
-            broken.tofile(path)
-            found.setdefault(name, set()).update(
-                _complaints(cocite.open(path.parent, verify=False))
-            )
-    scrambled = rng.integers(0, 2**32, whole.size, np.uint32)
-    for words in (scrambled, scrambled % 60, np.zeros_like(whole), np.full_like(whole, 1)):
-        words.tofile(path)
-        _complaints(cocite.open(path.parent, verify=False))
-    for name in pieces:  # wrong labels are still labels
-        assert name == "labels" or any("see: cocite verify" in text for text in found[name]), name
-
-
-def _complaints(index: Index) -> set[str]:
-    found = set()
-    (reader,) = index.scorer.readers
-    for u in range(0, 60, 3):
-        for ask in (
-            lambda u=u: index.related(u, 5),
-            lambda u=u: index.related(u, 5, prefix="1"),
-            lambda u=u: index.similarity(u, "1"),
-            lambda u=u: reader.meetings(u, 1) if isinstance(reader, WalkReader) else None,
-            lambda u=u: reader.common(u, 1) if isinstance(reader, MinhashReader) else None,
-            lambda u=u: Question(index, 3).answer(u),
-        ):
-            try:
-                ask()
-            except Damaged as error:
-                found.add(str(error))
-    return found | {lost.fault for lost in index.missing_samples}
 
 
 def test_repeated_children_end(make_graph: MakeGraph) -> None:

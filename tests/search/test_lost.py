@@ -19,7 +19,6 @@ from cocite.constants import NOWHERE
 from cocite.errors import Damaged
 from cocite.index.layouts.reader import SampledReader, Span
 from cocite.search.intervals import half_width
-from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
 from tests.conftest import by_walks
 from tests.sampled import KINDS, Built, built_once, near_graph
 
@@ -75,42 +74,6 @@ def test_ends_left(graph: Graph, built: Built, tmp_path: Path, kind: str, begin:
     for index, name in ((left, "a.csv"), (expected, "b.csv")):
         index.related_all(tmp_path / name, 5)
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
-
-
-@kinds
-def test_scores_are_means_over_what_is_left(built: Built, tmp_path: Path, kind: str) -> None:
-    whole = built(kind)
-    left = without(whole, tmp_path / "left")
-    assert left.samples == 30
-    keep = np.r_[0:10, 20:40]
-    asked = whole.stored.measure.ask_settings({})
-    for a, b in pairs(whole):
-        one, other = whole.nodes.ids([a, b]).tolist()
-        score, variance, sums, span = 0.0, 0.0, np.zeros(30), Span(0, 0, 0)
-        for reader in whole.scorer.readers:
-            own, weight = reader.part.ask_settings(asked), reader.part.weight
-            if isinstance(reader, SampledReader):
-                values = reader.values(one, np.array([other], np.uint32), own)[0][keep, 0]
-                score += weight * values.mean()
-                variance += weight**2 * values.var(ddof=1) / 30
-                sums = sums + weight * values
-                span = span.plus(reader.span(own), weight)
-            else:
-                score += weight * reader.pair(one, other, own).grains / 1e12
-        found = left.similarity(a, b, interval="bernstein")
-        assert found.score == pytest.approx(score, abs=1e-9)
-        assert found.stderr == pytest.approx(np.sqrt(variance), abs=1e-9)
-        half = half_width(sums.std(ddof=1) / np.sqrt(30), 30, span.width, 0.95)
-        assert found.low == pytest.approx(max(0.0, score - half), abs=1e-9)
-        most = left.similarity(a, b, interval="hoeffding")
-        all_ = whole.similarity(a, b, interval="hoeffding")
-        if min(most.low, all_.low) > 0:
-            assert most.score - most.low > all_.score - all_.low
-        reasons = left.why(a, b, 1000) if kind != "sketch" else None
-        if reasons is not None:
-            assert sum(r.contribution for r in reasons.reasons) == pytest.approx(
-                reasons.score, abs=1e-9
-            )
 
 
 @pytest.mark.parametrize("kind", ["both", "blend"])
@@ -286,25 +249,6 @@ def test_batch_goes_on(built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyP
 # -- what is said of it ------------------------------------------------------------------
 
 
-def test_documents_say_what_is_lost_and_whole_ones_do_not(built: Built, tmp_path: Path) -> None:
-    whole = built("trees")
-    a, b = pairs(whole)[0]
-    kinds = (
-        lambda index: RelatedDocument.of(index, a),
-        lambda index: SimilarityDocument.of(index, a, b),
-        lambda index: WhyDocument.of(index, a, b),
-    )
-    left = without(whole, tmp_path / "left")
-    for make in kinds:
-        said, nothing = make(left).to_json(), make(whole).to_json()
-        assert said["samples"] == 30
-        (lost,) = said["missing_samples"]
-        assert (lost["file"], lost["first"], lost["samples"]) == ("in.samples-000010", 10, 10)
-        assert "cannot be opened" in lost["fault"]
-        assert not {"samples", "lost", "loss"} & nothing.keys()
-        assert "loss" not in said
-
-
 def test_shell_says(built: Built, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = built("trees")
     a, b = pairs(whole)[0]
@@ -387,22 +331,3 @@ def test_the_advice_on_a_refreshed_index_is_followed_word_by_word(
     numbers = whole.stored.freshness.numbers
     options: dict[str, Any] = {"numbers": numbers, "measure": "simrank", "length": 4}
     assert whole.related("n3") == cocite.build(now, tmp_path / "b", **options).related("n3")
-
-
-def test_a_merge_of_a_refreshed_index_says_what_to_do(graph: Graph, tmp_path: Path) -> None:
-    cocite.build(graph, tmp_path / "i", samples=20, measure="simrank")
-    links = [(f"n{a}", f"n{a * 7 % 60}") for a in range(60)]
-    now = cocite.ingest(links, tmp_path / "now")
-    cocite.refresh(tmp_path / "i", now, fraction=0.5)
-    cocite.build(now, tmp_path / "j", numbers=range(30, 40), measure="simrank")
-    found = cocite.errors.UsageError
-    with pytest.raises(
-        found, match=r"several graphs.*: cocite refresh .*i GRAPH --fraction 1 --force"
-    ):
-        cocite.merge([tmp_path / "i", tmp_path / "j"], tmp_path / "k")
-    assert main(["refresh", str(tmp_path / "i"), str(now.path), "--fraction", "1", "--force"]) == 0
-    numbers = cocite.open(tmp_path / "i").stored.freshness.numbers
-    more = range(numbers.stop, numbers.stop + 10)
-    cocite.build(now, tmp_path / "l", numbers=more, measure="simrank")
-    cocite.merge([tmp_path / "i", tmp_path / "l"], tmp_path / "k")
-    assert cocite.open(tmp_path / "k").samples == 30

@@ -9,8 +9,6 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import cocite
 from cocite import Index
@@ -19,12 +17,9 @@ from cocite.errors import UsageError
 from cocite.options.query import INTERVALS
 from cocite.search.results import RelatedDocument
 from cocite.storage import Store
-from tests.batches import all_rows
-from tests.conftest import MakeGraph, by_walks, listed
-from tests.oracles import meeting, walks
+from tests.conftest import MakeGraph, listed
+from tests.oracles import meeting
 from tests.oracles.bounds import bernstein
-from tests.oracles.fusion import order
-from tests.oracles.graphs import Edges, graphs, in_neighbors
 
 LENGTH = 6
 FUNCTIONS: dict[str, tuple[Any, Callable[[int], float]]] = {
@@ -78,53 +73,6 @@ def test_estimates_have_the_law(make_graph: MakeGraph, tmp_path: Path, measure: 
     assert np.abs(powers - hitting).max() > 0.1
 
 
-@settings(max_examples=5)
-@given(drawn=graphs(10), samples=st.sampled_from([1, 3]), seed=st.integers(0, 99))
-def test_scores_are_means_over_the_walks_that_are_specified(
-    make_graph: MakeGraph, drawn: tuple[int, Edges], samples: int, seed: int
-) -> None:
-    """To a grain, in every layout and without an index."""
-    n, edges = drawn
-    graph = make_graph(edges, range(n))
-    chosen: dict[str, Any] = {"samples": samples, "seed": seed, "length": LENGTH}
-    near = in_neighbors(n, edges)
-    order = [int(name) for name in graph.names]
-    near = [sorted(order.index(u) for u in near[name]) for name in order]
-    for measure, step in (("psimrank", "argmin"), ("simrank", "uniform")):
-        times = [
-            walks.meeting_times(walks.paths(near, step, seed, sample, LENGTH))
-            for sample in range(samples)
-        ]
-        asked = [
-            cocite.build(
-                graph,
-                graph.path.with_suffix(f".{measure}.{layout}"),
-                measure=measure,
-                layout=layout,
-                **chosen,
-            )
-            for layout in ("trees", "paths")
-        ]
-        for by, function in FUNCTIONS.values():
-            values = np.zeros(256)
-            values[: LENGTH + 1] = [1, *(float(function(t)) for t in range(1, LENGTH + 1))]
-            truth = np.mean([values[each] for each in times], axis=0)
-            for index in asked:
-                for u, v in itertools.product(range(n), range(n)):
-                    a, b = graph.names.name(u), graph.names.name(v)
-                    assert (
-                        abs(index.similarity(a, b, meeting_weight=by).score - truth[u, v]) <= 1e-12
-                    )
-                    if v:
-                        continue
-                    hits = {h.node: h.score for h in index.related(a, n, meeting_weight=by)}
-                    assert all(
-                        abs(hits.get(graph.names.name(w), 0) - truth[u, w]) <= 1e-12
-                        for w in range(n)
-                        if w != u
-                    )
-
-
 def test_hitting_is_the_expected_meeting_time(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Two pages with one in-link in common meet after one step, in every sample; a page without
     in-links meets nobody.
@@ -138,95 +86,6 @@ def test_hitting_is_the_expected_meeting_time(make_graph: MakeGraph, tmp_path: P
 
 
 # -- the contract, for any function --------------------------------------------------------
-
-CASES = [
-    ("psimrank", "trees", "in"),
-    ("psimrank", "paths", "both"),
-    ("simrank", "trees", "out"),
-    ("simrank", "paths", "in"),
-    ("compact-simrank", "compact", "both"),
-    ("compact-simrank", "trees", "in"),
-    ("blend:psimrank+cocitation", None, "in"),
-    ("blend:0.6*psimrank(meeting_weight=t<=2)+0.3*simrank+0.1*xjaccard(decay=0.3)", None, "both"),
-]
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str | None, str], Index]:
-    """An index of one graph by each case."""
-    folder = tmp_path_factory.mktemp("meeting_weight")
-    found: dict[tuple[str, str | None, str], Index] = {}
-    rng = np.random.default_rng(8)
-    site = rng.integers(0, 60, (300, 1)) // 15 * 15
-    edges = (site + rng.integers(0, 15, (300, 2))).tolist() + [(7, v) for v in range(0, 60, 3)]
-    (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in edges))
-    graph = cocite.ingest(folder / "links.tsv", folder / "g", header="no", delimiter="tab")
-
-    def get(measure: str, layout: str | None, direction: str) -> Index:
-        key = (measure, layout, direction)
-        if key not in found:
-            found[key] = cocite.build(
-                graph,
-                folder / str(len(found)),
-                measure=measure,
-                layout=layout,
-                direction=direction,
-                samples=12,
-                length=LENGTH,
-            )
-        return found[key]
-
-    return get
-
-
-@pytest.mark.parametrize(
-    ("measure", "layout", "direction", "name"),
-    [
-        (*case, list(FUNCTIONS)[at % len(FUNCTIONS)])
-        for i, case in enumerate(CASES)
-        for at in (i, i + 3)
-    ],
-)
-def test_all_ways_to_ask_agree(
-    opened: Callable[[str, str | None, str], Index],
-    tmp_path: Path,
-    measure: str,
-    layout: str | None,
-    direction: str,
-    name: str,
-) -> None:
-    index, by = opened(measure, layout, direction), FUNCTIONS[name][0]
-    for node in ("n7", "n31"):
-        alone = [(b, index.similarity(node, b, meeting_weight=by)) for b in index.nodes]
-        ranked = sorted(enumerate(alone), key=lambda pair: (-pair[1][1].score, order(pair[0])))
-        expected = [(b, *s) for _, (b, s) in ranked if s.score > 0 and b != node]
-        assert [tuple(hit) for hit in index.related(node, 1000, meeting_weight=by)] == expected
-        for b, score in alone:
-            assert score == index.similarity(b, node, meeting_weight=by)
-            assert 0 <= score.low <= score.score <= score.high <= 1
-            assert score.score == 1 or b != node or "xjaccard" in measure
-        hits = index.related(node, 5, meeting_weight=by)
-        assert 0 <= hits.certain_ranks <= 5
-    rows = all_rows(index, tmp_path / "all", 4, meeting_weight=by)
-    assert rows == [
-        (node, rank, hit.node, hit.score, hit.stderr)
-        for node in index.nodes
-        for rank, hit in enumerate(index.related(node, 4, meeting_weight=by), 1)
-    ]
-    assert rows
-
-
-@every
-def test_reasons_add_up(opened: Callable[[str, str | None, str], Index], name: str) -> None:
-    by = FUNCTIONS[name][0]
-    for case in CASES[:2] + CASES[-1:]:
-        index = opened(*case)
-        (hit,) = index.related("n7", 1, meeting_weight=by)
-        why = index.why("n7", hit.node, 1000, meeting_weight=by)
-        assert why.score == hit.score
-        shares = [reason.contribution for reason in why.reasons]
-        assert abs(sum(shares) + why.remaining + why.unattributed - hit.score) < 1e-9
-        assert min(shares) > 0
 
 
 def test_intervals_leave_room_for_later_meetings(make_graph: MakeGraph, tmp_path: Path) -> None:
@@ -254,21 +113,6 @@ def test_intervals_leave_room_for_later_meetings(make_graph: MakeGraph, tmp_path
 
 
 # -- refined answers ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["hitting", "up and down"])
-def test_more_samples_are_those_of_a_larger_index(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 512)
-    graph, by = make_graph(EDGES, range(12)), FUNCTIONS[name][0]
-    chosen: dict[str, Any] = {"length": LENGTH, "seed": 3}
-    small = cocite.build(graph, tmp_path / "small", samples=64, **by_walks(chosen))
-    large = cocite.build(graph, tmp_path / "large", samples=512, **by_walks(chosen))
-    a, b = LINKED, small.related(LINKED, 1, meeting_weight=by)[0].node
-    better = small.similarity(a, b, meeting_weight=by, target_error=1e-6)
-    assert better.score == large.similarity(a, b, meeting_weight=by).score
-    assert small.related(a, 3, meeting_weight=by, refine=True)[0].score > 0
 
 
 def test_computed_simrank_takes_only_a_decay(make_graph: MakeGraph, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph, Index
-from cocite.errors import Damaged, ResourceError, UsageError
+from cocite.errors import ResourceError
 from cocite.graph import links as graph_links
 from cocite.index.layouts.rows import neighbors as nearest
 from cocite.index.layouts.rows.reader import NearestReader
@@ -227,29 +227,3 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
     with pytest.raises(ResourceError, match=r"lists of .* nodes need .* Give more with --memory"):
         build(graph, tmp_path / "d", direction=direction, memory=least - 1000)
     assert contents(tmp_path / "a") == contents(tmp_path / "b") == contents(tmp_path / "c")
-
-
-@pytest.mark.parametrize("name", ["nearest.offsets", "holders.offsets", "holders.nodes"])
-def test_files_that_point_outside_are_damage(graph: Graph, tmp_path: Path, name: str) -> None:
-    build(graph, tmp_path / "i")
-    path = tmp_path / "i" / f"both.{name}"
-    words = np.fromfile(path, np.uint64 if "offsets" in name else np.uint32)
-    words[1:] = 10**9
-    words.tofile(path)
-    with pytest.raises(Damaged, match=r"is damaged; see: cocite verify"):
-        cocite.open(tmp_path / "i", verify=False).related("p7")
-
-
-@pytest.mark.parametrize(
-    ("given_", "message"),
-    [
-        ({"neighbors": 0}, "neighbors is 0; it must be a whole number from 1 to 65535"),
-        ({"max_degree": -1}, "max_degree is -1; it must be a whole number from 0 to"),
-    ],
-)
-def test_bad_settings(graph: Graph, tmp_path: Path, given_: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        build(graph, tmp_path / "i", **given_)
-    index = build(graph, tmp_path / "i", neighbors=1)
-    with pytest.raises(UsageError, match="form is 'count'; it must be jaccard or cosine"):
-        index.related("p1", form="count")

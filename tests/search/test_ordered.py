@@ -1,6 +1,5 @@
 """Other orders of a list: by PageRank, and by the score times it."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from cocite import Graph, Hit, Index
 from cocite.cli.main import main
 from cocite.errors import InputError, NotAStore, UsageError
 from cocite.search.results import RelatedDocument
-from tests.conftest import MakeGraph, listed
+from tests.conftest import MakeGraph
 
 PRODUCT, RANK = "score*pagerank", "pagerank"
 
@@ -173,30 +172,3 @@ def test_selected_index_has_ranks_of_the_whole_graph(graph: Graph, tmp_path: Pat
         path = tmp_path / f"ranks.{ending}"
         assert main(["rank", str(graph.path), "-o", str(path), "-k", "1"]) == 0
         assert index.related("7", 60, order=PRODUCT, ranks=path) == whole
-
-
-def test_from_the_shell(
-    graph: Graph, index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ask = ["related", str(tmp_path / "i"), "7", "-k", "3", "--order", RANK]
-    hits = index.related("7", 3, order=RANK)
-    assert main([*ask, "--format", "json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    ranks = index.pageranks([hit.node for hit in hits])
-    assert facts["order"] == RANK
-    assert listed(facts) == hits
-    assert [hit["pagerank"] for hit in facts["hits"]] == list(ranks)
-    assert main([*ask, "--format", "csv"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "rank,node,score,stderr,low,high,pagerank"
-    assert main(ask) == 0
-    table = capsys.readouterr().out.splitlines()
-    assert table[0].split() == ["rank", "score", "error", "low", "high", "pagerank", "node"]
-    assert table[-1] == "the order is that of PageRank, among the best by score"
-    for source in (index.stored.store.path, graph.path):  # of a graph as of an index
-        assert main(["related", str(source), "7", "--order", PRODUCT, "--format", "json"]) == 0
-        found = json.loads(capsys.readouterr().out)["hits"]
-        products = [hit["score"] * hit["pagerank"] for hit in found]
-        assert len(products) > 2
-        assert products == sorted(products, reverse=True)
-    assert main([*ask[:-2], "--ranks", str(tmp_path / "i" / "manifest.json")]) == 2
-    assert "--order" not in capsys.readouterr().out

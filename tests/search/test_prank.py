@@ -98,33 +98,6 @@ def test_in_steps_alone_are_simrank(make_graph: MakeGraph, tmp_path: Path, layou
             assert index.related(node) == classic.related(node)
 
 
-def test_refined_answers_are_those_of_more_samples(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 512)
-    graph = make_graph(np.random.default_rng(6).integers(0, 50, (240, 2)).tolist())
-    few = build(graph, tmp_path / "few", samples=64)
-    many = build(graph, tmp_path / "many", samples=512, shard=128)
-    names = list(few.nodes)[:5]
-    for name in names:
-        pair = few.similarity(names[0], name, target_error=0.001)
-        if name != names[0]:
-            assert pair[:2] == many.similarity(names[0], name)[:2]
-
-
-def test_why_names_the_pages_where_walks_meet(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph = make_graph(np.random.default_rng(6).integers(0, 50, (240, 2)).tolist())
-    trees, paths = (
-        build(graph, tmp_path / layout, samples=200, layout=layout) for layout in ("trees", "paths")
-    )
-    node = trees.nodes.name(3)
-    hit = trees.related(node, 1)[0]
-    why = trees.why(node, hit.node, 1000)
-    assert why == paths.why(node, hit.node, 1000)
-    assert sum(reason.contribution for reason in why.reasons) == pytest.approx(hit.score)
-    assert {reason.links for reason in why.reasons} == {"both"}
-
-
 def test_weights_are_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([("a", "b", 2), ("b", "a", 3)], weight_column=3)
     with pytest.raises(UsageError, match="weights, which prank cannot use"):

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite.errors import UsageError
 from cocite.index.layouts.links import push
 from cocite.index.layouts.links.push import PushReader
 from cocite.measures import PartSettings
@@ -106,18 +105,3 @@ def test_slices_do_not_change_a_bit(
     for links in (1, 50, 5000):
         monkeypatch.setattr(push, "_SLICE", links)
         assert [index.related(node, 400) for node in asked] == whole
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ({"damping": 1}, "damping is 1; it must be a number from 0.001 to 0.999"),
-        ({"tolerance": 0}, "tolerance is 0; it must be a number from 1e-12 to 1"),
-    ],
-)
-def test_what_is_not_allowed_is_refused(
-    make_graph: MakeGraph, tmp_path: Path, asked: dict[str, float], message: str
-) -> None:
-    index = cocite.build(make_graph([("h", "a")]), tmp_path / "i", measure="ppr")
-    with pytest.raises(UsageError, match=message):
-        index.related("a", **asked)

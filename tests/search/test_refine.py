@@ -225,30 +225,9 @@ def test_another_graph_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None
         index.similarity("b", "c", refine=True)
 
 
-@pytest.mark.parametrize("target", [0, -1, 2.5, "small", float("nan")])
-def test_a_target_that_is_none_is_refused(index: Index, target: object) -> None:
-    with pytest.raises(UsageError, match=r"target_error is .*; it must be a number"):
-        index.related("45", target_error=target)
-
-
 @pytest.fixture(scope="module")
 def sampled(graph: Graph) -> Index:
     return cocite.build(graph, graph.path.with_name("p"), measure="psimrank", samples=32, length=6)
-
-
-def test_more_samples_are_those_of_a_larger_index(
-    graph: Graph, sampled: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """To the bit: what is replayed to 256 samples scores as an index that holds as many."""
-    monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 256)
-    larger = cocite.build(graph, tmp_path / "i", samples=256, length=6, measure="psimrank")
-    for node in list(graph.names)[::40]:
-        hits = sampled.related(node, 20, target_error=1e-6)
-        assert len(hits) == 20
-        for hit in hits:
-            assert hit[1:3] == larger.similarity(node, hit.node)[:2]
-        pair = sampled.similarity(node, "45", target_error=1e-6)
-        assert pair[:2] == larger.similarity(node, "45")[:2]
 
 
 @settings(max_examples=15)

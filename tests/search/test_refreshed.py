@@ -234,24 +234,6 @@ def test_a_file_of_all_is_the_single_questions(
     check_batch(index, tmp_path / "some", 5, exclude_prefix="p1", min_score=0.2)
 
 
-@every
-def test_filters_pass_new_and_old_nodes(made: Any, measure: str, direction: str) -> None:
-    index = made(measure, direction, 1).index
-    seen = set()
-    for node in index.nodes:
-        everyone = index.related(node, ALL)
-        for prefix in ("a", "p1"):
-            kept = [hit for hit in everyone if hit.node.startswith(prefix)]
-            assert index.related(node, ALL, prefix=prefix) == kept
-            seen |= {hit.node for hit in kept}
-        among = ["a0", "a2", "p7", "p20", "z"]
-        assert index.related(node, 2, only=among) == [h for h in everyone if h.node in among][:2]
-        less = index.related(node, ALL, confidence=0.5)
-        sure = [hit for hit, again in zip(everyone, less, strict=True) if again.low > 0]
-        assert index.related(node, ALL, min_confidence=0.5) == sure
-    assert {name[0] for name in seen} == {"a", "p"}
-
-
 def certain(case: Case, a: str, hits: list[Hit], confidence: float) -> int:
     """By the definition, pair after pair, over the samples that know all three; of a list that is
     whole, the last by its own interval.
@@ -349,19 +331,6 @@ def test_foreign_graph(made: Any, make_graph: MakeGraph, monkeypatch: pytest.Mon
 def test_the_first_samples_of_several_graphs_are_not_a_smaller_index(made: Any) -> None:
     with pytest.raises(UsageError, match=r"was refreshed: its samples are of 2 graphs"):
         made("psimrank", "in", 1).index.with_samples(5)
-
-
-def test_refresh_of_all_has_one_graph(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph = make_graph(sorted(links(1, OLD, 110)), OLD)
-    cocite.build(graph, tmp_path / "x", samples=8, measure="psimrank")
-    index = cocite.refresh(tmp_path / "x", graph, fraction=1, force=True)
-    cocite.build(graph, tmp_path / "n", samples=16, measure="psimrank")
-    whole = cocite.open(tmp_path / "n").scorer.readers[0]
-    times = whole.meeting_times(3, 7)[8:12]  # type: ignore[attr-defined]
-    assert (index.with_samples(4).scorer.readers[0].meeting_times(3, 7) == times).all()  # type: ignore[attr-defined]
-    pair = index.related("p3", 1)[0].node
-    found = index.why("p3", pair, ALL, graph=graph)
-    assert sum(r.contribution for r in found.reasons) == pytest.approx(found.score, abs=1e-9)
 
 
 # -- refined answers -------------------------------------------------------------------

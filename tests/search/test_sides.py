@@ -151,15 +151,6 @@ def _called(folder: Path) -> Graph:
     return cocite.ingest(table(), folder / "r", bipartite=True, sides="reader,book")
 
 
-def test_in_one_call_of_what_is_in_memory() -> None:
-    frame = pd.DataFrame(table(), columns=["user", "item"])
-    found = cocite.related(frame, 1, bipartite=True)
-    assert found
-    assert all(isinstance(hit.node, int) for hit in found)
-    of_user = cocite.related(frame, "user:1", bipartite=True)
-    assert all(hit.node.startswith("user:") for hit in of_user)
-
-
 def test_the_command_line_asks_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def told(*arguments: str) -> Any:
         assert main([*arguments, "--format", "json"]) == 0

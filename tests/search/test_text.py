@@ -1,6 +1,5 @@
 """Texts: against TF-IDF in plain Python, by closed forms, building, refreshing, asking."""
 
-import json
 import logging
 import os
 import tarfile
@@ -14,8 +13,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph, Index
-from cocite.cli.main import main
-from cocite.errors import Damaged, InputError, ResourceError, UsageError
+from cocite.errors import InputError, ResourceError, UsageError
 from cocite.graph import links as graph_links
 from cocite.index.build import IndexBuild
 from cocite.index.layouts import batch_maker
@@ -336,26 +334,6 @@ def test_resume_needs_same_texts(graph: Graph, tmp_path: Path, texts: dict[str, 
     assert build(graph, tmp_path / "i", place, restart=True).related("p1")
 
 
-@pytest.mark.parametrize("name", ["texts.offsets", "holders.offsets", "holders.nodes"])
-def test_outside_pointers(graph: Graph, tmp_path: Path, texts: dict[str, str], name: str) -> None:
-    build(graph, tmp_path / "i", texts)
-    path = tmp_path / "i" / f"none.{name}"
-    words = np.fromfile(path, np.uint64 if "offsets" in name else np.uint32)
-    words[1:] = 10**9
-    words.tofile(path)
-    with pytest.raises(Damaged, match=r"is damaged; see: cocite verify"):
-        cocite.open(tmp_path / "i", verify=False).related("p7")
-
-
-@pytest.mark.parametrize("name", ["words.offsets", "words.letters"])
-def test_words_that_are_none_are_damage(graph: Graph, tmp_path: Path, name: str) -> None:
-    build(graph, tmp_path / "i", {"p0": "elk", "p1": "elk"})
-    path = tmp_path / "i" / f"none.{name}"
-    path.write_bytes(b"\xff" * path.stat().st_size)
-    with pytest.raises(Damaged, match=r"is damaged; see: cocite verify"):
-        cocite.open(tmp_path / "i", verify=False).why("p0", "p1")
-
-
 # -- refreshing ------------------------------------------------------------------------------
 
 
@@ -396,33 +374,6 @@ def test_texts_for_an_index_without_them_are_refused(make_graph: MakeGraph, tmp_
 
 
 # -- the command line ------------------------------------------------------------------------
-
-
-def test_the_command_line(
-    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str], texts: dict[str, str]
-) -> None:
-    place, output = texts_at(tmp_path / "t.tsv", texts), str(tmp_path / "i")
-    ask = ["--texts", str(place), "--text-fraction", "0.4", "--min-df", "1", "--max-df", "1"]
-    assert main(["index", str(graph.path), "-o", output, *ask]) == 0
-    assert "of 30 of the 32 pages, 59 words" in capsys.readouterr().out
-    assert main(["info", output, "--format", "json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["texts"] == {"pages": 30, "words": 59}
-    assert facts["measure"] == f"blend:0.6*{DEFAULT}+0.4*tfidf"
-    assert main(["info", output]) == 0
-    printed = capsys.readouterr().out
-    assert "of 30 of the 32 pages, 59 words" in printed
-    assert "0.4 of tfidf, no links, text" in printed
-    assert main(["why", output, "p1", "p2", "-k", "40"]) == 0
-    printed = capsys.readouterr().out
-    assert '"word59"' in printed
-    assert 'p1 ~ "word59" ~ p2' in printed or 'p1 ~ "word5' in printed
-    assert main(["plan", str(graph.path), *ask]) == 0
-    assert f"blend:0.6*{DEFAULT}+0.4*tfidf" in capsys.readouterr().out
-    later = ["refresh", output, str(graph.path), "--texts", str(place)]
-    assert main(later) == 0
-    assert main(["index", str(graph.path), "-o", output, "--measure", "tfidf"]) == 2
-    assert "say where they are with --texts" in capsys.readouterr().err
 
 
 def test_texts_of_strangers_name_no_file(tmp_path: Path) -> None:

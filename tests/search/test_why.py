@@ -17,7 +17,7 @@ from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.measures import Measure
-from tests.conftest import MakeGraph, by_walks
+from tests.conftest import MakeGraph
 from tests.measures.test_contract import build, every
 from tests.oracles import neighbors as exact
 from tests.oracles import pagesim, walks
@@ -227,26 +227,6 @@ def meetings(
     return found
 
 
-@pytest.mark.parametrize(("measure", "layout"), LAYOUTS)
-def test_layout_reasons(make_graph: MakeGraph, tmp_path: Path, measure: str, layout: str) -> None:
-    """Made again or stored, for a graph with hubs that are searched and not scanned."""
-    rng = np.random.default_rng(3)
-    edges = [(int(a), int(b)) for a, b in rng.integers(0, 400, (1500, 2))]
-    edges += [(int(a), hub) for hub in (3, 4) for a in rng.permutation(6000)[:5000]]
-    graph = make_graph(edges)
-    options: dict[str, Any] = {"measure": measure, "samples": 30, "seed": 5, "direction": "both"}
-    index = cocite.build(graph, tmp_path / layout, layout=layout, **by_walks(options))
-    other = cocite.build(graph, tmp_path / "other", layout="paths", **by_walks(options))
-    needed = graph if layout == "trees" else None
-    nodes = [index.nodes.name(i) for i in rng.integers(0, 400, 12)] + ["3", "4"]
-    met = 0
-    for a, b in itertools.product(nodes, nodes):
-        found = index.why(a, b, ALL, graph=needed)
-        assert found == other.why(a, b, ALL)
-        met += len(found.reasons)
-    assert met > 100
-
-
 # -- the other measures, each against its definition -----------------------------------
 
 
@@ -420,13 +400,6 @@ def test_one_transpose(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert first.reasons
     assert index.why("hub", "other", graph=graph) == first
     assert len(calls) == 1
-
-
-@pytest.mark.parametrize(("k", "error"), [(0, "k is 0"), ("ten", "k is 'ten'")])
-def test_a_count_that_is_none_is_refused(graph: Graph, tmp_path: Path, k: Any, error: str) -> None:
-    index = cocite.build(graph, tmp_path / "i", measure="cocitation")
-    with pytest.raises(UsageError, match=f"{error}.*; it must be a whole number, 1 or more"):
-        index.why("one", "two", k)
 
 
 def test_names_and_settings_are_checked(graph: Graph, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,7 +30,7 @@ from cocite.server.service import Service
 from cocite.storage import disk
 from cocite.storage.records import RecordLog
 from tests.server.conftest import Start, ask_app
-from tests.storage.enemy import KILLED_AT, Killed, KilledAt
+from tests.storage.enemy import Killed, KilledAt
 
 DRAW = random.Random(3)
 ENDS = [(f"p{a}", f"p{b}") for a in range(60) for b in DRAW.sample(range(60), 4)]
@@ -315,28 +314,6 @@ def test_a_refresh_killed_at_any_call_loses_no_link(
         assert digest(at / "web.index") == digest(whole / "web.index")
         assert RecordLog(journal_of(at / "web.index")).records() == []
     assert nth > step
-
-
-@pytest.mark.process
-def test_a_killed_refresh_is_repeated_and_has_all_links(place: Path) -> None:
-    """Once while the graph is written, and once while the index is."""
-    index, graph = place / "web.index", place / "web.graph"
-    log = RecordLog(journal_of(index))
-    log.append(encoded_links(PostedLink(*link) for link in NEW))
-    before = cocite.Graph.open(graph).digest
-    digests = []
-    for files in (3, 16):
-        command = [sys.executable, "-c", KILLED_AT, str(files), "refresh", str(index), str(graph)]
-        done = subprocess.run([*command, "--add-links"], capture_output=True, check=False)
-        assert done.returncode == -signal.SIGKILL
-        digests.append(cocite.Graph.open(graph).digest)
-        assert len(log.records()) == 1
-        assert cocite.open(index).stored.graph["digest"] == before
-    assert digests[0] == before != digests[1]
-    assert main(["refresh", str(index), str(graph), "--add-links"]) == 0
-    assert cocite.open(index).stored.graph["digest"] == digests[1]
-    assert log.records() == []
-    assert "zebra" in cocite.open(index).nodes
 
 
 # -- who may serve -----------------------------------------------------------------------

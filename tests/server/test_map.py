@@ -24,10 +24,9 @@ PLACES = """() => Object.fromEntries([...document.querySelectorAll("svg.map a")]
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 768, 1280, 1920])
-def test_labels_are_apart_at_their_real_size(visit: Open, width: int, scheme: str) -> None:
-    there = visit(viewport={"width": width, "height": 900}, color_scheme=scheme)
+def test_labels_are_apart_at_their_real_size(visit: Open, width: int) -> None:
+    there = visit(viewport={"width": width, "height": 900})
     for node in ("topic 0 page 0", "topic 3 page 3", "<b>", "topic 5 page 1"):
         page = there.goto(node=node, index="near")
         if not page.locator("svg.map").count():

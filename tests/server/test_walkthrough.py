@@ -39,8 +39,9 @@ AGAIN = """async address => {
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(390, "dark"), (768, "light"), (1280, "dark"), (1920, "light")]
+)
 def test_walk(visit: Open, width: int, scheme: str) -> None:
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"

@@ -17,7 +17,6 @@ import cocite
 from cocite import Graph
 from cocite.errors import (
     Busy,
-    CociteError,
     NotAStore,
     OutputExists,
     ResourceError,
@@ -297,22 +296,6 @@ def test_an_array_on_a_full_device_is_an_error() -> None:
 
     with pytest.raises(ResourceError, match=r"could not write 10 B more to /dev/full: No space"):
         write()
-
-
-def test_full_disk_leaves_the_old_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "l.tsv").write_text("a\tb\n")
-    cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
-    real: Callable[..., None] = os.fsync
-
-    def full(descriptor: int) -> None:
-        real(descriptor)
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(CociteError, match=re.compile("No space left on device .* free there")):
-        cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", overwrite=True)
-    assert names(tmp_path) == ["g", "l.tsv"]
-    assert links(Graph.open(tmp_path / "g")) == [("a", "b")]
 
 
 def test_a_store_of_the_other_kind_is_never_overwritten(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,9 +17,8 @@ from cocite.storage.staging import Staging
 from tests.conftest import MakeGraph
 from tests.storage.test_draft import names
 from tests.storage.test_round_trip import make
-from tests.torture.kills import kill_at_points, kill_at_times
+from tests.torture.kills import kill_at_points
 from tests.torture.operations import OPERATIONS, prepared
-from tests.torture.results import Row
 from tests.torture.shim import KILLED, run_apart, run_killed
 
 EDGES = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "a"), ("d", "a")]
@@ -34,15 +32,6 @@ def test_kill_at_any_point_leaves_old_or_new_and_repeats(tmp_path: Path, name: s
     told = prepared(OPERATIONS[name], tmp_path)
     row = kill_at_points(told, tmp_path / "killed", 29, 1 + 3 * KILLS[name] % 11)
     assert row.injected >= 1
-    assert row.lost == []
-
-
-@pytest.mark.torture
-def test_killed_at_any_time(tmp_path: Path) -> None:
-    row = Row()
-    for _ in kill_at_times(prepared(OPERATIONS["refresh"], tmp_path), row, 5, random.Random(7)):
-        pass
-    assert row.injected == 5
     assert row.lost == []
 
 

@@ -195,25 +195,6 @@ def test_site_leaves_a_page_that_changes_meanwhile(
     assert found["written"] == 11
 
 
-def test_interrupted_run_undone(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cocite.integrations import site_folder
-
-    before, replaced, done = digests(folder), site_folder._replace, []
-
-    def stop(*arguments: Any) -> bool:
-        done.append(arguments)
-        if len(done) == 5:
-            raise KeyboardInterrupt
-        return replaced(*arguments)
-
-    monkeypatch.setattr(site_folder, "_replace", stop)
-    run(code=130)
-    monkeypatch.undo()
-    assert len({*digests(folder).items()} - {*before.items()}) == 5  # four pages, the manifest
-    assert run("--remove")["restored"] == 4
-    assert digests(folder) == before
-
-
 KILLED = """
 import os, signal, sys
 from cocite.cli.main import main
