@@ -88,7 +88,7 @@ def main() -> None:
     options = parser.parse_args()
     names, line = list(KINDS), row
     if options.ranges:
-        names, line = ["fusion", "ppr-pmi"], ranges
+        names, line = ["fusion", "ppr-pmi", "snn"], ranges
     print(" | ".join(TITLES_OF_RANGES if options.ranges else TITLES))
     with tempfile.TemporaryDirectory() as folder:
         for name in names:

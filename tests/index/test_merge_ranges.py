@@ -20,6 +20,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "fusion": {"measure": "fusion"},
     "in": {"measure": "fusion", "direction": "in", "size": "small"},
     "ppr-pmi": {"measure": "ppr-pmi"},
+    "snn": {"measure": "snn", "unweighted": True},
     "blend": {"measure": "blend:0.7*fusion+0.3*ppr-pmi(size=large)"},
 }
 
@@ -63,19 +64,21 @@ def test_merged_ranges_are_one_build_to_the_byte(graph: Graph, tmp_path: Path, k
     pieces = ranges(graph, tmp_path, 3, **KINDS[kind])
     joined = cocite.merge(pieces, tmp_path / "joined", memory="200MB")
     assert files(tmp_path / "joined") == files(tmp_path / "whole")
+    asked: dict[str, Any] = {"mutual": True} if kind == "snn" else {}
     names = list(cocite.open(pieces[1]).nodes)
     assert names == list(joined.nodes)[graph.nodes // 3 : 2 * graph.nodes // 3]
     for name in names[::40]:
-        hits = cocite.open(pieces[1]).related(name, 10**6)
-        expected = whole.related(name, 10**6, only=names)
+        hits = cocite.open(pieces[1]).related(name, 10**6, **asked)
+        expected = whole.related(name, 10**6, only=names, **asked)
         assert {(hit.node, hit.score) for hit in hits} == {(h.node, h.score) for h in expected}
 
 
+@pytest.mark.parametrize("measure", ["fusion", "snn"])
 def test_range_by_scratch_files(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: str
 ) -> None:
     """Lists and pushes in files: the same bytes."""
-    given: dict[str, Any] = {"measure": "fusion", "only_range": "2/3"}
+    given: dict[str, Any] = {"measure": measure, "unweighted": True, "only_range": "2/3"}
     usual = cocite.build(graph, tmp_path / "usual", **given)
     monkeypatch.setattr(RowsBuilder, "streaming", True)
     monkeypatch.setattr(NearestBuilder, "lean", True)
@@ -108,7 +111,7 @@ def test_range_killed_goes_on(graph: Graph, tmp_path: Path) -> None:
         ({"only_range": "2"}, "only_range is '2'"),
         ({"only_range": "1/2", "only_prefix": "http"}, "omit --only-nodes and --only-prefix"),
         ({"only_range": "1/9999"}, "which make no 9,999 ranges"),
-        ({"only_range": "1/2", "measure": "snn"}, "snn has no samples"),
+        ({"only_range": "1/2", "measure": "pagesim"}, "pagesim has no samples"),
     ],
 )
 def test_wrong_range(graph: Graph, tmp_path: Path, given: dict[str, Any], message: str) -> None:

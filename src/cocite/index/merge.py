@@ -225,8 +225,8 @@ def _check_alone(index: StoredIndex) -> None:
     path = index.store.path
     if index.samples is None:
         raise UsageError(
-            f"{path} has no samples ({index.measure.name}), and is of no range of nodes by fusion "
-            "or ppr-pmi (--only-range): there is nothing to join"
+            f"{path} has no samples ({index.measure.name}), and is of no range of nodes by "
+            "fusion, ppr-pmi or snn (--only-range): there is nothing to join"
         )
     if index.freshness.refreshed:
         raise UsageError(

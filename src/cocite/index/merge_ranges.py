@@ -1,8 +1,8 @@
 """Merging indexes of ranges of nodes into that of the whole graph, byte-identical to one build.
 
-A row depends only on the graph and the settings (``measures/fusion.py``), so indexes of the ranges
-of one graph are pieces of one index. A merge copies rows and makes the data that follows from them;
-names come from the graph.
+A row depends only on the graph and the settings (``measures/fusion.py``, ``measures/snn.py``), so
+indexes of the ranges of one graph are pieces of one index. A merge copies rows and makes the data
+that follows from them; names come from the graph.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from cocite.index.refresh import ROWS, graph_before, same_options
 from cocite.index.stored import StoredIndex
 from cocite.resources import Resources
 
+_JOINED = ROWS, "nearest"
 _MORE = "A merge of ranges takes names from the graph: put it back where the first index expects it"
 
 
@@ -95,10 +96,10 @@ def _range(index: StoredIndex) -> range:
 def _check_alone(index: StoredIndex) -> None:
     """Raise :class:`UsageError` for an index that is no piece of another."""
     path = index.store.path
-    if index.local is not None or any(part.layout != ROWS for part in index.parts):
+    if index.local is not None or any(part.layout not in _JOINED for part in index.parts):
         raise UsageError(
-            f"{path} is no index of a range of nodes by fusion or ppr-pmi, as it was built: there "
-            "is nothing to join"
+            f"{path} is no index of a range of nodes by fusion, ppr-pmi or snn, as it was built: "
+            "there is nothing to join"
         )
     assert index.wanted is not None
     if int(index.wanted[-1]) != _range(index)[-1]:

@@ -77,8 +77,8 @@ class MeasureOptions(Options):
     only_range: str | None = option(
         None,
         "Keep only the pages of one of several ranges of equal size, such as 2/8 for the second of "
-        "eight. By fusion and ppr-pmi, cocite merge joins the indexes of all ranges into that of "
-        "the whole graph, wherever they were built.",
+        "eight. By fusion, ppr-pmi and snn, cocite merge joins the indexes of all ranges into that "
+        "of the whole graph, wherever they were built.",
         metavar="NUMBER/COUNT",
         unset="all",
     )

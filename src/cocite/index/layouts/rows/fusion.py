@@ -20,7 +20,7 @@ Source: ``measures/fusion.py``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
@@ -36,12 +36,12 @@ from cocite.constants import Ids
 from cocite.deadline import clock
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links, cut_blocks
-from cocite.graph.links import links_of, transpose
+from cocite.graph.links import links_of
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.links.build import link_degrees
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.fusion_reader import RowsFormat
-from cocite.index.layouts.rows.joined import join_rows
+from cocite.index.layouts.rows.joined import READ, columns_of, join_rows
 from cocite.index.layouts.rows.local import (
     Codes,
     MixedRows,
@@ -82,11 +82,9 @@ _STEP, _FEW = 256, 16
 """Nodes whose rows a worker makes at a time; fewer if links and rows are given back between: each
 that is read brings a piece of its file along.
 """
-_READ = 2 << 20
-"""Entries to read or write at a time."""
 _AWAY = 16
 """Consecutive steps that another machine makes at a time."""
-_PILOTS = 200
+_PILOTS, _EXPANDED = 200, 20
 _SHARES = (0.3, 0.5, 0.1, 0.1)
 """Approximate share of each stage in the total time."""
 
@@ -278,7 +276,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         """Return links in both directions, and the degrees of the nodes."""
         links = self.links
         if self.plan.direction != "any":
-            keep = 4 * _READ if self.streaming else None
+            keep = 4 * READ if self.streaming else None
             memory, weighted = self.means.memory, self.plan.weighted
             links = links_of(self.graph, "any", memory, weighted=weighted, keep=keep)
         return links, degrees_of(links)
@@ -286,7 +284,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     def estimate(self) -> PartEstimate:
         """Estimate size, memory and time, from the lists and pushes of some nodes."""
         nodes, fit = self.links.nodes, self.fit
-        entries, seconds = self._nearest.pilot() if self._listed else (0.0, 0.0)
+        nearest = self._nearest if self._listed else None
+        entries, seconds = (0.0, 0.0) if nearest is None else nearest.pilot()
         (pusher,) = self._pushers(1)
         sample = np.linspace(0, nodes - 1, min(_PILOTS, nodes)).astype(np.int64).tolist()
         pusher(range(sample[0], sample[0] + 1))  # which touches its memory
@@ -294,13 +293,31 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         found = [pusher(range(node, node + 1)) for node in sample]
         seconds += (clock() - begin) / len(sample) / fit.threads * nodes
         pushed = sum(ids.size for _, ids, _ in found) / len(sample)
-        families = (pushed, self._sizes[0]) if self._listed else (pushed,)
+        families: tuple[float, ...] = (pushed,)
+        if nearest is not None:
+            nodes_of = sample[:: max(1, len(sample) // _EXPANDED)]
+            families = self._widths(nodes_of, nearest.listers()[0], pusher)
         stored = self.plan.stored_nodes(nodes)
         size = sum(int(10 * each * stored) + 12 * stored + 8 * nodes for each in families)
         seconds *= self._row_count / nodes
         if not self.streaming:
             fit = replace(fit, memory=self._need(fit.threads, entries / nodes + pushed))
         return PartEstimate(size, fit, seconds * (1 + sum(_SHARES[2:])))
+
+    def _widths(
+        self, sample: Sequence[int], lister: Callable[[range], Rows], pusher: Pusher
+    ) -> tuple[float, ...]:
+        """Return the entries of an expanded row of each family, in the mean over some nodes."""
+        makers: tuple[Callable[[range], Rows], ...] = lister, pusher
+        found = np.zeros((len(sample), len(makers)))
+        for i, node in enumerate(sample):
+            _, ids, values = lister(range(node, node + 1))
+            near = ids[np.argsort(-values, kind="stable")]
+            expanding = [node, *near[near != node][:OTHERS].tolist()]
+            for family, make in enumerate(makers):
+                rows = [make(range(each, each + 1))[1] for each in expanding]
+                found[i, family] = np.unique(np.concatenate(rows)).size
+        return tuple(np.minimum(found, self._sizes).mean(axis=0).tolist())
 
     # -- the work --------------------------------------------------------------------------
 
@@ -326,7 +343,10 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     def _join(self, directory: Path, *stages: Progress) -> dict[str, Entry]:
         """Copy the rows of ranges of nodes, and make their columns."""
         files = ArrayFiles(directory, self.plan.prefix)
-        families = join_rows(files, self.plan.joined, self.links.nodes)
+        rows = "rows.offsets", "rows.ids", "rows.codes"
+        families = join_rows(
+            files, self.plan.joined, self.links.nodes, rows, ["norms"], ["scales", "weights"]
+        )
         self._write_columns(files, families, stages[-1])
         return files.entries
 
@@ -471,8 +491,6 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     def _write_columns(self, files: ArrayFiles, families: int, progress: Progress) -> None:
         """Write the transpose of the rows of each family."""
-        from cocite.kernels.links import add_counts
-
         offsets, ids, codes = (files.read(f"rows.{name}") for name in ("offsets", "ids", "codes"))
         size, pages = self.links.nodes, (offsets.size - 1) // families
         begins = [np.zeros(1, np.uint64)]
@@ -481,24 +499,13 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             to_codes = stack.enter_context(files.writer("columns.codes", np.uint8))
             for number in range(families):
                 own = offsets[number * pages : (number + 1) * pages + 1]
-                part = slice(int(own[0]), int(own[-1]))
-                square = np.full(size + 1, part.stop - part.start, np.uint64)
-                square[: pages + 1] = own - own[0]
-                counts = np.zeros(size, np.uint32)
-                for low in range(part.start, part.stop, _READ):
-                    piece = ids[low : min(low + _READ, part.stop)]
-                    add_counts(piece, counts)
-                    evict(piece)
-                rows = Links(square, ids[part], cast(Any, codes[part]))
-                memory = self.means.memory - 24 * size - 5 * _READ
-                memory = max(memory, 8 * size + 8 * _READ)
-                memory = min(memory, rows.nbytes + 8 * size)  # it gives back what it read
-                turned = transpose(rows, counts, memory, files.directory)
+                rows = Links(own, ids, cast(Any, codes))
+                turned = columns_of(rows, size, self.means.memory, files.directory)
                 begins.append(turned.offsets[1:] + own[0])
                 for array, writer in ((turned.neighbors, to_ids), (turned.weights, to_codes)):
                     assert array is not None
-                    for low in range(0, array.size, _READ):
-                        writer.write(array[low : low + _READ])
+                    for low in range(0, array.size, READ):
+                        writer.write(array[low : low + READ])
                         evict(array)
                 progress(number + 1, families)
         files.write("columns.offsets", np.uint64, np.concatenate(begins))
@@ -550,7 +557,7 @@ def first_others(lists: Links) -> Ids:
     from cocite.kernels.random import scramble
 
     found = [np.empty(0, np.uint32)]
-    for low, high in pairwise((0, *cut_blocks(lists, _READ), lists.nodes)):
+    for low, high in pairwise((0, *cut_blocks(lists, READ), lists.nodes)):
         offsets = lists.offsets[low : high + 1].astype(np.int64)
         row = np.repeat(np.arange(low, high), np.diff(offsets))
         piece = slice(int(offsets[0]), int(offsets[-1]))

@@ -34,8 +34,9 @@ from cocite.index.layouts.rows.fusion import (
     degrees_of,
     first_others,
 )
-from cocite.index.layouts.rows.fusion_reader import Row, RowsReader, own_path, shared_nodes
+from cocite.index.layouts.rows.fusion_reader import Row, RowsReader, shared_nodes
 from cocite.index.layouts.rows.neighbors import lists_of
+from cocite.index.layouts.rows.reader import own_reasons
 from cocite.kernels.totals import settle_exact
 from cocite.measures import PartSettings
 from cocite.measures.fusion import OWN, SIZE, SIZES
@@ -83,7 +84,7 @@ class UnseenRowsReader(Reader):
         pairs = ((self._row(each, first), self._row(each, second)) for each in families)
         weighed = zip(self._stored.weights, pairs, strict=True)
         nodes, shares = shared_nodes(weighed)
-        return Reasons(nodes, shares, own_path(nodes, first, second))
+        return own_reasons(self.part, self.part.nodes, (first, second), nodes, shares)
 
     def _row(self, family: int, node: int) -> Row:
         """Return the row of a node, recomputed or stored, with the unseen node."""

@@ -16,26 +16,26 @@ Cost: see ``measures/fusion.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import GRAINS, NOWHERE, Ids
+from cocite.constants import GRAINS, Ids
 from cocite.deadline import check
-from cocite.index.layouts.contract import WANTED, PartPlan, WholeFormat
+from cocite.index.layouts.contract import PartPlan, WholeFormat
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
     Estimate,
     Graphs,
     ListedHits,
-    Paths,
     QueryScratch,
     Reader,
     Reasons,
     borrowed,
 )
+from cocite.index.layouts.rows.reader import own_reasons
 from cocite.measures import PartSettings
 from cocite.measures.snn import MAX_DEGREE
 
@@ -84,16 +84,6 @@ def shared_nodes(
             shares[node] = shares.get(node, 0.0) + weight * term / whole
     order = sorted(shares)
     return np.array(order, np.uint32), np.array([shares[node] for node in order])
-
-
-def own_path(nodes: Ids, first: int, second: int) -> Callable[[int], Paths]:
-    """Return paths of the pair alone: the layout does not store what makes nodes near."""
-
-    def path(row: int) -> Paths:
-        node = int(nodes[row])
-        return [first] * (node == first), [second] * (node == second)
-
-    return path
 
 
 def _room(scratch: QueryScratch) -> tuple[NDArray[np.uint64], Ids]:
@@ -207,22 +197,10 @@ class RowsReader(Reader):
         families = range(len(self.weights))
         pairs = ((self.row(each, first), self.row(each, second)) for each in families)
         nodes, shares = shared_nodes(zip(self.weights, pairs, strict=True))
-        places = self._places(nodes)
-        here = places < self.part.nodes
-        path = own_path(places[here], first, second)
-        missing = float(shares[~here].sum())
-        return Reasons(places[here], shares[here], path, unattributed=missing)
+        return own_reasons(self.part, self._graph_nodes, (first, second), nodes, shares)
 
     @property
     def weights(self) -> list[float]:
         """Return the weight of each family."""
         found: list[float] = self._weights.tolist()
         return found
-
-    def _places(self, nodes: Ids) -> Ids:
-        """Return the ids in the index of nodes of the graph; NOWHERE for nodes not selected."""
-        if self.part.nodes == self._graph_nodes:
-            return nodes
-        kept = self.part.store.array(WANTED)
-        places = np.minimum(np.searchsorted(kept, nodes), kept.size - 1)
-        return np.where(kept[places] == nodes, places, NOWHERE).astype(np.uint32)

@@ -8,50 +8,93 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cocite.graph.blocks import Links
+from cocite.graph.links import transpose
 from cocite.index.layouts.batch_maker import ArrayFiles
 from cocite.index.layouts.part import StoredPart
 from cocite.storage import evict
 
-_COPIED = "rows.offsets", "rows.ids", "rows.codes", "norms", "weights", "scales"
-_READ = 2 << 20
+READ = 2 << 20
 """Entries that are read and written at a time."""
 
 
-def join_rows(files: ArrayFiles, parts: Sequence[StoredPart], nodes: int) -> int:
+def join_rows(
+    files: ArrayFiles,
+    parts: Sequence[StoredPart],
+    nodes: int,
+    names: tuple[str, str, str],
+    sums: Sequence[str],
+    same: Sequence[str] = (),
+) -> int:
     """Write the rows of all ``nodes`` of the graph out of the parts of ranges; returns the number
-    of families. Raises :class:`Damaged` for what no build has written.
+    of families.
+
+    ``names`` are those of offsets, ids and values, ``sums`` of arrays with a row for each node and
+    family, and ``same`` of those that all parts share. Raises :class:`Damaged` for what no build
+    has written.
     """
+    offsets, ids, values = names
     for part in parts:
-        part.store.require(*(part.prefix + name for name in _COPIED))
-    common = {name: parts[0].array(name) for name in ("weights", "scales")}
-    counts, norms = [np.zeros(1, np.uint64)], []
+        part.store.require(*(part.prefix + name for name in (*names, *sums, *same)))
+    common = {name: parts[0].array(name) for name in same}
+    families = (parts[0].array(offsets).size - 1) // parts[0].nodes
+    counts = [np.zeros(1, np.uint64)]
+    found: dict[str, list[NDArray[Any]]] = {name: [] for name in sums}
     with ExitStack() as stack:
-        to_ids = stack.enter_context(files.writer("rows.ids", np.uint32))
-        to_codes = stack.enter_context(files.writer("rows.codes", np.uint8))
-        for family in range(common["weights"].size):
+        writers = [
+            stack.enter_context(files.writer(name, parts[0].array(name).dtype))
+            for name in (ids, values)
+        ]
+        for family in range(families):
             for part in parts:
                 for name, array in common.items():
                     if not np.array_equal(part.array(name), array):
                         raise part.damaged_file(name)
                 rows = slice(family * part.nodes, (family + 1) * part.nodes)
-                ids, codes = part.array("rows.ids"), part.array("rows.codes")
-                begins = part.array("rows.offsets")[rows.start : rows.stop + 1]
-                if (begins[1:] < begins[:-1]).any() or begins[-1] > ids.size:
-                    raise part.damaged_file("rows.offsets")
+                arrays = part.array(ids), part.array(values)
+                begins = part.array(offsets)[rows.start : rows.stop + 1]
+                if (begins[1:] < begins[:-1]).any() or begins[-1] > arrays[0].size:
+                    raise part.damaged_file(offsets)
                 counts.append(np.diff(begins))
-                norms.append(part.array("norms")[rows])
-                for low in range(int(begins[0]), int(begins[-1]), _READ):
-                    piece = slice(low, min(low + _READ, int(begins[-1])))
-                    if int(ids[piece].max()) >= nodes:
-                        raise part.damaged_file("rows.ids")
-                    to_ids.write(ids[piece])
-                    to_codes.write(codes[piece])
-                    evict(ids, codes)
-    files.write("rows.offsets", np.uint64, np.cumsum(np.concatenate(counts), dtype=np.uint64))
-    files.write("norms", np.uint32, np.concatenate(norms))
-    for name in ("scales", "weights"):
-        files.write(name, np.float64, common[name])
-    return common["weights"].size
+                for name in sums:
+                    found[name].append(part.array(name)[rows])
+                for low in range(int(begins[0]), int(begins[-1]), READ):
+                    piece = slice(low, min(low + READ, int(begins[-1])))
+                    if int(arrays[0][piece].max()) >= nodes:
+                        raise part.damaged_file(ids)
+                    for writer, array in zip(writers, arrays, strict=True):
+                        writer.write(array[piece])
+                    evict(*arrays)
+    files.write(offsets, np.uint64, np.cumsum(np.concatenate(counts), dtype=np.uint64))
+    for name, pieces in found.items():
+        files.write(name, pieces[0].dtype, np.concatenate(pieces))
+    for name, array in common.items():
+        files.write(name, array.dtype, array)
+    return families
+
+
+def columns_of(rows: Links, nodes: int, memory: int, directory: Path) -> Links:
+    """Return the transpose of rows in files, over all ``nodes`` of the graph: of each, which rows
+    have it. Releases what it has read.
+    """
+    from cocite.kernels.links import add_counts
+
+    begin, end = int(rows.offsets[0]), int(rows.offsets[-1])
+    square = np.full(nodes + 1, end - begin, np.uint64)
+    square[: rows.nodes + 1] = rows.offsets - rows.offsets[0]
+    counts = np.zeros(nodes, np.uint32)
+    for low in range(begin, end, READ):
+        piece = rows.neighbors[low : min(low + READ, end)]
+        add_counts(piece, counts)
+        evict(piece)
+    assert rows.weights is not None
+    rows = Links(square, rows.neighbors[begin:end], rows.weights[begin:end])
+    memory = max(memory - 24 * nodes - 5 * READ, 8 * nodes + 8 * READ)
+    memory = min(memory, rows.nbytes + 8 * nodes)  # it gives back what it read
+    return transpose(rows, counts, memory, directory)

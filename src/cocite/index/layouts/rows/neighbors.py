@@ -43,6 +43,7 @@ from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.links import links_of, transpose
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
+from cocite.index.layouts.rows.joined import columns_of, join_rows
 from cocite.index.layouts.rows.reader import NearestFormat
 from cocite.measures.evidence import floor_text
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS
@@ -110,6 +111,7 @@ _MOST_PAGES, _FEW_PAGES, _MOST_ENTRIES = 256, 16, 1 << 18
 """Of which a worker makes the lists at a time; fewer if links are given back between."""
 _LEAST_LEAN = _LEAST_LINKS + 24 * _MOST_ENTRIES
 _PILOTS = 400
+_LISTS = "nearest.offsets", "nearest.nodes", "nearest.values"
 _PIECE = 1 << 21
 _READ = 8 << 20
 """Entries to count, and bytes to read or write, at a time."""
@@ -384,7 +386,10 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         """Estimate size, memory and time, from the lists of some pages."""
         nodes, fit = self.links.nodes, self.fit
         entries, seconds = self.pilot()
-        size = int(_ENTRY * entries) + 16 * (nodes + 1) + 32 * nodes
+        stored = self.plan.stored_nodes(nodes)
+        made = min(1.0, (2 + self.k) * stored / nodes)  # with all that are in lists, at most
+        entries, seconds = made * entries, made * seconds
+        size = int(_ENTRY * entries / made * stored / nodes) + 40 * stored + 8 * nodes + 16
         fit = replace(fit, memory=self._taken(int(entries)))
         return PartEstimate(size, fit, seconds + entries * _TURN_SECONDS)
 
@@ -403,8 +408,16 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         from cocite.kernels import features
         from cocite.kernels.links import add_counts
 
-        nodes = self.links.nodes
-        lists = self.lists(directory, progress)
+        nodes, wanted = self.links.nodes, self.plan.wanted
+        files = ArrayFiles(directory, self.plan.prefix)
+        if self.plan.joined:
+            sums = "norms", "mutual_norms"
+            join_rows(files, self.plan.joined, nodes, _LISTS, sums)
+            return self._write_holders(files)
+        if wanted is None:
+            lists = self.lists(directory, progress)
+        else:
+            lists = self._lists_around(directory, progress, wanted.ids())
         del self.weights
         if not self.fits:
             self.ins.evict()
@@ -433,12 +446,43 @@ class NearestBuilder(NearestFormat, WholeBuilder):
                 lists.evict()
                 holders.evict()
                 evict(norms, mutual)
-        files = ArrayFiles(directory, self.plan.prefix)
+        if wanted is not None:
+            del holders
+            pages = wanted.ids()
+            lists, norms, mutual = self._only(lists, pages), norms[pages], mutual[pages]
         files.write_rows("nearest", lists)
-        files.write_rows("holders", holders)
         files.write("norms", np.float64, norms)
         files.write("mutual_norms", np.float64, mutual)
         progress(nodes, nodes)
+        if wanted is not None:
+            return self._write_holders(files)
+        files.write_rows("holders", holders)
+        return files.entries
+
+    def _lists_around(self, directory: Path, progress: Progress, pages: Ids) -> Links:
+        """Return the lists of some pages and of all in them, which tell what is mutual."""
+        only = np.zeros(self.links.nodes, bool)
+        only[pages] = True
+        first = self.lists(directory, progress, only, log="first")
+        for low in range(0, first.edges, _PIECE):
+            only[first.neighbors[low : low + _PIECE]] = True
+        return self.lists(directory, progress, only, known=first)
+
+    def _only(self, lists: Links, pages: Ids) -> Links:
+        """Return the lists of some pages alone."""
+        only = np.zeros(lists.nodes, bool)
+        only[pages] = True
+        make, offsets = making([partial(_known, lists)], only), np.zeros(lists.nodes + 1, np.uint64)
+        scratch = self._scratch(not self.fits)
+        found = collected(make, self.pages, self.k + 1, offsets, scratch, lambda done, total: None)
+        return replace(found, offsets=np.append(offsets[pages], offsets[-1]))
+
+    def _write_holders(self, files: ArrayFiles) -> dict[str, Entry]:
+        """Write the transpose of written lists; returns all entries."""
+        found = columns_of(
+            files.rows("nearest"), self.links.nodes, self.means.memory, files.directory
+        )
+        files.write_rows("holders", found)
         return files.entries
 
     def _holders(self, lists: Links, held: NDArray[np.uint32], directory: Path) -> Links:

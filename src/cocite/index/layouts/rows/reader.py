@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import GRAINS, Floats, Ids
-from cocite.index.layouts.contract import PartPlan, WholeFormat
+from cocite.index.layouts.contract import WANTED, PartPlan, WholeFormat
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
     NOTHING,
@@ -68,7 +68,9 @@ class NearestReader(Reader):
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
         self.listed = StoredRows(part, "nearest", part.nodes)
-        self._holders = StoredRows(part, "holders", part.nodes)
+        self._holders = StoredRows(part, "holders", None)
+        self._graph_nodes = self._holders.arrays[0].size - 1
+        """How many nodes lists are about: all of the graph."""
         self._norms = {False: part.array("norms"), True: part.array("mutual_norms")}
         if any(norms.shape != (part.nodes, 2) for norms in self._norms.values()):
             raise part.damaged_file("norms")
@@ -88,10 +90,17 @@ class NearestReader(Reader):
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Return the pages in both lists, without paths to them."""
+        form, _, mutual = chosen_form(settings)
+        (mine, values), (theirs, others) = self.listed(first), self.listed(second)
+        common, here, there = np.intersect1d(mine, theirs, return_indices=True)
+        both: NDArray[Any] = np.column_stack((values[here], others[there])).astype(np.float64)
+        sound = (both > 0).all(axis=1) | (not mutual)
+        both = np.abs(both)
+        terms = np.where(sound, both.prod(axis=1) if form == 0 else both.min(axis=1), 0)
         score = self.pair(first, second, settings).grains / GRAINS
-        return list_reasons(
-            (first, second), score, self.listed(first), self.listed(second), settings
-        )
+        found = apportioned(score, common, terms, lambda node: ([], []))
+        whose = self.part, self._graph_nodes, (first, second)
+        return own_reasons(*whose, found.nodes, found.shares)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Add up, for each page of the list, ascending, the lists that contain it."""
@@ -108,22 +117,29 @@ class NearestReader(Reader):
         self.settle_exact(scratch, count)
 
 
-def list_reasons(
-    pair: tuple[int, int], score: float, one: Row, other: Row, settings: PartSettings
+def own_reasons(
+    part: StoredPart,
+    graph_nodes: int,
+    pair: tuple[int, int],
+    nodes: Ids,
+    shares: Floats,
 ) -> Reasons:
-    """Return the pages in the lists of two nodes; those not mutual have values below 0."""
-    form, _, mutual = chosen_form(settings)
-    (mine, values), (theirs, others) = one, other
-    common, here, there = np.intersect1d(mine, theirs, return_indices=True)
-    both: NDArray[Any] = np.column_stack((values[here], others[there])).astype(np.float64)
-    sound = (both > 0).all(axis=1) | (not mutual)
-    both = np.abs(both)
-    terms = np.where(sound, both.prod(axis=1) if form == 0 else both.min(axis=1), 0)
+    """Return reasons from nodes of the graph and what each adds to a score, with paths of the pair
+    alone: rows do not store what makes nodes near. Nodes that the index does not have are
+    unattributed.
+    """
+    here = np.full(nodes.size, True)
+    if part.nodes != graph_nodes:
+        kept = part.store.array(WANTED)
+        places = np.minimum(np.searchsorted(kept, nodes), kept.size - 1).astype(np.uint32)
+        here, nodes = kept[places] == nodes, places
+    found = nodes[here]
 
-    def path(node: int) -> Paths:
-        return tuple([each] * (node == each) for each in pair)  # type: ignore[return-value]
+    def path(row: int) -> Paths:
+        one, other = ([each] * (int(found[row]) == each) for each in pair)
+        return one, other
 
-    return apportioned(score, common, terms, path)
+    return Reasons(found, shares[here], path, unattributed=float(shares[~here].sum()))
 
 
 def chosen_form(settings: PartSettings) -> tuple[int, int, bool]:
@@ -324,11 +340,18 @@ class WordsReader(Reader):
 class NearestFormat(WholeFormat):
     """The layout ``nearest``."""
 
+    selects = True
+
+    @classmethod
+    def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
+        """Return how many nodes may be in lists."""
+        return {"c": graph_nodes}
+
     files: ClassVar[dict[str, str]] = {
         "nearest.offsets": "<u8[n + 1]",
         "nearest.nodes": "<u4[E]",
         "nearest.values": "<f4[E]",
-        "holders.offsets": "<u8[n + 1]",
+        "holders.offsets": "<u8[c + 1]",
         "holders.nodes": "<u4[E]",
         "holders.values": "<f4[E]",
         "norms": "<f8[n, 2]",
