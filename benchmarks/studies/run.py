@@ -11,6 +11,7 @@ Cost: a build for each measure, direction and setting of it; a judgment a point.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -282,7 +283,7 @@ class _SuiteRun:
             self._results[found, whole] = Result(
                 name, found, figures, judgment.pairs, size, seconds
             )
-        return self._results[found, whole].called(name)
+        return replace(self._results[found, whole], name=name)
 
     def _built(
         self, measure: str, direction: str, settings: Any, stage: str, layout: str | None = None

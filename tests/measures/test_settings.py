@@ -1,6 +1,7 @@
 """Settings: one kind for one name, values that are checked, and what a manifest says of them."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -61,3 +62,11 @@ def test_a_late_setting_is_named_only_where_it_is_chosen() -> None:
     assert blend.components[0].choose(None, {"decay_per": "path"})[1][DECAY_PER] == "path"
     fixed = find_measure("blend:pagesim(decay_per=path)+psimrank").components[0]
     assert fixed.choose(None, {})[1][DECAY_PER] == "path"
+
+
+@pytest.mark.parametrize("when", ["building", "asking"])
+def test_unknown_setting_of_measure_without_settings_says_when(when: str) -> None:
+    bare = replace(find_measure("cocitation"), ask=(), build=())
+    settings = bare.build_settings if when == "building" else bare.ask_settings
+    with pytest.raises(UsageError, match=f"no setting 'form' when {when}; it takes no settings"):
+        settings({"form": "count"})

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cocite.evaluation.judge import CUTOFFS, TOP
+from cocite.io.readers.contract import split
 from cocite.measures import MEASURES, Value, find_measure
 from cocite.options import checked_direction
+from cocite.options.evaluate import LabelOptions
 
 Settings = Mapping[str, Value]
 Column = int | str
@@ -33,6 +36,14 @@ class DataPlan:
     depth: int = 0
     texts: str = ""
     unlabeled: bool = False
+
+    @classmethod
+    def of(cls, options: LabelOptions, *, depth: int | None = None, texts: Any = None) -> DataPlan:
+        """Return the data to judge by, with absolute paths."""
+        places = (options.labels, texts)
+        labels, found = ("" if each is None else str(Path(each).absolute()) for each in places)
+        how = options.delimiter, options.header, options.bad_rows, options.separator
+        return cls(labels, split(options.label_columns), *how, depth or 0, found)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -67,10 +67,6 @@ class Result:
     pairs: int
     bytes: int | None = None
     build_seconds: float | None = None
-
-    def called(self, name: str) -> Result:
-        """Return the result under another name."""
-        return self if name == self.name else replace(self, name=name)
 
 
 @dataclass

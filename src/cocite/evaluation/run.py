@@ -39,7 +39,6 @@ from cocite.evaluation.truth import Examples, Truth, read_truth
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.io.opening import open_graph
-from cocite.io.readers.contract import split
 from cocite.io.remote import copied, is_url
 from cocite.measures import find_measure
 from cocite.options import accepts
@@ -232,7 +231,8 @@ def evaluate(
         gamma_least=options.gamma_least or 0.0,
         cutoffs=_cutoffs(options.cutoffs),
     )
-    work = Assessment(chosen, _data_plan(options), plan, options.seed, progress)
+    data = DataPlan.of(options, depth=options.depth, texts=options.texts)
+    work = Assessment(chosen, data, plan, options.seed, progress)
     kinds = [kind_of(path) for path in paths]
     if kinds == ["graph"]:
         with builds_on(cluster, staging_url, threads, memory) as builds:
@@ -258,22 +258,6 @@ def evaluate(
         for each, path in zip(judged, paths, strict=True)
     ]
     return StudyDocument(work.of_indexes(indexes, resources), call)
-
-
-def _data_plan(options: EvaluateOptions) -> DataPlan:
-    """Return the data to judge by, with absolute paths."""
-    places = (options.labels, options.texts)
-    labels, texts = ("" if each is None else str(Path(each).absolute()) for each in places)
-    return DataPlan(
-        labels,
-        split(options.label_columns),
-        options.delimiter,
-        options.header,
-        options.bad_rows,
-        options.separator,
-        options.depth or 0,
-        texts,
-    )
 
 
 def _cutoffs(given: Any) -> tuple[int, ...]:

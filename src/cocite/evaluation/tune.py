@@ -98,12 +98,14 @@ class Tuning:
         folder: Path,
         records: Records,
         plan: dict[str, Any],
+        options: TuneOptions,
         builds: Builds,
         seconds: float,
         progress: Progress,
     ) -> None:
         self._graph, self._folder, self._records = graph, folder, records
-        self._plan, self._builds, self._progress = plan, builds, progress
+        self._plan, self._options = plan, options
+        self._builds, self._progress = builds, progress
         self._seconds, self._begin = seconds, clock.monotonic() - records.seconds
         self._seed, self._by = int(plan["seed"]), str(plan["figure"])
         self._notes: list[str] = []
@@ -111,10 +113,10 @@ class Tuning:
         self._candidates: Ids | None = None
         self._last: dict[Point, int] = {}
 
-    def run(self, labels: Path | None, best: bool) -> TuningResult:
-        """Run all rounds; with ``best`` choose the best even if it is not significantly better."""
+    def run(self) -> TuningResult:
+        """Run all rounds."""
         plan = self._plan
-        self._judge = self._gain() if labels is None else self._labeled(labels)
+        self._judge = self._gain() if self._options.labels is None else self._labeled()
         if self._by not in self._judge.titles:
             raise UsageError(f"figure is {self._by!r}; there are {', '.join(self._judge.titles)}")
         self._choosing = self._choosers()
@@ -141,7 +143,7 @@ class Tuning:
         together = variants.combined(lambda p: two.get(p, float("-inf")))
         together = [p for p in together if (p.measure, p.direction) in ways]
         three = self._round(3, list(dict.fromkeys([*leading, *together, *usual])), usual)
-        return self._result(usual[0] if usual else None, three, labels, best)
+        return self._result(usual[0] if usual else None, three)
 
     # -- who judges ------------------------------------------------------------------------------
 
@@ -160,27 +162,20 @@ class Tuning:
         pages = sample_pages(able, plan["queries"], self._seed)
         return CoNeighborGain(graph, self._shown, hidden, pages, self._builds.means.memory)
 
-    def _labeled(self, labels: Path) -> Judge | CoNeighborGain:
+    def _labeled(self) -> Judge | CoNeighborGain:
         """Return the judge by labels, on the whole graph."""
         plan, self._shown = self._plan, self._graph
-        data = DataPlan(
-            labels=str(labels.absolute()),
-            label_columns=tuple(plan["label columns"]),
-            delimiter=plan["delimiter"],
-            header=plan["header"],
-            bad_rows=plan["bad rows"],
-            separator=plan["separator"],
-        )
         judging = JudgePlan(queries=plan["queries"])
-        truth = read_truth(self._graph.names, data, judging, seed=self._seed)
+        truth = read_truth(self._graph.names, DataPlan.of(self._options), judging, seed=self._seed)
         if "nodes" in plan:
             low, high = plan["nodes"]
             if not ((truth.queries >= low) & (truth.queries < high)).all():
                 sides = self._graph.sides
                 assert sides is not None
+                side = sides.title_of(int(truth.queries[0]))
                 raise UsageError(
-                    f"{labels} labels nodes of the side {sides.title_of(int(truth.queries[0]))}: "
-                    "choose it with --side (side=)"
+                    f"{self._options.labels} labels nodes of the side {side}: choose it with "
+                    "--side (side=)"
                 )
         self._candidates = truth.candidates
         self._notes += [f"read {source}" for source in truth.sources]
@@ -284,11 +279,9 @@ class Tuning:
 
     # -- what came of it -------------------------------------------------------------------------
 
-    def _result(
-        self, usual: Point | None, three: dict[Point, float], labels: Path | None, best: bool
-    ) -> TuningResult:
+    def _result(self, usual: Point | None, three: dict[Point, float]) -> TuningResult:
         """Return the choice, and the results of all."""
-        graph, by = self._graph, self._by
+        graph, by, labels = self._graph, self._by, self._options.labels
         records = {p: self._record(p) for p in self._last}
         choosing, judging = self._choosing, ~self._choosing
         chose, judged_by = int(choosing.sum()), int(judging.sum())
@@ -304,7 +297,7 @@ class Tuning:
             if usual in theirs:
                 base = theirs[usual]
                 held = {p: found.differences(base, others)[by] for p, found in theirs.items()}
-        if best:
+        if self._options.best:
             chosen, reason = first, "the best by the pages that chose, as asked for"
         else:
             level = [p for p in three if p == first or not behind[p].low > 0]
@@ -337,7 +330,7 @@ class Tuning:
             links=graph.edges,
             date=date.today().isoformat(),
             by=by,
-            labels=None if labels is None else labels.name,
+            labels=None if labels is None else Path(labels).name,
             hidden=self._hidden,
             chosen_by=chose,
             judged_by=judged_by or chose,
@@ -451,9 +444,9 @@ def tune(
         building = stack.enter_context(Building(place, resumable=True))
         building.goes_on(plan, "tuning", restart=options.restart)
         records = stack.enter_context(Records(building.path / "records"))
-        work = Tuning(graph, building.path, records, plan, builds, seconds, progress)
+        work = Tuning(graph, building.path, records, plan, options, builds, seconds, progress)
         try:
-            found = work.run(None if options.labels is None else Path(options.labels), options.best)
+            found = work.run()
         except KeyboardInterrupt as stopped:
             if output is not None:
                 stopped.add_note(

@@ -98,7 +98,7 @@ class Measure:
 
     def build_settings(self, given: Mapping[str, object]) -> WholeSettings:
         """Return all settings of an index, with defaults; raises :class:`UsageError`."""
-        return self._filled(self.build, given)
+        return self._filled("building", self.build, given)
 
     def choose(self, layout: str | None, given: Mapping[str, object]) -> tuple[str, WholeSettings]:
         """Return the layout of an index and all its settings; raises :class:`UsageError`."""
@@ -117,7 +117,7 @@ class Measure:
         Of decay and ``meeting_weight`` only those in effect: no ``meeting_weight`` if it is
         decay**t, and no decay if no component uses it.
         """
-        found = self._filled(self.ask, given)
+        found = self._filled("asking", self.ask, given)
         if not any(MEETING_WEIGHT in component.measure.ask for component in self.components):
             return found
         by = found.get(MEETING_WEIGHT, MEETING_WEIGHT.default)
@@ -131,12 +131,12 @@ class Measure:
             left_out.add(DECAY.name)
         return found.only(s for s in self.ask if s.name not in left_out)
 
-    def _filled(self, settings: Takes, given: Mapping[str, object]) -> WholeSettings:
+    def _filled(self, when: str, settings: Takes, given: Mapping[str, object]) -> WholeSettings:
         """Return the given settings and defaults; for a blend, common defaults only."""
         known = {setting.name for setting in settings}
         for name in given:
             if name not in known:
-                raise UsageError(self._is_unknown(name, settings))
+                raise UsageError(self._is_unknown(name, when, settings))
         if not self.parts:
             return WholeSettings.checked(settings, given)
         found: dict[str, Value] = {}
@@ -154,11 +154,9 @@ class Measure:
                 found[name] = values[0]
         return WholeSettings(found)
 
-    def _is_unknown(self, name: str, settings: Takes) -> str:
-        when, other = "building", self.ask
-        if settings is self.ask:
-            when, other = "asking", self.build
-        if any(setting.name == name for setting in other):
+    def _is_unknown(self, name: str, when: str, settings: Takes) -> str:
+        """Return the message for an unknown setting; a measure may have no settings at all."""
+        if any(setting.name == name for setting in (*self.build, *self.ask)):
             elsewhere = "asking" if when == "building" else "building its index"
             return f"{self.name} takes {name} when {elsewhere}, not here"
         names = ", ".join(setting.name for setting in settings) or "no settings"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -174,9 +174,9 @@ def _ask_pairs(path: str, file: Path, columns: str | None, asked: _SimilarityQue
         written = target.label
     else:
         names, titled = index.nodes.stored, index.titles
-        found = replace(found, a=_texts(names.names, first), b=_texts(names.names, second))
+        found = replace(found, a=list(names.names(first)), b=list(names.names(second)))
         if titled is not None:
-            titles = _texts(titled.of, first), _texts(titled.of, second)
+            titles = titled.of(first), titled.of(second)
     how = *query_of(index, settings), level.confidence, level.interval, level.refined
     loss = loss_of(index) | reached(level.refined, level.target_error, found)
     document = PairsDocument(*how, found, titles, written, clock() - begin, loss)
@@ -209,12 +209,6 @@ def _read(
         raise unknown_nodes(names, list(unknown))
     first, second = np.concatenate(found).astype(np.uint32).T
     return np.ascontiguousarray(first), np.ascontiguousarray(second)
-
-
-def _texts(of: Callable[[Ids], list[str]], ids: Ids) -> list[str]:
-    """Return the texts of some ids, some thousand at a time."""
-    pieces = (of(ids[low : low + _PIECE]) for low in range(0, ids.size, _PIECE))
-    return [text for piece in pieces for text in piece]
 
 
 def _pieces(index: Index, found: Similarities) -> Iterator[Columns]:
