@@ -236,6 +236,7 @@ def test_reasons_of_lists_are_told_by_links(tmp_path: Path) -> None:
 def test_rings_have_the_similarity_between_hits() -> None:
     hits = hits_of([0.5, 0.25, 0.1])
     spots = graph_map.plot_map(hits, ["a", "b", "c"], np.zeros((3, 3)), 1, "middle")
-    assert graph_map.ring_values(spots, hits, 3) == ["0.500", "0.100"]
-    farther = graph_map.ring_values(spots[1:], hits[1:], 2)
-    assert farther == ["over 0.25", "0.10"]
+    ends = graph_map.INNER, graph_map.OUTER
+    assert graph_map.rings_of(spots, hits, 3) == [(ends[0], "0.500"), (ends[1], "0.100")]
+    farther = graph_map.rings_of(spots[1:], hits[1:], 2)
+    assert farther == [(ends[0], "over 0.25"), (ends[1], "0.10")]

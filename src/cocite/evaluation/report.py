@@ -117,12 +117,6 @@ def best_first(results: Sequence[Result], figure: str) -> list[Result]:
     return sorted(results, key=place)
 
 
-def origin(graph: str, facts: str, day: str, command: str) -> dict[str, str]:
-    """Return the origin of a report, by title."""
-    found = {"graph": graph, "data": facts, "cocite": __version__, "date": day, "command": command}
-    return {title: text for title, text in found.items() if text}
-
-
 def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     """Return titles and rows of the table of methods, as text."""
     shown = headline(list(results[0].figures)) if results else []
@@ -297,10 +291,17 @@ class StudyDocument(Document):
     def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
         """Write the page and its companions; ``command`` made it."""
         study = self.study
+        origin = {
+            "graph": study.graph,
+            "data": facts_text(study.facts),
+            "cocite": __version__,
+            "date": study.date,
+            "command": command or self.command,
+            "labels": "; ".join(study.sources),
+        }
         page = ReportPage(
             title=study.about,
-            facts=origin(study.graph, facts_text(study.facts), study.date, command or self.command)
-            | ({"labels": "; ".join(study.sources)} if study.sources else {}),
+            facts={title: text for title, text in origin.items() if text},
             explained=explained(study.judge),
             tables=list(method_tables(study, deciding(study.methods))),
             notes=study.notes,

@@ -378,7 +378,7 @@ def csv_of(related: Operation) -> Operation:
 
 Values = Mapping[str, Any]
 """The values of a query, by name."""
-_ADDRESS = frozenset({"index", "side", "node", "a", "b", "aggregate"})
+_ADDRESS = frozenset({"index", "side", "node", "a", "b"})
 _LINKS = frozenset({"out", "into", "text", "format", "name", "skip_unknown"})
 """Parameters that select the nodes or links of a query."""
 
@@ -448,8 +448,7 @@ def _options(asked: Values) -> dict[str, Any]:
 
 def _related(index: Index, asked: Values) -> Document:
     nodes = _known(index, asked, asked["node"])
-    how = {"aggregate": asked["aggregate"]} if "aggregate" in asked else {}
-    return RelatedDocument.of(index, nodes, **how, **_options(asked))
+    return RelatedDocument.of(index, nodes, **_options(asked))
 
 
 def _similarity(index: Index, asked: Values) -> Document:
@@ -459,8 +458,7 @@ def _similarity(index: Index, asked: Values) -> Document:
 
 def _why(index: Index, asked: Values) -> Document:
     *nodes, b = _known(index, asked, (*dict.fromkeys(asked["a"]), asked["b"]))
-    how = {"aggregate": asked["aggregate"]} if "aggregate" in asked else {}
-    return WhyDocument.of(index, nodes, b, **how, **_options(asked))
+    return WhyDocument.of(index, nodes, b, **_options(asked))
 
 
 def _complete(index: Index, asked: Values) -> Document:

@@ -380,7 +380,9 @@ class Service:
             if clock() > end:
                 yield [self._unanswered(node, late) for node in piece]
                 continue
-            work = partial(self._piece, asking, piece, rest)
+            work: Callable[[], list[bytes]] = partial(
+                list, map(partial(self._line, asking, rest), piece)
+            )
             seconds = (len(piece) + 1) * limits.question_time
             try:
                 lines = await self.done(work, pushing=begin == 0, told=False, seconds=seconds)
@@ -389,13 +391,8 @@ class Service:
             yield lines
         self.count_samples("batch", asking)
 
-    def _piece(
-        self, asking: ServedQuery, nodes: Sequence[str | list[str]], rest: Values
-    ) -> list[bytes]:
-        """Return the answers for some nodes, encoded."""
-        return [self._line(asking, node, rest) for node in nodes]
-
-    def _line(self, asking: ServedQuery, node: str | list[str], rest: Values) -> bytes:
+    def _line(self, asking: ServedQuery, rest: Values, node: str | list[str]) -> bytes:
+        """Return the answer for a node, encoded."""
         asked = node if isinstance(node, list) else [node]
         try:
             with limited(self.config.limits.question_time):

@@ -52,7 +52,7 @@ from cocite.server.pages.view import (
     sharpen_of,
     title_of,
 )
-from cocite.server.replies import Handler, coding, guarded, packed, reply_packed
+from cocite.server.replies import Handler, coding, guarded, packed, reply, reply_packed
 from cocite.server.requests import SETTINGS, Operation, csv_of, pairs_of, stored
 from cocite.server.results import SEARCHED, DraftDocument
 from cocite.server.service import KINDS, problem_of
@@ -306,9 +306,8 @@ async def _csv(service: Service, request: Request) -> Response:
 
     with service.serving("related", values) as asking:
         body = await service.ask("related", values, asking, table)
-        body, coded = packed(body, coding(request))
         named = {"Content-Disposition": 'attachment; filename="related.csv"'}
-        return reply_packed(service, body, coded, "text/csv; charset=utf-8", asking, named)
+        return reply(service, request, body, "text/csv; charset=utf-8", asking, named)
 
 
 # -- embed -------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,11 @@ class Spot:
     group: int = -1
     central: bool = False
     radius: float = 11.0
+
+    @property
+    def place(self) -> tuple[float, float]:
+        """Return its center."""
+        return self.x, self.y
 
 
 @dataclass(frozen=True)
@@ -127,14 +133,14 @@ def plot_map(
     return [spots[place] for place in range(count)]
 
 
-def ring_values(spots: Sequence[Spot], hits: Sequence[Hit], digits: int) -> list[str]:
-    """Return the similarity at the inner and the outer ring, as text: distances follow ranks, and
-    similarity falls evenly between two hits.
+def rings_of(spots: Sequence[Spot], hits: Sequence[Hit], digits: int) -> list[tuple[int, str]]:
+    """Return the radius of the inner and the outer ring, and the similarity there, as text:
+    distances follow ranks, and similarity falls evenly between two hits.
     """
-    away = [math.hypot(spot.x - WIDTH / 2, spot.y - HEIGHT / 2) for spot in spots]
+    away = [math.dist(spot.place, (WIDTH / 2, HEIGHT / 2)) for spot in spots]
     found = np.interp([INNER, OUTER], np.maximum.accumulate(away), [hit.score for hit in hits])
     inner, outer = (f"{value:.{digits}f}" for value in found)
-    return [f"over {inner}" if away[0] > INNER + 1 else inner, outer]
+    return [(INNER, f"over {inner}" if away[0] > INNER + 1 else inner), (OUTER, outer)]
 
 
 def lines_of(spots: Sequence[Spot], near: NDArray[np.float64]) -> list[Line]:
@@ -154,12 +160,8 @@ def hulls_of(spots: Sequence[Spot]) -> list[Line]:
         rest = [place for place, spot in enumerate(spots) if spot.group == group]
         inside = [rest.pop(0)]
         while rest:
-            pairs = [(a, b) for a in inside for b in rest]
             a, b = min(
-                pairs,
-                key=lambda ends: math.hypot(
-                    spots[ends[0]].x - spots[ends[1]].x, spots[ends[0]].y - spots[ends[1]].y
-                ),
+                product(inside, rest), key=lambda ends: math.dist(*(spots[i].place for i in ends))
             )
             found.append(_line(spots, a, b, 1.0))
             inside.append(b)

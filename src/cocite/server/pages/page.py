@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from cocite.graph.sides import Sides
 from cocite.server.pages.view import HTML, PageState, filled, outward, policy
-from cocite.server.replies import caching, coding, packed, reply_packed
+from cocite.server.replies import caching, reply
 from cocite.server.service import KINDS, Problem
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ def sent(
     told = {"Content-Security-Policy": policy(service), "ETag": tag, **(headers or {})}
     if status == 200 and tag in request.headers.get("if-none-match", ""):
         return Response(b"", 304, caching(service, asking) | told)
-    body, coded = packed(body, coding(request))
-    return reply_packed(service, body, coded, HTML, asking, told, status)
+    return reply(service, request, body, HTML, asking, told, status)
 
 
 def refused_page(service: Service, problem: Problem) -> Response:

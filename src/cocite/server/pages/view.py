@@ -323,13 +323,7 @@ def map_of(
     degrees, ranks = weights_of(index, names)
     spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle, degrees, ranks)
     return {
-        "rings": list(
-            zip(
-                (graph_map.INNER, graph_map.OUTER),
-                graph_map.ring_values(spots, hits, digits),
-                strict=True,
-            )
-        ),
+        "rings": graph_map.rings_of(spots, hits, digits),
         "wide": graph_map.WIDTH,
         "tall": graph_map.HEIGHT,
         "spots": [
