@@ -98,8 +98,10 @@ def test_the_default_is_left_only_for_what_is_ahead_of_it_on_other_pages_too() -
     sizes = {usual: 5, other: 9, third: 3}
     ahead, level = Interval(0.2, 0.1, 0.3), Interval(0.2, -0.1, 0.5)
 
-    def chosen(among: list[Point], held: dict[Point, Interval], default: Any = usual) -> Any:
-        return decided(other, among, default, sizes, held)
+    def chosen(
+        among: list[Point], held: dict[Point, Interval], default: Any = usual, margin: float = 0
+    ) -> Any:
+        return decided(other, among, default, sizes, held, margin)
 
     assert chosen([other, usual], {}) == (
         usual,
@@ -112,6 +114,10 @@ def test_the_default_is_left_only_for_what_is_ahead_of_it_on_other_pages_too() -
     assert found == usual
     assert reason.startswith("the default stays: by the pages that did not choose, cocitation in")
     assert "(+0.2000 [-0.1000, +0.5000] above it)" in reason
+    assert chosen([other], {other: ahead}, margin=0.09)[0] == other
+    found, reason = chosen([other], {other: ahead}, margin=0.1)
+    assert found == usual
+    assert "cocitation in is not ahead for certain by a fifth, 0.1000 (+0.2000" in reason
     assert chosen([other, third], {other: level, third: ahead})[0] == third  # the smallest
     assert chosen([other, third], {other: ahead, third: level})[0] == usual
     assert chosen([other], {}) == (

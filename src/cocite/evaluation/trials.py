@@ -129,11 +129,12 @@ def decided(
     usual: Point | None,
     sizes: dict[Point, int],
     held: Mapping[Point, Interval],
+    margin: float = 0.0,
 ) -> tuple[Point, str]:
     """What is chosen of those that are ``level`` with the ``first`` by the pages that choose, and
     why: ``usual`` is the default, ``sizes`` are those of indexes; ``held`` is how far each is ahead
     of the default by the pages that did not choose, where there are both. The default is left only
-    for what is ahead of it by both.
+    for what is ahead of it by both, by the others by more than ``margin``.
     """
     if usual is not None and usual in level and len(level) > 1:
         ahead = "the best" if usual == first else f"not told apart from the best, {called(first)}"
@@ -150,10 +151,11 @@ def decided(
     if least not in held:
         return usual, f"the default stays: no pages are left to judge {called(least)}"
     ahead = "{:+.4f} [{:+.4f}, {:+.4f}]".format(*held[least])
-    if not held[least].low > 0:
+    if not held[least].low > margin:
+        lead = f"ahead for certain by a fifth, {margin:.4f}" if margin else "told apart from it"
         return usual, (
-            f"the default stays: by the pages that did not choose, {called(least)} is not told "
-            f"apart from it ({ahead} above it)"
+            f"the default stays: by the pages that did not choose, {called(least)} is not "
+            f"{lead} ({ahead} above it)"
         )
     return least, f"{reason}; {ahead} above the default by other pages"
 

@@ -12,8 +12,9 @@ measures the choice, because the best of many looks better on the pages that sel
 Candidates that do not differ significantly from the best of round 3 (the 95 % interval of the
 difference, over resamples of the pages, includes 0) count as level with it. The default wins if it
 is level, else the smallest index. Another candidate replaces the default only if it is
-significantly better on both halves, unless the ``best`` is requested. A note says if a choice
-depends on few pages.
+significantly better on both halves, unless the ``best`` is requested. Without labels it must be
+certainly ahead by a fifth of the default's figure on the held-out half: of what is ahead by less,
+labels often say the opposite. A note says if a choice depends on few pages.
 
 Candidates that differ only in query settings share an index, which is removed afterwards. Judgments
 are stored beside the output, and a run with the same settings resumes. A choice follows from graph,
@@ -78,6 +79,8 @@ if TYPE_CHECKING:
 
 _ROUNDS = 3
 _PARTS, _UNTIL, _ADVANCING = (4, 2, 1), (0.4, 0.75, 1.0), (6, 5)
+_MARGIN = 5
+"""Without labels, the default is left for what is ahead by one part in so many of its figure."""
 _FEWEST = 50
 """Least number of selecting pages in a round, if there are so many."""
 _FEW = 30
@@ -302,7 +305,11 @@ class Tuning:
         else:
             level = [p for p in three if p == first or not behind[p].low > 0]
             sizes = {p: records[p].bytes for p in level}
-            chosen, reason = decided(first, level, usual if usual in three else None, sizes, held)
+            margin = 0.0
+            if labels is None and usual in judged:
+                margin = judged[usual].value / _MARGIN
+            choice = first, level, usual if usual in three else None, sizes, held, margin
+            chosen, reason = decided(*choice)
         self._notes += self._few_pages(chose, judged_by, labels is not None)
         tried = {}
         for each, turn in self._last.items():

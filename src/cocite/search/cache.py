@@ -101,19 +101,20 @@ def find_or_make(
     reading: Mapping[str, Any] | None = None,
     titles: Sequence[str] = (),
     cache: bool = True,
+    threads: int | None = None,
+    memory: str | int | None = None,
     progress: Progress = lambda stage, done, total: None,
-    **means: Any,
 ) -> CacheEntry:
     """Find or make the graph of ``source`` (links or a stored graph), and with ``index`` an index
     of it, by default of the default measure.
 
     ``reading`` are those options of :func:`~cocite.ingest` that say how links are read, including
-    ``exclude``. Without ``titles`` an entry keeps its titles. ``means`` are threads and memory, as
-    for :func:`~cocite.build`.
+    ``exclude``. Without ``titles`` an entry keeps its titles.
 
     Raises like :func:`~cocite.ingest` and :func:`~cocite.build`, and :class:`InputError` if the
     source changes while it is read.
     """
+    means = {"threads": threads, "memory": memory}
     work = _Work(source, dict(reading or {}), tuple(titles), options, index, means)
     folder, why = work.place() if cache else (None, "")
     if folder is not None and not why:
