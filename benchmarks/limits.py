@@ -40,6 +40,7 @@ from benchmarks.kept import Kept, watched
 from benchmarks.limits_told import KERNELS, figures
 from benchmarks.peers.graphs import prepare, there
 from benchmarks.performance import write
+from benchmarks.studies.checks import labels_in
 from cocite import Graph
 from cocite.constants import Step
 from cocite.engine.plan import plan_scan
@@ -192,7 +193,7 @@ def gather(graph: Graph) -> Found:
     index = _index(graph)
     (reader,) = index.scorer.readers
     squares = 0.0
-    for labels in reader.labels():
+    for labels in labels_in(reader):
         starts = np.append(np.flatnonzero(labels == 0), labels.size).astype(np.float64)
         squares += float((np.diff(starts) ** 2).sum())
     members = squares / graph.nodes * ASKED

@@ -76,8 +76,10 @@ from cocite.graph.generate import generate_web
 from cocite.graph.links import links_of
 from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.layouts.reader import sampled_builder
+from cocite.index.layouts.trees.format import labels_of
 from cocite.index.layouts.trees.reader import TreeReader
 from cocite.io.ingest import ingest
+from cocite.kernels import runs
 from cocite.measures import LENGTH
 from cocite.search import Index
 
@@ -302,6 +304,17 @@ def _length(index: Index) -> int:
     return max(part.settings[LENGTH] for part in index.stored.parts)
 
 
+def labels_in(reader: TreeReader) -> Iterator[NDArray[np.uint8]]:
+    """Yield the labels of each sample in dendrogram order, uint8[members]."""
+    for row in reader.table if reader.part.layout == "packed" else ():
+        member = np.empty(reader.part.nodes, np.uint32)
+        joined = np.empty(reader.part.nodes, np.uint8)
+        yield joined[: int(runs.unpack(row, member, joined))]
+    for shard in reader.part.shards if reader.part.layout == "trees" else ():
+        for _, first, _, members in shard.blobs[:, :4].tolist():
+            yield labels_of(shard.words[first:], members)
+
+
 def tree_sizes(index: Index) -> list[TreeSizes]:
     """For every length from 1 to the index's own.
 
@@ -315,7 +328,7 @@ def tree_sizes(index: Index) -> list[TreeSizes]:
     samples = 0
     for reader in index.scorer.readers:
         assert isinstance(reader, TreeReader)
-        for labels in reader.labels():
+        for labels in labels_in(reader):
             samples += 1
             others = nodes - labels.size
             for limit in range(1, length + 1):

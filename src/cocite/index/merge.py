@@ -6,6 +6,10 @@ without gaps or repetitions; an index that has lost shards needs exactly the los
 without samples, names and diagonals must be equal. A refreshed index is refused: its samples come
 from several graphs.
 
+Rows depend only on the graph and the settings, too (``measures/fusion.py``), so indexes of the
+ranges of one graph are pieces of one index. A merge copies rows and makes the data that follows
+from them; names come from the graph.
+
 Every sample is compared with its digest, every other file with its checksum. Cost: a pass over all
 files. Memory: a piece of a file; samples are mapped.
 """
@@ -16,6 +20,7 @@ import os
 import shutil
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -23,22 +28,26 @@ import numpy as np
 
 from cocite.constants import Bools, Ints
 from cocite.errors import Damaged, ResourceError, UsageError
+from cocite.graph.blocks import Links
+from cocite.graph.links import links_of
 from cocite.graph.name_files import TITLE_FILES
+from cocite.index.build import IndexBuild
 from cocite.index.cluster import Note, write_shard
 from cocite.index.layouts.batch_maker import Blob
-from cocite.index.layouts.contract import DIGESTS, MEMBERS, WANTED, is_shard, shard_file
+from cocite.index.layouts.contract import DIGESTS, MEMBERS, WANTED, PartPlan, is_shard, shard_file
 from cocite.index.layouts.memory_plan import Progress
 from cocite.index.layouts.part import Shard, StoredPart
 from cocite.index.layouts.reader import is_sampled
 from cocite.index.layouts.trees.format import POSITIONS
 from cocite.index.manifest import index_facts
-from cocite.index.parts import finish_part, shard_samples
+from cocite.index.parts import PartBuild, finish_part, shard_samples
 from cocite.index.plan import BuildOptions
+from cocite.index.refresh import ROWS, graph_before, same_options
 from cocite.index.stored import StoredIndex, in_runs, numbers_in_words, redraw_command
 from cocite.io.remote import is_url
 from cocite.measures import MEETING_WEIGHT, SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
-from cocite.resources import format_size
+from cocite.resources import Resources, format_size
 from cocite.storage import Access, Entry, Manifest
 from cocite.storage.staging import Staging, copy_array
 
@@ -368,3 +377,108 @@ _Settings = TypeVar("_Settings", WholeSettings, PartSettings)
 def _with(settings: _Settings, samples: int) -> _Settings:
     """Return the settings with so many samples, if they have any."""
     return settings.changed(SAMPLES, samples) if SAMPLES in settings else settings
+
+
+# -- ranges of nodes ---------------------------------------------------------------------
+
+
+_JOINED = ROWS, "nearest"
+_MORE = "A merge of ranges takes names from the graph: put it back where the first index expects it"
+
+
+def open_merge(
+    indexes: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    means: Resources,
+    *,
+    verify: bool = True,
+    **how: Any,
+) -> Merge | RangeMerge:
+    """Return a merge of indexes with different samples or nodes; ``how`` is ``overwrite`` and
+    ``elsewhere``. Raises :class:`UsageError` if the indexes do not fit together.
+    """
+    if not isinstance(indexes, str | os.PathLike) and len(indexes) > 1:
+        opened = [StoredIndex.open(path, verify=verify) for path in indexes]
+        if all(index.kept and index.samples is None for index in opened):
+            return RangeMerge(opened, output, means, verify=verify, **how)
+    return Merge(indexes, output, shard=means.shard, verify=verify, **how)
+
+
+class RangeMerge(IndexBuild):
+    """One merge: ``with RangeMerge(indexes, output, means) as merge: merge.run(progress)``."""
+
+    def __init__(
+        self,
+        indexes: Sequence[StoredIndex],
+        output: str | os.PathLike[str],
+        means: Resources,
+        *,
+        verify: bool,
+        **how: Any,
+    ) -> None:
+        """Check the ``indexes``, and find their graph."""
+        for index in indexes:
+            _check_range(index)
+            check_same(indexes[0], index, pieces=True)
+        self._indexes = sorted(indexes, key=lambda index: _range(index).start)
+        _check_whole(self._indexes)
+        graph = graph_before(indexes[0], verify, _MORE)
+        super().__init__(graph, output, same_options(indexes[0]), means, **how)
+
+    @property
+    def paths(self) -> list[Path]:
+        """Return the indexes to merge."""
+        return [index.store.path for index in self._indexes]
+
+    @property
+    def contents(self) -> str:
+        """Return the merged nodes in words."""
+        return f"{self.nodes:,} nodes"
+
+    def _part(self, plan: PartPlan) -> PartBuild:
+        parts = [part for index in self._indexes for part in index.parts]
+        joined = tuple(part for part in parts if part.prefix == plan.prefix)
+        return super()._part(replace(plan, joined=joined))
+
+    def _links(self, plan: PartPlan) -> Links:
+        return links_of(self.graph, "in", weighted=False)  # for their number alone
+
+
+def _range(index: StoredIndex) -> range:
+    """Return the consecutive ids of the nodes of an index in its graph."""
+    assert index.wanted is not None
+    return range(int(index.wanted[0]), int(index.wanted[0]) + index.nodes)
+
+
+def _check_range(index: StoredIndex) -> None:
+    """Raise :class:`UsageError` for an index that is no piece of another."""
+    path = index.store.path
+    if index.local is not None or any(part.layout not in _JOINED for part in index.parts):
+        raise UsageError(
+            f"{path} is no index of a range of nodes by fusion, ppr-pmi or snn, as it was built: "
+            "there is nothing to join"
+        )
+    assert index.wanted is not None
+    if int(index.wanted[-1]) != _range(index)[-1]:
+        raise UsageError(
+            f"{path} keeps pages that do not follow each other: only indexes of ranges are joined. "
+            "Build them with cocite index --only-range"
+        )
+
+
+def _check_whole(indexes: Sequence[StoredIndex]) -> None:
+    """Raise :class:`UsageError` unless each node of the graph is in one index."""
+    named = " and ".join(str(index.store.path) for index in indexes)
+    ends = [range(0), *map(_range, indexes), range(indexes[0].graph_nodes, 2**32)]
+    for before, after in pairwise(ends):
+        if after.start > before.stop:
+            raise UsageError(
+                f"nodes {before.stop:,} to {after.start - 1:,} of the graph are in none of "
+                f"{named}: build their index with cocite index --only-range, and join that, too"
+            )
+        if after.start < before.stop:
+            last = min(before.stop, after.stop) - 1
+            raise UsageError(
+                f"nodes {after.start:,} to {last:,} of the graph are in more than one of {named}: "
+                "each must be in one"
+            )

@@ -27,8 +27,7 @@ from cocite.storage import kind_of
 
 if TYPE_CHECKING:
     from cocite.index.build import IndexBuild
-    from cocite.index.merge import Merge
-    from cocite.index.merge_ranges import RangeMerge
+    from cocite.index.merge import Merge, RangeMerge
     from cocite.index.refresh import RefreshBuild
     from cocite.index.reports import BuildReport
 

@@ -175,7 +175,7 @@ def merge(
         If the indexes do not match.
     OutputExists, Busy, ResourceError, StoreError
     """
-    from cocite.index.merge_ranges import open_merge
+    from cocite.index.merge import open_merge
     from cocite.io.remote import Sending, is_url
 
     means = Resources.checked(threads, memory, shard)

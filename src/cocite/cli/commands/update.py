@@ -59,7 +59,7 @@ def merge(
     the lost numbers (cocite verify lists them), and merge the two; with --overwrite the output may
     be one of them. An interrupted merge leaves nothing behind.
     """
-    from cocite.index.merge_ranges import open_merge
+    from cocite.index.merge import open_merge
     from cocite.index.results import MergeDocument
     from cocite.io.remote import Sending, is_url
 

@@ -167,16 +167,13 @@ class Freshness:
         found: Ints = numbers.stop - first.astype(np.int64)
         for held in self.there:
             found = np.minimum(found, held.size - np.searchsorted(held, first))
-        self._check(found)
-        return found
-
-    def _check(self, known: Ints) -> None:
-        if known.size and int(known.min()) < 1:
+        if found.size and int(found.min()) < 1:
             lost = " that is left" if self.there else ""
             raise Damaged(
                 f"{self.path}: there are nodes that no sample{lost} knows; see: cocite verify "
                 f"{self.path}. Build the index again"
             )
+        return found
 
 
 def snapshots_of(facts: Facts, samples: int) -> tuple[Snapshot, ...]:

@@ -261,21 +261,17 @@ class Batch:
         """Find missing hits, then write the output; ``progress`` as for :func:`related_all`."""
         while True:
             try:
-                self._relate(progress)
+                self.work.advise()
+                progress("relating", self.done, self.nodes)
+                with closing(self._pieces()) as pieces:
+                    for piece in pieces:
+                        self.kept.add(piece)
+                        progress("relating", self.done, self.nodes)
             except DamagedShard as found:
                 self._begin_again(found)
             else:
                 break
         return BatchReport(self.nodes - self._before, *self._write(progress))
-
-    def _relate(self, progress: Progress) -> None:
-        """Find missing hits."""
-        self.work.advise()
-        progress("relating", self.done, self.nodes)
-        with closing(self._pieces()) as pieces:
-            for piece in pieces:
-                self.kept.add(piece)
-                progress("relating", self.done, self.nodes)
 
     def _pieces(self) -> Generator[Piece]:
         missing = self.kept.missing
@@ -358,16 +354,12 @@ class RangeWork:
 
     def __call__(self, run: range) -> list[Piece]:
         """Return the hits of the run."""
-        work = self._work()
-        with closing(work.pieces([run])) as found:
-            return list(found)
-
-    def _work(self) -> Work:
         key = self.key, self.lost
         if key not in _opened:
             _opened.clear()
             _opened[key] = self._open()
-        return _opened[key]
+        with closing(_opened[key].pieces([run])) as found:
+            return list(found)
 
     def _open(self) -> Work:
         if not self.path.exists():

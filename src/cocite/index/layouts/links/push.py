@@ -149,13 +149,6 @@ def _clear(scratch: QueryScratch, used: Ids) -> None:
 class PushReader(Pushed):
     """The layout ``links`` for ``ppr``."""
 
-    def error(self, node: int, settings: PartSettings) -> float:
-        """Return how far any score of ``node`` may be below the truth: the residual of the push."""
-        with borrowed(self.part.nodes) as scratch:
-            count, bound = self._push(node, settings, scratch)
-            _clear(scratch, scratch.used[:count])
-        return bound
-
     def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return the possible error of any one node: at most the tolerance, without pushing."""
         slack = np.zeros((others.size, 2))

@@ -150,13 +150,6 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Word
         many, first = strangers.total(), next(iter(strangers))
         told = f"{many:,} texts of {path} are" if many > 1 else f"a text of {path} is"
         _log.warning(f"{told} of no page of the graph, such as {first!r}: left out")
-    return _in_order(file, ids, nodes, begins, start)
-
-
-def _in_order(
-    file: ScratchFile, ids: dict[str, int], nodes: list[int], begins: list[int], start: float
-) -> WordCounts:
-    """Return the counts, with words sorted."""
     words = sorted(ids, key=str.encode)
     numbers = np.empty(len(words), np.uint32)
     numbers[[ids[word] for word in words]] = np.arange(len(words), dtype=np.uint32)

@@ -154,25 +154,6 @@ class WalkReader(MeetingReader):
                 raise self.part.damaged(shard.first)
         return found
 
-    def meetings(self, first: int, second: int) -> tuple[Times, Ids]:
-        """When and where two walks first meet in every sample.
-
-        Returns
-        -------
-        uint8[samples]
-            The step, 255 where they do not meet; 0 for a node and itself.
-        uint32[samples]
-            The node, 2**32 - 1 where they do not meet.
-        """
-        times, walks = self.meeting_times(first, second), self.walks(first)
-        met = np.flatnonzero(times != NEVER)
-        points = np.column_stack((np.full(times.size, first, np.uint32), walks))
-        steps = np.minimum(times[met], walks.shape[1])
-        nodes = np.full(times.size, NOWHERE, np.uint32)
-        nodes[met] = points[met, steps]
-        self._refuse(met[(nodes[met] == NOWHERE) | (steps != times[met])])
-        return times, nodes
-
     def _ways(self, first: int, second: int, samples: Ints, steps: Times, graphs: Graphs) -> Ways:
         """Return the walks as stored."""
         one, other = self.walks(first)[samples], self.walks(second)[samples]

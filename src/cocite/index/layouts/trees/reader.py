@@ -14,7 +14,6 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1, 2.1.4; 000
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,7 @@ from cocite.index.layouts.reader import (
     borrowed,
     weights_of,
 )
-from cocite.index.layouts.trees.format import POSITIONS, WIDTH, labels_of
+from cocite.index.layouts.trees.format import POSITIONS, WIDTH
 from cocite.index.layouts.trees.meetings import (
     MeetingReader,
     Times,
@@ -186,7 +185,10 @@ class TreeReader(MeetingReader):
                 found, certain, touched = lookup_of(self.part).answer(*given, ids, rows)
             if found < 0:
                 raise self._damaged(-1 - found)
-            self._note(scratch, touched)
+            if self._packed:  # whole blocks of nodes are touched, each part of a page
+                scratch.wear += touched // lookup_of(self.part).BLOCK
+            else:
+                scratch.note_sums(touched)
         return ListedHits(ids[:found], rows[:found], certain)
 
     def many_at_once(
@@ -295,41 +297,9 @@ class TreeReader(MeetingReader):
         weights = weights_of(worth.values)
         return self.table, nodes, weights, both_by_time(worth), arrays, numbers
 
-    def _note(self, scratch: QueryScratch, touched: int) -> None:
-        """Record in the scratch what ``_answer`` touched: for packed trees whole blocks of nodes,
-        each part of a page.
-        """
-        if self._packed:
-            from cocite.kernels.runs_lookup import BLOCK
-
-            scratch.wear += touched // BLOCK
-        else:
-            scratch.note_sums(touched)
-
     def _damaged(self, sample: int) -> Damaged:
         """Return the error for the sample at a position."""
         return self.part.damaged(max(s.first for s in self.part.shards if s.first <= sample))
-
-    def labels(self) -> Iterator[NDArray[np.uint8]]:
-        """Yield the labels of each sample in dendrogram order, uint8[members]."""
-        if self._packed:
-            for sample in range(len(self.table)):
-                yield self._unpacked(sample)[1]
-            return
-        for shard in self.part.shards:
-            for _, first, _, members in shard.blobs[:, :4].tolist():
-                yield labels_of(shard.words[first:], members)
-
-    def _unpacked(self, sample: int) -> tuple[Ids, NDArray[np.uint8]]:
-        """Return members and labels of a packed sample."""
-        from cocite.kernels import runs
-
-        nodes = self.part.nodes
-        member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
-        members = int(runs.unpack(self.table[sample], member, joined))
-        if members == runs.DAMAGED:
-            raise self._damaged(sample)
-        return member[:members], joined[:members]
 
     @cached_property
     def table(self) -> NDArray[np.uint64]:
