@@ -25,11 +25,10 @@ from cocite.index.layouts.batch_maker import BatchMaker, Blob
 from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.layouts.trees.assemble import (
     ExternalCompact,
-    compact_maker,
-    external_maker,
-    paths_maker,
+    ExternalPaths,
+    ExternalTrees,
 )
-from cocite.index.layouts.trees.build import CompactMaker, PathMaker, TreeMaker, group_maker
+from cocite.index.layouts.trees.build import CompactMaker, PathMaker, TreeMaker
 from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
@@ -58,10 +57,12 @@ def maker_of(
     links, walk = in_links(graph), (step, length, 5, cuts)
     if rows:
         walker = ExternalWalker(links, *walk, graph.path, rows, together=together)
-        return external_maker(walker, graph.nodes, graph.path, range(7))
+        trees = ExternalTrees(walker, graph.nodes, graph.path)
+        return BatchMaker(range(7), walker.together, walker.walk, [trees])
     group = WalkerGroup(links, *walk, together=together, threads=threads, folder=graph.path)
     keep = MemoryPlan(0, threads, cuts, together=together).keep
-    return group_maker(group, range(7), together, graph.nodes, keep)
+    layers = [TreeMaker(each, graph.nodes, keep) for each in group.walkers]
+    return BatchMaker(range(7), together, group, layers)
 
 
 LOOP = 2, [(0, 1), (1, 0)]
@@ -130,8 +131,13 @@ def test_paths_and_compact_samples_in_files_are_those_in_memory(
     mover = Mover(links, Step.COMPACT, 5, inside)
     compact = ExternalCompact(links, mover, inside, rows, folder, together)
     for whole, maker in (
-        (PathMaker(Walker(*walk), n, length, True), paths_maker(walker, n, rows, folder, range(5))),
-        (CompactMaker(mover, n), compact_maker(compact, range(5), together)),
+        (
+            PathMaker(Walker(*walk), n, length, True),
+            BatchMaker(
+                range(5), walker.together, walker.walk, [ExternalPaths(walker, n, rows, folder)]
+            ),
+        ),
+        (CompactMaker(mover, n), BatchMaker(range(5), together, compact.make, [compact])),
     ):
         for sample in (0, 1, 2, 3, 4, 2, 9):
             expected, found = whole(sample), maker(sample)

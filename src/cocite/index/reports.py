@@ -95,11 +95,23 @@ class GraphReport:
 
     def lines(self, graph: Graph, options: BuildOptions) -> list[str]:
         """Describe both, each with advice; omits what does not occur."""
-        return [
-            *self._of_hubs(graph, options),
-            *self._of_excluded(options),
-            *self._of_those_without(options),
-        ]
+        lines, name = self._of_hubs(graph, options), options.measure.name
+        if self.excluded and self.max_degree is not None:
+            count, has = self.excluded, "page has" if self.excluded == 1 else "pages have"
+            lines.append(
+                f"{count:,} of the {self.pages:,} {has} more than {self.max_degree:,} links, and "
+                f"what they link is left aside by {name}: --max-degree chooses another number"
+            )
+        if self.without:
+            links = {"in": DIRECTIONS["in"], "out": DIRECTIONS["out"]}.get(self.way, "links")
+            others = (
+                f"; with --direction any, or by {DEFAULT}, only pages without any link have none"
+            )
+            lines.append(
+                f"{self.without:,} of the {self.pages:,} pages have no {links}, so nothing is "
+                f"related to them by {name}" + others * (self.way != "any")
+            )
+        return lines
 
     def _of_hubs(self, graph: Graph, options: BuildOptions) -> list[str]:
         """Describe hubs; [] if all parts down-weight hubs by choice."""
@@ -121,29 +133,6 @@ class GraphReport:
             f"{hubs_in_words(self.hubs, self.pages)}: what is linked with so many tells little of "
             f"any. {'; '.join(ways)}"
         ]
-
-    def _of_excluded(self, options: BuildOptions) -> list[str]:
-        if not self.excluded or self.max_degree is None:
-            return []
-        count, has = self.excluded, "page has" if self.excluded == 1 else "pages have"
-        return [
-            f"{count:,} of the {self.pages:,} {has} more than {self.max_degree:,} links, and what "
-            f"they link is left aside by {options.measure.name}: --max-degree chooses another "
-            "number"
-        ]
-
-    def _of_those_without(self, options: BuildOptions) -> list[str]:
-        if not self.without:
-            return []
-        links = {"in": DIRECTIONS["in"], "out": DIRECTIONS["out"]}.get(self.way, "links")
-        known = (
-            f"{self.without:,} of the {self.pages:,} pages have no {links}, so nothing is related "
-            f"to them by {options.measure.name}"
-        )
-        if self.way == "any":
-            return [known]
-        others = f"; with --direction any, or by {DEFAULT}, only pages without any link have none"
-        return [known + others]
 
 
 def _way(options: BuildOptions) -> str:

@@ -64,9 +64,7 @@ class Evidence:
             return reader
         assert isinstance(reader, SummingReader)
         links = self._links(reader.part)
-        return EvidenceReader(
-            reader, lambda node, others: evidence_of(self.shared(links, node, others), form)
-        )
+        return EvidenceReader(reader, lambda *pair: evidence_of(self.shared(links, *pair), form))
 
     def shared(self, links: Links, node: int, others: Ids) -> Ints:
         """Return int64[h]: the number of distinct neighbors that a node shares with each of some

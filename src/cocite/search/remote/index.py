@@ -179,9 +179,7 @@ class RemoteShards:
 
     def with_samples(self, samples: int) -> RemoteShards:
         """Return shards for queries to so many samples, on those that are least busy."""
-        have = self._stored.samples or 0
-        if type(samples) is not int or not 1 <= samples <= have:
-            raise UsageError(f"samples is {samples!r}; the index has {have}: ask for 1 to {have}")
+        self._stored.with_samples(samples)  # refuses what it does not have
         found = copy(self)
         found._some = samples
         return found

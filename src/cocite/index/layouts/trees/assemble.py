@@ -53,7 +53,6 @@ from cocite.graph.blocks import Links
 from cocite.graph.partitions import BlockedLinks, GraphBlock
 from cocite.index.layouts.batch_maker import (
     PIECE,
-    BatchMaker,
     Blob,
     FileWords,
     PartitionMaker,
@@ -229,14 +228,6 @@ class ExternalTrees:
             words = _grouped(member, label)
             self._blob.write(4 * at, words)
             at += words.size
-
-
-def external_maker(
-    walker: ExternalWalker, nodes: int, directory: Path, numbers: range, wanted: Words | None = None
-) -> BatchMaker:
-    """Return a maker of blobs from the samples of an external walker."""
-    trees = ExternalTrees(walker, nodes, directory, wanted)
-    return BatchMaker(numbers, walker.together, walker.walk, [trees])
 
 
 def _grouped(member: Words, label: Labels) -> Words:
@@ -531,16 +522,3 @@ class ExternalCompact:
         words = compact_words(nodes, members)
         file.write(4 * (child + members), np.zeros(words - child - members, np.uint32))
         return Blob.of(FileWords(file, words), members, (members,))
-
-
-def compact_maker(external: ExternalCompact, numbers: range, together: int) -> BatchMaker:
-    """Return a maker of the blobs of compact samples."""
-    return BatchMaker(numbers, together, external.make, [external])
-
-
-def paths_maker(
-    walker: ExternalWalker, nodes: int, rows: int, directory: Path, numbers: range
-) -> BatchMaker:
-    """Return a maker of the blobs of paths, from a walker that notes points."""
-    paths = ExternalPaths(walker, nodes, rows, directory)
-    return BatchMaker(numbers, walker.together, walker.walk, [paths])

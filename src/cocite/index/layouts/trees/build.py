@@ -96,7 +96,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         """Plan threads that fit beside the whole graph, else blocks, else files for all but a
         block; packed trees have no form in files.
         """
-        packed, step = _is_packed(part), step_bytes(part)
+        packed, step = part.layout == "packed", step_bytes(part)
         if isinstance(links, BlockedLinks) and not packed:
             from cocite.index.layouts.trees.assemble import fit_blocks
 
@@ -120,14 +120,16 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         walk = _walk_of(links, part, fit, folder)
         wanted = None if part.wanted is None else part.wanted.ids()
         if fit.external:
-            from cocite.index.layouts.trees.assemble import external_maker
+            from cocite.index.layouts.trees.assemble import ExternalTrees
 
             walker = ExternalWalker(directory=folder, rows=fit.rows, together=fit.together, **walk)
-            return [external_maker(walker, links.nodes, folder, numbers, wanted)]
-        laid_out = links.nodes, fit.keep, wanted, _is_packed(part)
+            trees = ExternalTrees(walker, links.nodes, folder, wanted)
+            return [BatchMaker(numbers, walker.together, walker.walk, [trees])]
+        laid_out = links.nodes, fit.keep, wanted, part.layout == "packed"
         if fit.together > 1:
             group = WalkerGroup(together=fit.together, threads=fit.threads, folder=folder, **walk)
-            return [group_maker(group, numbers, fit.together, *laid_out)]
+            layers = [TreeMaker(walker, *laid_out) for walker in group.walkers]
+            return [BatchMaker(numbers, fit.together, group, layers)]
         return [TreeMaker(Walker(**walk), *laid_out) for _ in range(fit.threads)]
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
@@ -179,11 +181,6 @@ def _together(links: Links, part: PartPlan, means: Resources, node: int) -> int:
     # of cnr-2000 took 15 % longer with all of 100 together than with 16.
     disk = means.disk if links.nbytes > available() else 0
     return samples_together(part.settings[SAMPLES], links.nodes, disk, node)
-
-
-def _is_packed(part: PartPlan) -> bool:
-    """Return whether the trees of a part are stored as runs."""
-    return part.layout == "packed"
 
 
 def _walk_of(links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> dict[str, Any]:
@@ -238,14 +235,6 @@ class TreeMaker:
             stored = position if self._requested is None else position[: self._requested.size]
             return packed_blob(member, joined, stored, found.live)
         return tree_blob(member, joined, found.live, _NO_ROOM if self._keep else position)
-
-
-def group_maker(
-    group: WalkerGroup, numbers: range, together: int, nodes: int, keep: bool, *how: Any
-) -> BatchMaker:
-    """Return a maker of samples that walk together; arguments as for :class:`TreeMaker`."""
-    makers = [TreeMaker(walker, nodes, keep, *how) for walker in group.walkers]
-    return BatchMaker(numbers, together, group, makers)
 
 
 _NO_ROOM = np.empty(0, np.uint32)
@@ -318,12 +307,13 @@ class PathsBuilder(PathsFormat, SampledBuilder):
         """Return a walker with its scratch per thread."""
         walk = _walk_of(links, part, fit, folder)
         if fit.external:
-            from cocite.index.layouts.trees.assemble import paths_maker
+            from cocite.index.layouts.trees.assemble import ExternalPaths
 
             rows = max(1, fit.rows // 2)  # of the walk, and of what is grouped
             walk |= {"directory": folder, "rows": rows, "together": fit.together, "points": True}
             walker = ExternalWalker(**walk)
-            return [paths_maker(walker, links.nodes, rows, folder, numbers)]
+            paths = ExternalPaths(walker, links.nodes, rows, folder)
+            return [BatchMaker(numbers, walker.together, walker.walk, [paths])]
         own = links.nodes, part.settings[LENGTH], fit.keep
         return [PathMaker(Walker(**walk), *own) for _ in range(fit.threads)]
 
@@ -402,10 +392,10 @@ class CompactBuilder(CompactFormat, SampledBuilder):
         settings = part.settings
         move = Mover(links, part.step, settings[SEED], fit.cuts, part.turn)
         if fit.external:
-            from cocite.index.layouts.trees.assemble import ExternalCompact, compact_maker
+            from cocite.index.layouts.trees.assemble import ExternalCompact
 
             made = ExternalCompact(links, move, fit.cuts, fit.rows, folder, fit.together)
-            return [compact_maker(made, numbers, fit.together)]
+            return [BatchMaker(numbers, fit.together, made.make, [made])]
         return [CompactMaker(move, links.nodes) for _ in range(fit.threads)]
 
 
