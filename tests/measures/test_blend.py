@@ -134,13 +134,13 @@ def test_names_are_written_in_one_way() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("blend:", "is not a blend; one looks like blend:psimrank"),
-        ("blend:psimrank", "two components or more"),
+        ("blend:", "is not a blend; write two or more components, such as blend:psimrank"),
+        ("blend:psimrank", "write two or more components"),
         ("blend:psimrank+", "is not a blend"),
         ("blend:psimrank+-1*ppr", "is not a blend"),
         ("blend:psimrank+ppr(damping=0.5", "is not a blend"),
         ("blend:psimrank+blend:ppr", "is not a blend"),
-        ("blend:0.5*psimrank+ppr", "weights for some components; give all of them one, or none"),
+        ("blend:0.5*psimrank+ppr", "weights for some components; give all a weight, or none"),
         ("blend:0*psimrank+1*ppr", "a weight of 0"),
         ("blend:psimrank+hits", "no measure is called 'hits'; there are"),
         ("blend:psimrank+ppr(color=red)", "ppr has no setting 'color'; in a blend it takes dam"),

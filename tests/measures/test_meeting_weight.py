@@ -89,11 +89,11 @@ def test_decay_is_the_default_to_the_bit() -> None:
 @pytest.mark.parametrize(
     ("weight", "said"),
     [
-        ("t", "a meeting after 2 steps is worth 2; it must be worth a number from 0 to 1"),
-        ("1.5 - t", "after 2 steps is worth -0.5"),
-        ("-0.5 + t", "after 2 steps is worth 1.5"),
-        ("0", "nothing would be similar"),
-        ("t > 10", "all meetings of walks of 10 steps worth 0"),
+        ("t", "meeting_weight 't' is 2 after 2 steps; it must be from 0 to 1"),
+        ("1.5 - t", "is -0.5 after 2 steps"),
+        ("-0.5 + t", "is 1.5 after 2 steps"),
+        ("0", "no nodes would be similar"),
+        ("t > 10", "is 0 for all meetings of walks of 10 steps"),
         ("1 / (t - 3)", "not a number for a meeting after"),
         ("(2 - t) ** 0.5", "not a number for a meeting after"),
         ("9 ** 9 ** 9 ** 9 ** t", "not a number for a meeting after 1 steps"),
@@ -122,11 +122,11 @@ def test_decay_is_the_default_to_the_bit() -> None:
         ([0.1] * 16, "16 numbers"),
         ([], "0 numbers"),
         ([math.nan] * 10, "not finite"),
-        ([2.0] * 10, "after 1 step is worth 2"),
+        ([2.0] * 10, "is 2 after 1 step;"),
         (["a"], "it must be hitting; an expression"),
         (3, "it must be hitting; an expression"),
         (None, "it must be hitting; an expression"),
-        ("(" * 90 + "t" + ")" * 90, "in it|it must be hitting|worth"),
+        ("(" * 90 + "t" + ")" * 90, "in it|it must be hitting|must be from 0 to 1"),
     ],
 )
 def test_what_is_no_function_of_meetings_is_refused(weight: Any, said: str) -> None:
@@ -161,7 +161,7 @@ def test_a_question_tells_what_it_goes_by_and_nothing_else() -> None:
     }
     asked = simrank.ask_settings({"meeting_weight": "decay**t/t", "decay": 0.2})
     assert asked.to_json() == {"decay": 0.2, "meeting_weight": "decay ** t / t"}
-    with pytest.raises(UsageError, match=r"decay is 0\.2, and no score depends on it"):
+    with pytest.raises(UsageError, match=r"decay is 0\.2, but meeting_weight does not use it"):
         simrank.ask_settings({"meeting_weight": "t<=3", "decay": 0.2})
     assert heeds_decay("decay / 2")
     assert not heeds_decay("hitting")
@@ -183,7 +183,7 @@ def test_a_blend_hands_it_to_those_that_walk() -> None:
     ]
     assert [each["meeting_weight"] for each in own] == ["t <= 3", "1 / t"]
     alone = find_measure("blend:simrank(meeting_weight=hitting)+cocitation")
-    with pytest.raises(UsageError, match="no score depends on it"):
+    with pytest.raises(UsageError, match="meeting_weight does not use it"):
         alone.ask_settings({"decay": 0.5})
 
 

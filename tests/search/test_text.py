@@ -224,7 +224,7 @@ def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
         ),
         ({"measure": "tfidf", "text_fraction": 0.5}, "tfidf says itself how much texts count"),
         ({"measure": "blend:ppr+cocitation"}, r"has no share of text: write it down there"),
-        ({"measure": "tfidf", "direction": "in"}, "'in'; tfidf looks at no links: omit it"),
+        ({"measure": "tfidf", "direction": "in"}, "'in'; tfidf uses no links: omit it"),
         ({"words": 0}, "words is 0; it must be a whole number from 1 to"),
         ({"only_nodes": ["p0"]}, "to keep some pages only, choose a measure with samples"),
     ],

@@ -1,20 +1,20 @@
-"""Blends: the weighted mean of several measures, each with settings of its own.
+"""Blends: the weighted mean of several measures, each with its own settings.
 
-    score(u, v) = sum over components i of  w_i * s_i(u, v),      the w_i positive, their sum 1
+    score(u, v) = sum over components i of  w_i * s_i(u, v),      w_i > 0, sum of the w_i = 1
 
     blend:psimrank+cocitation                           equal weights
     blend:0.6*psimrank+0.4*coupling                     any weights, divided by their sum
     blend:psimrank(hubs=rare,direction=both)+cocitation(idf=true)
 
-Parentheses hold a component's own settings, its ``direction`` and its ``layout``. Other settings
-are chosen for the blend, and reach every component that takes them. The name of a measure that is
-itself a blend stands for its components, which share its weight.
+Parentheses hold settings of one component, its ``direction`` and its ``layout``. Other settings
+apply to every component that takes them. A measure that is itself a blend is replaced by its
+components, which share its weight.
 
-Convention: nothing is rescaled, although scores of different measures differ in scale: a scale by
-what else is in a list would make a score of two pages depend on a third. Components that walk draw
-independently, as many samples each, so sample i of the blend is the weighted sum of theirs.
-Cost: that of its components, one after another.
-Source: P-Rank (Zhao, Han, Sun 2009) blends two directions inside its recursion; this adds outside.
+Convention: scores are not rescaled, because a score of two pages would then depend on other pages.
+Components that walk draw independently, with the same number of samples: sample i of the blend is
+the weighted sum of theirs.
+Cost: the sum of its components' costs.
+Source: P-Rank (Zhao, Han, Sun 2009) mixes two directions inside its recursion; a blend, outside.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def parse_blend(text: str, measures: Mapping[str, Measure]) -> Measure:
     ]
     if not all(terms) or len(terms) < 2:
         raise UsageError(
-            f"{text!r} is not a blend; one looks like blend:psimrank+cocitation, or like "
-            "blend:0.6*psimrank(hubs=rare)+0.4*cocitation(idf=true): two components or more"
+            f"{text!r} is not a blend; write two or more components, such as "
+            "blend:psimrank+cocitation or blend:0.6*psimrank(hubs=rare)+0.4*cocitation(idf=true)"
         )
     shares = [term["share"] for term in terms if term]
     if any(shares) and not all(shares):
-        raise UsageError(f"{text!r} has weights for some components; give all of them one, or none")
+        raise UsageError(f"{text!r} has weights for some components; give all a weight, or none")
     values = [float(share or 1) for share in shares]
     total, named = added(values), Counter[str]()
     if not all(0 < value / total <= 1 for value in values):
@@ -112,8 +112,8 @@ def _union(settings: Iterable[Takes]) -> Takes:
 def _components(
     term: re.Match[str], weight: float, named: Counter[str], measures: Mapping[str, Measure]
 ) -> tuple[list[Component], str]:
-    """Return the components of a term, numbered after those with the same name in ``named``, and
-    the text in its parentheses.
+    """Return the components of a term, and the text in its parentheses. Components are numbered
+    after those of the same name in ``named``.
     """
     name = term["name"]
     if name not in measures:
@@ -164,7 +164,7 @@ def _assignment(name: str, item: str) -> tuple[str, str]:
 
 
 def _read(setting: Setting[Value], text: str) -> object:
-    """Parse a value; leave it as text for the setting to refuse if it has the wrong type."""
+    """Parse a value. Text of the wrong type is returned as it is, so the setting rejects it."""
     try:
         if type(setting.default) is bool:
             return {"true": True, "false": False}.get(text, text)

@@ -1,4 +1,4 @@
-"""Cocitation: pages are similar if the same pages link to both. Coupling: if both link to the same.
+"""Cocitation: two pages are similar if the same pages link to both. Coupling: if both link to them.
 
 With I(v) the in-neighbors of v (for coupling its out-neighbors) and weights w, by ``form``:
 
@@ -22,8 +22,8 @@ from cocite.measures.settings import Setting
 FORM = Setting(
     "form",
     "cosine",
-    "count is how many neighbors both share; jaccard divides that by how many either has; cosine "
-    "divides it by the root of the product of how many each has",
+    "count: the number of shared neighbors. jaccard: divided by the number of neighbors of either. "
+    "cosine: divided by the root of the product of both numbers of neighbors",
     choices=("cosine", "jaccard", "count"),
 )
 IDF = Setting("idf", False, "a common neighbor counts less if it has many links itself")

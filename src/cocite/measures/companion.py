@@ -1,18 +1,18 @@
 """Companion: the authorities among the pages around a page.
 
-    vicinity(u)   u, its parents (pages that link to u), its children (pages that u links to), what
-                  else its parents link to, and what else links to its children
+    vicinity(u)   u, its parents (pages that link to u), its children (pages that u links to), the
+                  other children of its parents, and the other parents of its children
     s(u, v)       the authority of v in the vicinity of u, by HITS on its links A:
-                  a = A' h / |A' h|,   h = A a / |A a|,   |.| the sum, h = 1 first
+                  a = A' h / |A' h|,   h = A a / |A a|,   |.| the sum, starting with h = 1
 
-HITS stops after 100 rounds, or when a changes by less than 1e-10 in all. Authorities add up to 1.
+HITS stops after 100 rounds, or when the total change of a is below 1e-10. Authorities sum to 1.
 
 Convention: in-links; ``out`` reverses all links, which swaps hubs and authorities. Not symmetric.
 Nodes outside the vicinity score 0. A page other than u with more than ``max_degree`` links in a
-direction stays in the vicinity, but brings no others in that way; the default, max(100,
-sqrt(links)), was best on four labeled graphs (``python -m benchmarks.max_degree``). Parts of the
-paper that need texts or hosts are left out.
-Cost: the links of the vicinity, read once, and some 10 ns for each link and round.
+direction stays in the vicinity, but adds no pages through them; the default, max(100,
+sqrt(links)), was best on four labeled graphs (``python -m benchmarks.max_degree``). The parts of
+the paper that need texts or hosts are omitted.
+Cost: reading the links of the vicinity once, and about 10 ns for each link and round.
 Source: Dean, Henzinger 1999, *Finding related pages in the World Wide Web*, 3.1; Kleinberg 1999.
 """
 

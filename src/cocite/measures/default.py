@@ -1,21 +1,15 @@
-"""Neighborhood: the same pages are nearest to both, or they are near themselves.
+"""Neighborhood: two nodes are similar if the same nodes are nearest to both, or if they are close.
 
     score(u, v) = 0.4 * snn(u, v) + 0.6 * ppr-symmetric(u, v)
 
-``measures/snn.py`` finds what is alike, and says nothing of most pages; ``measures/ppr.py`` reaches
-all that is connected, so that lists are full and pages have answers that few link to, and it tells
-what stands close. Each alone is worse; the share hardly matters, from .3 to .7, as the scores of
-what is alike are ten times those of what is only near. Exact, but for what ``ppr-symmetric`` has
-not read, which intervals contain.
+``snn`` finds similar nodes, but has no answer for most nodes. ``ppr-symmetric`` reaches all
+connected nodes, so lists are full. Any share from .3 to .7 gives nearly the same answers, as the
+scores of similar nodes are ten times those of nodes that are only close.
 
-Links of both directions count. Direction and settings of ``snn`` are to be chosen;
-``ppr-symmetric`` has none, as it takes links either way.
-
-Weights: if links have weights, ``ppr-symmetric`` goes by them, and ``snn`` leaves them aside.
-
-Cost: that of both.
-Source: those of both, added up as blends are (``measures/blend.py``); found by comparing with
-spectral embeddings on graphs with labels (``docs/evaluation.md``).
+Convention: links of both directions count; ``direction`` and the settings of ``snn`` can be chosen.
+Scores are exact except for links that ``ppr-symmetric`` does not read, which intervals include.
+Weights: ``ppr-symmetric`` follows them; ``snn`` ignores them.
+Cost: that of both components. Source: see both; ``docs/evaluation.md`` has the comparison.
 """
 
 from __future__ import annotations

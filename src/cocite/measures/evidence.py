@@ -1,15 +1,15 @@
-"""Evidence: two pages that share more neighbors are more surely alike.
+"""Evidence: two pages are more surely similar if they share more neighbors.
 
     score(u, v) = evidence(n) * s(u, v)  for u != v,   score(u, u) = 1
     geometric     1 - 2**-n      exponential     1 - e**-n
 
-with n the number of neighbors that u and v share, in-links or what the direction says. It is exact,
-so errors and intervals are those of s, times the evidence. Weights of links do not matter for it.
+with n the number of neighbors that u and v share in the direction of the index. The factor is
+exact, so errors and intervals are those of s, times the factor. It ignores weights of links.
 Source: Antonellis, Garcia-Molina, Chang 2008, *Simrank++: query rewriting through link analysis of
 the click graph*, 7.
 
-And the least memory that an index takes to build, by layout, as formulas for people. Builders
-refuse less (``index/layouts/memory_plan.py``); a test compares them with these.
+This module also has formulas for the minimum memory of a build, by layout. Builders check less
+(``index/layouts/memory_plan.py``); a test compares the two.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ FLOORS = {
     "text": "40 n + 200 w + 32 MiB",
     "trees": "min(26.5 n + block, max(4 MiB, (L + 13 n) / 256))",
 }
-"""Least memory in bytes for n nodes, beside ``PROCESS_MEMORY``; settings appear by name."""
+"""Minimum memory of a build in bytes for n nodes, in addition to ``PROCESS_MEMORY``, with settings
+by name.
+"""
 
 FLOOR_WORDS = (
     "Memory is in bytes, for n nodes and m links, beside 52 MB for Python and its libraries: L is "
@@ -62,5 +64,5 @@ FLOOR_WORDS = (
 
 
 def floor_text(layout: str) -> str:
-    """Return the sentence that errors append to the missing memory."""
+    """Return the sentence on minimum memory that errors append."""
     return f". The least for the layout {layout} is {FLOORS[layout]} (see: cocite measures)"

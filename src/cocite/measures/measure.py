@@ -1,8 +1,7 @@
-"""What a measure is to the rest of the system: a value that says what it is and what it takes.
+"""Measures as values: their names, settings, layouts and properties.
 
-Its settings (``measures/settings.py``) are those of the index (``build``), which are fixed when it
-is built, and those of a question (``ask``), which are chosen when asking. How scores come about is
-the business of the layout that holds a measure's index.
+Settings (``measures/settings.py``) are fixed when an index is built (``build``) or chosen for each
+query (``ask``). Layouts compute the scores.
 """
 
 from __future__ import annotations
@@ -30,27 +29,30 @@ class Choice(Protocol):
     def __call__(
         self, layout: str | None, given: Mapping[str, object], settings: WholeSettings
     ) -> tuple[str, WholeSettings]:
-        """Return both, from the layout and settings given, and all settings."""
+        """Return the layout and its settings, from the layout and settings given and the full
+        settings.
+        """
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure.
+    """A measure: its name, settings, layouts and properties.
 
-    ``name`` as users type it, one line on what it is, the layouts that can hold it (the first one
-    by default), its settings, the step its walks take if it walks, the one they take by weights
-    (of links, or with ``hubs``; None if the measure has no such), whether s(u, v) = s(v, u),
-    whether scores lie in [0, 1] (``unit``), whether no score falls when the decay is raised
-    (``monotone``), whether it follows the weights of links (``weighted``), and whether some of its
-    components may leave them aside (``lenient``), the ``direction`` it takes unless told
-    otherwise, and those that it can take (``directions``); whether it is ``turned``: whether its
-    direction ``in`` looks at out-links; whether both directions are one score and not the mean of
-    two (``joint``); the layouts whose scores of unlike nodes scatter about 0 (``noisy``); the
-    ``reader`` that answers from the layout ``links``, as ``module:class``; whether a page without
-    links in its direction has no answers (``own_links``), as by all measures that walk; and how
-    layout and settings go together, if they do not stand apart (``chooses``). A measure of
-    ``texts`` compares what pages say, and looks at no links: its direction is NO_LINKS. A blend is
-    the weighted mean of its ``parts`` (``measures/blend.py``).
+    ``summary`` is one line; the first of ``layouts`` is the default. ``step`` is the step of its
+    walks, ``weighted_step`` the one by weights of links or ``hubs``, None if it has none.
+
+    Scores: ``symmetric`` if s(u, v) = s(v, u), ``unit`` if they lie in [0, 1], ``monotone`` if none
+    falls when the decay rises. In the layouts ``noisy``, scores of unrelated nodes scatter about 0.
+
+    Links: ``weighted`` if it follows their weights, ``lenient`` if some components may ignore them.
+    ``direction`` is the default one of ``directions``. It is ``turned`` if its direction ``in``
+    uses out-links, and ``joint`` if ``both`` is one score, not the mean of two. With ``own_links``,
+    a page without links in its direction has no hits. A measure of ``texts`` uses no links: its
+    direction is NO_LINKS.
+
+    ``reader`` is the class that answers from the layout ``links``, as ``module:class``. ``chooses``
+    picks layout and settings together if they depend on each other. A blend is the weighted mean of
+    its ``parts`` (``measures/blend.py``).
     """
 
     name: str
@@ -78,7 +80,7 @@ class Measure:
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """Return the components of its weighted mean: itself, unless it is a blend."""
+        """Return the components of a blend, or the measure itself as the only one."""
         return self.parts or (Component(self),)
 
     def looks_at(self, direction: str) -> str:
@@ -88,7 +90,7 @@ class Measure:
     def checked_way(self, direction: str) -> str:
         """Return the direction if the measure supports it; raises :class:`UsageError`."""
         if self.texts and direction != NO_LINKS:
-            raise UsageError(f"direction is {direction!r}; {self.name} looks at no links: omit it")
+            raise UsageError(f"direction is {direction!r}; {self.name} uses no links: omit it")
         if direction not in self.directions:
             checked_direction(direction)
             raise UsageError(
@@ -114,8 +116,8 @@ class Measure:
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
         """Return all settings of a query, with defaults; raises :class:`UsageError`.
 
-        Of decay and ``meeting_weight`` only those in effect: no ``meeting_weight`` if it is
-        decay**t, and no decay if no component uses it.
+        Settings without effect are omitted: ``meeting_weight`` if it is decay**t, and the decay if
+        no component uses it.
         """
         found = self._filled("asking", self.ask, given)
         if not any(MEETING_WEIGHT in component.measure.ask for component in self.components):
@@ -125,8 +127,8 @@ class Measure:
         if DECAY in found and not any(c.heeds_decay(by) for c in self.components):
             if DECAY.name in given:
                 raise UsageError(
-                    f"decay is {found[DECAY]:g}, and no score depends on it: meeting_weight says "
-                    "what meetings are worth. Omit one of the two, or write decay into the other"
+                    f"decay is {found[DECAY]:g}, but meeting_weight does not use it. Omit one of "
+                    "the two, or use decay in the expression"
                 )
             left_out.add(DECAY.name)
         return found.only(s for s in self.ask if s.name not in left_out)
@@ -165,11 +167,11 @@ class Measure:
 
 @dataclass(frozen=True)
 class Component:
-    """A measure as the component of an index: the only one, or one of a blend's.
+    """A component of an index: the only measure, or one of a blend.
 
-    ``weight`` is its share of the scores, ``label`` the prefix of its files (empty if there are
-    none), ``number`` its position. ``fixed`` are settings, of building and of queries, that users
-    cannot choose; likewise ``direction`` and ``layout``, unless None.
+    ``weight`` is its share of the scores, ``label`` the prefix of its files (empty if it is the
+    only one), ``number`` its position. ``fixed`` holds build and query settings that users cannot
+    choose. A ``direction`` or ``layout`` other than None is fixed, too.
     """
 
     measure: Measure
@@ -181,7 +183,7 @@ class Component:
     layout: str | None = None
 
     def choose(self, layout: str | None, given: Mapping[str, object]) -> tuple[str, PartSettings]:
-        """Return its own layout and index settings, from those given for the whole index."""
+        """Return its layout and index settings, from those given for the whole index."""
         found = {**given, **self.fixed.to_json()}
         mine = {s.name: found[s.name] for s in self.measure.build if s.name in found}
         shared = layout if layout in self.measure.layouts else None
@@ -189,7 +191,7 @@ class Component:
         return chosen, PartSettings(settings.to_json())
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
-        """Return its own query settings, from those of the whole query."""
+        """Return its query settings, from those of the whole query."""
         found = {**asked.to_json(), **self.fixed.to_json()}
         return PartSettings.checked(self.measure.ask, found)
 
@@ -202,13 +204,13 @@ class Component:
         )
 
     def free(self, settings: Takes) -> Takes:
-        """Return those of its ``settings`` that are not fixed."""
+        """Return the ``settings`` that are not fixed."""
         return tuple(setting for setting in settings if setting not in self.fixed)
 
 
 def overall_direction(ways: Set[str]) -> str:
-    """Return the direction of an index whose components have these: the common one, or ``mixed``.
-    Components that use links both ways, or no links, do not count.
+    """Return the common direction of an index's components, or ``mixed``. Components that use links
+    both ways, or no links, do not count.
     """
     found = ways - {"any", NO_LINKS} or ways - {NO_LINKS} or ways
     return next(iter(found)) if len(found) == 1 else "mixed"

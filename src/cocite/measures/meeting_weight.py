@@ -1,19 +1,19 @@
-"""What a meeting of two walks is worth: any function of the step at which they first meet.
+"""The weight of a meeting of two walks: any function of the step at which they first meet.
 
     score(u, v) = E f(tau),      f(0) = 1,  f(t) in [0, 1] for t = 1, 2, ...,  f(never) = 0
 
     decay**t                    the default, which makes simrank SimRank
     0.8**t, 1/t, t<=3           an expression in t, length and decay: + - * / // % **, comparisons,
                                 and, or, not, if, abs, exp, log, max, min, sqrt
-    0.9, 0.5, 0.1               what each step is worth, as many as walks are long
+    0.9, 0.5, 0.1               the weight of each step, as many numbers as walks have steps
     hitting                     1 - t / (length + 1): with E the mean number of steps, cut off at
                                 length + 1, E = (1 - score) (length + 1)
 
-f need not fall. Expressions go on behind the walks' length, to step 1000, cut off at 0 and 1: what
-a meeting there is worth is what walks of a limited length leave out (``MeetingWeights.beyond``).
+f need not decrease. Walks stop after ``length`` steps; to bound the weight of later meetings
+(``MeetingWeights.beyond``), expressions are evaluated up to step 1000 and clipped to [0, 1].
 
-Python's own parser reads the texts, and they are never run: all but numbers, names and operations
-above is refused. All numbers are floats, so that nothing grows without bound.
+Python's parser reads the text, and only numbers, names and operations are accepted; the text is
+never executed as Python. All numbers are floats, so no integer can grow without bound.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3, Definition 1.
 """
 
@@ -33,7 +33,7 @@ from cocite.measures.settings import DECAY, LENGTH, PartSettings, Setting
 from cocite.options import Value
 
 By = str | Sequence[float] | Callable[[int], float]
-"""A ``meeting_weight``: an expression, numbers, or in Python a function of t."""
+"""A ``meeting_weight``: an expression, numbers, or (in Python) a function of t."""
 AskValue = Value | By
 """Any value of a query setting."""
 
@@ -96,8 +96,8 @@ class MeetingSetting(Setting[str]):
 MEETING_WEIGHT = MeetingSetting(
     "meeting_weight",
     "decay ** t",
-    "what a meeting after t steps is worth, from 0 to 1, by an expression such as 0.8**t, 1/t or "
-    "t<=3; or hitting, which is 1 - steps / (length + 1) for the mean number of steps",
+    "the weight of a meeting after t steps, from 0 to 1: an expression such as 0.8**t, 1/t or "
+    "t<=3; or hitting, which is 1 - t / (length + 1)",
 )
 
 
@@ -105,7 +105,7 @@ MEETING_WEIGHT = MeetingSetting(
 class MeetingWeights:
     """Weights of meetings, for walks of one length.
 
-    ``values`` are 16 floats in [0, 1], f(0) to f(15), 0 beyond the length; ``beyond`` is the
+    ``values`` are 16 floats in [0, 1], f(0) to f(15), with 0 beyond the length; ``beyond`` is the
     largest weight of a later meeting.
     """
 
@@ -119,7 +119,8 @@ class MeetingWeights:
 
 
 def weights_of(asked: PartSettings, built: PartSettings) -> MeetingWeights:
-    """Return the weights for the settings of a query and of the index, for one component of walks.
+    """Return the weights of meetings for a component that walks, by the settings of query and
+    index.
 
     Raises :class:`UsageError` for an invalid function; call it once before a query starts.
     """
@@ -138,7 +139,7 @@ def numbers_in(by: str) -> int | None:
 
 
 def sampled(by: object, length: int) -> object:
-    """Return the values of a function for walks of that length, or any other value unchanged.
+    """Return the values of a function for steps 1 to ``length``; any other value unchanged.
 
     Raises :class:`UsageError` if the function does not return numbers.
     """
@@ -166,14 +167,13 @@ def _weight(by: str, decay: float, length: int) -> MeetingWeights:
     for t, value in enumerate(values):
         if not 0 <= value <= 1:
             raise UsageError(
-                f"meeting_weight is {by!r}, and so a meeting after {t} step{'s' * (t > 1)} is "
-                f"worth {value:g}; it must be worth a number from 0 to 1: divide by the largest, "
-                "or cut it off by max(0, min(1, ...))"
+                f"meeting_weight {by!r} is {value:g} after {t} step{'s' * (t > 1)}; it must be "
+                "from 0 to 1: divide by the largest value, or clip it with max(0, min(1, ...))"
             )
     if not any(values[1:]):
         raise UsageError(
-            f"meeting_weight is {by!r}, which makes all meetings of walks of {length} steps worth "
-            "0: nothing would be similar"
+            f"meeting_weight {by!r} is 0 for all meetings of walks of {length} steps: no nodes "
+            "would be similar"
         )
     if numbers is not None:
         return _padded(values, 0.0)
@@ -198,7 +198,7 @@ def _at(by: str, t: int, decay: float, length: int) -> float:
     except (ArithmeticError, ValueError, TypeError) as error:
         found = str(error)
     raise UsageError(
-        f"meeting_weight is {by!r}, which is not a number for a meeting after {t} steps: {found}"
+        f"meeting_weight {by!r} is not a number for a meeting after {t} steps: {found}"
     )
 
 
@@ -246,7 +246,7 @@ def _joined(numbers: list[float]) -> str:
         )
     if not all(map(math.isfinite, numbers)):
         raise UsageError(
-            "meeting_weight has a number that is not finite; a meeting is worth 0 to 1"
+            "meeting_weight has a number that is not finite; numbers are from 0 to 1"
         )
     return ", ".join(map(repr, numbers)) + "," * (len(numbers) == 1)
 

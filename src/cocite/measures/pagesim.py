@@ -4,18 +4,22 @@
                decay**h * PR(u) / (|O(w0)| |O(w1)| ... |O(w(h-1))|),      PG(v, v) = PR(v)
     s(u, v)  = sum over all pages f of min(PG(f, u), PG(f, v))**2 / max(PG(f, u), PG(f, v))
 
-with O(x) the out-neighbors of x and PR the PageRank, of mean 1. ``normalized`` divides s(u, v) by
-sqrt(s(u, u) s(v, v)): the range becomes 0 to 1, and the order changes. ``decay_per=path`` counts
-the decay once a path, as the paper prints it (equation 2); its worked example has it once a hop.
+with O(x) the out-neighbors of x and PR the PageRank, scaled to mean 1. ``normalized`` divides
+s(u, v) by sqrt(s(u, u) s(v, v)), which changes the order and makes the range [0, 1].
+``decay_per=path`` applies the decay once a path, as printed in the paper (equation 2); the worked
+example there applies it once a hop.
 
-Threshold: a path is followed while it carries at least ``threshold``, of the 1 that an average page
-has. With c(v) the most that the features PG(., v) can have lost by that, which the index stores,
--(c(u) + c(v)) <= s(u, v) - score <= 2 (c(u) + c(v)), as a term rises by at most 2 for each unit of
-its smaller feature, and falls by at most 1 for each of its larger one; s(v, v) is at most c(v) too
-low. With a threshold of 0 paths may be more than anybody can follow: ``most_steps`` ends the build.
+Threshold: a path is followed while it carries at least ``threshold``. Let c(v) be the most that the
+features PG(., v) can lose by that; the index stores it. Then
 
-Convention: a link of a page to itself is on no path, but counts among its links. ``out`` reverses
-links and PageRank. A larger decay raises every feature, but may lower a score.
+    -(c(u) + c(v)) <= s(u, v) - score <= 2 (c(u) + c(v)),
+
+because a term rises by at most 2 for each unit of its smaller feature, and falls by at most 1 for
+each unit of its larger one. s(v, v) is at most c(v) too low. With a threshold of 0, the number of
+paths can explode: a build fails at ``most_steps``.
+
+Convention: self-loops are on no path, but count as links. ``out`` reverses links and PageRank. A
+larger decay raises every feature, but may lower a score.
 Source: Lin, King, Lyu 2006, *PageSim: A novel link-based similarity measure for the World Wide
 Web*, 4 and 5.1.
 """
@@ -25,13 +29,13 @@ from __future__ import annotations
 from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
 
-RADIUS = Setting("radius", 3, "how many links away from a page its PageRank is passed on", 1)
+RADIUS = Setting("radius", 3, "how many links away PageRank is passed on", 1)
 DECAY = Setting("decay", 0.5, "how much a step counts, compared with the step before it", 0.01, 1)
 THRESHOLD = Setting(
     "threshold",
     1e-5,
-    "follow a path only as long as it passes on this much, if an average page starts with 1; 0: "
-    "to its end",
+    "follow a path while it carries at least this much PageRank; an average page starts with 1. "
+    "0: follow all paths to their end",
 )
 DAMPING = Setting(
     "damping",
@@ -51,13 +55,13 @@ DECAY_PER = Setting(
 NORMALIZED = Setting(
     "normalized",
     False,
-    "divide a score by the root of the product of what each page scores with itself",
+    "divide a score by the root of the product of both pages' scores with themselves",
     late=True,
 )
 MOST_STEPS = Setting(
     "most_steps",
     100_000_000,
-    "give up if the paths of one page take more links than this; a million take some 2 ms",
+    "fail if the paths of one page take more links than this; a million links take about 2 ms",
     1,
     late=True,
 )

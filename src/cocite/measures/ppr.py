@@ -4,19 +4,19 @@
     ppr-symmetric   score(u, v) = min(1, sum over k >= 1 of d**k (N**k)(u, v))   for u other than v
                     N = D**(-1/2) A D**(-1/2),   A the links either way, D the diagonal of its sums
 
-with d the ``damping``. ``ppr`` is the time that a walk from u spends at v if it follows a link with
-probability d and else returns to u; scores from one u add up to 1. ``ppr-symmetric`` divides hubs
-out: a link between pages of degrees a and b adds d / sqrt(a b). It reaches all that is connected,
-so it completes lists, and a page scores 1 with itself.
+with d the ``damping``. ``ppr`` is the share of time that a walk from u spends at v if each step
+follows a link with probability d and otherwise returns to u; the scores from u sum to 1.
+``ppr-symmetric`` divides by degrees: a link between nodes of degrees a and b adds d / sqrt(a b). It
+reaches all connected nodes, and a node scores 1 with itself.
 
-Weights: ``ppr`` follows links in proportion to them; ``ppr-symmetric`` has them as entries of A.
-Convention: ``ppr`` follows out-links by default; it is **not symmetric**, and score(u, u) is the
-time spent at u. Both scores are never above the truth. ``ppr`` is below by at most ``tolerance``,
-over all nodes together. ``ppr-symmetric`` reads about ``max_edges`` links, more only until it has
-found ``min_results`` pages; with e the largest residual over its degree, it is below by at most
-sqrt(D(u) D(v)) e / (1 - d), which intervals contain.
+Convention: ``ppr`` follows out-links by default and is **not symmetric**. Neither score exceeds the
+exact one. The errors of ``ppr`` sum to at most ``tolerance``. ``ppr-symmetric`` reads about
+``max_edges`` links, or more until it has found ``min_results`` nodes; its error is at most
+sqrt(D(u) D(v)) e / (1 - d), with e the largest residual divided by its degree. Intervals include
+these errors.
+Weights: ``ppr`` follows links in proportion to them; ``ppr-symmetric`` uses them as entries of A.
 Cost: ``ppr`` takes .6 ms on a crawl of 3 million links, where links stay local, and 20 sweeps over
-all links where they do not; ``ppr-symmetric`` some 3 ns for each link read.
+all links where they do not; ``ppr-symmetric`` takes about 3 ns for each link read.
 Source: Page, Brin, Motwani, Winograd 1999, 6; Haveliwala 2002; Zhou et al. 2004, *Learning with
 local and global consistency*, for N; Andersen, Chung, Lang 2006 for the search and its bound
 (``kernels/push.py``).
@@ -44,7 +44,7 @@ TOLERANCE = Setting(
 
 PPR = Measure(
     name="ppr",
-    summary="how often a walk that keeps starting at a page is at the other; not symmetric",
+    summary="how often a walk that restarts at one page visits the other; not symmetric",
     layouts=("links",),
     reader="push:PushReader",
     own_links=True,
@@ -59,7 +59,7 @@ FARTHER = replace(DAMPING, default=0.9)
 MAX_EDGES = Setting(
     "max_edges",
     30_000,
-    "about how many links a question reads",
+    "about how many links a query reads",
     1,
     10**12,
     served=(1, 10_000_000),
@@ -76,7 +76,7 @@ MIN_RESULTS = Setting(
 
 PPR_SYMMETRIC = Measure(
     name="ppr-symmetric",
-    summary="how near along links taken either way, hubs divided out; reaches all there is",
+    summary="how near along links taken either way, divided by degrees; reaches all connected",
     layouts=("links",),
     reader="push:ProximityReader",
     ask=(FARTHER, MAX_EDGES, MIN_RESULTS),

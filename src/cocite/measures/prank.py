@@ -5,12 +5,12 @@
             + (1 - in_share) * decay / (|O(u)| |O(v)|) * sum of s over O(u) x O(v)
 
 with I(x) and O(x) the in- and out-neighbors of x; a term is 0 if either set is empty. Unlike the
-mean of two SimRanks (``simrank``, ``direction=both``), each round uses what both directions say.
+mean of two SimRanks (``simrank``, ``direction=both``), the recursion mixes both directions.
 
-Walks: s(u, v) = E[decay**tau] for two walkers that go the same way at every step, backwards with
-probability ``in_share``, else forwards, to a uniformly drawn neighbor, until they meet. One draw
-decides the way of all walkers at a step of a sample; the rest is as for SimRank.
-Convention: directions ``in`` and ``out`` are SimRank, whatever the share. All links count the same.
+Walks: s(u, v) = E[decay**tau] for two walkers that take the same direction at every step: along
+in-links with probability ``in_share``, otherwise along out-links, to a uniformly drawn neighbor,
+until they meet. One draw sets the direction of all walkers at a step of a sample.
+Convention: in the directions ``in`` and ``out`` it equals SimRank. Weights of links are ignored.
 Source: Zhao, Han, Sun 2009, *P-Rank: a comprehensive structural similarity measure over information
 networks*, 3 (their lambda is ``in_share``); walks as in Fogaras, Racz, *Scaling ...*, 1.3.
 """

@@ -1,26 +1,26 @@
-"""PSimRank: SimRank with walks that meet as soon as they can.
+"""PSimRank: SimRank with coupled walks, which meet with the highest possible probability.
 
     p(u, u) = 1
     p(u, v) = decay * [ |I(u) & I(v)| / |I(u) | I(v)|
                       + mean over (I(u) - I(v)) x I(v) of p * |I(u) - I(v)| / |I(u) | I(v)|
                       + mean over (I(v) - I(u)) x I(u) of p * |I(v) - I(u)| / |I(u) | I(v)| ]
 
-with I(x) the in-neighbors of x; 0 if either has none. At every step there is one random order of
-all pages, and each walk steps to its first in-neighbor in that order: walks at u and v step to the
-same page with the probability of the Jaccard coefficient of their in-neighborhoods.
+with I(x) the in-neighbors of x; 0 if either has none. Each step has one random order of all pages,
+and each walk goes to its first in-neighbor in that order. So the probability that walks at u and v
+meet in the next step is the Jaccard coefficient of their in-neighborhoods.
 
-Weights (of links, and by ``hubs`` as in ``measures/simrank.py``): a walk at v steps to the u with
-the smallest E(u) / w(u, v), E(u) exponentially distributed, drawn for the step and shared by all
-walks. So it steps to u with probability w(u, v) / sum of w(., v), and walks with weights x and y
+Weights (of links, and by ``hubs`` as in ``measures/simrank.py``): a walk at v goes to the u with
+the smallest E(u) / w(u, v), where E(u) is exponentially distributed, drawn for the step and shared
+by all walks. So it goes to u with probability w(u, v) / sum of w(., v). Walks with weights x and y
 meet with the probability Jaccard coefficient
 
     J(x, y) = sum over i in both of 1 / sum over j of max(x[j] / x[i], y[j] / y[i])
 
-or step to i and j with probability P(i, j) (``tests/oracles/simrank.py`` has it in closed form):
+or go to i and j with probability P(i, j) (closed form in ``tests/oracles/simrank.py``):
 p(u, v) = decay * (J(x, y) + sum of P(i, j) p(i, j) over i != j).
 
 Convention: in-links; a node without any is similar to itself only. Walks take ``length`` steps;
-intervals contain decay**(length + 1) for meetings after that.
+intervals include decay**(length + 1) for later meetings.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2; Moulton, Jiang 2018, *Maximally
 consistent sampling and the Jaccard index of probability distributions*, for weights.
 """

@@ -1,4 +1,4 @@
-"""The list of measures as a document: what each says, how it is stored, what it takes."""
+"""The output of ``cocite measures``: each measure with its layouts, memory and settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cocite.results import Document, ResultRows
 
 @dataclass(frozen=True)
 class MeasuresDocument(Document):
-    """Measures, in the order of their table or as named."""
+    """All measures in the order of their table, or the named ones in the order given."""
 
     measures: Sequence[Measure]
 
@@ -30,7 +30,7 @@ class MeasuresDocument(Document):
         return {"measures": [_described(measure) for measure in self.measures]}
 
     def rows(self) -> ResultRows:
-        """Return a row for each measure, names in a cell separated by spaces, a dash for none."""
+        """Return a row for each measure; a cell holds names separated by spaces, or a dash."""
         titles = ("measure", "layouts", "settings", "asking", "what it is")
         return ResultRows(titles, [_row(measure) for measure in self.measures])
 

@@ -1,17 +1,14 @@
-"""Settings: what may be chosen, and what was chosen, checked once and read by its kind.
+"""Settings of measures: names, defaults, allowed values and the values chosen.
 
-A *setting* has a name that means the same in every measure, a default, and what is allowed. Its
-kind is that of its default, and values are read by setting, not by name:
+A *setting* has the same name and meaning in every measure. Values are looked up by setting, which
+gives them a type:
 
-    settings[DECAY]        a float; to mypy, too
+    settings[DECAY]        a float, also to mypy
 
-The settings of a *whole*, an index or a question to it, are what was chosen for all that it is made
-of. Those of a *part* are the ones that its measure takes, with what is fixed for it in a blend.
-They are two types, so that whoever answers for one part cannot be handed those of the whole: only
-:class:`~cocite.measures.measure.Component` makes the latter of the former.
-
-Where names are typed or stored (Python's keywords, the command line, JSON) they are plain
-dictionaries: ``to_json`` on the way out, ``checked`` on the way in.
+:class:`WholeSettings` are those of an index or a query; :class:`PartSettings` are those of one of
+its components, including values that a blend fixes. The types differ so that a component never gets
+the settings of the whole: only :class:`~cocite.measures.measure.Component` converts them. The
+command line, Python and JSON use dictionaries: ``to_json`` makes them, ``checked`` reads them.
 """
 
 from __future__ import annotations
@@ -57,7 +54,7 @@ class Settings:
 
     @classmethod
     def checked(cls, settings: Iterable[Setting[Value]], given: Mapping[str, object]) -> Self:
-        """Return all ``settings``, as given by name or else by default.
+        """Return values for all ``settings``: those given, and defaults for the others.
 
         Raises :class:`UsageError` for an invalid value; ignores other names.
         """
@@ -86,7 +83,9 @@ class Settings:
         return type(self)(found)
 
     def of_graph(self, settings: Iterable[Setting[Value]], links: int) -> Self:
-        """Return a copy for a graph with so many links, with each 0 resolved by ``by_links``."""
+        """Return a copy for a graph with so many ``links``, each 0 replaced by the value of
+        ``by_links``.
+        """
         found = {
             s.name: s.by_links(links)
             for s in settings
@@ -104,9 +103,8 @@ class Settings:
 
 
 class WholeSettings(Settings):
-    """Settings of a whole index or query, for all components.
-
-    For a blend: those given, and the defaults on which its components agree.
+    """Settings of a whole index or query, for all components. For a blend: those given, and the
+    defaults that its components share.
     """
 
 
@@ -121,7 +119,7 @@ SAMPLES = Setting(
 )
 LENGTH = Setting("length", 10, "how many steps a walk takes at most", 1, MAX_LENGTH)
 SEED = Setting(
-    "seed", 0, "where the random numbers start; equal seeds give equal samples", 0, 2**64 - 1
+    "seed", 0, "the seed of the random numbers; equal seeds give equal samples", 0, 2**64 - 1
 )
 DECAY = Setting(
     "decay", 0.6, "how much a step counts, compared with the step before it", 0, 1, open=True
@@ -129,22 +127,22 @@ DECAY = Setting(
 HUBS = Setting(
     "hubs",
     "plain",
-    "plain: every link counts the same; idf: a link counts less if its page has many links; rare: "
-    "much less",
+    "plain: all links count the same. idf: links of pages with many links count less. rare: they "
+    "count much less",
     choices=("plain", "idf", "rare"),
 )
 IN_SHARE = Setting(
     "in_share",
     0.5,
-    "the share of steps, in both directions, that go along in-links; the others go along out-links",
+    "for direction both: the share of steps along in-links; the others go along out-links",
     0,
     1,
 )
 EVIDENCE = Setting(
     "evidence",
     "none",
-    "multiply scores by how much it tells that two pages share n neighbors, for which the graph "
-    "is read: geometric is 1 - 2^-n, exponential is 1 - e^-n; none leaves them as they are",
+    "multiply scores by a factor for n shared neighbors: geometric is 1 - 2^-n, exponential is "
+    "1 - e^-n, none is 1. Queries then read the graph",
     choices=("none", "geometric", "exponential"),
     late=True,
 )

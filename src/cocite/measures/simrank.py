@@ -5,19 +5,20 @@
             = E[decay**tau],  tau the step at which uniform reversed walks from u and v first meet
 
 with I(x) the in-neighbors of x; 0 if either has none. Walks of ``length`` steps give the value
-after ``length`` rounds (001, Theorem 1); intervals contain decay**(length + 1) for meetings after
-that. The index stores meeting times and not scores, so the decay is chosen when asking.
+after ``length`` rounds (001, Theorem 1); intervals include decay**(length + 1) for later meetings.
+The index stores meeting times and not scores, so the decay is chosen for each query.
 
-Weights: a walk draws its in-neighbor in proportion to them. ``hubs`` multiplies them: a link from u
-counts log((nodes + 1) / |O(u)|) (``idf``) or 1 / |O(u)| (``rare``), O(u) the nodes that u links to.
+Weights: a walk draws in-neighbors in proportion to them. ``hubs`` multiplies the weight of a link
+from u by log((nodes + 1) / |O(u)|) (``idf``) or 1 / |O(u)| (``rare``), with O(u) its out-neighbors.
 Convention: in-links; a node without any is similar to itself only; ``out`` reverses everything.
-Known weakness: pages with the same k otherwise unrelated in-neighbors score decay / k, so popular
-pages look unrelated (001, 2.2). PSimRank mends that; ``measures/evidence.py`` in part.
+Known weakness: pages that share k in-neighbors, unrelated to each other, score decay / k, so
+popular pages look unrelated (001, 2.2). PSimRank solves that; ``measures/evidence.py`` reduces it.
 
 ``compact-simrank`` draws one in-neighbor F(v) for each node and sample, not for each step: tau is
-the first k with F^k(u) = F^k(v). Scores equal SimRank's for length 1 and where all ways to a node
-are equally long. Else walks that reach a node at different steps never meet, and scores are lower:
-by .011 on average on graphs of 4 to 7 nodes, by .003 or less for scores above .02 on wikis.
+the first k with F^k(u) = F^k(v). Scores equal SimRank's for length 1, and where all paths to a node
+have the same length. Otherwise walks that reach a node at different steps never meet, and scores
+are lower: by .011 on average on graphs of 4 to 7 nodes, by at most .003 for scores above .02 on
+wikis.
 Source: Jeh, Widom 2002; Fogaras, Racz, *Scaling link-based similarity search*, 1.3 and 2.1; for the
 variant *A scalable randomized method to compute link-based similarity rank on the web graph*, 3.
 """

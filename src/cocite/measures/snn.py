@@ -4,26 +4,25 @@ With N(v) the neighbors of v and v itself, and members of x the pages v with x i
 
     near(u, v) = sum of w(x) over N(u) & N(v) / sum of w(x) over N(u) | N(v)
     w(x)       = log(nodes / members of x),   0 if x has more than ``max_degree`` members
-    f_v(x)     = near(v, x) for the ``neighbors`` pages x of the largest near(v, x) > 0;  f_v(v) = 1
+    f_v(x)     = near(v, x) for the ``neighbors`` pages x with the largest near(v, x) > 0;
+                 f_v(v) = 1
 
 The lists f are compared by ``form``:
 
     jaccard    sum over x of min(f_u(x), f_v(x)) / sum over x of max(f_u(x), f_v(x))     the default
     cosine     sum over x of f_u(x) f_v(x) / sqrt(sum of f_u(x)**2 * sum of f_v(x)**2)
 
-Common neighbors are evidence of few links, and some of it is chance; lists are evidence of the
-links of many pages. ``mutual`` keeps a page in a list only if each is in the other's.
+``mutual`` keeps x in the list of v only if v is in the list of x, too.
 
-Convention: nearness is rounded to float32, and ties go to the smaller hash. ``both`` is one score
-of one list: near(u, v) is the mean over in-links and out-links. The default max_degree, max(1000, 4
-sqrt(links)), bounds what a list costs and loses nothing on graphs with labels (``python -m
-benchmarks.max_degree``).
-
-Cost: a list, one addition for each member of each neighbor; a question, one for each list that has
-a page of the node's own list. Exact.
+Convention: nearness is rounded to float32, and ties go to the smaller hash. For ``both``, near(u,
+v) is the mean over in-links and out-links, and each page has one list. The default max_degree,
+max(1000, 4 sqrt(links)), bounds the cost of a list and does not lower the quality on labeled graphs
+(``python -m benchmarks.max_degree``).
+Cost: a list takes one addition for each member of each neighbor; a query, one for each entry that
+other lists share with the node's list. Exact.
 Source: Jarvis, Patrick 1973, *Clustering using a similarity measure based on shared near
 neighbors*; Zhong, Zheng, Cao, Li 2017, *Re-ranking person re-identification with k-reciprocal
-encoding*, for lists as vectors, compared by minima and maxima, and for mutual ones.
+encoding*, for comparing lists as vectors by minima and maxima, and for mutual lists.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
-"""XJaccard: two pages are similar if they are reached from the same pages, near ones above all.
+"""XJaccard: two pages are similar if the same pages reach both within a few links.
 
     xjac(u, v) = sum over k = 1, ..., length of decay**k (1 - decay) J_k(u, v)
     J_k(u, v)  = |I_k(u) & I_k(v)| / |I_k(u) | I_k(v)|
 
-with I_k(v) the nodes from which v is reached in at most k links, itself among them. A sample is a
-random order of all nodes: the first nodes of I_k(u) and of I_k(v) in it are equal with probability
-J_k(u, v) (Lemma 4).
+with I_k(v) the nodes that reach v in at most k links, v included. A sample is a random order of all
+nodes: the first nodes of I_k(u) and of I_k(v) in it are equal with probability J_k(u, v) (Lemma 4).
 
 Convention: in-links. A node scores decay - decay**(length + 1) with itself; ``normalized`` divides
-by that. A larger decay moves weight outwards, and may lower a score. With ``bits`` the index holds
-b bits of a hash of each winner: different winners match with probability 2**-b, which is
-subtracted, so that estimates stay right on average, vary more, and scatter about 0 where nothing is
-shared.
+by that. A larger decay moves weight to larger k, and may lower a score. With ``bits``, the index
+stores b bits of a hash of each first node. Different nodes then match with probability 2**-b, which
+is subtracted: estimates stay unbiased, but vary more, and scatter about 0 for unrelated nodes.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Definition 3, Lemma 4); Li,
 Koenig 2010, *b-bit minwise hashing*.
 """
@@ -37,11 +35,11 @@ _BITS = 8
 BITS = Setting(
     "bits",
     0,
-    "how many bits of each min-hash to store (layout sketch); 0: all of it (layout minhash)",
+    "how many bits of each min-hash to store (layout sketch); 0: all (layout minhash)",
     0,
     16,
 )
-RINGS = replace(LENGTH, default=4, text="how many links away the neighborhoods reach")
+RINGS = replace(LENGTH, default=4, text="the radius of neighborhoods, in links")
 NORMALIZED = Setting("normalized", False, "divide scores by the score of a node with itself")
 
 

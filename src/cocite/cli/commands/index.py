@@ -189,7 +189,7 @@ def _whole(measure: Measure) -> str:
             {
                 "measure": measure.name,
                 "what it is": measure.summary,
-                "direction": "none: it looks at no links" if measure.texts else links,
+                "direction": "none: it uses no links" if measure.texts else links,
                 "layouts": ", ".join(measure.layouts),
             }
         )
