@@ -1,10 +1,9 @@
 """Kernels compiled by Numba: for the build, and for debugging (``COCITE_JIT=1``).
 
-The three decorators, the prefetch hint, words by their address, and the bits of a word.
+The three decorators, prefetch hints, reading words by address, and bit counts.
 
-Unsigned integers need care: Numba promotes ``uint32 op uint32`` to ``uint64`` and
-``uint64 op int literal`` to ``float64``. Kernels therefore keep their constants typed
-and write the truncation out where 32 bits are meant.
+Numba promotes ``uint32 op uint32`` to ``uint64``, and ``uint64 op int literal`` to ``float64``.
+Kernels therefore use typed constants, and truncate explicitly to 32 bits.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ def shared(*cases: Any, **choices: tuple[str, ...]) -> Any:
 
 
 def helper(function: Any) -> Any:
-    """Mark a part of kernels: it is always inlined, which saves passing arrays."""
+    """Mark a part of kernels. It is always inlined, which avoids passing arrays."""
     return without_entry(_njit(function, forceinline=True))
 
 
 def without_entry(compiled: Any) -> Any:
-    """Compile without a Python entry point, which takes three quarters of the time: only kernels
-    call it.
+    """Compile without a Python entry point, which would take three quarters of the time: only
+    kernels call it.
     """
     compiled.targetoptions["no_cpython_wrapper"] = True
-    # What is compiled has no entry: its dispatcher must not find it.
+    # Compiled versions have no entry point: their dispatcher must not find them.
     compiled.add_overload = lambda found: compiled.overloads.update(
         {tuple(found.signature.args): found}
     )
@@ -63,10 +62,10 @@ def _known(function: Any, variables: Variables, options: dict[str, Any]) -> Any:
 
 
 def _njit(function: Any, **options: Any) -> Any:
-    """Numba's decorator, but that a literal argument is one of its type.
+    """Apply Numba's decorator, and treat literal arguments as their types.
 
-    A variable that begins as 0 is a literal to Numba until its next value is seen, and a helper
-    that takes it would be compiled once for 0 and once for integers.
+    To Numba, a variable that starts as 0 is a literal until its next assignment, and a helper that
+    takes it would be compiled twice: for 0 and for integers.
     """
     compiled = numba.njit(**_OPTIONS, **options)(function)
     resolve = compiled.get_call_template
@@ -144,10 +143,10 @@ def _word_at(typing_context: Any, address: Any, index: Any) -> Any:
 
 @numba.njit(inline="always")
 def word_at(address: Any, index: Any) -> Any:
-    """The uint32 number ``index`` from ``address`` on, both uint64.
+    """Return the uint32 number ``index`` from ``address`` on, both uint64.
 
-    For kernels that read a number of mapped files, which is not known when they are compiled: files
-    of different numbers would be different types. Who calls them keeps the files mapped.
+    For kernels that read several mapped files: their number is not known when the kernel is
+    compiled, and tuples of different sizes are different types. The caller keeps the files mapped.
     """
     return _word_at(address, index)
 

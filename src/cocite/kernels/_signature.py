@@ -19,7 +19,7 @@ NUMBERS = {
     "F32": "float32",
     "F64": "float64",
 }
-"""NumPy's names of types."""
+"""NumPy's names of our number types."""
 
 _ARRAY = re.compile(rf"(Out)?({'|'.join(NUMBERS)})s(\d?)")
 

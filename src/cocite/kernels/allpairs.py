@@ -9,9 +9,9 @@ in the cache):
     panel  = W[: end] turned         float[end, width]    multiply, add_shared
 
 Only the half above the diagonal is computed; ``settle`` writes it to both halves. Links are int64
-offsets, uint32 sources, and weights of the matrix type. Four rows are added at a time, for a
-quarter of the passes and roundings. Values are summed in the order of links, so threads, blocks and
-panels do not change a bit.
+offsets, uint32 sources, and weights of the matrix type. Four rows are added at a time, which takes
+a quarter of the passes and roundings. Values are summed in the order of links, so threads, blocks
+and panels do not change a bit.
 
 Cost: one fused multiply-add per link and column; 10 to 14 billion a second and core while the panel
 (n * width values) fits the cache. Source: Yu et al. 2011, 4.1.2.
@@ -25,18 +25,18 @@ from cocite.kernels._kernel import kernel, prefetch
 from cocite.kernels._types import *
 
 TILE, LINE, AHEAD = 128, 16, 12
-"""Rows turned at a time; single values of a cache line; rows asked for ahead. As measured."""
+"""Rows to transpose at a time; values of a cache line; rows to prefetch ahead. As measured."""
 
 FIRST, COLUMN, LOW, HIGH, SHIFT = range(5)
-"""What ``settle`` is told of places: the block's first node, its column in ``upper``, the rows
-from LOW to HIGH, and the node that column 0 of ``lower`` stands for."""
+"""Entries of ``where`` for ``settle``: the block's first node, its column in ``upper``, the first
+row and the end of the rows, and the node of column 0 in ``lower``."""
 
 
 @kernel(T=("F32", "F64"))
 def multiply(
     offsets: I64s, sources: U32s, weights: Ts, dense: Ts2, low: I64, high: I64, out: OutTs2
 ) -> None:
-    """out[i, low:high] = the weighted sum of the rows of ``dense`` that row i links to."""
+    """Set out[i, low:high] to the weighted sum of the rows of ``dense`` that row i links to."""
     width = high - low
     for i in range(out.shape[0]):
         total = out[i, low:high]
@@ -59,7 +59,7 @@ def multiply(
 
 @kernel(T=("F32", "F64"))
 def transpose(rows: Ts2, low: I64, high: I64, out: OutTs2) -> None:
-    """out[a, i] = rows[i, a] for the columns a from ``low`` to ``high``."""
+    """Set out[a, i] = rows[i, a] for the columns a from ``low`` to ``high``."""
     for begin in range(low, high, TILE):
         end = min(begin + TILE, high)
         for i in range(rows.shape[0]):
@@ -78,11 +78,11 @@ def add_shared(
     excess: Ts,
     panel: OutTs2,
 ) -> None:
-    """panel[l, i] += sum of excess[v] w_i[v] w_l[v] over the non-single nodes v that row i links
-    to.
+    """Add the sum of excess[v] w_i[v] w_l[v], over the non-single nodes v that row i links to, to
+    panel[l, i].
 
-    Rows are those of the block; column v lists the rows l that link to v, ascending, and those
-    beyond the panel are left out.
+    Rows are those of the block; column v lists the rows l that link to v, ascending. Rows beyond
+    the panel are ignored.
     """
     for i in range(panel.shape[1]):
         for link in range(row_offsets[i], row_offsets[i + 1]):
@@ -99,11 +99,11 @@ def add_shared(
 def settle(
     panel: OutTs2, old: Ts2, upper: OutTs2, lower: OutTs2, where: I64s, single: U8s, factors: Ts
 ) -> F64:
-    """new = (1 - omega) old + omega decay panel, on and above the diagonal, and mirrored.
+    """Set new = (1 - omega) old + omega decay panel, on and above the diagonal, and mirror it.
 
     ``old`` and ``upper`` hold columns of the block at COLUMN, ``lower`` the block's rows; they may
-    be one matrix. The diagonal of a ``single`` node is 1 and stays so. ``factors`` is (decay,
-    omega, 1). The panel receives the new values. Returns the largest change.
+    be one matrix. The diagonal of a ``single`` node stays 1. ``factors`` is (decay, omega, 1). The
+    panel receives the new values. Returns the largest change.
     """
     decay, omega = factors[0], factors[1]
     stay = factors[2] - omega
@@ -111,7 +111,7 @@ def settle(
     width = panel.shape[1]
     changes = np.zeros(width, panel.dtype)
     for l in range(where[LOW], where[HIGH]):  # noqa: E741 - the paper's letter
-        # The rows lie far apart, and no hardware guesses the next one.
+        # The rows lie far apart: hardware does not prefetch the next one.
         for step in range(0, width, LINE):
             prefetch(old, np.uint64((l + AHEAD) * old.shape[1] + column + step))
             prefetch(upper, np.uint64((l + AHEAD) * upper.shape[1] + column + step))
@@ -148,7 +148,9 @@ def subtract_shared(
     turned: Ts2,
     panel: OutTs2,
 ) -> None:
-    """panel[l, i] -= sum of turned[owner of w, i] over the common in-neighbors w of l and i."""
+    """Subtract the sum of turned[owner of w, i], over the common in-neighbors w of l and i, from
+    panel[l, i].
+    """
     for i in range(panel.shape[1]):
         for link in range(row_offsets[i], row_offsets[i + 1]):
             node = row_nodes[link]
@@ -169,12 +171,13 @@ def combine_shared(
     decay: F64,
     scores: OutTs2,
 ) -> F64:
-    """The block's PSimRank scores on and above the diagonal, mirrored, from the ``parts`` F:
+    """Compute the block's PSimRank scores on and above the diagonal, mirrored, from the ``parts``
+    F:
 
     decay * (common + F[l, i] + F[i, l]) / (size_l + size_i - common)
 
-    ``spread`` is (offsets, columns) of the classes that each node's links lead to. Single nodes'
-    diagonal is 1 and stays. Returns the largest change.
+    ``spread`` is (offsets, columns, single): the classes that each node's links lead to, and which
+    nodes are single; the diagonal of those stays 1. Returns the largest change.
     """
     column_offsets, columns, single = spread
     common = np.zeros(scores.shape[0], np.int64)
@@ -199,9 +202,9 @@ def combine_shared(
 
 # -- order -------------------------------------------------------------------------------
 
-# Reverse Cuthill-McKee numbers nodes so that those that link to each other stand near: a
-# breadth-first search over Q + Q' from a node of least degree, taking neighbors by ascending
-# degree; component after component; reversed at the end. Cost: O(m log(largest degree)).
+# Reverse Cuthill-McKee gives linked nodes nearby numbers: a breadth-first search over Q + Q' from a
+# node of least degree, taking neighbors by ascending degree, component after component; reversed at
+# the end. Cost: O(m log(largest degree)).
 # Source: Yu et al. 2011, 4.2.1, Algorithm 2; Cuthill, McKee 1969; Chan, George 1980.
 
 
@@ -211,7 +214,7 @@ def reverse_cuthill_mckee(
 ) -> None:
     """Fill ``out`` (int64[n]) with the nodes in their new order.
 
-    ``neighbors`` of each node and ``starts`` (all nodes) are sorted by ascending degree; ``seen``
+    ``neighbors`` of each node, and ``starts`` (all nodes), are sorted by ascending degree; ``seen``
     is uint8[n], all 0.
     """
     n = out.size

@@ -3,21 +3,21 @@
 The lists of nodes 0, 1, ... form one stream of bits, with the highest bit of a byte first. The list
 of node x holds
 
-    d                     how many successors it has; nothing follows if none
-    r                     0, or the list is made of that of x - r, one of the window's before it
-    blocks                if r > 0: their number, and the lengths of runs that are copied and left
-                          out by turns, the first copied; 1 less than they are but for the first;
-                          what is behind the last one is copied, too, if their number is even
-    intervals             if any are left to tell, and intervals are used: their number, and of each
-                          where it begins and how long it is, less the shortest that is told so
+    d                     the number of successors; nothing follows 0
+    r                     0, or the list copies from the list of x - r, which is in the window
+    blocks                if r > 0: their number, and the lengths of runs to copy and to skip, in
+                          turn, starting with a copy; all but the first are stored minus 1. The
+                          rest after the last one is copied, too, if their number is even
+    intervals             if successors are missing, and intervals are used: their number, and for
+                          each its begin and its length minus the minimum length
     residuals             all others, ascending
 
 The first number of an ascending run is stored as its distance from x, with the sign in the lowest
 bit; later numbers as the distance from the previous one, minus the smallest possible distance. Each
 kind of number has its own code: unary, gamma, delta, zeta_k, nibble or Golomb.
 
-``decode`` works in pieces: it stops at the end of the input or of the output space, and resumes
-there. Every number is checked, as files may hold anything.
+``decode`` stops at the end of the input or of the output space, and can be resumed there. It checks
+every number, as files may hold anything.
 
 Cost: about 60 ns a link; memory for the lists of the window and for one piece. Source: Boldi and
 Vigna, "The WebGraph framework I: compression techniques", WWW 2004; bits and codes as in WebGraph's
@@ -45,21 +45,23 @@ CODES = {
 
 NODES, WINDOW, LEAST, K, DEGREE, REFERENCE, BLOCK_COUNT, BLOCK, RESIDUAL = range(9)
 RULES = 9
-"""int64 words of the rules: nodes of the graph, lists before it that a list may be made of, length
-of the shortest interval (0: none are used), k of zeta (or the modulus of Golomb), then the codes of
-degrees, references, numbers of blocks, blocks and residuals."""
+"""int64 words of the rules: nodes of the graph, size of the window of earlier lists to copy from,
+length of the shortest interval (0: none are used), k of zeta (or the modulus of Golomb), then the
+codes of degrees, references, numbers of blocks, blocks and residuals.
+"""
 
 POSITION, BITS, FIRST, NEXT, USED, LAST, LONGEST = range(7)
 STATE = 7
-"""int64 words of the state: the next bit and how many bits there are, the node whose list is the
-first one in the room, the node whose list is the next to read, links in the room, whether these are
-the last bits, successors of the list that was the last to be begun."""
+"""int64 words of the state: the next bit and how many bits there are, the node of the first list in
+the buffer, the node of the next list to read, links in the buffer, whether these are the last bits,
+degree of the last list begun.
+"""
 
 DONE, MORE_BITS, MORE_ROOM, DAMAGED = range(4)
 
 _6, _63, _64, _1 = np.uint64(6), np.uint64(63), np.uint64(64), np.uint64(1)
 _LONGEST_CODE = 56
-"""Bits of a number: nodes have 32, the sign and the codes' own parts come on top."""
+"""Bits of a number: nodes have 32, and the sign and the codes' own parts need more."""
 _BAD = -1
 
 
@@ -85,7 +87,7 @@ def _bits(words: Any, position: Any, count: Any) -> Any:
 
 @helper
 def _zeros(words: Any, position: Any) -> Any:
-    """Return the number of zeros from a position on; some more follow the end."""
+    """Return the number of zeros from a position on; past the end, more zeros may be counted."""
     count = np.int64(0)
     while True:
         word = _peek(words, position + count)
@@ -256,10 +258,10 @@ def _report(
 def decode(
     words: U64s, rules: I64s, state: OutI64s, begins: OutI64s, links: OutU32s, parts: OutU32s
 ) -> I64:
-    """Go on reading lists from ``words`` (uint64, two words of zeros behind the last bit).
+    """Continue reading lists from ``words`` (uint64, with two words of zeros after the last bit).
 
-    ``links`` uint32 has the lists of the nodes state[FIRST] up to state[NEXT], of which the list
-    number i is links[begins[i] : begins[i + 1]]; more are added. ``parts`` uint32 has room for one.
+    ``links`` uint32 has the lists of the nodes state[FIRST] to state[NEXT]; list i is
+    links[begins[i] : begins[i + 1]]. Appends lists to them. ``parts`` uint32 has space for one.
     Returns DONE, MORE_BITS, MORE_ROOM, or DAMAGED at the node state[NEXT].
     """
     cuts = np.zeros(4, np.int64)
@@ -297,7 +299,7 @@ def decode(
                     return DAMAGED
             position = _report(words, position, rules, node, parts, cuts, degree)
             if max(position, -1 - position) > state[BITS]:
-                return short  # behind the last bit there are zeros, which mean nothing
+                return short  # bits after the last one are meaningless zeros
             if position < 0 or not _merged(parts, cuts, links, at):
                 return DAMAGED
         state[USED] = at + degree

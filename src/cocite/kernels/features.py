@@ -4,24 +4,19 @@
 ``room``). A path passes value * decay / degree to each neighbor of its last node. If this is below
 ``threshold``, the path ends before the neighbors are read, so hubs cost nothing. The cut value is
 recorded for the node and the remaining hops, in whole units, so that sums do not depend on their
-order. Long paths are numerous: nodes on the path are then marked rather than searched, and each
-source has a limit of steps.
+order. For long paths, nodes on the path are marked rather than searched for, and each source has a
+limit of steps.
 
 ``gather`` and ``pair`` compare lists of features by min**2 / max. Both add in ascending order of
-features, so their sums are bit-identical.
+features, so their sums are equal to the bit.
 
 Cost: 1 to 2 ns a path; at most (1 + decay + ... + decay**r) * value / threshold paths from a
-source. A query takes about 2 ns per entry of the lists that it reads. Source: Lin, King, Lyu,
+source. A query takes about 2 ns for each entry of the lists that it reads. Source: Lin, King, Lyu,
 *PageSim*, 4.2 and 5.1.
 
-Lists of nearest pages are marked where they are mutual, and compared.
-
-``mark`` makes a value negative if the listed page does not list the page in return.
-
-``gather_rows`` and ``pair_rows`` compare lists in ascending order of the pages that they share.
-``kernels/near.py`` makes them.
-
-Cost: 2 ns per entry read. Source: see ``measures/snn.py``.
+Lists of nearest pages (``kernels/near.py``): ``mark`` makes a value negative if the listed page
+does not list the page in return; ``gather_rows`` and ``pair_rows`` compare lists in ascending order
+of the pages that they share. Cost: 2 ns for each entry read. Source: see ``measures/snn.py``.
 """
 
 from __future__ import annotations
@@ -41,9 +36,9 @@ TOO_MANY = -1
 _ONE64 = np.uint64(1)
 _GRAINS = 1e12
 _PAUSE = 1e8
-"""Steps after which a run of sources ends: some 0.3 s, so that a build can be interrupted."""
+"""Steps after which a call ends, about 0.3 s, so that a build can be interrupted."""
 _DENSE = 24
-"""A row with more than one node in so many is read off the whole array, and not sorted."""
+"""A row with more than one node in so many is read off the whole array instead of being sorted."""
 
 
 @helper
@@ -149,20 +144,21 @@ def spread(
     cut: OutU64s2,
     out: tuple[OutU64s, OutU32s, OutTs],
 ) -> tuple[I64, I64]:
-    """The rows of sources ``first``, ``first + 1``, ...: who holds how much of each one's score.
+    """Compute the rows of sources ``first``, ``first + 1``, ...: the score of each source that
+    other nodes receive.
 
-    ``links`` is (offsets, neighbors), who passes on to whom; ``scores`` float64[nodes]; ``rates``
-    float64[6]: what a hop counts, threshold, units in 1, how many paths a score of 1 has at most,
-    what a path counts, and how many steps those of a source may take. ``room``
-    is (path uint32[r + 1], links uint64[r], ends uint64[r], values float64[r + 1], marks
-    bool[nodes], all False, or bool[0] to look nodes up on the path); ``sums`` is
-    (sums float64[nodes], all 0, touched uint32[nodes + 1]). ``cut`` uint64[r or less, nodes] is
-    added to, in row j: what each neighbor of a node was not given, which it might have passed on
-    for j more hops; in the last row, for so many or more. Without a threshold it has no rows.
-    ``out`` is (counts uint64[sources], nodes uint32[size], values float32[size]).
+    ``links`` is (offsets, neighbors), from each node to those it passes scores to; ``scores``
+    float64[nodes]; ``rates`` float64[6]: decay of a hop, threshold, units in 1, the most paths that
+    a score of 1 can have, decay of a path, limit of steps of a source. ``room`` is (path uint32[r +
+    1], links uint64[r], ends uint64[r], values float64[r + 1], marks bool[nodes], all False, or
+    bool[0] to search the path for nodes); ``sums`` is (sums float64[nodes], all 0, touched
+    uint32[nodes + 1]). Values cut off are added to ``cut`` uint64[r or less, nodes]: row j holds
+    what each neighbor of a node missed that could have gone on for j more hops, the last row for
+    that many or more. Without a threshold it has no rows. ``out`` is (counts uint64[sources], nodes
+    uint32[size], values float32[size]).
 
-    Returns how many sources came before one that ``out`` might not hold, or before many steps, and
-    how many entries they have; or TOO_MANY, and which of the sources takes too many steps.
+    Returns the number of complete sources, fewer if ``out`` might be too small or after many steps,
+    and their number of entries; or TOO_MANY, and the source that takes too many steps.
     """
     counts, nodes, values = out
     used, spent = 0, 0.0
@@ -184,7 +180,7 @@ def spread(
 
 @helper
 def _common(first: Any, second: Any) -> Any:
-    """min**2 / max, in float64: of two values neither of which is 0."""
+    """Return min**2 / max, in float64, of two values other than 0."""
     a, b = np.float64(first), np.float64(second)
     low = a if a < b else b
     return low * low / (b if a < b else a)
@@ -192,7 +188,7 @@ def _common(first: Any, second: Any) -> Any:
 
 @kernel
 def total(values: F32s) -> F64:
-    """The sum of a list, in order."""
+    """Return the sum of a list, in order."""
     found = 0.0
     for i in range(values.size):
         found += np.float64(values[i])
@@ -201,7 +197,7 @@ def total(values: F32s) -> F64:
 
 @kernel
 def totals(offsets: U64s, values: F32s, out: OutF64s) -> None:
-    """out[i] = the sum of row i of ``values``, in order, as ``total`` computes it."""
+    """Set out[i] to the sum of row i of ``values``, in order, as ``total`` computes it."""
     for i in range(out.size):
         found = 0.0
         for at in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
@@ -211,7 +207,7 @@ def totals(offsets: U64s, values: F32s, out: OutF64s) -> None:
 
 @kernel
 def pair(first: U32s, first_values: F32s, second: U32s, second_values: F32s) -> F64:
-    """The sum of min**2 / max over the features that two ascending lists share."""
+    """Return the sum of min**2 / max over the features that two ascending lists share."""
     found = 0.0
     i = j = 0
     while i < first.size and j < second.size:
@@ -241,8 +237,8 @@ def gather(
 
     The holders of feature f are ``holders[offsets[f] : offsets[f + 1]]``, and ``held`` their
     values. ``sums`` float64[nodes or more] receives the sums; ``used`` uint32[nodes + 1] lists the
-    nodes with one. Returns how many those are, or DAMAGED if the lists point outside of
-    themselves: their content is not verified at opening, so it is on the way.
+    nodes with one. Returns their number, or DAMAGED if the lists point outside of themselves: they
+    are not verified when they are opened.
     """
     nodes = np.uint32(offsets.size - 1)
     count = 0
@@ -287,9 +283,9 @@ def settle(
     touched: OutU32s,
     have: I64,
 ) -> I64:
-    """Add the sums, in grains, to the totals, ``node`` left out, and set them back to 0.
+    """Add the sums except that of ``node``, in grains, to the totals, and reset them to 0.
 
-    As ``kernels/totals.py`` has it, for scores that are exact. Returns the new ``have``.
+    See ``totals.settle_exact``. Returns the new ``have``.
     """
     for i in range(count):
         other = used[i]
@@ -323,11 +319,11 @@ def mark(
     whole: OutF64s2,
     mutual: OutF64s2,
 ) -> None:
-    """Turn the values of one-sided entries negative, and sum up every list.
+    """Make the values of one-sided entries negative, and sum up every list.
 
-    The list of v is ``nodes[offsets[v] : offsets[v + 1]]``, and ``holders`` by ``starts`` those who
-    have v in theirs. ``whole`` and ``mutual`` float64[pages, 2] receive the sums of values and of
-    squares, of all entries and of the mutual ones.
+    The list of v is ``nodes[offsets[v] : offsets[v + 1]]``; ``holders``, by ``starts``, are the
+    nodes with v in their lists. ``whole`` and ``mutual`` float64[pages, 2] receive the sums of
+    values and of squares: of all entries, and of the mutual ones.
     """
     for v in range(whole.shape[0]):
         i, end = _row(offsets, v)
@@ -353,7 +349,9 @@ def mark(
 
 @helper
 def _shares(first: Any, second: Any, form: Any, mutual: Any) -> Any:
-    """What two lists have in common in one page, by its values in both."""
+    """Return the contribution of one page to the similarity of two lists, from its values in
+    both.
+    """
     if mutual and (first < 0 or second < 0):
         return 0.0
     a, b = abs(np.float64(first)), abs(np.float64(second))
@@ -372,12 +370,12 @@ def gather_rows(
     sums: OutF64s2,
     used: OutU32s,
 ) -> I64:
-    """Add up what everybody's list has in common with one, itself included.
+    """Add up what the lists of all nodes share with one list, itself included.
 
-    ``listed`` and ``values`` are the list; ``holders`` (offsets, nodes, values) says in whose lists
-    each page is. ``form`` is its place in ``neighbors.FORMS``. ``sums`` float64[nodes, 2], all 0,
-    receives the sums in its first column; ``used`` uint32[nodes + 1] lists the nodes with one.
-    Returns how many those are, or DAMAGED.
+    ``listed`` and ``values`` are the list; ``holders`` is (offsets, nodes, values), the lists that
+    contain each page. ``form`` is its place in ``neighbors.FORMS``. ``sums`` float64[nodes, 2], all
+    0, receives the sums in its first column; ``used`` uint32[nodes + 1] lists the nodes with one.
+    Returns their number, or DAMAGED.
     """
     offsets, owners, held = holders
     pages, nodes = np.uint64(offsets.size - 1), np.uint64(sums.shape[0])

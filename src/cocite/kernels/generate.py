@@ -64,13 +64,13 @@ _ANY_TOPIC = int(0.10 * _SHARE)
 
 @helper
 def _part(bits: Any, number: Any) -> Any:
-    """16 of the 64 bits, 0 to 65535."""
+    """Return number ``number`` of the 16-bit parts of 64 bits, 0 to 65535."""
     return np.int64((bits >> np.uint64(16 * number)) & _LOW16)
 
 
 @helper
 def _law(law: Any, bits: Any) -> Any:
-    """The law's value for the u that ``bits`` stand for."""
+    """Return the law's value for the u encoded in ``bits``."""
     level = 0
     while level < LEVELS - 1 and bits < _TOP_BIT:
         bits = bits << _ONE64
@@ -83,14 +83,14 @@ def _law(law: Any, bits: Any) -> Any:
 
 @kernel
 def heavy_tailed(key: U64, law: F64s2, out: OutF64s) -> None:
-    """One value of the law for each of ``out.size`` things: float64."""
+    """Draw ``out.size`` values of the law: float64."""
     for i in range(out.size):
         out[i] = _law(law, draw(key, i))
 
 
 @helper
 def _host_of(starts: Any, node: Any) -> Any:
-    """The host of ``node``: the last one that does not begin behind it."""
+    """Return the host of ``node``: the last one that begins at or before it."""
     low, high = 0, starts.size - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -103,13 +103,13 @@ def _host_of(starts: Any, node: Any) -> Any:
 
 @helper
 def section_bits(keys: Any, host: Any) -> Any:
-    """The sections of ``host`` have two to the power of this many pages."""
+    """Return the binary logarithm of the number of pages in the sections of ``host``."""
     return _SMALLEST_BITS + ((_part(draw(keys[_SHAPE], host), 0) * _SECTION_KINDS) >> 16)
 
 
 @helper
 def _unit(node: Any, section: Any, keys: Any) -> Any:
-    """What decides on the page's in-links, (key, id): an index, a run, or the page alone."""
+    """Return what decides on the page's in-links, (key, id): an index, a run, or the page alone."""
     if node == section:
         return keys[_INDEX], node
     if _part(draw(keys[_PAGE], node), 0) < _UNSHARED:
@@ -120,14 +120,15 @@ def _unit(node: Any, section: Any, keys: Any) -> Any:
 
 @helper
 def _anywhere(node: Any, plan: Any) -> Any:
-    """How many links from anywhere the page has: together exactly what the plan says."""
+    """Return how many of the page's links come from anywhere; they sum to the total of the plan."""
     nodes, rest, at = np.uint64(plan[_NODES]), np.uint64(plan[_REST]), np.uint64(node)
     return plan[_EACH] + np.int64((at + _ONE64) * rest // nodes - at * rest // nodes)
 
 
 @kernel
 def in_degrees(first: I64, starts: U32s, law: F64s2, keys: U64s, plan: I64s, out: OutU32s2) -> I64:
-    """In-degrees of the pages from ``first`` on: uint32[pages, 2], all and those from outside.
+    """Compute the in-degrees of the pages from ``first`` on: uint32[pages, 2], all and those from
+    outside.
 
     ``starts`` uint32[hosts + 1], ``law`` of the in-degrees, ``keys`` uint64[KEYS], ``plan``
     int64[PLAN_WORDS]. Returns their sum.
@@ -180,7 +181,7 @@ def _is_quiet(keys: Any, node: Any) -> Any:
 
 @helper
 def _window(node: Any, begin: Any, end: Any, section: Any, bits: Any, keys: Any) -> Any:
-    """Where the window of the page's in-links within the host begins."""
+    """Return where the window of the page's in-links within the host begins."""
     key, unit = _unit(node, section, keys)
     chosen = draw(keys[_WINDOW] ^ key, unit)
     mode = _part(chosen, 0)
@@ -200,7 +201,7 @@ def _window(node: Any, begin: Any, end: Any, section: Any, bits: Any, keys: Any)
 
 @helper
 def _rank_of(order: Any, host: Any, hosts: Any) -> Any:
-    """Where the host stands in the order of topics."""
+    """Return the rank of the host in the order of topics."""
     rank = np.int64(place_of(order, np.uint32(host)))
     while rank >= hosts:
         rank = np.int64(place_of(order, np.uint32(rank)))
@@ -209,7 +210,7 @@ def _rank_of(order: Any, host: Any, hosts: Any) -> Any:
 
 @helper
 def _host_at(order: Any, rank: Any, hosts: Any) -> Any:
-    """The inverse of ``_rank_of``."""
+    """Return the host at a rank: the inverse of ``_rank_of``."""
     host = np.int64(node_at(order, np.uint32(rank)))
     while host >= hosts:
         host = np.int64(node_at(order, np.uint32(host)))
@@ -218,7 +219,7 @@ def _host_at(order: Any, rank: Any, hosts: Any) -> Any:
 
 @helper
 def topic_of(topics: Any, order: Any, host: Any, hosts: Any) -> Any:
-    """The leaf topic of ``host``: ``topics`` uint32[leaves + 1] holds where each begins."""
+    """Return the leaf topic of ``host``: ``topics`` uint32[leaves + 1] holds where each begins."""
     return _host_of(topics, _rank_of(order, host, hosts))
 
 
@@ -244,7 +245,9 @@ def _sort(links: Any) -> None:
 
 @helper
 def _from_host(node: Any, source: Any, begin: Any, end: Any, bits: Any, keys: Any, out: Any) -> Any:
-    """Fill ``out`` from the host's pages from ``source`` on, round; returns how many there were."""
+    """Fill ``out`` with the host's pages from ``source`` on, cyclically, except quiet ones; return
+    how many there were.
+    """
     at = 0
     for _ in range(end - begin):
         if at == out.size:
@@ -264,7 +267,9 @@ def _from_host(node: Any, source: Any, begin: Any, end: Any, bits: Any, keys: An
 def _from_topic(
     node: Any, host: Any, starts: Any, topics: Any, order: Any, keys: Any, out: Any
 ) -> Any:
-    """Fill ``out`` from hosts of the same topic in turn, then those behind; returns how many."""
+    """Fill ``out`` from hosts of the same topic in turn, then from the hosts after them; return how
+    many there were.
+    """
     at = 0
     hosts = starts.size - 1
     chosen = draw(keys[_OUTSIDE], node)
@@ -291,7 +296,9 @@ def _from_topic(
 
 @helper
 def _from_anywhere(node: Any, known: Any, keys: Any, plan: Any, out: Any) -> None:
-    """Fill ``out`` with pages not in the ascending ``known``: quiet ones if all others are."""
+    """Fill ``out`` with pages not in the ascending ``known``; with quiet ones only if there are no
+    others.
+    """
     at = 0
     nodes = plan[_NODES]
     source = np.int64(pick(draw(keys[_OUTSIDE] ^ keys[_PAGE], node), np.uint64(nodes)))
@@ -322,9 +329,10 @@ def in_links(
     plan: I64s,
     out: OutU32s,
 ) -> None:
-    """The in-links of the pages from ``first`` on, page behind page, ascending, into ``out``.
+    """Write the in-links of the pages from ``first`` on, page after page, ascending, to ``out``.
 
-    ``pages`` is what ``in_degrees`` wrote for them; ``out`` uint32 has room for exactly that.
+    ``pages`` is what ``in_degrees`` wrote for them; ``out`` uint32 has exactly the size of all
+    links.
     """
     first = np.int64(first)
     host = _host_of(starts, first)
@@ -368,7 +376,7 @@ def in_links(
 
 
 NAME_ROOM = 64
-"""No name, and no label without its name, has more bytes."""
+"""Maximum bytes of a name, and of a label without its name."""
 
 _TAB, _NEWLINE, _ZERO = np.uint8(9), np.uint8(10), np.uint8(48)
 
@@ -398,11 +406,12 @@ def names(
     ends: OutU64s,
     out: OutU8s,
 ) -> I64:
-    """Names of ``ends.size`` pages from ``first`` on, one behind the other; returns their bytes.
+    """Write the names of ``ends.size`` pages from ``first`` on, one after the other; return their
+    bytes.
 
-    ``tops`` uint8[number, width]: top-level domains, zeros behind them; ``domains``
-    int64[number + 1]: the host at which each begins; ``digits`` int64[3]: of domains, hosts and
-    sections. ``out`` has room for NAME_ROOM bytes a name; ``ends`` uint64 receives where each ends.
+    ``tops`` uint8[number, width]: top-level domains, padded with zeros; ``domains`` int64[number +
+    1]: the first host of each; ``digits`` int64[3]: of domains, hosts and sections. ``out`` has
+    NAME_ROOM bytes a name; ``ends`` uint64 receives where each ends.
     """
     first = np.int64(first)
     host = _host_of(starts, first)
@@ -451,9 +460,9 @@ def labels(
     ends: U64s,
     out: OutU8s,
 ) -> I64:
-    """Labels of the pages whose names are ``text`` and ``ends``; returns their bytes.
+    """Write the labels of the pages whose names are ``text`` and ``ends``; return their bytes.
 
-    A topic is the three digits of its leaf's number to the base ``branches``. ``out`` has room for
+    A topic is the three digits of its leaf's number to the base ``branches``. ``out`` has
     ``text.size + NAME_ROOM * ends.size`` bytes.
     """
     first = np.int64(first)

@@ -29,18 +29,22 @@ from cocite.kernels.text import (
 
 SKIP, BLANK, COMMENTS, LARGEST = range(4)
 TOLD = 4
-"""int64 words told of a piece: rows still to skip, blank lines, comment lines, the largest id."""
+"""int64 words reported about a piece: rows still to skip, blank lines, comment lines, largest
+id.
+"""
 
 _LF, _CR, _TAB, _SPACE, _QUOTE = map(np.uint8, (10, 13, 9, 32, 34))
 _ZERO, _TEN = np.uint8(48), np.uint8(10)
 _TEN64, _ONE64, _NONE64, _HALF = np.uint64(10), np.uint64(1), np.uint64(0), np.uint64(32)
 _DIGITS = 10
-"""Of the largest id, 2**32 - 1."""
+"""Digits of the largest id, 2**32 - 1."""
 
 
 @helper
 def _number(text: Any, i: Any) -> Any:
-    """(value, where its digits end, whether it is written as ``str`` does) at ``i``."""
+    """Return (value, where its digits end, whether ``str`` would write it so) of the number at
+    ``i``.
+    """
     low, value = i, _NONE64
     digit = np.uint8(text[i] - _ZERO)
     while digit < _TEN:
@@ -53,7 +57,7 @@ def _number(text: Any, i: Any) -> Any:
 
 @helper
 def _blanks(text: Any, i: Any, tabs: Any) -> Any:
-    """Where blanks end that begin at ``i``."""
+    """Return where the blanks at ``i`` end."""
     while text[i] == _SPACE or (tabs and text[i] == _TAB):
         i += _ONE64
     return i
@@ -61,7 +65,9 @@ def _blanks(text: Any, i: Any, tabs: Any) -> Any:
 
 @helper
 def _pair(text: Any, i: Any, dialect: Any) -> Any:
-    """(source, target, where the line ends, whether it is a plain link) of the line at ``i``."""
+    """Return (source, target, where the line ends, whether it is a plain link) for the line at
+    ``i``.
+    """
     delimiter, quotes, expected, first, second = dialect
     runs, tabs = delimiter == _SPACE, delimiter != _TAB
     source, target, column, plain = _NONE64, _NONE64, 0, True
@@ -90,7 +96,7 @@ def _pair(text: Any, i: Any, dialect: Any) -> Any:
 
 @helper
 def _bare_pair(text: Any, i: Any, delimiter: Any) -> Any:
-    """The same, where the line is two numbers, one delimiter between them, and LF."""
+    """Return the same for a line of two numbers with one delimiter between them, and LF."""
     source, end, plain = _number(text, i)
     if not plain or text[end] != delimiter:
         return source, source, end, False
@@ -100,7 +106,7 @@ def _bare_pair(text: Any, i: Any, delimiter: Any) -> Any:
 
 @helper
 def _other_end(text: Any, i: Any, delimiter: Any, runs: Any) -> Any:
-    """Where a field ends that may hold anything."""
+    """Return where a field of any content ends."""
     while text[i] not in (delimiter, _LF, _CR) and not (runs and text[i] == _TAB):
         i += _ONE64
     return i
@@ -108,8 +114,8 @@ def _other_end(text: Any, i: Any, delimiter: Any, runs: Any) -> Any:
 
 @kernel
 def read_pairs(text: U8s, rules: I64s, sources: OutU32s, targets: OutU32s, told: OutI64s) -> I64:
-    """Read whole lines of ``text`` (uint8, which ends with LF); returns how many links they are, or
-    -1 if some row is not plain.
+    """Read whole lines of ``text`` (uint8, which ends with LF); return the number of links, or -1
+    if some row is not plain.
 
     ``rules`` are those of ``kernels/text.py``; ``sources`` and ``targets`` uint32[text.size // 4 +
     1], ``told`` int64[TOLD].

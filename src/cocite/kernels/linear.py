@@ -9,17 +9,16 @@ A row takes two passes. *Rows* are the links of a node: in-neighbors for the mea
 
 Small terms are omitted, and bounds on them are added up:
 
-* forward, x[l](w) not pushed from w takes at most c**l x[l](w) limit(w, l) from any score, where
-  the limit bounds what w can have in common with any l-step walk;
-* backward, omitted entries y[l] lower a score by at most c**l times the largest of them, as Q
+* forward: not pushing x[l](w) from w lowers a score by at most c**l x[l](w) limit(w, l), where the
+  limit bounds what w can have in common with any l-step walk;
+* backward: omitting entries of y[l] lowers a score by at most c**l times the largest of them, as Q
   averages.
 
-Omissions only lower scores: a true score is between the computed score and that plus the bound. A
-*table*, float64[nodes, 1 + J], holds D in column 0 and the limits of levels 1, 2, ..., J and
-beyond.
+So the exact score is between the computed score and that plus the bound. A *table*,
+float64[nodes, 1 + J], holds D in column 0 and the limits of levels 1, 2, ..., J and beyond.
 
-Cost: about 4 ns per link of pushed nodes. Source: Maehara, Kusumi, Kawarabayashi 2014; Wang et al.
-2020 (ExactSim). The limits are ours.
+Cost: about 4 ns a link of pushed nodes. Source: Maehara, Kusumi, Kawarabayashi 2014; Wang et al.
+2020 (ExactSim). The limits are our own.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from cocite.kernels._kernel import helper, kernel, shared
 from cocite.kernels._types import *
 
 MOST_LEVELS = 128
-"""Steps forward at most; what is left there is in the bound as well."""
+"""Maximum number of steps forward; the bound includes what remains after them."""
 OVERFLOW = -1
 
 
@@ -47,7 +46,7 @@ class RunSpace(NamedTuple):
     """Scratch: ``values`` float64[2, nodes], all zero between two calls; ``lists``
     uint32[2, nodes + 1].
 
-    The levels of a forward run lie one behind the other in ``nodes`` uint32[any] and ``amounts``
+    The levels of a forward run follow each other in ``nodes`` uint32[any] and ``amounts``
     float64[any], level l from ``starts[l]`` to ``starts[l + 1]`` (int64[MOST_LEVELS + 2]).
     """
 
@@ -67,8 +66,8 @@ def bounds(rows: Any, node: Any) -> Any:
 
 @shared
 def in_vain(rows: Rows, threshold: F64, target: F64) -> Bool:
-    """Return whether a lower threshold cannot improve the bound: even if every link of every level
-    omits the threshold, that is a small part of the bound; the rest comes from levels that are not
+    """Return whether a lower threshold cannot improve the bound. Then the threshold, omitted at
+    every link of every level, is a small part of it, and the rest comes from levels that are not
     computed.
     """
     return 16.0 * threshold * MOST_LEVELS * rows.neighbors.size < target
@@ -165,8 +164,8 @@ def _pull(rows: Any, decay: Any, old: Any, new: Any, found: Any) -> Any:
 def backward(
     rows: Rows, columns: Rows, table: F32s2, level: I64, decay: F64, floor: F64, space: RunSpace
 ) -> tuple[I64, I64, F64, I64]:
-    """The row of scores from the levels up to ``level``; entries that cost up to ``floor`` are left
-    out. ``columns`` are the same links as ``rows`` by their other end.
+    """Compute the row of scores from the levels up to ``level``; entries that cost up to ``floor``
+    are omitted. ``columns`` are the same links as ``rows`` by their other end.
 
     Returns (which of the two lists and values holds the row, its length, bound, links read).
     """
@@ -225,8 +224,8 @@ def deposit(
     touched: OutU32s,
     count: I64,
 ) -> I64:
-    """Add the row that ``backward`` left to a query's totals, but for ``node`` itself, in grains
-    (``grains`` is what a score of 1 counts here), and set the space back to 0.
+    """Add the row that ``backward`` left, except for ``node``, to a query's totals in grains
+    (``grains`` of them for a score of 1), and reset the space to 0.
 
     ``totals`` float64[nodes, 2], of which the nodes ``touched[:count]`` are not 0. Returns the new
     ``count``.
@@ -247,25 +246,25 @@ def deposit(
 
 # -- diagonal ----------------------------------------------------------------------------
 
-# How far the diagonal is from right, and what walks can have in common. With any diagonal D' in
-# place of D, let S' = sum over l of c**l Q**l D' (Q')**l and r = diag(S') - 1 its *residual*. As
+# The error of the diagonal, and what walks can have in common. With any diagonal D' instead
+# of D, let S' = sum over l of c**l Q**l D' (Q')**l and r = diag(S') - 1 its *residual*. As
 # S' = c Q S' Q' + D', off the diagonal S' - S obeys SimRank's own recursion with r on the diagonal,
 # so with T the first meeting of two walks from u and v, at the node X,
 #
 #     S'(u, v) = E[c**T (1 + r(X))]
 #     S'(u, v) / (1 + max r) <= s(u, v) <= S'(u, v) / (1 + min r)
 #
-# for u != v, whichever way D' was come by. ``residuals`` finds S'(v, v) between two bounds, by
-# pushing from v:  S'(v, v) = sum over l of c**l sum over w of x[l](w)**2 D'(w).
+# for u != v and any D'. ``residuals`` bounds S'(v, v) from both sides, by pushing from v:
+# S'(v, v) = sum over l of c**l sum over w of x[l](w)**2 D'(w).
 #
-# *Limits* bound what is not pushed. Let peak(j, w) = max over v of (Q**j)(v, w), how likely any
-# walk is to be at w after j steps, which never grows with j. For D' <= 1
+# *Limits* bound what is not pushed. Let peak(j, w) = max over v of (Q**j)(v, w), the largest
+# probability of any walk to be at w after j steps, which never grows with j. For D' <= 1
 #
 #     H(j, w) = max over v of (Q**j S')(v, w) <= c mean of H(j + 1, a) + peak(j, w)
 #     limit(l, w) = c mean of H(l + 1, a)
 #
 # with means over the in-neighbors a of w: what w's neighbors and any walk of l + 1 steps have in
-# common. Where walks spread, peaks fall fast, and so do limits. This project's.
+# common. Where walks spread, peaks fall fast, and so do limits. Our own.
 
 
 _SHARPER = 8.0
@@ -273,7 +272,9 @@ _SHARPER = 8.0
 
 @kernel
 def average(rows: Rows, values: F64s, decay: F64, out: OutF64s) -> None:
-    """out[v] = decay * mean of ``values`` over the row of v, 0 for an empty one (all float64)."""
+    """Set out[v] = decay * mean of ``values`` over the row of v, 0 for an empty one (all
+    float64).
+    """
     for node in range(out.size):
         begin, end = bounds(rows, node)
         total = 0.0
@@ -286,10 +287,10 @@ def average(rows: Rows, values: F64s, decay: F64, out: OutF64s) -> None:
 def peaks(
     rows: Rows, columns: Rows, first: I64, floor: F64, space: RunSpace, out: OutF64s2
 ) -> None:
-    """Bounds of peak(1, w), peak(2, w), ... for w = first, first + 1, ...
+    """Compute bounds on peak(1, w), peak(2, w), ... for w = first, first + 1, ...
 
-    ``out`` float64[nodes, J] receives them. Runs backward from w, leaving out entries up to
-    ``floor``, which it adds instead.
+    ``out`` float64[nodes, J] receives them. Runs backward from w; entries up to ``floor`` are
+    omitted, and the largest of them is added to the bound.
     """
     for k in range(out.shape[0]):
         here, count, base = 0, 1, 0.0
@@ -319,11 +320,12 @@ def peaks(
 
 @helper
 def _square(rows: Any, table: Any, node: Any, tune: Any, space: Any, levels: Any, out: Any) -> Any:
-    """S'(node, node): ``out`` gets what is found, the bound on what is missing, and a guess at it.
+    """Compute S'(node, node): ``out`` gets the computed part, a bound on the missing part, and a
+    guess at it.
 
-    ``tune`` is (decay, threshold). The guess: what was pushed on from a level came to a share of
-    its bound; what was not is taken to come to the same share. ``levels`` is scratch,
-    float64[3, MOST_LEVELS + 2].
+    ``tune`` is (decay, threshold). What is pushed from a level is a share of its bound; the guess
+    assumes the same share of what is not pushed. ``levels`` is scratch, float64[3, MOST_LEVELS +
+    2].
     """
     decay, threshold = tune
     values, found, amounts = space.values[0], space.lists[0], space.values[1]
@@ -375,12 +377,12 @@ def _square(rows: Any, table: Any, node: Any, tune: Any, space: Any, levels: Any
 def residuals(
     rows: Rows, table: F32s2, nodes: U32s, tune: F64s, space: RunSpace, out: OutF64s2
 ) -> None:
-    """S'(v, v) for v in ``nodes`` (uint32): ``out`` float64[nodes, 3] gets what is found, the most
-    that is missing, and a guess at it; zeros for a node with an empty row.
+    """Compute S'(v, v) for v in ``nodes`` (uint32): ``out`` float64[nodes, 3] gets the computed
+    part, a bound on the missing part, and a guess at it; zeros for a node with an empty row.
 
-    ``tune`` float64[4] is decay, threshold, target and the most links to read: the threshold falls
-    until no more than the target is missing, or the next run would read more links than that, or
-    only what lies behind MOST_LEVELS is: much, where the decay is near 1.
+    ``tune`` float64[4] is decay, threshold, target and a limit of links to read. The threshold
+    falls until at most the target is missing, the next run would exceed the limit, or only levels
+    after MOST_LEVELS are missing (much, if the decay is near 1).
     """
     levels = np.zeros((3, MOST_LEVELS + 2))
     for k in range(out.shape[0]):

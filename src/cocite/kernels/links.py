@@ -18,7 +18,7 @@ _SHORT, _DEPTH = 24, 128
 
 @helper
 def sort_ids(ids: Any) -> None:
-    """Sort an array in place: quicksort, and insertion where few are left.
+    """Sort an array in place: quicksort, with insertion sort for short ranges.
 
     Numba's own ``sort`` needs its runtime.
     """
@@ -43,7 +43,7 @@ def sort_ids(ids: Any) -> None:
                     ids[i], ids[j] = ids[j], ids[i]
                     i += 1
                     j -= 1
-            if j - low > high - i:  # the larger part waits: it is at most log2(size) deep
+            if j - low > high - i:  # the larger part waits, so the stack is at most log2(size) deep
                 waiting[depth], waiting[depth + 1] = low, j
                 low = i
             else:
@@ -71,8 +71,8 @@ def add_counts(nodes: Ts, counts: OutTs) -> None:
 
 @kernel
 def sum_runs(starts: I64s, values: F64s, out: OutF64s) -> None:
-    """Sum each run of ``values`` (float64), in order. ``starts`` (int64) holds the begins of runs;
-    ``out`` (float64) is as long.
+    """Sum each run of ``values`` (float64), in order. ``starts`` (int64) holds where runs begin;
+    ``out`` (float64) has the same size.
     """
     for run in range(starts.size):
         end = starts[run + 1] if run + 1 < starts.size else values.size
@@ -95,10 +95,10 @@ def turn(
 ) -> None:
     """Append the nodes of some rows to the rows of their neighbors.
 
-    ``offsets`` is that of the rows, the first of which is node ``row``'s; ``cursors`` (uint64) says
-    where the next entry of nodes ``first``, ``first + 1``, ... goes in ``out`` (uint32), and moves
-    on. ``weights`` go along to ``out_weights``, unless there are none. Nothing is written behind
-    the end of ``out``: a cursor that goes too far tells.
+    ``offsets`` is that of the rows, the first of which belongs to node ``row``; ``cursors``
+    (uint64) holds where the next entry of nodes ``first``, ``first + 1``, ... goes in ``out``
+    (uint32), and is advanced. ``weights``, if there are any, go to ``out_weights``. Nothing is
+    written past the end of ``out``; the cursors then exceed it.
     """
     width = np.uint64(cursors.size)
     weighted = weights.size > 0
@@ -121,11 +121,12 @@ def merge(
     outs: tuple[U64s, U32s, F32s],
     merged: tuple[U64s, OutU32s, OutF32s],
 ) -> Bool:
-    """Merge two ascending rows of each node into one, equal ones with the first row's first.
+    """Merge two ascending rows of each node into one; of equal entries, the first row's comes
+    first.
 
     Each of the three is (offsets, neighbors, weights): offsets uint64[rows + 1] of some rows,
-    neighbors uint32 and weights float32 whole, the latter empty without weights. Returns False if
-    a row lies outside of its links.
+    neighbors uint32 and weights float32 whole, the latter empty without weights. Returns False if a
+    row lies outside of its links.
     """
     in_offsets, in_neighbors, in_weights = ins
     out_offsets, out_neighbors, out_weights = outs
@@ -155,13 +156,12 @@ def merge(
 
 @kernel
 def admit(pairs: U64s, links: U8s, left: OutI64s, wanted: I64, out: OutBools) -> I64:
-    """Mark in ``out`` (bool) which of ``pairs`` (uint64) are hidden, until ``wanted`` links are.
+    """Mark in ``out`` (bool) which ``pairs`` (uint64) to hide, until ``wanted`` links are hidden.
 
-    Greedy, in the order that is given: a pair, linked either way, is hidden if both of its pages
-    still have a link to another page then, so that no page loses its last one.
-    ``links`` (uint8) says how many links each pair has, 1 or 2; ``left`` (int64[nodes]) how many
-    links a page has to others, from which those hidden are taken. Returns how many links are
-    hidden.
+    Greedy, in the order given: a pair is hidden if both of its pages then still have a link to
+    another page. ``links`` (uint8) is the number of links of each pair, 1 or 2; ``left``
+    (int64[nodes]) the number of remaining links of each page to others, which is updated. Returns
+    how many links are hidden.
     """
     done = np.int64(0)
     for i in range(pairs.size):

@@ -21,7 +21,7 @@ from cocite.kernels.random import scramble
 from cocite.kernels.totals import estimate, ordered_ends
 
 _FEW = 4
-"""Hits whose order is looked at first; then twice as many at a time."""
+"""Hits whose order is tested first; each later batch is twice as large."""
 _DECIMALS = 1e12
 _ZERO64 = np.uint64(0)
 
@@ -81,7 +81,7 @@ def offer(grains: Any, ids: Any, size: Any, node: Any, score: Any) -> Any:
 
 @helper
 def sort(grains: Any, ids: Any, size: Any) -> None:
-    """Make a heap a list, best first."""
+    """Turn a heap into a list, best first."""
     for left in range(size - 1, 0, -1):
         _swap(grains, ids, 0, left)
         _sink(grains, ids, left)
@@ -96,7 +96,7 @@ def error_of(total: Any, squares: Any, samples: Any) -> Any:
 
 @helper
 def _error(times: Any, weights: Any, hit: Any) -> Any:
-    """The standard error of a hit."""
+    """Return the standard error of a hit."""
     total, squares = _ZERO64, _ZERO64
     for sample in range(times.shape[0]):
         time = times[sample, hit]
@@ -116,7 +116,7 @@ def _values(times: Any, worth: Any, values: Any) -> None:
 
 @kernel
 def _bet(values: F64s2, first: F64, last: F64, level: F64, ends: OutF64s, means: OutF64s) -> None:
-    """As ``confidence._bet``; where all values are one, that is the end."""
+    """Do ``confidence._bet``; if all values are equal, the end is that value."""
     ends[:] = first
     means[:] = first
     if last != first:
@@ -125,7 +125,7 @@ def _bet(values: F64s2, first: F64, last: F64, level: F64, ends: OutF64s, means:
 
 @helper
 def _certain(values: Any, most: Any, numbers: Any) -> Any:
-    """As ``confidence.leading_certain``: how many of the first stand in their order for certain."""
+    """Do ``confidence.leading_certain``: return how many of the first hits have certain ranks."""
     samples, hits = values.shape
     level, low, beyond, high = numbers[1], numbers[2], numbers[3], numbers[4]
     begin = 0
@@ -147,9 +147,9 @@ def _certain(values: Any, most: Any, numbers: Any) -> Any:
 
 @helper
 def tell(times: Any, weights: Any, worth: Any, numbers: Any, grains: Any, out: Any) -> Any:
-    """Fill the rows of ``out`` from ``times`` uint8[samples, hits] and scores in ``grains``; the
-    others are those of ``trees.answer``. Returns how many hits stand in their order for certain;
-    without looking, and without ends of intervals, if no wealth gives up a mean.
+    """Fill the rows of ``out`` from ``times`` uint8[samples, hits] and scores in ``grains``; see
+    ``trees.answer`` for the rest. Return how many hits have certain ranks. If no wealth rejects a
+    mean, omit the intervals and return 0.
     """
     samples, hits = times.shape
     for hit in range(hits):

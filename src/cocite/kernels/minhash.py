@@ -1,14 +1,14 @@
-"""Groups of nodes that share a min-hash: listing them, and asking them.
+"""Groups of nodes with the same min-hash: building and querying them.
 
-For every ring k = 1, ..., length of a sample the nodes are grouped by their winner
-(``kernels/ring_rows.py``). A row of ``blobs`` says where in ``words`` a sample's cells begin,
-``length`` to a node (where in the groups the node's own begins, NOWHERE if it is alone), where the
-groups begin, their words p, and the length. A group is its winner, its size, and its nodes.
+In every ring k = 1, ..., length of a sample, nodes are grouped by their winner
+(``kernels/ring_rows.py``). A row of ``blobs`` holds where in ``words`` the sample's cells begin
+(``length`` for each node: where its group begins, NOWHERE if it is alone), where the groups begin,
+their number of words p, and the length. A group is its winner, its size, and its nodes.
 
 What two nodes share is a mask: bit k - 1 is set if they are in one group of ring k. ``table``
-uint64[2**length, 2] holds what a mask is worth, and its square, as fixed-point numbers. Cost:
-listing is five passes over the nodes a ring; relatives read the node's groups, some 4 ns a member.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
+uint64[2**length, 2] holds the weight of each mask, and its square, as fixed-point numbers. Cost:
+building takes five passes over the nodes a ring; a query reads the node's groups, about 4 ns a
+member. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def list_groups(
 ) -> U64:
     """List the groups of one ring from word ``at`` of ``group`` on.
 
-    ``winners`` uint32[k] are those of ``nodes``, ascending; of the nodes from 0 on if that is
-    empty. ``begins`` is scratch, uint32 for all possible winners; column ``ring`` of ``cells``
+    ``winners`` uint32[k] are those of ``nodes``, ascending; if ``nodes`` is empty, of the nodes
+    from 0 on. ``begins`` is scratch, uint32 for all possible winners; column ``ring`` of ``cells``
     uint32[k, length] receives where each node's group begins, NOWHERE if it is alone. Returns where
     the next ring's groups begin.
     """
@@ -192,7 +192,7 @@ def gather(
     used: OutU32s,
     count: I64,
 ) -> I64:
-    """Add up what all nodes share with one over the samples of a shard.
+    """Add up what all nodes share with one node over the samples of a shard.
 
     ``whom`` uint32[2] is the node and the number of the shard's first sample, counted from 1.
     ``sums`` uint64[nodes, 2] receives the sums; ``used`` uint32[nodes + 1] lists the nodes with

@@ -1,15 +1,16 @@
-"""Min-hashes cut to b bits of a hash of each winner, as bit planes, and asking them.
+"""Min-hashes cut to b bits of a hash of each winner, stored as bit planes, and queries on them.
 
-A block of 512 nodes holds, ring after ring and bit after bit, a plane of 16 words: bit i of word w
-belongs to node 32 w + i. So 512 nodes are compared by one line a bit, without a branch or a table.
-``tally`` adds the matches of one node up in planes too: level j holds bit j of the counts;
-``settle`` makes scores of them. With y the mean weight of the rings that match, W their sum, and
-q = 2**-b the chance that different winners match, the estimate without bias is
+A block of 512 nodes has, for each ring and bit, a plane of 16 words: bit i of word w belongs to
+node 32 w + i. So 512 nodes are compared with one cache line a bit, without branches or tables.
+``tally`` adds up the matches of one node in planes, too: level j holds bit j of the counts.
+``settle`` turns them into scores. With y the mean weight of the rings that match, W their sum, and
+q = 2**-b the probability that different winners match, the unbiased estimate is
 
     x = (y - q W) / (1 - q),        variance(x) = variance(y) / (1 - q)**2
 
-Planes are vectors (``kernels/_vectors.py``): loops take five to ten times as long. Cost: tallying
-reads b / 8 bytes a node, ring and sample. Source: Li, Koenig 2010, *b-bit minwise hashing*.
+Planes are vectors (``kernels/_vectors.py``); loops would take five to ten times as long. Cost:
+tallying reads b / 8 bytes for each node, ring and sample. Source: Li, Koenig 2010, *b-bit minwise
+hashing*.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> 
 def tally(words: U32s, blobs: U64s2, node: U64, done: U64, levels: OutU32s4) -> None:
     """Add the matches of ``node`` with all nodes in the samples of a shard to ``levels``.
 
-    ``levels`` uint32[blocks, length, bits of the number of samples, LINE]; ``done`` samples are in
-    it already.
+    ``levels`` uint32[blocks, length, bits of the number of samples, LINE]; it already holds
+    ``done`` samples.
     """
     samples, length, bits = np.uint64(blobs.shape[0]), blobs[0, 1], blobs[0, 2]
     mine = np.empty((samples, length, bits), np.uint32)
@@ -160,7 +161,7 @@ def settle(
     touched: OutU32s,
     have: I64,
 ) -> I64:
-    """Add the scores of all nodes but ``node`` with at least ``least`` grains to the totals.
+    """Add the scores of all nodes except ``node`` with at least ``least`` grains to the totals.
 
     ``weights`` uint64[length] are those of the rings, in fixed point; ``terms`` float64[4] is the
     number of samples, q, W, and the weight of the part. ``totals`` and ``touched[:have]`` are those
@@ -182,7 +183,7 @@ def settle(
             grains = _units(found[i], scale, shift, factor)
             wanted = grains >= least and grains != 0.0 and here != node
             fresh = wanted and totals[here, 0] == 0.0 and totals[here, 1] == 0.0
-            touched[have] = here  # no branch: none could be foreseen
+            touched[have] = here  # no branch, as none is predictable
             have += 1 if fresh else 0
             totals[here, 0] += weight * grains if wanted else 0.0
     return have

@@ -1,14 +1,14 @@
-"""How near pages are by common neighbors, and lists of those nearest to each.
+"""Nearness of pages by common neighbors, and the lists of the nearest pages.
 
-``weigh`` and ``norms`` prepare one side: what each page tells as a neighbor, and what all
-neighbors of a page tell together. A page counts ``own`` among its own neighbors where the links do
-not have it: with 1 rows are *closed*, on the way, in ascending order; with 0 they are *open*.
+``weigh`` and ``norms`` compute the weight of each page as a neighbor, and the total weight of each
+page's neighbors, by in-links or out-links. A page without a self-loop also counts as its own
+neighbor, with its weight times ``own`` (0: it does not).
 
-``closest`` makes lists. Common neighbors are added up as in ``kernels/neighbors.py``, for each
-side in ascending order, so that near(u, v) is near(v, u) to the bit. What is stored is float32, and
-is what lists are chosen by; of equal values, those of nodes with the smaller hash are listed.
+``closest`` makes the lists. It adds up common neighbors like ``kernels/neighbors.py``, in ascending
+order, so near(u, v) equals near(v, u) to the bit. Values are rounded to float32 before the largest
+are chosen; ties go to nodes with the smaller hash.
 
-Cost: a list 1 to 3 ns a member of each neighbor.
+Cost: 1 to 3 ns for each member of each neighbor.
 Source: see ``measures/snn.py``.
 """
 
@@ -57,10 +57,10 @@ def weigh(
     last: I64,
     worths: OutF64s,
 ) -> None:
-    """Set ``worths`` float64[nodes] of pages ``first`` to ``last`` - 1 by their ``members``, which
-    include the page itself if ``own`` is not 0.
+    """Set ``worths`` float64[nodes] of pages ``first`` to ``last`` - 1 by their number of
+    ``members``, which include the page itself if ``own`` is not 0.
 
-    A page counts log(nodes / number of members), 0 above ``max_degree`` (int64).
+    The weight is log(nodes / number of members), 0 above ``max_degree`` (int64).
     """
     nodes = worths.size
     for x in range(first, last):
@@ -242,12 +242,12 @@ def closest(
 ) -> I64:
     """Write the lists of ``pages`` (uint32), in order; return their number of entries.
 
-    ``ins`` and ``outs`` are (offsets, neighbors); ``by_in`` and ``by_out`` (worths, norms) of
-    comparing in-neighbors and out-neighbors; ``how`` is (1, 2 or 3, for in, out or both; what a
-    page counts among its own neighbors). ``room`` is (common and near float64[width], both all 0,
-    used and touched uint32[width + 1], names uint32[k], best float64[k], keys uint64[k]): others
-    are looked for in strips of ``width`` ids, one after the other. ``out`` is (counts
-    uint64[pages], nodes uint32, values float32), with room for k + 1 entries a page.
+    ``ins`` and ``outs`` are (offsets, neighbors); ``by_in`` and ``by_out`` (weights, norms) for
+    comparing in-neighbors and out-neighbors; ``how`` is (1, 2 or 3, for in, out or both; the factor
+    of a page as its own neighbor). ``room`` is (common and near float64[width], both all 0, used
+    and touched uint32[width + 1], names uint32[k], best float64[k], keys uint64[k]): pages are
+    processed in strips of ``width`` ids. ``out`` is (counts uint64[pages], nodes uint32, values
+    float32), with space for k + 1 entries a page.
     """
     counts, nodes, values = out
     used = 0

@@ -1,23 +1,22 @@
-"""Common neighbors: of one pair, and of one node with everybody.
+"""Common neighbors: of one pair, and of one node with all others.
 
-Links come twice, by either end: the *rows* ``neighbors[offsets[v] : offsets[v + 1]]``, ascending,
-are the sets that are compared, and the *columns* ``members[columns[x] : columns[x + 1]]`` are the
-nodes whose rows x is in. The common neighbors of u with everybody are a row of a sparse product:
-for every x in u's row, ascending, its worth is added to every node of x's column.
+The *rows* ``neighbors[offsets[v] : offsets[v + 1]]``, ascending, are the sets to compare; the
+*columns* ``members[columns[x] : columns[x + 1]]`` list the nodes whose rows contain x. For all
+others, every x in u's row, ascending, adds its weight to each node of x's column.
 
-    worth of x      1                          plain
-                    w = log(nodes / |column|)  power 1      an x that is in every row is worth 0
+    weight of x     1                          plain
+                    w = log(nodes / |column|)  power 1      0 for an x that is in every row
                     w * w                      power 2
 
-A pair is a merge of two ascending rows; it adds the same numbers in the same order, so its sum is
-the same to the bit. The *norm* of a row is the worth of all of it: its length for plain worths,
-else what ``sums`` float64[nodes, 2] has of it, the sums of w and of w * w of every row.
+A pair merges two ascending rows; it adds the same numbers in the same order, so sums are equal to
+the bit. The *norm* of a row is the weight of all its entries: its length for plain weights,
+otherwise a column of ``sums`` float64[nodes, 2], which holds the sums of w and of w * w.
 
     cosine     common / sqrt(norm(u) * norm(v))
     jaccard    common / (norm(u) + norm(v) - common)
     count      common
 
-Cost: a pair O(|row| + |row|); everybody one addition for each node of each column in u's row.
+Cost: a pair O(|row| + |row|); all others one addition for each node of each column in u's row.
 Offsets and ids are checked on the way, as files are not verified when they are opened.
 """
 
@@ -56,7 +55,7 @@ def _valid(begin: Any, end: Any, size: Any) -> Any:
 
 @helper
 def _weight(nodes: Any, members: Any, power: Any) -> Any:
-    """Return the worth of a neighbor with so many ``members`` in its column."""
+    """Return the weight of a neighbor with so many ``members`` in its column."""
     if power == 0:
         return 1.0
     weight = np.log(np.float64(nodes) / np.float64(members))
@@ -65,7 +64,7 @@ def _weight(nodes: Any, members: Any, power: Any) -> Any:
 
 @helper
 def score(common: Any, first: Any, second: Any, form: Any) -> Any:
-    """Return the score in grains from the common worth and both norms; 0 without common
+    """Return the score in grains from the common weight and both norms; 0 without common
     neighbors.
     """
     if common <= 0.0:
@@ -197,7 +196,7 @@ def gather(
     values: OutF64s2,
     used: OutU32s,
 ) -> I64:
-    """Add up the worth of the neighbors that ``node`` (int64) shares with each node, including
+    """Add up the weights of the neighbors that ``node`` (int64) shares with each node, including
     itself, in ascending order of neighbors.
 
     ``values`` float64[nodes, 2], all 0, receives the sums in its first column; ``used``
@@ -224,7 +223,7 @@ def gather(
             if member >= nodes:
                 return DAMAGED
             before = values[member, 0]
-            used[count] = np.uint32(member)  # no branch: none could be foreseen
+            used[count] = np.uint32(member)  # no branch, as none is predictable
             values[member, 0] = before + worth
             count += 1 if before == 0.0 else 0
     return count
@@ -241,8 +240,8 @@ def normalize(
     power: I64,
     form: I64,
 ) -> None:
-    """Turn the common worths of ``used[:count]`` with ``node`` (int64) into grains; its own becomes
-    0.
+    """Turn the common weights of ``used[:count]`` with ``node`` (int64) into grains; its own
+    becomes 0.
 
     ``sums`` float64[nodes, 2] holds the norms of all.
     """

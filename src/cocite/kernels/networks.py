@@ -1,11 +1,11 @@
-"""Kernels over graphs of NetworkX: sums along rows, what two rows share, distances.
+"""Kernels for NetworkX graphs: sums along rows, common neighbors of two rows, distances.
 
 Rows are (offsets uint64[nodes + 1], neighbors uint32[links]) in any order, with weights
-float64[links] beside them where a kernel takes any, empty where all are 1; ``meet`` wants them
-ascending, and nothing twice.
+float64[links] for some kernels, empty if all are 1. ``meet`` needs ascending rows without
+duplicates.
 
-Cost: a pass over the links (``gather``, ``turn_rows``), the shorter row times the logarithm of the
-longer one at most (``meet``), the links that are reached (``reachable``).
+Cost: a pass over the links (``gather``, ``turn_rows``); at most the shorter row times the logarithm
+of the longer one (``meet``); the links of reached nodes (``reachable``).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def meet(
 ) -> None:
     """Compute what the rows of a[k] and b[k] share, for every k.
 
-    ``counts`` int64[pairs, 2]: the number of common neighbors, and of those other than the two;
+    ``counts`` int64[pairs, 2]: the number of common neighbors, and of those that are not u or v;
     ``out`` float64[pairs]: the sum of ``worth`` (float64[nodes]) over the latter.
     """
     for k in range(a.size):

@@ -1,15 +1,16 @@
-"""Fingerprint trees asked for many pairs: sample by sample, all pairs of one before the next.
+"""Meeting times of many pairs on fingerprint trees, sample by sample.
 
-With every label less one, a 0 being 15, one maximum tells meeting time and edge of a tree:
+With each label reduced by one, so that 0 becomes 15, one maximum gives the meeting time and shows
+the edge of a tree:
 
     most = max over places p in (low, high] of (label[p] - 1) mod 16,    tau = most + 1, NEVER if 15
 
-Maxima of blocks of 16 places, and of 2, 4, 8, ... blocks from each on, answer for any two places in
-two looks, and only where that is no edge the rest of the blocks is read. They are made anew for
-each sample. Packed trees are unpacked first.
+For each sample, the maxima of blocks of 16 places are computed, and of 2, 4, 8, ... blocks from
+each on. Two of them cover the whole blocks between two places; the places at the ends are read only
+if these show no edge. Packed trees are unpacked first.
 
-Cost: 0.5 ns a member of each sample (packed 3 ns and a random access); four random accesses a pair
-and sample, some 30 ns. Memory: 2 bytes a node; packed 11.
+Cost: 0.5 ns a member of each sample (packed: 3 ns and a random access); four random accesses, about
+30 ns, for each pair and sample. Memory: 2 bytes a node; packed 11.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from cocite.kernels.trees import fetch_position, labels_at, position_at
 
 SOUND = -1
 _PACKED = 6
-"""Numbers in a row of a packed sample."""
+"""Size of a row of a packed sample."""
 _BLOCK = 16
 _AHEAD = 16
 _EDGE = np.uint8(15)
@@ -39,7 +40,9 @@ _FIFTEENS, _SIXTEENS = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x10101010101010
 
 @helper
 def _unpack_labels(trees: Any, end: Any, less: Any) -> None:
-    """The labels of the first ``end`` places, each less one, eight to a word of ``less`` uint64."""
+    """Write the labels of the first ``end`` places, each minus one, eight to a word of ``less``
+    uint64.
+    """
     for i in range((end + np.uint64(7)) >> _THREE64):
         word = np.uint64(labels_at(trees, np.uint64(i) << _THREE64))
         word = (word | (word << np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
@@ -50,7 +53,7 @@ def _unpack_labels(trees: Any, end: Any, less: Any) -> None:
 
 @helper
 def _larger(one: Any, other: Any) -> Any:
-    """The larger of each two bytes, up to 15."""
+    """Return the larger of each pair of bytes, which are at most 15."""
     there = ((one | _SIXTEENS) - other) & _SIXTEENS
     mask = there - (there >> _FOUR64)
     return (one & mask) | (other & ~mask)
@@ -58,8 +61,8 @@ def _larger(one: Any, other: Any) -> Any:
 
 @helper
 def _raise(less: Any, end: Any, tops: Any) -> None:
-    """``tops`` uint8[levels, blocks]: the maxima of 1, 2, 4, ... blocks from each on; an edge is
-    behind the last place.
+    """Fill ``tops`` uint8[levels, blocks] with the maxima of 1, 2, 4, ... blocks from each block
+    on. Pads the last block with edges.
     """
     blocks = np.int64((end + _LOW4) >> _FOUR64)
     for place in range(end, np.uint64(blocks) << _FOUR64):
@@ -82,7 +85,7 @@ def _raise(less: Any, end: Any, tops: Any) -> None:
 
 @helper
 def _room_for(places: Any) -> Any:
-    """Room for the maxima of so many places."""
+    """Allocate the maxima of so many places."""
     blocks, levels = places // _BLOCK + 1, 1
     while 2**levels <= blocks:
         levels += 1
@@ -91,7 +94,9 @@ def _room_for(places: Any) -> Any:
 
 @helper
 def _between(low: Any, high: Any, less: Any, tops: Any) -> Any:
-    """The largest of ``less`` from place ``low`` on, up to place ``high``: both uint64."""
+    """Return the largest of ``less`` from place ``low`` to place ``high``, both uint64 and
+    included.
+    """
     first, last = low >> _FOUR64, high >> _FOUR64
     top = np.uint8(0)
     if last - first > _ONE64 and last > first:
@@ -115,7 +120,7 @@ def _between(low: Any, high: Any, less: Any, tops: Any) -> Any:
 
 @helper
 def _tau(one: Any, other: Any, less: Any, tops: Any) -> Any:
-    """tau of two places, as uint8."""
+    """Return tau of two places, as uint8."""
     if one == other:
         return np.uint8(0)
     low, high = np.uint64(min(one, other)), np.uint64(max(one, other))
@@ -125,7 +130,9 @@ def _tau(one: Any, other: Any, less: Any, tops: Any) -> Any:
 
 @helper
 def _unpack_sample(row: Any, member: Any, joined: Any, places: Any, less: Any) -> Any:
-    """Unpack a packed sample into the place of each node and ``less``, uint8; whether it is one."""
+    """Unpack a packed sample into the place of each node and ``less``, uint8; return whether it is
+    valid.
+    """
     if unpack(row, member, joined) == DAMAGED:
         return False
     places[:] = NOWHERE
@@ -137,10 +144,10 @@ def _unpack_sample(row: Any, member: Any, joined: Any, places: Any, less: Any) -
 
 @kernel
 def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU8s2) -> I64:
-    """tau of each pair in every sample, NEVER if none.
+    """Compute tau of each pair in every sample, NEVER if none.
 
     ``table`` has rows of 4 as in ``kernels/trees.py``, or of 6, packed, as in ``kernels/runs.py``,
-    of so many ``nodes``; ``first`` and ``second`` uint32[pairs]; ``out`` uint8[samples, pairs].
+    for so many ``nodes``; ``first`` and ``second`` uint32[pairs]; ``out`` uint8[samples, pairs].
     Returns SOUND, or the number of a sample that points outside of itself.
     """
     samples, packed = table.shape[0], table.shape[1] == _PACKED
@@ -178,10 +185,11 @@ def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU
 
 @kernel
 def estimates(times: U8s2, weights: U64s2, known: I64s, out: OutF64s2) -> None:
-    """Grains and variances, ``out`` float64[pairs, 2], from ``times`` uint8[samples, pairs].
+    """Compute grains and variances, ``out`` float64[pairs, 2], from ``times`` uint8[samples,
+    pairs].
 
-    ``weights`` uint64[256, 2] holds what each time is worth and its square, fixed-point; ``known``
-    int64[pairs] of how many samples each estimate is.
+    ``weights`` uint64[256, 2] holds the weight of each time and its square, fixed-point; ``known``
+    int64[pairs] is the number of samples of each estimate.
     """
     samples, pairs = times.shape
     sums = np.zeros((pairs, 2), np.uint64)

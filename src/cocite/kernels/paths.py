@@ -1,16 +1,16 @@
-"""Walks kept whole, each point once; and compacted walks, one in-link a node and sample.
+"""Stored walks, with shared points stored once; and compact walks, one in-link for each node.
 
-Of a walk only the points before it meets a smaller one are its own; behind that it is the walk that
-it met. With a label for each place in dendrogram order (``kernels/trees.py``)
+A walk stores its points up to its first meeting with the walk of a smaller node, and shares that
+one's points from there on. With a label for each place in dendrogram order (``kernels/trees.py``)
 
     path_t(v) = own point t of the nearest place at or before v's whose label is above t, or 0
 
-A compacted sample is the function ``forward``, the node that a walk at v steps to, and its
-transpose, the children of each node. The walks of u and y first meet at step k where y is k steps
-below the k-th point of u's walk, but not through the point before it.
+A compact sample is the function ``forward``, the node that a walk at v steps to, and its transpose,
+the children of each node. The walks of u and y first meet at step k if y is k steps below the k-th
+point of u's walk, but not through the point before it.
 
 Cost: a point reads labels to the left; a compact pair two words a step. Source: 000, Algorithms 1
-and 2, the first meeting alone counted; that points are stored once is this project's.
+and 2, counting only first meetings; storing points once is our own.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def seat_others(position: OutU32s, member: OutU32s, joined: OutU8s, place: U32) 
 
 @kernel
 def lay_steps(member: U32s, steps: U8s, first: OutU32s, seated: OutU8s, begin: OutU32s) -> None:
-    """Compute where each walk's own points go, place after place.
+    """Compute where each walk's own points go, in the order of places.
 
-    Fills ``first`` uint32[nodes], by node; ``seated`` uint8[nodes], the steps by place; ``begin``
-    uint32[places / 8], where those of every eighth place begin.
+    Fills ``first`` uint32[nodes], by node; ``seated`` uint8[nodes], the number of own points by
+    place; ``begin`` uint32[places / 8], where the points of every eighth place begin.
     """
     total = _PATHS_ZERO32
     for place in range(member.size):
@@ -100,7 +100,7 @@ def _nibble(words: Any, base: Any, place: Any) -> Any:
 
 @helper
 def _label(words: Any, base: Any, place: Any) -> Any:
-    """The label at ``place`` of trees, grouped as in ``kernels/trees.py``."""
+    """Return the label at ``place`` of trees, grouped as in ``kernels/trees.py``."""
     at = np.uint64(place)
     word = words[base + (at | _LOW6) + _ONE64 + (at >> _THREE64)]
     return (word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
@@ -108,7 +108,7 @@ def _label(words: Any, base: Any, place: Any) -> Any:
 
 @helper
 def _owner(words: Any, blob: Any, place: Any, step: Any) -> Any:
-    """Return the place whose own point ``step`` is on the walk at ``place``, or DAMAGED."""
+    """Return the place whose own point ``step`` belongs to the walk at ``place``, or DAMAGED."""
     while True:
         label = _label(words, blob[1], place)
         if label == _PATHS_ZERO32 or label > step:
@@ -181,7 +181,7 @@ def list_children(forward: U32s, begin: OutU32s, child: OutU32s) -> U32:
         if above != NOWHERE:
             child[begin[above]] = np.uint32(node)
             begin[above] += _ONE32
-    for node in range(nodes, 0, -1):  # each has moved to where the next one begins
+    for node in range(nodes, 0, -1):  # each has advanced to where the next one begins
         begin[node] = begin[node - 1]
     begin[0] = _ZERO32
     return begin[nodes]
@@ -237,7 +237,7 @@ def follow(words: U32s, blobs: U64s2, nodes: U32, node: U32, out: OutU32s2) -> B
 
 @helper
 def _add(node: Any, weight: Any, sums: Any, used: Any, count: Any) -> Any:
-    """Add one meeting; returns how many nodes have a sum."""
+    """Add one meeting; return how many nodes have a sum."""
     before = sums[node, 0]
     used[count] = node
     sums[node, 0] = before + weight[0]
@@ -251,8 +251,8 @@ def gather(
 ) -> I64:
     """Add up the weights of all relatives of ``node`` over the samples of a shard.
 
-    Arguments and result as for ``trees.gather``. A sound sample has a node at most once on
-    each level below another, which bounds the work that a damaged one can make.
+    See ``trees.gather``. In a valid sample, a node occurs at most once on each level below another
+    one, which bounds the work on a damaged sample.
     """
     nodes = np.uint32(sums.shape[0])
     at, end = np.empty(_DEEPEST, np.uint32), np.empty(_DEEPEST, np.uint32)
@@ -268,7 +268,7 @@ def gather(
                 break
             if here >= nodes:
                 return DAMAGED
-            # As deep as step, depth first; not by the child that the walk itself came through.
+            # Depth first, down to depth ``step``, without the child that the walk came through.
             left = np.int64(nodes) * step + 1
             level = 1
             at[1] = words[begin + np.uint64(here)]

@@ -1,19 +1,19 @@
-"""Sparse all-pairs kernels: rows of scores with their small values left out.
+"""Sparse all-pairs kernels: rows of scores without small values.
 
-A sweep makes a symmetric matrix from one before it, a block of rows at a time. Each pair is made
-once, in the row of its larger node, and hung into the other row's *chain*:
+A sweep computes a symmetric matrix from the previous one, a block of rows at a time. Each pair is
+computed once, in the row of its larger node, and appended to the other row's *chain*:
 
     row a of S, seen from a block    the lower part, if its block is done     columns up to a
                                      its chain: links, one a block            columns beyond a, done
                                      the old row from ``cursor[a]`` on        columns not yet done
 
-    sums    = W[block] S               gather, sparse rows added up
+    sums    = W[block] S               gather, sums of sparse rows
     values  = sums W'                  scatter, by W's columns, where sums are not 0
     kept    = relaxed values >= threshold                      settle_pruned, pack, hang, advance
 
-At the end each row's lower part and its chain are its new row (``unite``). All three are ascending.
+At the end, each row's lower part and its chain become its new row (``unite``). All are ascending.
 
-Cost: a step for every non-zero of ``sums`` and link of its column; ``width * n`` values of scratch.
+Cost: a step for every nonzero of ``sums`` and link of its column; ``width * n`` values of scratch.
 Source: Yu et al. 2011, 4.1.4 (eq. 9) and Algorithm 3, line 21.
 """
 
@@ -119,7 +119,7 @@ def add_loose(
     excess: Ts,
     out: OutTs2,
 ) -> None:
-    """Add the sum of excess[v] w_i[v] w_l[v] over the loose nodes v that row i links to, to out[i,
+    """Add the sum of excess[v] w_i[v] w_l[v], over the loose nodes v that row i links to, to out[i,
     l].
     """
     for i in range(out.shape[0]):
@@ -139,10 +139,7 @@ def settle_pruned(
 ) -> tuple[F64, F64, I64]:
     """Set rows to (1 - omega) old + omega decay rows, or 0 if decay rows is below the threshold.
 
-    Applies up to the diagonal; beyond it, sets 0.
-
-    ``factors`` is (decay, omega, 1, threshold). Returns (largest change, largest value dropped,
-    values kept).
+    {1} Returns (largest change, largest value dropped, number of values kept).
     """
     decay, omega, threshold = factors[0], factors[1], factors[3]
     stay = factors[2] - omega
@@ -190,7 +187,7 @@ def pack(rows: Ts2, first: I64, low: I64, lower: PrunedRows) -> I64:
 @kernel(T=("F32", "F64"))
 def hang(rows: Ts2, first: I64, low: I64, links: I64, chains: Chains) -> tuple[I64, I64]:
     """Append the block's values below the diagonal to the chains of their columns, from position
-    ``low`` and link ``links`` on; return the new ends.
+    ``low`` and link ``links`` on; return where the next ones go.
     """
     at, link = low, links
     for l in range(rows.shape[1]):  # noqa: E741 - the paper's letter

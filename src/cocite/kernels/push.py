@@ -1,56 +1,45 @@
-"""Personalized PageRank by forward push: where a walk that keeps coming back to one node is.
+"""Personalized PageRank by forward push: the time share of a restarting walk at each node.
 
-Every node has an *estimate* p and a *residual* r, the share of the walk that has come to it and is
-not yet accounted for; at first r(source) = 1. A *push* of node v accounts for its residual:
+Every node has an *estimate* p and a *residual* r, the part of the walk that has reached it and is
+not yet distributed; at first r(source) = 1. A *push* of node v distributes its residual:
 
     p(v) += (1 - damping) r(v)
     r(w) += damping r(v) share(v, w)      for its neighbors w; r(source) if it has none
     r(v)  = 0
 
-with share(v, w) = 1 / degree(v), or the weight of the link over the sum of those of all v's links,
-after which, as before, share = p + sum over w of r(w) * (share from w). What has come back to the
-source is never pushed: the walk begins anew there, a geometric series, so that with r = r(source)
+with share(v, w) = 1 / degree(v), or the weight of the link over the sum of v's weights. The
+invariant is share = p + sum over w of r(w) * (share from w). Residual that returns to the source is
+not pushed again: it starts the walk anew, a geometric series, so that with r = r(source)
 
     p(v) / (1 - r)  <=  share(v)  <=  (p(v) + open) / (1 - r),       open: all other residuals.
 
-The error is certified: open / (1 - r) is never more than the tolerance in the end.
-
-Nodes are pushed in sweeps over those reached so far, in the order in which they were first reached;
-a sweep passes over the nodes whose residual a link is below 9/10 of the mean. Those hold less than
-9/10 of the open residual, so each sweep pushes a tenth of it or more, and 1 - damping of that is
-accounted for: there is an end. Pushing the dense residuals first is what saves links; a queue of
-single nodes reads about as many, at three times the cost a link.
-
+Nodes are pushed in sweeps over those reached so far, in the order in which they were first reached.
+A sweep skips nodes whose residual a link is below 9/10 of the mean. Those hold less than 9/10 of
+the open residual, so each sweep pushes a tenth or more of it, and settles 1 - damping of that.
 ``values`` float64[nodes, 2] holds p and r; ``used`` uint32[nodes + 1] the nodes reached, in order;
-``state`` float64[6] the rest of what goes on between two calls.
+``state`` float64[6] what is needed to continue.
 
-Cost: about 3 ns a link pushed; log(1 / tolerance) sweeps over what is near.
+Cost: about 3 ns a link pushed; log(1 / tolerance) sweeps over the nodes reached.
 Source: Andersen, Chung, Lang 2006, *Local graph partitioning using PageRank vectors*, 3; sweeps as
 in Wu, Gan, Wei, Zhang 2021, *Unifying the global and local approaches*, 5.
 
-From a push to proximities: residuals counted in, degrees divided out, the error's bound.
+``ppr-symmetric``: scores from a push along links taken either way from u, with r the residual of u:
 
-After a push (``kernels/push.py``) along links taken either way from u, node v has the estimate p(v)
-and the residual r(v), and u's own residual r begins the walk anew:
-
-    share(v) >= (p(v) + (1 - damping) r(v)) / (1 - r)     what v holds stays there in part
+    share(v) >= (p(v) + (1 - damping) r(v)) / (1 - r)     part of the residual stays at v
     score(v)  = sqrt(d(u) / d(v)) / (1 - damping) * that, 1 at most
 
-and since d(w) share(w, v) = d(v) share(v, w), with e the largest r(w) / d(w) over w other than u,
-what share(v) may be above that is  e d(v) / (1 - r)  at most, so that
+d(w) share(w, v) = d(v) share(v, w), so with e the largest r(w) / d(w) over w other than u, this
+bound on share(v) is too low by at most e d(v) / (1 - r), and
 
-    score(v) is above it by  sqrt(d(u) d(v)) / (1 - damping) * e / (1 - r)  at most.
+    score(v) is too low by at most  sqrt(d(u) d(v)) / (1 - damping) * e / (1 - r).
 
-Cost: a pass over the nodes reached.
-Source: see ``measures/ppr.py``.
+Cost: a pass over the nodes reached. Source: see ``measures/ppr.py``.
 
-Neighborhoods of single nodes: who is reached in at most k links, and how many two nodes share.
+Neighborhoods: the nodes reached in at most k links, and how many two nodes share. A breadth-first
+search from v marks each node with its distance plus 1. A node at distances d from u and e from v is
+in both neighborhoods from k = max(d, e) on, so one pass counts the shared nodes for every k.
 
-A breadth-first search from v marks each node it reaches with its distance plus 1; 0 is for those
-not reached. A node at the distances d from u and e from v is in the neighborhoods of both from
-k = max(d, e) on, so one pass over what v reaches counts what they share for every k.
-
-Cost: the links of what is reached in less than ``length`` steps, some 2 ns each.
+Cost: the links of nodes reached in less than ``length`` steps, about 2 ns each.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Definition 3).
 """
 
@@ -115,8 +104,8 @@ def _hand_on(
     used: Any,
     reached: Any,
 ) -> Any:
-    """Distribute ``amount`` to the neighbors of a row; return the number of nodes reached, below 0
-    for links that point outside.
+    """Distribute ``amount`` to the neighbors of a row; return the number of nodes reached, or a
+    negative number for invalid links.
     """
     weighted = weights.size > 0
     total = _total(weights, begin, end) if weighted else np.float64(end - begin)
@@ -129,7 +118,7 @@ def _hand_on(
             return np.int64(-1)
         given = share * np.float64(weights[link]) if weighted else share
         before = values[other, 1]
-        used[reached] = np.uint32(other)  # no branch: none could be foreseen
+        used[reached] = np.uint32(other)  # no branch, as none is predictable
         values[other, 1] = before + given
         reached += 1 if (before == 0.0) & (values[other, 0] == 0.0) else 0
     return reached
@@ -145,8 +134,8 @@ def spread(
     used: OutU32s,
     state: OutF64s,
 ) -> I64:
-    """Push nodes that were never pushed, once each, in the order in which they were reached, until
-    more than ``reachable`` (int64) are or none is left. Return DONE or DAMAGED.
+    """Push each node once, in the order in which they were reached, until more than ``reach``
+    (int64) nodes are reached or none is left. Skip nodes pushed before. Return DONE or DAMAGED.
     """
     source, damping = np.int64(used[0]), state[_DAMPING]
     at, reached = 1, np.int64(state[REACHED])

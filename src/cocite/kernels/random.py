@@ -3,17 +3,15 @@
     draw(seed, sample, step, node)  = mix(key + node * GOLDEN),  key = mix(seed, sample, step)
     order(seed, sample, step)       = a random bijection of {0, ..., 2**bits - 1}
 
-``draw`` gives 64 independent bits a node; the uniform step of SimRank takes one
-in-neighbor with them. ``order`` gives the random permutation of PSimRank
-(Fogaras, Racz, *Scaling link-based similarity search*, 2.2.1) and is invertible, so that
-a hub can be served by walking the order from its smallest place instead of
-scanning all its in-links.
+``draw`` gives 64 independent bits a node, with which SimRank's uniform step takes one in-neighbor.
+``order`` gives the random permutation of PSimRank (Fogaras, Racz, *Scaling link-based similarity
+search*, 2.2.1). It is invertible, so the argmin of a hub can be found by walking the order from its
+smallest place instead of scanning all its in-links.
 
-The papers suggest linear maps modulo a prime, which are only pairwise independent: the
-argmin over a set is then not uniform. Here an order is four rounds of
-(key, odd multiplier, xor-shift), all drawn afresh for every (seed, sample, step), on words of
-at least 16 bits. Its quality is tested: argmins are uniform and meeting
-probabilities are Jaccard coefficients.
+The papers suggest linear maps modulo a prime, which are only pairwise independent: the argmin over
+a set is then not uniform. An order here is four rounds of (key, odd multiplier, xor-shift), drawn
+anew for every (seed, sample, step), on words of at least 16 bits. Tests check that argmins are
+uniform and that meeting probabilities are Jaccard coefficients.
 
 Cost: one draw is two multiplications; one place in an order is four, and vectorizes.
 """
@@ -56,8 +54,8 @@ def mix(value: Any) -> Any:
 
 @shared
 def scramble(node: U64) -> U64:
-    """Hash a node by a bijection of 32-bit words (MurmurHash3's finalizer, Appleby 2011), which
-    orders ties: ids often follow topics, and would favor some.
+    """Hash a node by a bijection of 32-bit words (MurmurHash3's finalizer, Appleby 2011). Ties are
+    ordered by it, as ids often follow topics, and would favor some.
     """
     word = ((node ^ (node >> _S16)) * _SCRAMBLE_A) & _LOW32
     word = ((word ^ (word >> _S13)) * _SCRAMBLE_B) & _LOW32
@@ -134,10 +132,11 @@ def node_at(order: U32s, place: U32) -> U32:
 
 
 def order_bits(nodes: int) -> int:
-    """Return the bits of the words that an order of ``nodes`` nodes permutes: at least 16.
+    """Return the number of bits of the words that an order of ``nodes`` nodes permutes, at least
+    16.
 
-    Fewer bits leave too few distinct orders for their argmins to be uniform on small graphs; more
-    would make the search from the smallest place longer.
+    With fewer bits there are too few orders for uniform argmins on small graphs. More bits lengthen
+    the search from the smallest place.
     """
     return max(_MIN_ORDER_BITS, int(nodes - 1).bit_length())
 
@@ -165,7 +164,7 @@ def pair_keys(seed: U64, pairs: U64s, out: OutU64s) -> None:
     """Write 64 random bits for each of ``pairs`` (uint64: the smaller id * 2**32 + the larger) to
     ``out``.
 
-    A link and its reverse are one pair, so that they are hidden together.
+    A link and its reverse are one pair, so they get the same bits.
     """
     key = draw_key(seed, np.uint64(0), np.uint64(0))
     for i in range(pairs.size):

@@ -1,19 +1,21 @@
 """PageRank's kernels: Gauss-Seidel sweeps over the graph without its dangling nodes.
 
-Nodes without out-links (*dangling*) pass nothing on, so the iteration runs on the *core*, the nodes
-with out-links, and dangling nodes are computed once, at the end. A node's rank is shared among its
-out-links in proportion to their weights w (w = 1 without weights). With W[u] the sum of the weights
-of u's out-links (its *strength*) and z[u] = y[u] / W[u], a sweep solves row after row of
+Nodes without out-links (*dangling*) pass nothing on. So the iteration runs on the *core*, the nodes
+with out-links, and ranks of dangling nodes are computed once, at the end. A node's rank is shared
+among its out-links in proportion to their weights w (1 without weights). With W[u] the sum of the
+weights of u's out-links (its *strength*) and z[u] = y[u] / W[u], a sweep solves row after row of
 
     y[v] = damping * sum of w(u, v) z[u] over in-neighbors u != v  +  damping * w(v, v) z[v]
            + base[v]
 
-for y[v], and uses each new value at once. The link of v to itself is not iterated: it is in
-``scale``. A sum takes nodes above v first, as the last sweep left them, then those below, which are
-new, both in order of id: so the core can be cut into blocks (``kernels/rank_blocks.py``).
+for y[v], and uses each new value at once. The self-loop of v is not iterated: it is part of
+``scale``. A sum adds nodes above v first, which have values of the last sweep, then those below,
+which have new ones, both in order of id. So the core can be cut into blocks
+(``kernels/rank_blocks.py``).
 
-Cost: a pass over the core's links a sweep, about a nanosecond a link where ids have locality.
-Source: Haveliwala, *Efficient computation of PageRank*, 3; lumping: Lee, Golub, Zenios 2003.
+Cost: a pass over the core's links for each sweep, about a nanosecond a link if linked nodes have
+nearby ids. Source: Haveliwala, *Efficient computation of PageRank*, 3; for dangling nodes Lee,
+Golub, Zenios 2003.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ import numpy as np
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 
-# Links are tuples of arrays (where rows begin and end, nodes, weights float32). The weights of
-# links that are written may be empty; of those that are read they are then None, for which kernels
-# are compiled anew: all operations have the operands and the result that weights of 1 give, to the
-# bit. Sums are float64, and carried from call to call, so that cuts do not change a bit of them.
+# Links are tuples of arrays (where rows begin and end, nodes, weights float32). Without weights,
+# the array is empty if links are written, and None if they are read, for which kernels have their
+# own versions; results equal those for weights of 1 to the bit. Sums are float64 and carried from
+# call to call, so cuts do not change them.
 
 NO_NODE = np.uint32(0xFFFFFFFF)
 """Core number of a node outside the core."""
@@ -37,7 +39,7 @@ GONE = np.uint32(0xFFFFFFFF)
 
 BASE, SCALE, MASS, REACH = range(4)
 FACTS = 4
-"""float64 words of a core row: its value besides in-links; the factor from y to z; its weights in
+"""float64 words of a core row: its value without in-links; the factor from y to z; its weights in
 the balance of the mass and in the sum of all y.
 """
 
@@ -63,8 +65,8 @@ def add_links(
     sources from ``first`` on.
 
     ``in_links`` has the offsets of these rows, all links, and their weights, which are added to
-    ``out`` (float64) in order of destination; without weights (None), links are counted in ``out``
-    (uint32).
+    ``out`` (float64) in order of destination. Without weights (None), ``out`` (uint32) counts
+    links.
     """
     in_offsets, in_sources, in_weights = in_links
     width = np.uint64(out.size)
@@ -119,13 +121,13 @@ def compact(
     tails: tuple[OutU64s, OutU32s, OutF32s],
     loops: OutTs,
 ) -> U64:
-    """Write the core's links, renumbered and in the order of their sums, and those from the core to
-    dangling nodes (*tails*), in order of id.
+    """Write the core's links, renumbered and in the order of their sums, and the links from the
+    core to dangling nodes (*tails*), in order of id.
 
-    ``core`` is (rows uint64[rows + 1], which begin with 0; where the links from nodes below begin
-    in each row, uint64[rows]; links uint32; weights), ``tails`` likewise. ``loops`` (of a row of
-    the core: uint8, or float32) is the weight of its link to itself. Returns how many links come
-    from nodes outside the core: 0 if the degrees are correct.
+    ``core`` is (rows uint64[rows + 1], which begin with 0; where in each row the links from nodes
+    below begin, uint64[rows]; links uint32; weights), ``tails`` the same without the second.
+    ``loops`` (uint8 or float32 for each core row) is the weight of its self-loop. Returns how many
+    links come from nodes outside the core: 0 if the degrees are correct.
     """
     in_offsets, in_sources, in_weights = in_links
     rows, middles, links, weights = core
@@ -162,8 +164,8 @@ def compact(
 def describe(
     number: U32s, strengths: Ds, leaving: Ds, loops: Cs, where: F64s, damping: F64, facts: OutF64s2
 ) -> None:
-    """Fill ``facts`` (float64[core, FACTS]) for some nodes, given the corresponding parts of the
-    first three and of ``where``; ``leaving`` is the part of their strength that goes to dangling
+    """Fill ``facts`` (float64[core, FACTS]) for some nodes, from their parts of the first three
+    arguments and of ``where``; ``leaving`` is the part of a node's strength that goes to dangling
     nodes.
     """
     for node in range(number.size):
@@ -238,11 +240,11 @@ def sweep(
 ) -> None:
     """Update ``z`` (float32 or 64) in place by Gauss-Seidel over some rows of the core.
 
-    ``core`` has where the links of these rows begin (None: where the row before ends) and end;
-    ``at`` is the number of the first link, of their first row in ``z``, and of that in the core.
-    ``so_far`` (float64) is what was added to each row before. Adds to ``sums`` float64[4]: what the
-    changes pass on to other rows, at most; z * reach; z * mass, and what of it the strip under way
-    has.
+    ``core`` has where the links of these rows begin (None: where the previous row ends) and end;
+    ``at`` is the number of the first link, of their first row in ``z``, and of that row in the
+    core. ``so_far`` (float64) is the sum of each row so far. Adds to ``sums`` float64[4]: a bound
+    on what the changes pass on to other rows; z * reach; z * mass; and z * mass of the current
+    strip.
     """
     begins, ends, links, weights = core
     begin, here, first = at
@@ -325,7 +327,7 @@ def expand(
 def residual(degrees: U32s, sums: F64s, rest: F64s, total: OutF64s) -> None:
     """Add |sums + rest| over some nodes that are not GONE to ``total[0]``.
 
-    With z = damping * x / strength and rest = teleport - x that is the L1 residual of x.
+    With z = damping * x / strength and rest = teleport - x, that is the L1 residual of x.
     """
     added = total[0]
     for i in range(rest.size):
@@ -336,12 +338,11 @@ def residual(degrees: U32s, sums: F64s, rest: F64s, total: OutF64s) -> None:
 
 # -- extrapolation -----------------------------------------------------------------------
 
-# Reduced rank extrapolation: the limit that several sweeps in a row point to. Six iterates
-# x0 ... x5 of a linear iteration have five steps u[j] = x[j + 1] - x[j]. With the numbers c of
-# sum 1 that make the combination of the steps, sum of c[j] u[j], least, the same combination of
-# x1 ... x5 is where the iteration would come to if it had no more components than steps. Least is
-# meant of y, each row's step times its strength. Cost: a pass over six vectors each.
-# Source: Eddy 1979, Mesina 1977.
+# Reduced rank extrapolation: estimates the limit of several consecutive sweeps. Six iterates
+# x0 ... x5 of a linear iteration have five steps u[j] = x[j + 1] - x[j]. Let c be the numbers of
+# sum 1 that minimize the norm of sum of c[j] u[j]. The same combination of x1 ... x5 would be the
+# limit if the iteration had no more components than steps. The norm is that of y, each row's step
+# times its strength. Cost: a pass over six vectors each. Source: Eddy 1979, Mesina 1977.
 
 BEFORE = 5
 """Previous iterates used besides the last one."""

@@ -1,15 +1,16 @@
 """PageRank's kernels for a core in blocks; ``kernels/rank.py`` has the algorithm and its order.
 
-The links to a block's rows come apart into four kinds, by where their source is:
+The links to a block's rows are of four kinds, by the place of their source:
 
     inner, from rows above or below    by row, as in memory, sources numbered from the block's first
     outer, from rows above or below    by source, as words (``kernels/scan.py``)
 
-A row's sum is made in four goes: inner above, outer above, outer below, inner below. The first
-three are of values that stand still; the last is the Gauss-Seidel sweep itself. Links to dangling
-nodes (*tails*) are kept apart: their sums are in order of source, outer below, inner, outer above.
+A row's sum has four parts, in this order: inner above, outer above, outer below, inner below. The
+first three use values that do not change meanwhile; the last is the Gauss-Seidel sweep itself.
+Links to dangling nodes (*tails*) are separate: their sums are in order of source, outer below,
+inner, outer above.
 
-Cost: 2 to 5 ns a link, once; 2 ns an outer link a sweep.
+Cost: 2 to 5 ns a link, once; 2 ns an outer link for each sweep.
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
@@ -28,8 +29,8 @@ TAIL, LEFT_OUT = np.uint32(0xFFFFFFFE), np.uint32(0xFFFFFFFF)
 
 UPPER, LOWER, INNER_TAILS, OUTER, OUTER_TAILS, LOST = range(6)
 COUNTS = 9
-"""Counters of links dealt: of each kind in its buffer, lost ones; then of the first three kinds in
-earlier buffers.
+"""Counters of links dealt: of each kind in its buffer, and lost ones; then of the first three kinds
+in earlier buffers.
 """
 _EARLIER = 6
 
@@ -60,13 +61,13 @@ def deal(
 ) -> None:
     """Deal some of the links that lead to a block to their kinds.
 
-    ``in_links`` has the offsets of the nodes that these links lead to; ``at`` is the number of the
-    first link and of that behind the last, and of the first of these nodes and of the block's.
-    ``codes`` (uint32) holds for each node of the block its row there, TAIL or LEFT_OUT. ``inner``
-    is (rows, of the block, links, weights) from above and from below, ``tails`` has a row for each
-    node; ``outer`` is (keys uint64, source and target; weights) to rows, then to tails. ``counts``
-    (uint64[COUNTS]) says how much is in each already; LOST are links from nodes that have none, by
-    their degrees.
+    ``in_links`` has the offsets of the nodes that these links lead to. ``at`` holds the first link,
+    the end of the links, the first of these nodes, and the first node of the block. ``codes``
+    (uint32) holds for each node of the block its row there, TAIL or LEFT_OUT. ``inner`` is (rows of
+    the block, links, weights) from above and from below; ``tails`` has a row for each node;
+    ``outer`` is (keys uint64, source and target; weights) to rows, then to tails. ``counts``
+    (uint64[COUNTS]) is how much each holds already; LOST counts links from nodes that have no
+    out-links according to their degrees.
     """
     in_offsets, in_sources, in_weights = in_links
     link, end, here, first = at
@@ -162,9 +163,10 @@ def push_weighted(words: U32s, weights: F32s, begin: U64, x: Ts, stop: U64, into
 @kernel
 def spread(number: U32s, first: U64, place: U64, sums: OutF64s) -> None:
     """Move the sums of a block's rows from its first entries to their nodes, for some nodes
-    (``number`` is their part, ``place`` the first of them); 0 for others.
+    (``number`` is their part, ``place`` the first of them); set 0 for others.
 
-    ``first`` is the number of the block's first row. Proceeds downward: no row is behind its node.
+    ``first`` is the number of the block's first row. Proceeds downward, as no row has a larger
+    position than its node.
     """
     for back in range(number.size):
         i = np.uint64(number.size) - _ONE64 - np.uint64(back)

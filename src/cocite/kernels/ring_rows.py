@@ -1,15 +1,15 @@
-"""Rows of min-hashes, one sample a lane: where they begin, and which nodes have won.
+"""Rows of min-hashes, one sample a lane: the start of a scan, and the winning nodes at its end.
 
     rows[v, l] = place of node v in the random order of lane l
 
-is what a scan with min starts from; after k scans it holds the smallest place in v's k-step
+A scan with MIN starts from these. After k scans, a row holds the smallest place in v's k-step
 in-neighborhood, and ``winners`` turns it into the node at that place. An order is a bijection, so
-winners are equal where places are.
+winners are equal exactly if places are.
 
-Both go through tiles of nodes, one order at a time in a buffer of a lane a line, so that rows are
+Both process tiles of nodes, one order at a time in a buffer with one lane a line, so that rows are
 written and read in sequence.
 
-Cost: 2 to 3 ns a node and lane each. Source: 001, section 2.3.1 (Algorithm 3, line 3).
+Cost: 2 to 3 ns for each node and lane. Source: 001, section 2.3.1 (Algorithm 3, line 3).
 """
 
 from __future__ import annotations

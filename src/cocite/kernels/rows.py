@@ -1,33 +1,28 @@
-"""Rows of what is near to each node: made by a push, expanded, quantized, compared.
+"""Rows of the nodes nearest to each node: computed by a push, expanded, quantized and compared.
 
-``push`` makes rows by personalized PageRank along links taken either way. With p the share of walks
-from u that end at v, and d(v) the degree of v, a row has
+``push`` makes rows by personalized PageRank along links taken either way. With p(u, v) the share of
+walks from u that end at v, and d(v) the degree of v, a row has the ``keep`` largest values above 0
 
     value(u, v) = log(p(u, v) * volume / d(v))          volume: the sum of all degrees
 
-of the ``keep`` nodes of the largest value above 0. Residuals r are pushed in stages, first in,
-first out, where r(v) >= eps d(v); an error of p(v) / d(v) is at most eps then. The stages end as
-soon as ``keep`` nodes have p(v) / d(v) >= eps.
+Nodes with residual r(v) >= eps d(v) are pushed, first in, first out; then the error of p(v) / d(v)
+is at most eps. The thresholds eps fall in stages, until ``keep`` nodes have p(v) / d(v) >= eps.
 
-``expand`` adds to half of a row half of the mean of the rows of some nodes near to it, weighted by
-how near they are, keeps the largest values, and quantizes them: code = round(255 sqrt(value /
-top)), so that small values keep their ratios. A code stands for the whole number code**2.
+``expand`` averages a row with the mean of the rows of its nearest nodes, weighted by nearness. It
+keeps the largest values and quantizes them: code = round(255 sqrt(value / top)), so that small
+values keep their ratios. A code represents the integer code**2.
 
-Rows are compared by the weighted Jaccard index of these numbers, family by family,
+Rows are compared by the weighted Jaccard index of these integers, family by family:
 
     score(u, v) = sum over families f of  weight_f * sum of minima / sum of maxima
 
-Sums are whole numbers, so they do not depend on an order. A pair and a list divide and add up in
-the same order: they agree to the bit.
+Integer sums do not depend on their order, and scores of a pair and of a list are equal to the bit.
+Ties go to nodes with the smaller hash, as ids often follow topics.
 
-Of equal values, those of nodes with the smaller hash are kept: ids often follow what a graph is
-about, and would favor some nodes.
+The rows of family f follow those of family f - 1; so do its columns, the same number in each
+family. Ids and offsets are checked on the way, as files are not verified when they are opened.
 
-The rows of family f are behind those of family f - 1, and so are its columns, as many for each
-family. Ids and offsets are checked on the way, as files are not verified when they
-are opened.
-
-Cost: a push 3 ns a link read; a list .3 to 1.2 ns for each holder of each entry of the row.
+Cost: a push takes 3 ns a link read; a list .3 to 1.2 ns for each holder of each entry of the row.
 Source: Andersen, Chung, Lang 2006 for the push; Levy, Goldberg 2014 for pointwise mutual
 information in rows; Chum et al. 2007, *Total recall*, for the expansion.
 """
@@ -49,9 +44,9 @@ _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 _CODES = 255.0
 _RUN = np.uint64(16)
-"""Holders of an entry to add at a time."""
+"""Holders to process at a time."""
 _REACHED = 1e-300
-"""Left of a pushed residual, so that a reached node never has 0 again."""
+"""Residual of a pushed node instead of 0, so that it does not count as new again."""
 
 
 # -- making rows -------------------------------------------------------------------------
@@ -96,7 +91,7 @@ def _push_stage(
             other = neighbors[link]
             given = share * np.float64(weights[link]) if weights.size > 0 else share
             before, least = state[other, 0], eps * state[other, 1]
-            found[count] = other  # no branch: none could be foreseen
+            found[count] = other  # no branch, as none is predictable
             count += _ONE64 if before == 0.0 else _ZERO64
             state[other, 0] = before + given
             if (before < least) & (before + given >= least):
@@ -124,14 +119,14 @@ def push(
     room: tuple[OutF64s2, OutF64s, OutU32s, OutU32s, OutF64s, OutU32s, OutU64s],
     out: tuple[OutU64s, OutU32s, OutF32s],
 ) -> I64:
-    """The rows of nodes ``first``, ``first + 1``, ...; returns how many entries they have.
+    """Compute the rows of nodes ``first``, ``first + 1``, ...; return their number of entries.
 
-    ``links`` is (offsets, neighbors, weights), the last empty where all links are alike, with ids
-    below the number of nodes; ``stages`` are thresholds, and ``numbers`` the volume and the share
-    of walks that end at a node. ``room`` is (state float64[nodes, 2]: residuals, all 0, and
-    degrees; settled float64[nodes], all 0; queue and found uint32[nodes + 1]; best float64[keep],
-    kept uint32[keep], keys uint64[keep]). ``out`` is (counts uint64[rows], ids, values), with
-    room for ``keep`` entries a row. The row of a node without links is empty.
+    ``links`` is (offsets, neighbors, weights), with empty weights if all links count the same.
+    ``stages`` are thresholds; ``numbers`` is the volume and the restart probability. ``room`` is
+    (state float64[nodes, 2]: residuals, all 0, and degrees; settled float64[nodes], all 0; queue
+    and found uint32[nodes + 1]; best float64[keep], kept uint32[keep], keys uint64[keep]). ``out``
+    is (counts uint64[rows], ids, values), with space for ``keep`` entries a row. The row of a node
+    without links is empty.
     """
     state, settled, queue, found, best, kept, keys = room
     counts, nodes, values = out
@@ -185,13 +180,13 @@ def expand(
     room: tuple[OutF64s, OutU32s, OutF64s, OutU32s, OutU64s, OutF64s, OutU32s],
     out: tuple[OutU64s, OutU32s, OutU8s, OutU32s],
 ) -> I64:
-    """The codes of the expanded rows of some ``pages``; returns how many entries they have.
+    """Compute the codes of the expanded rows of some ``pages``; return their number of entries.
 
-    ``near`` are the lists of nearest nodes, each with its own node, and ``rows`` what is expanded,
-    both (offsets, ids, values); ``scale`` is the value of the code 255. ``room`` is (sums
-    float64[columns], all 0, found uint32[columns + 1], best float64[keep], kept uint32[keep],
-    keys uint64[keep], nearest float64[others], their ids uint32[others]): so many entries and so
-    many others. ``out`` is (counts uint64[pages], ids, codes, norms uint32[pages]).
+    ``near`` are the lists of nearest nodes, which include the node itself, and ``rows`` the rows to
+    expand, both (offsets, ids, values); ``scale`` is the value of code 255. ``room`` is (sums
+    float64[columns], all 0, found uint32[columns + 1], best float64[keep], kept uint32[keep], keys
+    uint64[keep], nearest float64[others], their ids uint32[others]), for ``keep`` entries a row and
+    ``others`` neighbors. ``out`` is (counts uint64[pages], ids, codes, norms uint32[pages]).
     """
     offsets, listed, nearness = near
     sums, found, best, kept, keys, nearest, others = room
@@ -244,8 +239,9 @@ def _ends(offsets: Any, row: Any, size: Any) -> Any:
 
 @helper
 def _lists(rows: Any, columns: Any, families: Any, node: Any, nodes: Any) -> Any:
-    """The columns of a node's entries, uint64[entries, 4]: begin, end, the code of the entry, and
-    the shift of its family; how many holders they have, the first and the last of them, or DAMAGED.
+    """Find the columns of a node's entries. Return uint64[entries, 4]: begin, end, the code of the
+    entry, and the shift of its family; then how many holders they have (or DAMAGED), the first and
+    the last of them.
     """
     offsets, ids, codes = rows
     starts, holders, _ = columns
@@ -276,7 +272,7 @@ def _lists(rows: Any, columns: Any, families: Any, node: Any, nodes: Any) -> Any
 
 @helper
 def _add(columns: Any, lists: Any, first: Any, last: Any, common: Any) -> Any:
-    """Add what holders share with a row; whether all of them are from ``first`` to ``last``.
+    """Add what holders share with a row; return whether all of them are from ``first`` to ``last``.
 
     Runs have a fixed size, so that the compiler unrolls them.
     """
@@ -326,8 +322,8 @@ def _share(rows: Any, columns: Any, families: Any, node: Any, common: Any, used:
     """Compute in ``common`` what all rows share with those of a node, 32 bits per family; return
     the number of nodes in ``used``, or DAMAGED.
 
-    Nodes that share something with a page of a site have nearby ids. If the columns are longer than
-    their range, new sums are found after the addition.
+    If the columns have more entries than the range of ids, all sums in the range are checked
+    afterwards, instead of listing new ones. Related pages of a site have nearby ids.
     """
     nodes = np.int64(common.size)
     lists, many, first, last = _lists(rows, columns, families, node, nodes)
@@ -370,9 +366,9 @@ def gather(
     """Add ``weight`` times the scores of all others with ``node`` to ``out``, (totals, touched),
     like ``totals.settle_exact``; return the new ``have``, or DAMAGED.
 
-    ``rows`` and ``columns`` are (offsets, ids, codes), ``counted`` is (norms uint32[rows], the sums
-    of each row; weights float64[families], what each family counts, one or two). ``room`` is
-    (common uint64[nodes], all 0; used uint32[2 nodes + 1]).
+    ``rows`` and ``columns`` are (offsets, ids, codes), ``counted`` is (norms uint32[rows], the sum
+    of each row; weights float64[families] of one or two families). ``room`` is (common
+    uint64[nodes], all 0; used uint32[2 nodes + 1]).
     """
     common, used = room
     totals, touched = out
@@ -399,7 +395,7 @@ def _best(
 ) -> Any:
     """Find the best hits of a node, best first, from what all rows share; return their number.
 
-    Skips nodes clearly below the last of them without a division.
+    Skips nodes clearly below the last hit without a division.
     """
     ids, grains = out
     nodes, size, least, both = np.int64(common.size), 0, floor, np.int64(weights.size) - 1
@@ -437,7 +433,7 @@ def answer(
     """Find the best hits of some ``nodes``, best first; return how many sums were touched, or
     DAMAGED.
 
-    Hits have ``floor`` grains at least; the rest is as for ``gather``. ``out`` is (counts
+    Hits have at least ``floor`` grains; the rest is as for ``gather``. ``out`` is (counts
     uint32[rows], ids uint32[rows, k], float64[rows, k, 4]: score, error, low, high).
     """
     common, used = room

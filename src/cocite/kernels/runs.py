@@ -1,15 +1,16 @@
-"""Fingerprint trees as packed runs: written, read, and unpacked, to the bit.
+"""Packed fingerprint trees: writing, reading and unpacking them without loss.
 
-A *run* is up to 32 places of a tree, one behind the other, whose members are one node and those
-that follow it, all joined by the same label but the first. Nodes that met nobody are runs without
-labels, behind all others. A run is one number, and where a node is follows from bits by ids:
+A *run* is up to 32 adjacent places of a tree whose members are consecutive nodes, all joined by the
+same label except the first. Nodes that never met another form runs without labels, after all
+others. A run is one number; a bitmap by id leads from a node to its run:
 
     run          first node (w bits) | places - 1 (5) | label of the first (4) | of the others (4)
-    directory    of 64 nodes each: how many runs begin before them; a bit for each that begins one
+    directory    for every 64 nodes: how many runs begin before them; a bit for each first node
     order        for each run, in ascending order of its first node, its number
 
-A sample is a row uint64[6]: the addresses of directory, order and runs, how many runs, the bits of
-a node and of a number. Cost: three accesses to a node's run. Source: counting bits: Jacobson 1989.
+A sample is a row uint64[6]: the addresses of directory, order and runs, the number of runs, the
+bits of a node and of a run number. Cost: three accesses for a node's run. Source: Jacobson 1989 for
+counting bits.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from cocite.kernels._kernel import helper, kernel, long_at, ones, prefetch_at, w
 from cocite.kernels._types import *
 
 REST = np.uint64(13)
-"""Bits of the rest."""
+"""Bits of a run after its first node."""
 _ZERO64, _ONE64, _TWO64, _THREE64 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 _FOUR64, _FIVE64, _SIX64, _NINE64 = np.uint64(4), np.uint64(5), np.uint64(6), np.uint64(9)
 _TWELVE64, _LOW3, _LOW4, _LOW5 = np.uint64(12), np.uint64(7), np.uint64(15), np.uint64(31)
@@ -108,7 +109,7 @@ DAMAGED = -1
 _PLACES = 32
 """Most places of a run."""
 RUN_BITS = 13
-"""Bits of a run beside its first node."""
+"""Bits of a run without its first node."""
 _MOST, _ZERO8 = np.int64(_PLACES), np.uint8(0)
 
 
@@ -126,7 +127,7 @@ def _run_end(member: Any, joined: Any, at: Any) -> Any:
 
 @helper
 def _alone_end(met: Any, at: Any) -> Any:
-    """Return where the run of nodes without a meeting ends that begins with node ``at``."""
+    """Return where a run of nodes without a meeting ends, which begins with node ``at``."""
     end = at + 1
     size = min(np.int64(met.size), at + _MOST)
     while end < size and met[end] == _ZERO8:
@@ -172,7 +173,7 @@ def _begin(directory: Any, node: Any) -> None:
 
 @helper
 def _place(directory: Any, node: Any) -> Any:
-    """Return the number by id of the run that begins with ``node``."""
+    """Return the rank by id of the run that begins with ``node``."""
     block = (node >> _SIX64) * _THREE64
     count = np.uint64(directory[block])
     within = node & _LOW6
@@ -198,8 +199,8 @@ def pack(
     """Fill ``directory``, ``order`` and ``runs``, uint32, all zeros before.
 
     ``member`` and ``joined`` are those of ``trees.lay_out``, ``met`` that of ``count_runs``;
-    ``bits`` uint64[2] how many a node takes, and the number of a run. ``first`` uint32[runs] is
-    room for the first node of each run.
+    ``bits`` uint64[2] are the bits of a node and of a run number. ``first`` uint32[runs] is scratch
+    for the first node of each run.
     """
     node_bits, order_bits = bits[0], bits[1]
     size = node_bits + np.uint64(RUN_BITS)
@@ -240,9 +241,9 @@ def pack(
 
 @kernel
 def unpack(sample: U64s, member: OutU32s, joined: OutU8s) -> I64:
-    """Unpack the members of a sample and their labels, as from ``trees.lay_out``, uint32 and
-    uint8[nodes], from its row (``kernels/runs.py``). Returns their number, or DAMAGED if the runs
-    do not match so many nodes.
+    """Unpack the members of a sample and their labels from its row, as written by
+    ``trees.lay_out``: uint32 and uint8[nodes]. Return their number, or DAMAGED if the runs do not
+    match the number of nodes.
     """
     nodes, size, members = np.uint64(member.size), _ZERO64, _ZERO64
     for run in range(sample[3]):

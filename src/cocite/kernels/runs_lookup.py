@@ -1,15 +1,15 @@
-"""Queries on packed trees: sums over all relatives of a node, and when it first meets others.
+"""Queries on packed trees: sums over all relatives of a node, and first meetings with others.
 
-As in ``kernels/trees.py``, by runs instead of places: what all of a run are worth is told at its
-two ends alone,
+As in ``kernels/trees.py``, with runs instead of places. All nodes of a run get the same weight, so
+it is added at the two ends of the run:
 
-    changes[first] += w,    changes[last + 1] -= w,       and the sum at v is that of all up to v
+    changes[first] += w,    changes[last + 1] -= w,       and the sum at v is the total up to v
 
-Sums are whole numbers, so that they are those of the trees to the bit. Which 16 nodes a run begins
-in is noted, and sums are made of those, and of what follows while a run goes on.
+Weights are integers, so sums equal those of the trees exactly. Marks show which blocks of 16 nodes
+contain a change; other blocks are summed up only while the total is not 0.
 
-Cost: some 3 ns a run, which on webs has five places where trees are large, and 20 nodes more to sum
-up for each that stands alone; for an answer a nanosecond for each of these.
+Cost: about 3 ns a run, which on webs with large trees has five places, plus 20 nodes to sum up for
+each isolated run, at a nanosecond each.
 """
 
 from __future__ import annotations
@@ -193,8 +193,9 @@ def spread(table: U64s2, node: U32, weights: U64s2, changes: OutU64s2, marks: Ou
     """Add the weights of all relatives of ``node`` over the samples of ``table``.
 
     ``weights`` uint64[16, 2] holds the weight of each meeting time, never 0, and of its square;
-    ``changes`` uint64[nodes + 1, 2] receives both, for ``collect``; ``marks`` uint8[nodes / 16 + 1]
-    where runs begin. Returns SOUND, or the number of a sample that points outside of itself.
+    ``changes`` uint64[nodes + 1, 2] receives both, for ``collect``, and ``marks`` uint8[nodes / 16
+    + 1] the blocks where runs begin. Returns SOUND, or the number of a sample that points outside
+    of itself.
     """
     return outwards(table, node, weights, changes, marks, None)
 
@@ -216,7 +217,7 @@ def next_block(block: Any, blocks: Any, marks: Any, eights: Any) -> Any:
 def collect(changes: OutU64s2, marks: OutU8s, eights: U64s, used: OutU32s) -> I64:
     """Turn ``changes`` into sums, and list the nodes with one in ``used``; return their number.
 
-    Zeros ``marks`` and the last row of ``changes``; ``eights`` are the marks as uint64.
+    Resets ``marks`` and the last row of ``changes``; ``eights`` are the marks as uint64.
     """
     nodes, count = changes.shape[0] - 1, 0
     blocks = (nodes + BLOCK) // BLOCK
@@ -239,7 +240,9 @@ def collect(changes: OutU64s2, marks: OutU8s, eights: U64s, used: OutU32s) -> I6
 
 @helper
 def _fetch(table: Any, sample: Any, asked: Any, ranks: Any) -> Any:
-    """Prefetch what is read of a sample, and of the next one; return whether it is valid."""
+    """Prefetch the run numbers of a sample, and the directory of the next one; return whether the
+    sample is valid.
+    """
     samples = table.shape[0]
     if sample + 1 < samples:
         for i in range(asked.size):
@@ -260,9 +263,9 @@ def _fetch(table: Any, sample: Any, asked: Any, ranks: Any) -> Any:
 def _turns_right(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
     """Walk from ``node`` in run ``here`` to the right, up to run ``last`` or the edge of the tree.
 
-    A row of ``turns`` uint64[16, 2] is where the largest label is another from there on, and that
-    label: twice the number of a run, and 1 more if it is that from its second place on. Returns how
-    many there are, and the last run.
+    Each row of ``turns`` uint64[16, 2] holds a position where the largest label changes, and the
+    new label. A position is twice the number of a run, plus 1 if it is at the run's second place.
+    Returns the number of rows, and the last run.
     """
     count, largest = 0, _ZERO64
     first, rest = run_at(row, here)
@@ -288,7 +291,7 @@ def _turns_right(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
 
 @helper
 def _turns_left(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
-    """Do the same to the left, with 1 more for the last place of a run."""
+    """Do the same to the left, with plus 1 for the last place of a run."""
     count, largest = 0, _ZERO64
     first, rest = run_at(row, here)
     if inner_of(rest) != _ZERO64 and node > first:
@@ -312,7 +315,7 @@ def _turns_left(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
 
 @helper
 def _report(row: Any, here: Any, run: Any, other: Any, turns: Any, rights: Any, lefts: Any) -> Any:
-    """Return tau of two nodes, the other one in ``run``, from the turns to both sides; 0 if
+    """Return tau of two nodes, the other one in ``run``, from the turns on both sides; 0 if
     none.
     """
     tau, turn = _ZERO64, 0
@@ -380,7 +383,7 @@ def _best(
     changes, marks, eights = scratch
     scale = samples * ONE
     grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)
-    # What is below is not worth to be looked at; never 0, which is no sum.
+    # Smaller sums cannot be hits; at least 1, as 0 means no sum.
     low = np.uint64(max(1.0, least - SLACK))
     nodes, total, touched = changes.size - 1, _ZERO64, 0
     blocks = (nodes + BLOCK) // BLOCK
@@ -448,8 +451,8 @@ def answer(
     """Find the best k of ``node``, each with score, standard error and interval.
 
     ``table`` is that of ``spread``; ``scratch`` is uint64[nodes + 1] and the marks of ``collect``,
-    all zeros before and after, and how far it got. All else, and what is returned, is as for
-    ``trees.answer``; all nodes count as read of a sample.
+    all zeros before and after, and the progress. The rest, and the result, is as for
+    ``trees.answer``; each sample counts as all its nodes.
     """
     found: tuple[I64, I64, I64] = _answer(table, node, weights, worth, scratch, numbers, ids, out)
     return found

@@ -1,21 +1,22 @@
-"""One scan over in-links, for rows of several lanes at once, in two arrangements of the links.
+"""A scan over in-links, for rows of several lanes at once, with two arrangements of the links.
 
     out[v] = start[v] (+) x[u1] (+) x[u2] (+) ...        u1 < u2 < ... the in-neighbors of v
 
-(+) is SUM, MIN or MAX, lane by lane; an x that is not a number never wins MIN or MAX, and sums of
-unsigned integers are modulo 2**32. Rows are flat: lane l of node v is ``x[v * lanes + l]``.
-``identity`` is a tuple that holds (+)'s identity element once for every lane: its length is known
-when a kernel is compiled, so a row is one vector operation (``kernels/_vectors.py``), and its type
-is that of the accumulator, which for SUM of floats is float64 whatever x is.
+(+) is SUM, MIN or MAX, lane by lane; NaN never wins MIN or MAX, and sums of unsigned integers are
+modulo 2**32. Rows are flat: lane l of node v is ``x[v * lanes + l]``. ``identity`` is a tuple with
+(+)'s identity element for every lane. Its length is known when a kernel is compiled, so a row is
+one vector operation (``kernels/_vectors.py``). Its type is that of the accumulator: float64 for SUM
+of floats, whatever the type of x.
 
-* ``pull`` goes over destinations; the links of each are those of the stored graph. The row of v
-  stays in the first cache, and rows of x are read wherever the links say.
-* ``push`` goes over sources; the links of a block of destinations are a stream of words, the source
-  and then its targets (counted from the block's first node), the last of them marked. Rows of x are
-  read in sequence, and only the block's accumulators at random. ``pair`` and ``arrange`` write it.
+* ``pull`` iterates over destinations, with the links of the stored graph. The row of v stays in the
+  first-level cache; rows of x are read at random.
+* ``push`` iterates over sources. The links of a block of destinations are a stream of words: a
+  source, then its targets (counted from the block's first node), the last of them marked. Rows of x
+  are read in sequence, and only the block's accumulators at random. ``pair`` and ``arrange`` write
+  the stream.
 
-Both add the terms of a row in ascending order of source, so they agree to the bit. Cost: a link in
-``pull`` takes 1 ns with one lane and 3 with 16 of 32 bits (64 bytes, a cache line).
+Both add the terms of a row in ascending order of source, so results are equal to the bit. Cost: a
+link in ``pull`` takes 1 ns with one lane and 3 with 16 lanes of 32 bits (a cache line).
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
@@ -40,7 +41,9 @@ _LAST = np.uint32(1 << 31)
 _AHEAD = np.uint64(16)
 """Links between prefetching a row and using it."""
 _WIDE = 4
-"""Lanes from which rows are prefetched: for narrower ones it costs more than it saves."""
+"""Rows with more lanes than this are prefetched; for others, prefetching costs more than it
+saves.
+"""
 
 LANES = [
     {"T": name, "D": name, "W": f"tuple[{', '.join([name] * lanes)}]"}
@@ -65,10 +68,10 @@ def _fold(fold: Any, into: Any, at: Any, rows: Any, source: Any, lanes: Any) -> 
 def pull(
     in_offsets: U64s, in_sources: U32s, x: Ts, start: Ts, fold: U8, identity: W, out: OutTs
 ) -> None:
-    """Scan the rows of one range of destinations.
+    """Scan the rows of a range of destinations.
 
-    ``in_offsets`` (of the range, absolute), ``start`` (empty: the identity) and ``out`` are the
-    range's part of them; ``in_sources`` and ``x`` are whole. ``out`` may be ``start``.
+    ``in_offsets`` (absolute), ``start`` (empty: the identity) and ``out`` cover the range;
+    ``in_sources`` and ``x`` are whole. ``out`` may be ``start``.
     """
     lanes = np.uint64(len(identity))
     row = np.array(identity)
@@ -95,7 +98,7 @@ def pull(
 def push(words: U32s, begin: U64, x: Ts, stop: U64, fold: U8, identity: W, into: OutDs) -> U64:
     """Scan the links of ``words`` (uint32) from ``begin`` on whose sources are below ``stop``.
 
-    ``into`` holds the block's accumulators. Returns where the next source's word is.
+    ``into`` holds the block's accumulators. Returns the position of the next source.
     """
     lanes, size = np.uint64(len(identity)), np.uint64(words.size)
     final = size - _ONE64
@@ -123,7 +126,7 @@ def pair(
 ) -> None:
     """Fill ``keys`` uint64 with (source, target) of the links from number ``link`` on.
 
-    ``row`` is the node that the first of them leads to; targets count from node ``first``.
+    ``row`` is the target of the first of them; targets count from node ``first``.
     """
     here = row
     for i in range(keys.size):

@@ -1,11 +1,10 @@
-r"""Rows of ``INSERT INTO ... VALUES (1,0,'It\'s'),(2,...);``, as dumps of MySQL and MariaDB have
-them: one pass that takes some columns, checks them and writes rows between tabs.
+r"""Rows of ``INSERT INTO ... VALUES (1,0,'It\'s'),(2,...);``, as in dumps of MySQL and MariaDB: one
+pass that takes some columns, checks them, and writes rows separated by tabs.
 
-Strings are undone as MySQL reads them: ``\0 \' \" \b \n \r \t \Z \\``, other letters behind a
-backslash as themselves, and ``''``; so are hexadecimal strings (0x4142) and introducers (``_binary
-'x'``). NULL is an empty text, or 0. A row whose taken columns hold what no name has (a control
-character, a sign that turns the direction of text, bytes that are not UTF-8), or no integer where
-one is meant, is left out.
+Strings are decoded as in MySQL: ``\0 \' \" \b \n \r \t \Z \\``, other letters after a backslash as
+themselves, and ``''``; also hexadecimal strings (0x4142) and introducers (``_binary 'x'``). NULL is
+an empty text, or 0. A row is skipped if a column to take holds a control character, a direction
+character or bytes that are not UTF-8, or no integer where one is expected.
 
 Cost: about two nanoseconds a byte, one thread.
 """
@@ -22,7 +21,7 @@ SKIPPED, TEXT, INTEGER = range(3)
 """What is done with a column."""
 
 ENDED, MORE, BROKEN = range(3)
-"""How a piece ends: behind the statement, within a row, or where no row goes on so."""
+"""How a piece ends: after the statement, within a row, or at text that is not a row."""
 
 T_ROWS, T_BYTES, T_STATE, T_BAD = range(4)
 TALLY = 4
@@ -45,7 +44,7 @@ _OPEN, _CLOSE, _COMMA, _SEMICOLON, _UNDERSCORE, _X, _N, _ZERO = 40, 41, 44, 59, 
 
 @helper
 def _blanks(text: Any, i: Any) -> Any:
-    """Return the next byte that is not blank."""
+    """Return the position of the next byte that is not blank."""
     while i < text.size and (text[i] == _SPACE or 9 <= text[i] <= 13):
         i += 1
     return i
@@ -153,7 +152,7 @@ def _fault(out: Any, low: Any, high: Any, taken: Any) -> Any:
 @helper
 def _row(text: Any, i: Any, take: Any, out: Any, at: Any) -> Any:
     """Parse one row from its bracket on: return (state, end of its last value, end of the output,
-    reason against it).
+    reason to skip it).
     """
     reason = 0
     for column in range(take.size):
@@ -185,7 +184,7 @@ def _row(text: Any, i: Any, take: Any, out: Any, at: Any) -> Any:
 
 @helper
 def _end(text: Any, i: Any) -> Any:
-    """Return (state, position after the bracket that closes a row and what follows it), from its
+    """Return (state, position after the bracket that closes a row, and its separator), from its
     last value on.
     """
     i = _blanks(text, i)
@@ -199,12 +198,12 @@ def _end(text: Any, i: Any) -> Any:
 
 @kernel
 def rows(text: U8s, take: U8s, out: OutU8s, bad: OutI64s2, tally: OutI64s) -> I64:
-    """Write the rows of ``text`` (uint8), which begins with one, to ``out`` (uint8[text.size +
+    """Write the rows of ``text`` (uint8), which begins with a row, to ``out`` (uint8[text.size +
     take.size]).
 
-    ``take`` uint8[columns] says what is done with each column; those that are taken are written in
-    their order. ``bad`` int64[b, BAD_FIELDS] receives the first b rows that are left out. Returns
-    where the next row begins, or the statement has ended, or what goes on as no row does.
+    ``take`` uint8[columns] says how to handle each column; columns that are taken are written in
+    their order. ``bad`` int64[b, BAD_FIELDS] receives the first b skipped rows. Returns the
+    position of the next row, of the end of the statement, or of text that is not a row.
     """
     tally[:] = 0
     start, at = 0, 0

@@ -1,24 +1,21 @@
 """Edge lists as text: one pass that checks every byte and writes clean rows.
 
 ``normalize`` reads whole lines of UTF-8 and writes ``source TAB target LF`` for each good row, or
-``source TAB target TAB weight LF``, so that whoever loads the result needs no quoting, no dialect
-and no mercy. It accepts LF, CR and CRLF ends in any mixture, skips blank and comment lines, trims
-blanks around fields unless they are ``EXACT``, undoes CSV quoting, of which a field may go on over
-several lines, and classifies every bad row instead of guessing:
+``source TAB target TAB weight LF``: no quoting, one dialect, no faults. It accepts any mixture of
+LF, CR and CRLF, skips blank and comment lines, trims blanks around fields unless they are
+``EXACT``, and undoes CSV quoting, also over several lines. It classifies every bad row:
 
     COLUMNS   not the expected number of fields     EMPTY     a node without a name
     CONTROL   a control character in a name         ENCODING  bytes that are not UTF-8
     QUOTE     text after, or no, closing quote      LONG      a name over the limit
-    NO_WEIGHT no decimal number in [1e-30, 1e30)  TURNED a sign that turns the direction of text
+    NO_WEIGHT no decimal number in [1e-30, 1e30)    TURNED    a direction character in a name
 
-Last fields that a row has beyond these may be copied as they are, for whoever writes such rows.
+Fields after these may be copied unchanged to the output.
 
 Cost: about two nanoseconds a byte, one thread.
 
-What the bytes of a field are: UTF-8 that a name may have, an integer as Python prints it, a
-weight.
-
-Each looks at text[low:high] and takes a nanosecond or two a byte.
+Helpers classify the bytes of a field: UTF-8 of a name, a canonical integer, a weight. Each takes
+one or two nanoseconds a byte.
 """
 
 from __future__ import annotations
@@ -35,15 +32,15 @@ NO_UTF8, TURN, C1 = range(1, 4)
 
 _PLUS, _MINUS, _POINT, _ZERO, _NINE = 43, 45, 46, 48, 57
 _LARGEST_POWER = 30
-"""Weights have their first digit at 10**-30 to 10**29: far from what float32 cannot hold."""
+"""The first digit of a weight is at 10**-30 to 10**29, well within the range of float32."""
 _MAX_U64 = np.frombuffer(b"18446744073709551615", np.uint8)
 
 
 @helper
 def wide_fault(text: Any, low: Any, high: Any) -> Any:
-    """Return what is wrong with text[low:high] beyond ASCII, or 0: it is not well-formed UTF-8
-    (Unicode 15, table 3-7), or has a control character (U+0080 to U+009F) or a direction character
-    (U+202A to U+202E, U+2066 to U+2069; ``graph/spelling.py`` says why).
+    """Return the fault of text[low:high] beyond ASCII, or 0: UTF-8 that is not well-formed (Unicode
+    15, table 3-7), a control character (U+0080 to U+009F), or a direction character (U+202A to
+    U+202E, U+2066 to U+2069; see ``graph/spelling.py``).
     """
     i, found = low, 0
     while i < high:
@@ -106,7 +103,7 @@ def is_integer(text: Any, low: Any, high: Any) -> Any:
 def is_weight(text: Any, low: Any, high: Any) -> Any:
     """Return whether text[low:high] is a decimal number from 1e-30 to below 1e30.
 
-    Decided by the power of ten of its first nonzero digit.
+    The power of ten of its first nonzero digit decides.
     """
     i = low + 1 if low < high and text[low] == _PLUS else low
     digits, whole, leading = 0, -1, -1
@@ -140,25 +137,27 @@ def is_weight(text: Any, low: Any, high: Any) -> Any:
 
 
 MAX_NAME = 65_535
-"""Most bytes of a name."""
+"""Maximum length of a name in bytes."""
 
 WHITESPACE = 32
 DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, WEIGHT, UNFINISHED, EXACT = range(9)
 RULES = 9
-"""int64 words of the rules: delimiter byte (32: runs of blanks), whether double quotes
-quote, fields a row, index of the first and of the second field taken (-1: only one), comment
-byte (-1: none), index of the weight's field (-1: none), whether text follows behind this
-piece (1), whether blanks around fields belong to them (1)."""
+"""int64 words of the rules: delimiter byte (32: runs of blanks), whether double quotes quote,
+fields a row, index of the first and of the second field taken (-1: only one), comment byte (-1:
+none), index of the weight's field (-1: none), whether more text follows this piece (1), whether
+blanks around fields belong to them (1).
+"""
 
 T_ROWS, T_BLANK, T_COMMENT, T_LINES, T_INTEGER, T_BYTES, T_SKIP, T_REST, T_BAD = range(9)
 TALLY = 17
-"""int64 words counted: good rows, blank lines, comment lines, all lines, whether all
-names so far are canonical integers below 2**64, bytes written, rows still to skip, where the row
-begins that is to be read again with what follows (-1: none); from T_BAD on: all bad rows, then
-those of each reason."""
+"""int64 words counted: good rows, blank lines, comment lines, all lines, whether all names so far
+are canonical integers below 2**64, bytes written, rows still to skip, where a row begins that must
+be read again with the next piece (-1: none); from T_BAD on: all bad rows, then those of each
+reason.
+"""
 
 MAX_RECORD = 1 << 20
-"""Bytes within which a quote must be closed; otherwise its row ends with its line, and is bad."""
+"""Bytes within which a quote must be closed. Otherwise its row ends with its line, and is bad."""
 
 BAD_FIELDS = 4
 """int64 words stored for a bad row: line, first and last byte in this piece, reason."""
@@ -195,7 +194,7 @@ def find(text: Any, low: Any, high: Any, first: Any, second: Any) -> Any:
 
 @helper
 def trimmed(text: Any, begin: Any, end: Any) -> Any:
-    """Return both ends without blanks."""
+    """Return both ends, with blanks excluded."""
     while end > begin and text[end - 1] == _SPACE:
         end -= 1
     while begin < end and (text[begin] == _SPACE or text[begin] == _TAB):
@@ -211,7 +210,7 @@ def _fault(text: Any, low: Any, high: Any) -> Any:
         return EMPTY
     if high - low > MAX_NAME:
         return LONG
-    # No early exit: this loop is over every byte of the input, and so it vectorizes.
+    # No early exit: the loop over every byte of the input vectorizes.
     control, wide = np.uint8(0), np.uint8(0)
     for i in range(np.uint64(low), np.uint64(high)):
         byte = text[i]
@@ -293,7 +292,7 @@ def _copy(text: Any, field: Any, out: Any, at: Any) -> Any:
 
 @helper
 def _take(text: Any, begin: Any, end: Any, rules: Any, fields: Any) -> Any:
-    """Split one line and check the wanted fields: return 0, or the reason against it."""
+    """Split one line and check the fields to take: return 0, or the reason to reject it."""
     found = _split(text, begin, end, rules, fields)
     if found < 0:
         return -found
@@ -314,8 +313,8 @@ def _take(text: Any, begin: Any, end: Any, rules: Any, fields: Any) -> Any:
 
 @helper
 def _closed(text: Any, low: Any, delimiter: Any) -> Any:
-    """Return where the field quoted at ``low`` ends, after its quote; -1 if that is too far, or
-    other text follows; -2 if the text ends first.
+    """Return where the field quoted at ``low`` ends, after its quote; -1 if that is too far or
+    other text follows the quote; -2 if the text ends first.
     """
     i, limit = low, min(low + MAX_RECORD, text.size)
     while i < limit:
@@ -336,7 +335,7 @@ def _closed(text: Any, low: Any, delimiter: Any) -> Any:
 
 @helper
 def behind(text: Any, end: Any) -> Any:
-    """Return where the line after one that ends at ``end`` begins."""
+    """Return where the next line begins, after one that ends at ``end``."""
     if end + 1 < text.size and text[end] == _CR and text[end + 1] == _LF:
         return end + 2
     return end + 1
@@ -344,8 +343,9 @@ def behind(text: Any, end: Any) -> Any:
 
 @helper
 def _gone_on(text: Any, begin: Any, high: Any, low: Any, rules: Any, tally: Any) -> Any:
-    """Return (end of the row that begins at ``begin`` and is in a quoted field at ``high``, begin
-    of the next one); the end is -1 if that field is not closed, or continues in the next piece.
+    """For a row that begins at ``begin`` and is in a quoted field at ``high``, return (end of the
+    row, begin of the next one). The end is -1 if that field is not closed, or continues in the next
+    piece.
     """
     closed = _closed(text, high, rules[DELIMITER])
     if closed == -2 and rules[UNFINISHED] > 0:
@@ -378,9 +378,9 @@ def _keep(bad: Any, at: Any, line: Any, begin: Any, end: Any, reason: Any) -> No
 def normalize(text: U8s, rules: I64s, out: OutU8s, bad: OutI64s2, tally: OutI64s) -> I64:
     """Clean the whole lines of ``text`` (uint8) into ``out`` (uint8[text.size + 1] or more).
 
-    ``bad`` int64[b, BAD_FIELDS] receives the first b bad rows of this piece; ``tally`` goes
-    on counting over pieces, but for T_BYTES, which is this piece's. Returns the number of
-    bad rows in this piece.
+    ``bad`` int64[b, BAD_FIELDS] receives the first b bad rows of this piece. ``tally`` counts over
+    all pieces, except for T_BYTES, which counts this piece. Returns the number of bad rows in this
+    piece.
     """
     most = max(rules[FIRST], rules[SECOND], rules[WEIGHT]) + 1
     fields = np.empty((most, 3), np.int64)

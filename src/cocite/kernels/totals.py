@@ -1,50 +1,47 @@
-"""Bets on the mean of bounded values: how much a gambler makes who bets that it is above p.
+"""Confidence intervals by betting, and scores from the sums of samples.
 
-If independent values y[1], ..., y[n] in [0, 1] have the mean p, nobody makes money by betting on
-them: with stakes that are chosen before a value is seen, the wealth
+**Betting.** If independent values y[1], ..., y[n] in [0, 1] have the mean p, bets on them cannot
+win on average: with stakes that are chosen before a value is seen, the wealth
 
     K(p) = product over i of (1 + stake[i] * (y[i] - p)),       0 <= stake[i] <= CAP / p,
 
-is a martingale, and with a probability of 1 / level at most it ever reaches ``level`` (Ville). So
-the means at which it does are given up. As K falls when p grows, whatever the values, they are all
-those below an end, which halving finds. There are two kinds of stakes.
+is a martingale, and reaches ``level`` with a probability of at most 1 / level (Ville). Means p at
+which it does are rejected. K falls when p grows, so these are all means below an end, which is
+found by bisection. There are two kinds of stakes:
 
-* One after another (``ordered_ends``): with v the variance of the values seen so far and of two
-  zeros and two ones that are imagined before them,
+* Sequential (``ordered_ends``): with v the variance of the values so far, and of two zeros and two
+  ones imagined before them,
 
       stake[i] = sqrt(AIM / (v[i - 1] * (n - i + 1))),
 
-  and the largest wealth on the way counts. Stakes do not depend on the level, so that ends of a
-  higher one are further out, for certain.
-* All alike (``mixed_ends``): a mixture of constant stakes, START * 2**j / sqrt(n) up to STOP, with
-  weights that fall by SHARE from one to the next, and the wealth at the end counts. The order of
-  the values does not matter, nor need their means be equal, but only the mean of their means (the
-  product of 1 + stake * (mean[i] - p) is 1 at most, as a geometric mean is below an arithmetic
+  and the largest wealth on the way counts. Stakes do not depend on the level, so a higher level
+  never gives a narrower interval.
+* Equal (``mixed_ends``): a mixture of constant stakes, START * 2**j / sqrt(n) up to STOP, with
+  weights that fall by SHARE from one to the next; the wealth at the end counts. The order of values
+  does not matter, and their means may differ: the interval is for the mean of their means (the
+  product of 1 + stake * (mean[i] - p) is at most 1, as a geometric mean is below an arithmetic
   one). Intervals are a quarter to a half wider.
 
-An end is the last mean that was found to be given up, and ``level`` has room for the rounding of
-the products, so ends are on the safe side. Wealth is cut off where it would leave the range of
-floating-point numbers, which makes it smaller.
+An end is the last mean rejected, and ``level`` includes the rounding of the products, so ends are
+conservative. Wealth is capped to the range of floating-point numbers, which lowers it.
 
-Cost: 12 halvings, each some 0.5 ns a value.
+Cost: 12 bisections, each about 0.5 ns a value.
 Source: Waudby-Smith, Ramdas 2024, *Estimating means of bounded random variables by betting*, 4.1
-and 4.2 (hedged capital, predictable plug-in stakes); that stakes grow as values run out, and the
-mixture, are this project's choice: any stakes are valid.
+and 4.2 (hedged capital, predictable plug-in stakes). Any stakes are valid; that they grow as values
+run out, and the mixture, are our own.
 
-From what a query gathered to its hits: sums of samples to scores, parts to totals, the best k.
-
-A part's samples are added up as fixed-point numbers (2**48 is 1), so that a sum does not depend on
-its order. ``settle`` turns each sum into a score in whole *grains* (10**-12), what differs by less
-being equal, and its variance, and adds both to the query's totals with the part's weight:
+**Totals.** Samples of a part are added up as fixed-point numbers (2**48 is 1), so that a sum does
+not depend on its order. ``settle`` turns each sum into a score in integer *grains* (10**-12) and
+its variance, and adds both to the query's totals with the part's weight:
 
     grains   += weight * rint(mean * 10**12)
     variance += weight**2 * (mean of squares - mean**2) / (samples - 1)       nan for one sample
 
-``settle_scaled`` does so with a factor for each node, the grains rounded again. ``settle_exact``
-does so for parts that are not sampled: their scores are in grains already.
-``top`` picks the best by grains, ties by the hash of the node (``scramble``), with a heap of k.
+``settle_scaled`` multiplies by a factor for each node, and rounds the grains again;
+``settle_exact`` takes scores of parts that are not sampled. ``top`` picks the best by grains, ties
+by the hash of the node (``scramble``), with a heap of k.
 
-Cost: O(nodes touched), and O(touched log k) at worst for the heap, near O(touched) mostly.
+Cost: O(nodes touched), plus at worst O(touched log k) for the heap.
 """
 
 from __future__ import annotations
@@ -65,7 +62,7 @@ _ZERO64 = np.uint64(0)
 
 @shared
 def estimate(total: U64, squares: U64, samples: F64) -> tuple[F64, F64]:
-    """Return (grains, variance of the mean) from the fixed-point sums of one node."""
+    """Return (grains, variance of the mean) from the fixed-point sums of a node."""
     scale = samples * ONE
     grains = np.rint(np.float64(total) * (GRAINS / scale))
     mean = grains / GRAINS
@@ -90,9 +87,9 @@ def settle(
 ) -> I64:
     """Add the estimates of a part to the totals, and reset its sums to 0.
 
-    ``sums`` uint64[nodes, 2], of which the nodes ``used[:count]`` are not 0; ``samples`` and
-    ``weight`` are float64. ``totals`` float64[nodes, 2] (grains, variance), of which the nodes
-    ``touched[:have]`` are not 0. Returns the new ``have``.
+    ``sums`` uint64[nodes, 2] is nonzero for the nodes ``used[:count]``; ``samples`` and ``weight``
+    are float64. ``totals`` float64[nodes, 2] (grains, variance) is nonzero for the nodes
+    ``touched[:have]``. Returns the new ``have``.
     """
     for i in range(count):
         node = used[i]
@@ -149,8 +146,8 @@ def settle_exact(
 ) -> I64:
     """Add the scores of a part without variance to the totals, and reset them to 0.
 
-    ``values`` float64[nodes, 2] has them in grains in its first column, for the nodes
-    ``used[:count]``; the rest as for ``settle``. Returns the new ``have``.
+    The first column of ``values`` float64[nodes, 2] holds them, in grains, for the nodes
+    ``used[:count]``; the rest is as for ``settle``. Returns the new ``have``.
     """
     for i in range(count):
         node = used[i]
@@ -240,8 +237,8 @@ _MOST = 1e200
 
 @kernel
 def moments(values: F64s2, means: OutF64s, spreads: OutF64s) -> None:
-    """Compute the mean of every column of ``values`` float64[samples, hits], and its sum of squares
-    about it, independent of other columns. Both float64[hits].
+    """Compute the mean of every column of ``values`` float64[samples, hits], and its sum of squared
+    deviations, independent of other columns. Both are float64[hits].
     """
     samples, hits = values.shape
     means[:] = 0.0
@@ -259,7 +256,7 @@ def moments(values: F64s2, means: OutF64s, spreads: OutF64s) -> None:
 
 @kernel
 def _set_stakes(values: F64s2, stakes: OutF64s2) -> None:
-    """Compute the stakes on each value in sequence; both float64[samples, hits]."""
+    """Compute the stake on each value in sequence; both float64[samples, hits]."""
     samples, hits = values.shape
     total, spread = np.full(hits, 0.5 * _IMAGINED), np.full(hits, 0.25 * _IMAGINED)
     for i in range(samples):
@@ -309,8 +306,8 @@ def ordered_ends(
     """Compute the ends up to which means are rejected, from ``origin`` on, by sequential bets.
 
     ``values`` float64[samples, hits] lie between ``origin`` and ``origin + reach``, which is above
-    or below it. ``ends`` float64[hits] are no further than ``averages`` float64[hits], those of the
-    values; neither depends on what stands beside a column.
+    or below it. ``ends`` float64[hits] are never beyond ``averages`` float64[hits], the means of
+    the values. Columns do not affect each other.
     """
     samples, hits = values.shape
     scaled, stakes = np.empty((samples, hits)), np.empty((samples, hits))
@@ -347,7 +344,8 @@ def mixed_ends(
 ) -> None:
     """Compute the same by equal bets.
 
-    ``support`` float64[s] are the distinct values, ``counts`` float64[hits, s] their frequencies.
+    ``support`` float64[s] are the distinct values, ``counts`` float64[hits, s] how often each
+    occurs.
     """
     hits, size = counts.shape
     there, often = np.empty(size), np.empty(size)

@@ -1,17 +1,16 @@
-"""Fingerprint trees: laid out in dendrogram order, and asked when nodes first meet.
+"""Fingerprint trees: laid out in dendrogram order, and queried for when nodes first meet.
 
-A tree is laid out depth first, children by ascending (label, node); each member keeps the label
-that joins it to the one before it, 0 at a tree's start. A subtree attached with label t is complete
-before t, so the first meeting time is a range maximum:
+A tree is laid out depth first, children by ascending (label, node). Each member has the label that
+joins it to the previous one, 0 at the start of a tree. Members of smaller labels come first, so the
+first meeting time is a range maximum:
 
-    tau(u, v) = max label[i]  for  position(u) < i <= position(v),   none if it crosses a 0
+    tau(u, v) = max label[i]  for  position(u) < i <= position(v),   none if a label there is 0
 
-Samples are rows of ``table``, uint64[samples, 4]: the addresses of the position of node 0 and of
-the trees, how many words the position of each node is behind that of the one before, and how many
-members there are. The positions of a node in all samples lie side by side, and its trees in groups
-of 72 words: 64 members, then their labels, eight to a word, low half-byte first. So a node is read
-in one place, and its tree in one a sample. Scores are sums of fixed-point weights (2**48 is 1), so
-that a sum does not depend on its order. Cost: a pair reads a position each and the labels between;
+``table`` uint64[samples, 4] has for each sample: the address of the position of node 0, the address
+of the trees, the words from one node's position to the next one's, and the number of members. The
+positions of a node in all samples are adjacent. Trees are groups of 72 words: 64 members, then
+their labels, eight to a word, low half-byte first. Scores are sums of fixed-point weights (2**48 is
+1), which do not depend on the order. Cost: a pair reads two positions and the labels between them;
 relatives read the node's tree. Source: 001, 2.1.1.
 """
 
@@ -32,7 +31,7 @@ _ONE64, _THREE64, _SIX64, _LOW6 = np.uint64(1), np.uint64(3), np.uint64(6), np.u
 _LOW3, _LOW4 = np.uint32(7), np.uint32(15)
 _FOUR8, _LOW4_8 = np.uint8(4), np.uint8(15)
 MARK = 16
-"""Of the label of a node that is wanted."""
+"""Bit of a label that marks its node as wanted."""
 _MARK = np.uint8(MARK)
 
 
@@ -40,9 +39,10 @@ _MARK = np.uint8(MARK)
 def lay_out(
     parent: U32s, label: U8s, extent: U32s, position: OutU32s, member: OutU32s, joined: OutU8s
 ) -> U32:
-    """Fill ``position`` (uint32[nodes]), ``member`` and ``joined`` (first p entries).
+    """Lay out the trees of a sample in dendrogram order.
 
-    ``position[v]`` is NOWHERE for a node that met nobody. Returns p, the number of members.
+    Fills ``position`` (uint32[nodes]), and the first p entries of ``member`` and ``joined``.
+    ``position[v]`` is NOWHERE for a node that never met another. Returns p, the number of members.
     """
     cursor = np.uint32(0)
     for node in range(parent.size):
@@ -63,8 +63,8 @@ def lay_out(
 
 @kernel
 def mark(wanted: U32s, position: U32s, member: OutU32s, joined: OutU8s) -> None:
-    """Mark the places of the nodes ``wanted`` in what ``lay_out`` has filled, and name them there
-    by their number among these.
+    """Mark the places of the nodes ``wanted`` in the arrays filled by ``lay_out``; ``member`` then
+    holds their indexes in ``wanted``.
     """
     for i in range(wanted.size):
         place = position[wanted[i]]
@@ -77,14 +77,15 @@ def mark(wanted: U32s, position: U32s, member: OutU32s, joined: OutU8s) -> None:
 def select(
     member: U32s, joined: U8s, state: OutI64s, out_member: OutU32s, out_joined: OutU8s
 ) -> I64:
-    """The places of ``member`` and ``joined`` that are marked, without the others between them.
+    """Copy the marked places of ``member`` and ``joined``, and join them by the largest label
+    between them.
 
-    They are a stretch of a sample; ``state`` int64[4], zeros at first, goes on from one stretch to
-    the next: whether a tree goes on (1), the largest label since its last node that stays, whether
-    a node waits that may be alone in its tree (1), and which. Trees of a single node are left out,
-    so a node waits for the next one of its tree. ``out_member`` and ``out_joined`` have room for
-    one place more; they may be the same arrays if there is one stretch. Returns how many places are
-    filled.
+    The arrays hold a range of a sample. ``state`` int64[4], zeros at first, carries over from one
+    range to the next: whether the current tree continues (1), the largest label since its last
+    marked node, whether a node waits for another one of its tree (1), and that node. Trees of a
+    single node are omitted, which is why nodes wait. ``out_member`` and ``out_joined`` need one
+    more place; they may be the input arrays if there is only one range. Returns the number of
+    places written.
     """
     size = 0
     torn, largest = state[0] == 0, np.uint8(state[1])
@@ -111,7 +112,9 @@ def select(
 
 @kernel
 def pack_labels(joined: U8s, out: OutU8s) -> None:
-    """Two labels a byte, the first in the low half; ``out``: uint8[(joined.size + 1) // 2]."""
+    """Pack two labels into each byte, the first in the low half; ``out``: uint8[(joined.size + 1).
+    2].
+    """
     size = joined.size
     for i in range(size // 2):
         out[i] = joined[2 * i] | np.uint8(joined[2 * i + 1] << _FOUR8)
@@ -121,28 +124,28 @@ def pack_labels(joined: U8s, out: OutU8s) -> None:
 
 @helper
 def member_at(trees: Any, place: Any) -> Any:
-    """The member at ``place`` of the trees that begin at an address."""
+    """Return the member at ``place`` of the trees at an address."""
     at = np.uint64(place)
     return word_at(trees, at + (at >> _SIX64 << _THREE64))
 
 
 @helper
 def labels_at(trees: Any, place: Any) -> Any:
-    """The word with the labels of the member at ``place`` and of seven around it."""
+    """Return the word with the labels of the member at ``place`` and of seven others."""
     at = np.uint64(place)
     return word_at(trees, (at | _LOW6) + _ONE64 + (at >> _THREE64))
 
 
 @helper
 def label_at(trees: Any, place: Any) -> Any:
-    """The label of the member at ``place``: four bits of a word."""
+    """Return the label of the member at ``place``: four bits of a word."""
     return (labels_at(trees, place) >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
 
 
 @kernel
 def seat(trees: U64, members: I64, first: U32, position: OutU32s) -> None:
-    """Say where some nodes, from ``first`` on, stand in the trees at an address: NOWHERE those that
-    stand in none.
+    """Fill ``position`` with the places of nodes ``first``, ``first + 1``, ... in the trees at an
+    address, NOWHERE for nodes without a place.
     """
     position[:] = NOWHERE
     for place in range(members):
@@ -153,12 +156,13 @@ def seat(trees: U64, members: I64, first: U32, position: OutU32s) -> None:
 
 @kernel
 def carry_over(trees: U64, members: I64, ids: U32s, member: OutU32s, joined: OutU8s) -> I64:
-    """A sample's layout in other ids, without the nodes that are gone. What is left meets when it
-    did, as the label between two that come together is the largest on the way.
+    """Convert the layout of a sample to other ids, without removed nodes. Meeting times of the
+    others stay, as the label between two neighboring members becomes the largest label between
+    them.
 
-    The sample's ``trees`` lie at an address; ``ids`` uint32[old nodes] is where each node has gone,
-    NOWHERE if it is gone. Fills the others as ``lay_out`` does; trees of a single node are left
-    out. Returns the number of members, or DAMAGED if the sample points outside of itself.
+    ``trees`` is the address of the sample; ``ids`` uint32[old nodes] holds the new id of each node,
+    NOWHERE if it was removed. Fills the other arrays like ``lay_out``; trees of a single node are
+    omitted. Returns the number of members, or DAMAGED if the sample points outside of itself.
     """
     size, torn = 0, True
     largest = np.uint8(0)
@@ -177,7 +181,7 @@ def carry_over(trees: U64, members: I64, ids: U32s, member: OutU32s, joined: Out
             continue
         if torn:
             if size > 0 and joined[size - 1] == 0:
-                size -= 1  # nobody is left in the tree before
+                size -= 1  # a single node is left of the previous tree
             largest = np.uint8(0)
         if size >= member.size:
             return DAMAGED
@@ -197,7 +201,7 @@ SOUND = -1
 AT_ONCE, _FEW = 64, 8
 """Samples whose beginnings are fetched at a time, at most and at least."""
 UNMET = 16
-"""A step after all labels."""
+"""A step larger than all labels."""
 _ZERO64, _UNMET64 = np.uint64(0), np.uint64(UNMET)
 _FOUR32, _EIGHT32, _MOST7 = np.uint32(4), np.uint32(8), np.uint32(127)
 _EVEN, _ONES, _TOPS = np.uint32(0x0F0F0F0F), np.uint32(0x01010101), np.uint32(0x80808080)
@@ -205,21 +209,21 @@ _EVEN, _ONES, _TOPS = np.uint32(0x0F0F0F0F), np.uint32(0x01010101), np.uint32(0x
 
 @helper
 def position_at(table: Any, sample: Any, node: Any) -> Any:
-    """The place of ``node`` in a sample, NOWHERE if it stands in none."""
+    """Return the place of ``node`` in a sample, NOWHERE if it has none."""
     return word_at(table[sample, 0], np.uint64(node) * table[sample, 2])
 
 
 @helper
 def fetch_position(table: Any, sample: Any, node: Any) -> None:
-    """Ask for the place of ``node`` in a sample."""
+    """Prefetch the place of ``node`` in a sample."""
     prefetch_at(table[sample, 0], np.uint64(node) * table[sample, 2])
 
 
 @helper
 def _plain(word: Any, largest: Any) -> Any:
-    """Whether none of the eight labels of a word is 0 or above ``largest``, from 1 on.
+    """Return whether all eight labels of a word are from 1 to ``largest``.
 
-    Even and odd half-bytes become bytes, whose highest bit says whether a sum has reached 128.
+    Even and odd half-bytes become bytes, whose highest bit tells whether a sum has reached 128.
     """
     even, odd = word & _EVEN, (word >> _FOUR32) & _EVEN
     there = (even + _ONES * _MOST7) & (odd + _ONES * _MOST7) & _TOPS
@@ -232,8 +236,8 @@ def _plain(word: Any, largest: Any) -> Any:
 def _turns_right(trees: Any, here: Any, far: Any, turns: Any) -> Any:
     """Walk from place ``here`` to the right, up to place ``far`` or the edge of the tree.
 
-    A row of ``turns`` uint32[16, 2] is a place from which on the largest label is another, and that
-    label. Returns how many there are, and the last place.
+    Each row of ``turns`` uint32[16, 2] holds a place where the largest label changes, and the new
+    label. Returns their number, and the last place.
     """
     at, largest, count = here, _ZERO32, 0
     while at < far:
@@ -255,7 +259,7 @@ def _turns_right(trees: Any, here: Any, far: Any, turns: Any) -> Any:
 
 @helper
 def _turns_left(trees: Any, here: Any, far: Any, turns: Any) -> Any:
-    """The same to the left; a label joins its place to the one before it."""
+    """Do the same to the left: a label joins its place to the previous one."""
     at, largest, count = here, _ZERO32, 0
     while at > far:
         if largest != _ZERO32 and at & _LOW3 == _LOW3 and at - far >= _EIGHT32:
@@ -275,7 +279,7 @@ def _turns_left(trees: Any, here: Any, far: Any, turns: Any) -> Any:
 
 @kernel
 def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
-    """tau(node, other) in every sample, NEVER if none.
+    """Compute tau(node, other) in every sample, NEVER if none.
 
     ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns SOUND, or the number of a sample that
     points outside of itself.
@@ -323,7 +327,9 @@ def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
 
 @helper
 def _add(member: Any, value: Any, square: Any, sums: Any, used: Any, count: Any) -> Any:
-    """Add one meeting; returns how many nodes have a sum. No branch: none could be foreseen."""
+    """Add one meeting; return how many nodes have a sum. It has no branch, as none is
+    predictable.
+    """
     used[count] = member
     if sums.ndim == 1:
         before = sums[member]
@@ -337,14 +343,14 @@ def _add(member: Any, value: Any, square: Any, sums: Any, used: Any, count: Any)
 
 @helper
 def _fetch_places(table: Any, begin: Any, end: Any, node: Any) -> None:
-    """Ask for the places of ``node`` in some samples."""
+    """Prefetch the places of ``node`` in some samples."""
     for sample in range(begin, end):
         fetch_position(table, sample, node)
 
 
 @helper
 def limit_of(carried: Any, sample: Any) -> Any:
-    """The step before which meetings count: UNMET for all of them."""
+    """Return the step before which meetings count: UNMET for all of them."""
     if carried is None:
         return _UNMET64
     return min(np.uint64(carried[0][sample, 0]), _UNMET64)
@@ -352,7 +358,9 @@ def limit_of(carried: Any, sample: Any) -> Any:
 
 @helper
 def meeting_weight(weights: Any, limit: Any, label: Any) -> Any:
-    """The weight of a meeting time and of its square; by ``limit`` where weights are carried."""
+    """Return the weight of a meeting time and of its square; it depends on ``limit`` if ``weights``
+    has three dimensions.
+    """
     if weights.ndim == 2:
         return weights[label, 0], weights[label, 1]
     return weights[limit, label, 0], weights[limit, label, 1]
@@ -362,9 +370,9 @@ def meeting_weight(weights: Any, limit: Any, label: Any) -> Any:
 def _leftwards(
     trees: Any, place: Any, limit: Any, weights: Any, sums: Any, used: Any, count: Any
 ) -> Any:
-    """Add up what is to the left of a place, where labels join places to those before them: eight
-    members at once where none of their labels changes anything. Returns where the tree begins,
-    whether the sample is sound, and how many nodes have a sum.
+    """Add up the members to the left of a place, where labels join places to the previous ones:
+    eight members at once if none of their labels exceeds the largest so far. Return where the tree
+    begins, whether the sample is valid, and how many nodes have a sum.
     """
     nodes, largest, at = np.uint32(sums.shape[0]), _ZERO32, place
     value = square = _ZERO64
@@ -393,9 +401,7 @@ def _leftwards(
 def _rightwards(
     trees: Any, ends: Any, limit: Any, weights: Any, sums: Any, used: Any, count: Any
 ) -> Any:
-    """The same from a place on to the right, up to the end of the sample; returns where the tree
-    ends.
-    """
+    """Do the same to the right, up to the end of the sample; return where the tree ends."""
     nodes, largest, (at, end) = np.uint32(sums.shape[0]), _ZERO32, ends
     value = square = _ZERO64
     while at < end:
@@ -422,11 +428,11 @@ def _rightwards(
 def outwards(
     table: Any, node: Any, weights: Any, sums: Any, used: Any, progress: Any, carried: Any
 ) -> Any:
-    """As ``gather``; sums without squares if ``sums`` is uint64[nodes].
+    """Do ``gather``; if ``sums`` is uint64[nodes], without squares.
 
-    ``carried`` is None; or the steps uint8[samples, 1] before which meetings count, where
-    ``weights`` are uint64[17, 16, 2] by these steps, and int64[samples] for how many places are
-    read (``kernels/trees_batch.py``).
+    ``carried`` is None, or a pair: uint8[samples, 1], the steps before which meetings count, and
+    int64[samples], which receives the number of places read (``kernels/trees_batch.py``).
+    ``weights`` then are uint64[17, 16, 2], by that step.
     """
     nodes, samples = np.uint32(sums.shape[0]), table.shape[0]
     first, count, left = np.int64(progress[0]), progress[1], np.int64(progress[2])
@@ -472,30 +478,29 @@ def gather(
     """Add up the weights of all relatives of ``node`` over the samples of ``table``.
 
     ``weights`` uint64[16, 2] holds the weight of each meeting time, never 0, and of its square;
-    ``sums`` uint64[nodes, 2] receives both, ``used`` uint32[2 nodes + 1] the nodes with one.
-    ``progress`` uint64[3] is how far it got: samples read and nodes touched, zeros in the
-    beginning, and how many members may be read at a time, and those of some samples to their end.
-    Call it until all samples are read. Returns SOUND, or the number of a sample that points outside
-    of itself: what samples hold is not verified at opening, so it is on the way.
+    ``sums`` uint64[nodes, 2] receives both, and ``used`` uint32[2 nodes + 1] the nodes with a sum.
+    ``progress`` uint64[3] holds the samples read, the nodes with a sum (both 0 at first), and about
+    how many members to read in one call. Call it until all samples are read. Returns SOUND, or the
+    number of a sample that points outside of itself: samples are not verified when they are opened.
     """
     return outwards(table, node, weights, sums, used, progress, None)
 
 
 # -- a whole answer ----------------------------------------------------------------------
 #
-# One call does what takes some forty otherwise, to the bit, and gives the interpreter's lock away
-# once: ``gather``, ``settle`` and ``top`` (``kernels/totals.py``), ``meeting_times``, and what is
-# told of hits (``kernels/listing.py``). Squares are added up for the hits alone, from their meeting
-# times: half as much memory is changed. A sum becomes a score only if it may be among the best k:
-# grains are rounded, so one a grain below the last of these cannot.
+# One call replaces about forty, with equal results, and releases the interpreter's lock once:
+# ``gather``, ``settle`` and ``top`` (``kernels/totals.py``), ``meeting_times``, and the intervals
+# of hits (``kernels/listing.py``). Squares are added up for the hits alone, from their meeting
+# times, which halves the memory written. A sum becomes a score only if it may be among the best k:
+# grains are rounded, so a sum one grain below the last of them cannot.
 
 
 @kernel
 def _best(
     sums: OutU64s, used: U32s, count: I64, samples: F64, floor: F64, ids: OutU32s, grains: OutF64s
 ) -> I64:
-    """The best of some sums, best first, as ``settle`` and ``top`` pick them: ``ids`` uint32[k] and
-    ``grains`` float64[k]. Sets the sums back to 0; returns how many there are.
+    """Find the best sums, best first, as ``settle`` and ``top`` do: ``ids`` uint32[k] and
+    ``grains`` float64[k]. Reset the sums to 0; return the number of hits.
     """
     scale = samples * ONE
     grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)
@@ -519,7 +524,7 @@ def _best(
 def _answer(
     table: Any, node: Any, weights: Any, worth: Any, scratch: Any, numbers: Any, ids: Any, out: Any
 ) -> Any:
-    """As ``answer``."""
+    """See ``answer``."""
     (sums, used, progress), samples = scratch, table.shape[0]
     bad = outwards(table, node, weights, sums, used, progress, None)
     if bad != SOUND:
@@ -550,19 +555,19 @@ def answer(
     ids: OutU32s,
     out: OutF64s2,
 ) -> tuple[I64, I64, I64]:
-    """The best k of ``node``, each with score, standard error and interval.
+    """Find the best k of ``node``, each with score, standard error and interval.
 
-    ``table`` and ``weights`` are those of ``gather``; ``worth`` float64[2, 256] is by meeting time
-    what it is worth, and what it may stand for at most; ``scratch`` is uint64[nodes], zeros before
-    and after, uint32[2 nodes + 1], and the ``progress`` of ``gather``. ``numbers`` float64[7]: the
-    least score in grains, the wealth that gives up a mean, the least value, the least that it can
-    stand for, the most, the most that a score can be, in grains, and what sums of values may be off
-    by. ``ids`` uint32[k] and ``out`` float64[k, 4] receive the hits: scores, standard errors, ends
-    of intervals.
+    ``table`` and ``weights`` are those of ``gather``. ``worth`` float64[2, 256] holds the weight of
+    each meeting time, and an upper bound on it (walks without a meeting may meet later).
+    ``scratch`` is uint64[nodes], zeros before and after, uint32[2 nodes + 1], and the ``progress``
+    of ``gather``. ``numbers`` float64[7]: least score in grains, wealth that rejects a mean, least
+    weight, least upper bound, largest weight, largest score in grains, rounding error of sums.
+    ``ids`` uint32[k] and ``out`` float64[k, 4] receive the hits: scores, standard errors, ends of
+    intervals.
 
-    Returns how many there are, or -1 - the number of a sample that points outside of itself, or
-    UNFINISHED: then it wants to be called again; how many stand in their order for certain; and how
-    many nodes were touched.
+    Returns three numbers: the hits, or -1 - the number of a sample that points outside of itself,
+    or UNFINISHED (call it again); how many hits have certain ranks; and how many nodes were
+    touched.
     """
     found: tuple[I64, I64, I64] = _answer(table, node, weights, worth, scratch, numbers, ids, out)
     return found
@@ -578,11 +583,11 @@ def answers(
     numbers: F64s,
     rows: tuple[OutU32s2, OutF64s3, OutI64s2],
 ) -> I64:
-    """``answer`` for each of some nodes.
+    """Do ``answer`` for each of some nodes.
 
-    ``rows`` have for each node its ids and hits, as of ``answer``, and int64[nodes, 2], how many
-    hits it has and how many nodes were touched. Returns SOUND, or the number of a sample that
-    points outside of itself.
+    ``rows`` holds, for each node, ids and hits as in ``answer``, and int64[nodes, 2]: how many hits
+    it has and how many nodes were touched. Returns SOUND, or the number of a sample that points
+    outside of itself.
     """
     ids, out, counts = rows
     for row in range(nodes.size):

@@ -1,16 +1,15 @@
-"""The answers of many nodes on fingerprint trees: from one to the next, only what changes.
+"""Answers of many nodes on fingerprint trees, each derived from the previous one.
 
-Let tau(u, u') = t in a sample. Meeting times are an ultrametric: whoever meets u after step t meets
-u' at the same step. Only those met *before* t, by u or by u', change their value, and the two:
+Let tau(u, u') = t in a sample. Meeting times are an ultrametric: a node that meets u after step t
+meets u' at the same step. So only nodes that u or u' meets *before* t change, and u and u':
 
     v met by u' before t    w(t) -> w(tau(u', v))           u     none -> w(t)
     v met by u before t     w(tau(u, v)) -> w(t)            u'    w(t) -> none,      w(never) = 0
 
-Values are whole numbers: what is added and taken away again leaves no trace, and sums are those of
-``trees.gather``, to the bit. Neighbors on a web, in the order of a tree, mostly meet early; of
-strangers more changes than there is to add up. Squares are carried, too, which tell errors without
-meeting times of the hits. Cost: 2 ns a place that changes, or 3 a run; a look at all that have a
-sum. Source: 001, 2.1.1; the difference between two queries is our own.
+Weights are integers, so sums equal those of ``trees.gather`` exactly. It pays where consecutive
+nodes meet early, as neighbors on a site do; unrelated nodes cost more than starting over. Squares
+are included, for standard errors. Cost: 2 ns for each place that changes, or 3 for each run; one
+pass over the nodes with a sum. Source: 001, 2.1.1; the difference of two queries is our own.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from cocite.kernels.trees import meeting_times, outwards, position_at
 
 SOUND = -1
 TRIED = 4
-"""Moves that are made before they are compared with what they save."""
+"""Moves to make before comparing their cost with the savings."""
 _PACKED = 6
-"""Numbers in the row of a packed sample."""
+"""Size of a row of a packed sample."""
 _ZERO64 = np.uint64(0)
 
 
 @helper
 def _settle(changes: Any, marks: Any, eights: Any, sums: Any, used: Any, count: Any) -> Any:
-    """Add what packed samples change to the sums; returns how many nodes are listed."""
+    """Add the changes of packed samples to the sums; return how many nodes are listed."""
     nodes = sums.shape[0]
     blocks = (nodes + BLOCK) // BLOCK
     value = square = _ZERO64
@@ -66,10 +65,10 @@ def _settle(changes: Any, marks: Any, eights: Any, sums: Any, used: Any, count: 
 def _move(
     table: Any, old: Any, new: Any, weights: Any, scratch: Any, times: Any, read: Any, count: Any
 ) -> Any:
-    """Make the sums those of ``new`` where they were those of ``old``, NOWHERE for none.
+    """Turn the sums of ``old``, NOWHERE for none, into those of ``new``.
 
-    Returns SOUND, or the number of a sample that points outside of itself; and how many are listed.
-    All is added before anything is taken away: no sum is 0 in between, and no node is listed twice.
+    Returns SOUND, or the number of a sample that points outside of itself; and how many nodes are
+    listed. Additions come before subtractions: no sum is 0 in between, so no node is listed twice.
     """
     sums, used, changes, marks, eights = scratch
     if table.shape[1] == _PACKED:
@@ -98,8 +97,8 @@ def _move(
 
 @helper
 def _best(sums: Any, used: Any, count: Any, numbers: Any, ids: Any, grains: Any) -> Any:
-    """The best of some sums, best first, as ``trees.answers`` picks them; but the sums stay.
-    Returns how many there are, and how many nodes have a sum, which alone are listed now.
+    """Find the best sums, best first, like ``trees.answers``, but leave the sums unchanged. Return
+    the number of hits, and of nodes with a sum; only these stay listed.
     """
     samples, floor = numbers
     scale, live = samples * ONE, 0
@@ -125,8 +124,8 @@ def _best(sums: Any, used: Any, count: Any, numbers: Any, ids: Any, grains: Any)
 
 @kernel
 def places(table: U64s2, nodes: U32s, out: OutU64s) -> None:
-    """Where some nodes stand in the first sample. Nodes next to each other there are mostly near
-    each other in all samples.
+    """Write the places of some nodes in the first sample. Nodes that are close there are mostly
+    close in all samples.
     """
     row = table[0]
     for i in range(nodes.size):
@@ -146,13 +145,14 @@ def carry(
     scratch: tuple[OutU64s2, OutU32s, OutU64s2, OutU8s, U64s],
     rows: tuple[OutU32s2, OutF64s3, OutI64s2],
 ) -> I64:
-    """``trees.answers``, packed or not, for the first of some nodes, while moving takes less than
-    beginning anew.
+    """Do ``trees.answers``, packed or not, for the first of some nodes, while moving costs less
+    than starting over.
 
-    ``weights`` uint64[17, 16, 2], what a meeting time is worth more than another (16 for never),
-    and its square; and the same taken away. ``floor`` is the least score in grains. ``scratch`` is
-    (sums uint64[nodes, 2], used), and the changes, marks and eights of packed trees; all zeros
-    before and after. ``rows`` are those of ``trees.answers``, without ends of intervals.
+    ``weights`` is two arrays uint64[17, 16, 2]: the weight of one meeting time minus that of
+    another (16 for never), and its square; and the same negated. ``floor`` is the least score in
+    grains. ``scratch`` is (sums uint64[nodes, 2], used, and the changes, marks and eights of packed
+    trees), all zeros before and after. ``rows`` are those of ``trees.answers``, without ends of
+    intervals.
 
     Returns how many nodes are answered, or -1 - the number of a sample that points outside of
     itself.

@@ -1,14 +1,14 @@
-"""One step of coalescing reversed walks, and where they meet.
+"""Steps of coalescing reversed walks, and their meetings.
 
-A *token* stands for walks that have met: ``at`` is its node, ``head`` the smallest node whose walk
-it carries. Tokens ascend by head. A ``step_*`` kernel chooses the in-neighbor that each token moves
-to, or NOWHERE if there is none. ``meet`` merges the tokens that arrived at one node: the one with
-the smallest head survives, and each other head h gets its only edge in the fingerprint graph,
+A *token* represents walks that have met: ``at`` is its node, ``head`` the smallest node whose walk
+it carries. Tokens are sorted by head. A ``step_*`` kernel chooses the in-neighbor that each token
+moves to, or NOWHERE if it has none. ``meet`` merges the tokens that arrived at one node: the one
+with the smallest head survives, and each other head h gets its only edge in the fingerprint graph,
 
     parent[h] = the surviving head,   label[h] = the step
 
-Steps work on batches of 64 tokens in stages, and prefetch the cache lines of the next stage. They
-may go over destination blocks in any order. Cost: one step a live token.
+Steps process batches of 64 tokens in stages, and prefetch the cache lines of the next stage. They
+may process destination blocks in any order. Cost: one step for each live token.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1, 2.1.3 (Algorithm 2), 2.2.3.
 """
 
@@ -32,13 +32,14 @@ _S12, _S32 = np.uint64(12), np.uint64(32)
 _ENDED = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 _SEARCH_FACTOR = np.uint64(128)
-"""A node of in-degree d is searched where d**2 is more than this times the words of the order: a
-membership test costs as much as scanning some 128 links (``python -m benchmarks.hubs``)."""
+"""A node of in-degree d is searched if d**2 exceeds this times the size of the order: a membership
+test costs as much as scanning about 128 links (``python -m benchmarks.hubs``).
+"""
 
 
 @kernel
 def start(at: OutU32s, head: OutU32s, parent: OutU32s, label: OutU8s, extent: OutU32s) -> None:
-    """One token a node, nobody met: fills all five arrays (length: nodes)."""
+    """Put a token on every node, and reset the forest. Fills all five arrays (length: nodes)."""
     for node in range(at.size):
         at[node] = np.uint32(node)
         head[node] = np.uint32(node)
@@ -49,8 +50,8 @@ def start(at: OutU32s, head: OutU32s, parent: OutU32s, label: OutU8s, extent: Ou
 
 @helper
 def _next_batch(in_offsets: Any, at: Any, i: Any, first: Any, last: Any, batch: Any) -> Any:
-    """List in ``batch`` the next tokens from the i-th on that stand in the block [first, last);
-    return how many, and where to go on.
+    """List in ``batch`` the next tokens at nodes of the block [first, last), from token ``i`` on;
+    return their number, and the next token to examine.
     """
     width, count = np.uint32(last - first), 0
     while i < at.size and count < _BATCH:
@@ -64,7 +65,7 @@ def _next_batch(in_offsets: Any, at: Any, i: Any, first: Any, last: Any, batch: 
 
 @helper
 def _at_share(shares: Any, begin: Any, end: Any, value: Any) -> Any:
-    """The first of the links whose running share is above ``value``, else the last."""
+    """Return the first link whose running share exceeds ``value``, or the last link."""
     low, high = begin, end - _ONE64
     while low < high:
         middle = (low + high) >> _ONE64
@@ -89,7 +90,7 @@ def step_random(
     """Move each token at a node of the block [first, last) to an in-neighbor drawn for the node:
     uniformly, or by the running ``shares`` of its links (``share``), which takes O(log d).
 
-    ``out`` uint32[at.size] is written for the tokens of the block only.
+    Writes ``out`` uint32[at.size] for the tokens of the block only.
     """
     batch, link = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.uint64)
     i = 0
@@ -116,7 +117,9 @@ def step_random(
 
 @helper
 def _has(in_sources: Any, first: Any, last: Any, node: Any) -> Any:
-    """Whether ``node`` is among the ascending ``in_sources[first:last]``."""
+    """Return the position of ``node`` in the ascending ``in_sources[first:last]``, or of the next
+    larger one.
+    """
     while first < last:
         middle = (first + last) >> _ONE64
         if in_sources[middle] < node:
@@ -151,11 +154,11 @@ def _argmin_by_scan(in_sources: Any, first: Any, last: Any, order: Any) -> Any:
 def step_argmin(
     in_offsets: U64s, in_sources: U32s, at: U32s, order: U32s, out: OutU32s, first: U32, last: U32
 ) -> None:
-    """Move each token at a node of the block [first, last) to its in-neighbor with the smallest
+    """Move each token at a node of the block [first, last) to the in-neighbor with the smallest
     place in ``order``; ``out`` as for ``step_random``.
 
-    It scans the in-links, O(d), or where d is large walks the order from its smallest place and
-    tests membership, O(2**bits / d * log d). Both find the same in-neighbor.
+    Scans the in-links, O(d), or for large d walks the order from its smallest place and tests
+    membership, O(2**bits / d * log d). Both find the same in-neighbor.
     """
     words = np.uint64(order[0]) + _ONE64
     batch = np.empty(_BATCH, np.int64)
@@ -189,15 +192,15 @@ def meet(
     extent: OutU32s,
     step: U8,
 ) -> U32:
-    """Merge the tokens that arrived at one node; returns how many live on.
+    """Merge the tokens that arrived at one node; return how many survive.
 
-    ``arrived`` uint32[t] is where tokens 0..t-1 moved to; ``at`` and ``head`` (their first t
-    entries) are rewritten to the survivors, still in ascending order of head. ``extent[h]`` is
-    the size of head h's group while it lives, and once it has met, how many members its
-    survivor had before it: its offset in the survivor's subtree.
+    ``arrived`` uint32[t] holds the nodes that tokens 0..t-1 moved to; the first entries of ``at``
+    and ``head`` become the survivors, still in ascending order of head. ``extent[h]`` is the size
+    of head h's group while it survives. Once it has met another, it is the number of members that
+    its survivor had before: its offset in the survivor's subtree.
 
-    ``owner`` (uint32[nodes]) need not be initialized: ``owner[v]`` is believed only
-    if it names a survivor that stands at v (Briggs and Torczon's sparse set).
+    ``owner`` (uint32[nodes]) need not be initialized: ``owner[v]`` counts only if it names a
+    survivor that stands at v (Briggs and Torczon's sparse set).
     """
     live = np.uint32(0)
     size = arrived.size
@@ -235,9 +238,9 @@ def meet(
 
 @kernel
 def leave(arrived: U32s, at: OutU32s, who: OutU32s, times: OutU8s, step: U8) -> U32:
-    """Note in ``times`` the walks that ``arrived`` where the first one did, and move those that go
-    on to the front of ``at`` and ``who``; returns how many do, the first among them, or 0 if that
-    one has ended.
+    """Record in ``times`` the walks that ``arrived`` at the same node as the first one, and move
+    the others that continue to the front of ``at`` and ``who``. Return how many continue, with the
+    first; 0 if the first has ended.
     """
     first, left = arrived[0], np.uint32(0)
     if first == NOWHERE:
@@ -256,18 +259,19 @@ def leave(arrived: U32s, at: OutU32s, who: OutU32s, times: OutU8s, step: U8) -> 
 # A weight is a link's own, or its in-neighbor's (``by_node``: the array is indexed by node).
 #
 # ``step_clock``: every node u has a clock that rings at an exponential time E(u), drawn anew for
-# every step and shared by all tokens; a token at v moves to the in-neighbor with the smallest
-# E(u) / w(u, v), the smaller id if two ring at once. Two tokens whose links weigh x and y meet with
+# every step and shared by all tokens. A token at v moves to the in-neighbor with the smallest
+# E(u) / w(u, v), ties to the smaller id. Two tokens whose links have weights x and y meet with
+# probability
 #
 #     J(x, y) = sum over i of 1 / sum over j of max(x[j] / x[i], y[j] / y[i])
 #
-# over the i that are in both: the probability Jaccard coefficient, which is the Jaccard coefficient
-# where all weights are equal, and the largest that any sampling shared by all can have.
+# over the i that are in both: the probability Jaccard coefficient. It equals the Jaccard
+# coefficient if all weights are equal, and no shared sampling can exceed it for all pairs.
 #
-# E(u) = -log(1 - x), with x the upper 52 bits of draw(key, u) and a half, times 2**-52. It is at
-# least x, so x / w tells that a link cannot win before any logarithm is taken: of d in-links about
-# log d are. The logarithm is a series of IEEE operations in a fixed order, so that no library and
-# no instruction set decides which link wins.
+# E(u) = -log(1 - x), with x = (the upper 52 bits of draw(key, u) + 1/2) * 2**-52. E(u) >= x, so
+# x / w rules out most links without a logarithm: of d in-links, about log d need one. The logarithm
+# is a series of IEEE operations in a fixed order, so that the result does not depend on the library
+# or the instruction set.
 #
 # Source: Moulton, Jiang 2018, *Maximally consistent sampling and the Jaccard index of probability
 # distributions*; the exponential race is older.
@@ -276,13 +280,13 @@ _WHOLE, _LARGEST = 2.0**32, 2.0**32 - 1
 _UNIT, _ODD = 2.0**-52, np.int64(2**53 - 1)
 _LN2, _HALF_ROOT = math.log(2.0), math.sqrt(0.5)
 _SLACK = 1.0 + 2.0**-40
-"""More than all roundings of a time together: what it rules out could not have won."""
+"""Factor above all rounding errors of a time: a link that it rules out cannot win."""
 
 
 @kernel
 def share(offsets: U64s, neighbors: U32s, weights: F32s, by_node: Bool, out: OutU32s) -> None:
-    """Fill ``out`` (uint32[links]) with the running shares of each row's links, in units of 2**-32:
-    a probability is off by at most that.
+    """Fill ``out`` (uint32[links]) with the running shares of each row's links, in units of 2**-32,
+    which bounds the error of a probability.
     """
     for i in range(offsets.size - 1):
         begin, end = offsets[i], offsets[np.uint64(i) + _ONE64]
@@ -297,7 +301,7 @@ def share(offsets: U64s, neighbors: U32s, weights: F32s, by_node: Bool, out: Out
 
 @helper
 def _exponential(word: Any) -> Any:
-    """-log(1 - x), x = (word + 1/2) * 2**-52, for a word of 52 bits.
+    """Return -log(1 - x), x = (word + 1/2) * 2**-52, for a word of 52 bits.
 
     With 1 - x = m * 2**e and m about 1: log m = 2 artanh((m - 1) / (m + 1)), its series to s**21.
     """

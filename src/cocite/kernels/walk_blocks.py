@@ -1,19 +1,19 @@
-"""The walk and its trees as rows of three words, for walks whose state does not stay in memory.
+"""The walk and its trees as rows of three words, for walks whose state exceeds the memory.
 
 Rows are uint32[:, 3], dealt into buckets, one for each destination block:
 
-    token      where it stands, head, members        goes to the block of where it stands
+    token      its node, head, members               goes to the block of its node
     record     node, its parent, offset in it        goes to the block of the parent
                root, NOWHERE, members                goes to the block of the root
     message    node, position, label                 goes to the block of the node
     place      position, node, label                 goes to the range of the position
 
-Tokens reach a block in ascending order of head: each other block sends them so, and ``merge`` keeps
-the order. So the first token to arrive at a node survives, and offsets are those of the walk in
-memory. A parent is smaller than its children, so one ascending pass over the blocks lays out all
-trees: the blocks before have sent the positions of the parents that lie in them.
+Each block sends tokens in ascending order of head, and ``merge`` keeps that order. So the first
+token to arrive at a node survives, and offsets equal those of the walk in memory. A parent is
+smaller than its children, so one ascending pass over the blocks lays out all trees: earlier blocks
+have already sent the positions of the parents in them.
 
-Cost: O(log blocks) a token for the merge, O(1) for all else.
+Cost: O(log blocks) a token for the merge, O(1) for everything else.
 Source: 001, section 2.1.3 (sorting and merging; tokens that go to the owner of the node).
 """
 
@@ -39,10 +39,11 @@ _ONE32 = np.uint32(1)
 
 @kernel
 def make_home(cuts: U32s, home: OutU32s) -> None:
-    """Fill ``home`` (uint32): its first word a shift, then a bucket for every number >> shift.
+    """Fill ``home`` (uint32): its first word is a shift, then follows a bucket for every number >>
+    shift.
 
-    ``cuts`` uint32[buckets + 1] ascends from 0; bucket b is [cuts[b], cuts[b + 1]). The bucket in
-    ``home`` is that of the first number with these upper bits.
+    ``cuts`` uint32[buckets + 1] ascends from 0; bucket b is [cuts[b], cuts[b + 1]). ``home`` holds
+    the bucket of the first number with these upper bits.
     """
     shift = np.uint32(0)
     while (np.uint64(cuts[-1]) >> np.uint64(shift)) + np.uint64(2) > np.uint64(home.size):
@@ -58,7 +59,7 @@ def make_home(cuts: U32s, home: OutU32s) -> None:
 
 @helper
 def _bucket_of(cuts: Any, home: Any, number: Any) -> Any:
-    """The bucket that a number is in."""
+    """Return the bucket of a number."""
     found = np.int64(home[np.int64(number >> home[0]) + 1])
     while number >= cuts[found + 1]:
         found += 1
@@ -67,7 +68,9 @@ def _bucket_of(cuts: Any, home: Any, number: Any) -> Any:
 
 @helper
 def _bucket_of_record(cuts: Any, home: Any, row: Any) -> Any:
-    """Two for a block: first the records whose node lies in the parent's block, then the rest."""
+    """Return the bucket of a record. Each block has two: records whose node lies in the parent's
+    block, then the others.
+    """
     node = _bucket_of(cuts, home, row[0])
     if row[1] == NOWHERE:
         return 2 * node
@@ -82,14 +85,14 @@ def _write(out: Any, at: Any, first: Any, second: Any, third: Any) -> None:
 
 @helper
 def _begins(starts: Any) -> None:
-    """From counts, each one place further on, to where each bucket begins."""
+    """Turn counts, each stored one place later, into where each bucket begins."""
     for b in range(1, starts.size):
         starts[b] += starts[b - 1]
 
 
 @helper
 def _rewind(starts: Any) -> None:
-    """From where each bucket ends back to where it begins."""
+    """Turn where each bucket ends back into where it begins."""
     for b in range(starts.size - 1, 0, -1):
         starts[b] = starts[b - 1]
     starts[0] = np.uint32(0)
@@ -99,8 +102,8 @@ def _rewind(starts: Any) -> None:
 def deal(
     rows: U32s2, cuts: U32s, home: U32s, records: Bool, starts: OutU32s, out: OutU32s2
 ) -> None:
-    """Sort ``rows`` stably by the bucket of their first word, or ``records`` by theirs, of which
-    there are two a block; ``starts`` is uint32[buckets + 1].
+    """Sort ``rows`` stably by the bucket of their first word, or ``records`` by theirs (two for
+    each block); ``starts`` is uint32[buckets + 1].
     """
     starts[:] = 0
     for i in range(rows.shape[0]):
@@ -125,7 +128,7 @@ def deal(
 
 @kernel
 def begin(first: U32, at: OutU32s, standing: OutU32s2) -> None:
-    """One token at every node of the block; ``at`` and ``standing`` have its length."""
+    """Put a token on every node of the block; ``at`` and ``standing`` have its length."""
     for i in range(at.size):
         node = np.uint32(first + np.uint32(i))
         at[i] = node
@@ -137,12 +140,12 @@ def begin(first: U32, at: OutU32s, standing: OutU32s2) -> None:
 def merge(
     rows: U32s2, cursor: OutI64s, ends: I64s, more: Bools, tree: OutU64s, out: OutU32s2
 ) -> I64:
-    """Merge runs of tokens into ``out`` by ascending head; returns how many came.
+    """Merge runs of tokens into ``out`` by ascending head; return their number.
 
-    Run r has ``rows[cursor[r] : ends[r]]`` (both int64, advanced) in memory and more to come if
-    ``more[r]``. It stops when ``out`` is full, all runs have ended, or one of those with more to
-    come is used up. ``tree`` uint64[2 * leaves], leaves a power of two, one for each run at least:
-    a tournament, in which an entry is the smaller of the two below it.
+    Run r has ``rows[cursor[r] : ends[r]]`` (both int64, advanced) in memory, and more to come if
+    ``more[r]``. Stops when ``out`` is full, when all runs have ended, or when a run with more to
+    come is used up. ``tree`` uint64[2 * leaves] is a tournament, in which an entry is the smaller
+    of the two below it; leaves is a power of two, at least the number of runs.
     """
     leaves = tree.size // 2
     for run in range(leaves):
@@ -178,11 +181,12 @@ def merge(
 def meet(
     rows: U32s2, first: U32, standing: OutU32s2, at: OutU32s, live: I64, records: OutU32s2
 ) -> tuple[I64, I64]:
-    """Let tokens arrive, by ascending head; returns (how many live, how many records).
+    """Process arriving tokens, by ascending head; return (number of live tokens, number of
+    records).
 
     ``standing`` uint32[nodes of the block, 2] has the head and the members of the token at each
     node, NOWHERE for none; ``at`` lists the nodes with one, ``live`` so far. A token that meets
-    another writes a record: itself, whom it met, how many members that one had before.
+    another writes a record: its head, the other's head, and how many members the other had before.
     """
     count, size = 0, rows.shape[0]
     for low in range(0, size, _BATCH):
@@ -207,10 +211,10 @@ def meet(
 def leave(
     at: U32s, moved: U32s, first: U32, standing: OutU32s2, rows: OutU32s2, roots: OutU32s2
 ) -> tuple[I64, I64]:
-    """Take the tokens at ``at`` off their nodes; returns (how many go on, how many roots).
+    """Take the tokens at ``at`` off their nodes; return (how many continue, how many roots).
 
-    A token goes on to ``moved`` as a row. One that moved NOWHERE has ended: if it has
-    met another it is the root of a tree, and a record.
+    A token that continues to ``moved`` becomes a row. One that moved NOWHERE has ended: if it has
+    met another, it is the root of a tree, and becomes a record.
     """
     gone, ended, size = 0, 0, at.size
     for i in range(size):
@@ -235,7 +239,7 @@ def leave(
 def settle(
     rows: U32s2, first: U32, step: U8, parent: OutU32s, extent: OutU32s, label: OutU8s
 ) -> None:
-    """Enter records of nodes of this block, and of roots, as ``trees.lay_out`` knows them."""
+    """Store records of nodes of this block, and of roots, as ``trees.lay_out`` takes them."""
     for i in range(rows.shape[0]):
         node = np.int64(rows[i, 0] - first)
         parent[node] = rows[i, 1]
@@ -246,7 +250,9 @@ def settle(
 
 @kernel
 def receive(rows: U32s2, first: U32, parent: OutU32s, extent: OutU32s, label: OutU8s) -> None:
-    """Enter messages: a node whose position is known is its own parent, its extent the position."""
+    """Store messages: a node with a known position becomes its own parent, and the position
+    replaces its extent.
+    """
     for i in range(rows.shape[0]):
         node = np.int64(rows[i, 0] - first)
         parent[node] = rows[i, 0]
@@ -258,8 +264,9 @@ def receive(rows: U32s2, first: U32, parent: OutU32s, extent: OutU32s, label: Ou
 def place(first: U32, cursor: U32, parent: U32s, extent: U32s, position: OutU32s) -> U32:
     """Fill ``position`` (uint32, the block's nodes); ``cursor`` is where the next tree begins.
 
-    A node that met nobody has parent NOWHERE and extent 1. Returns the cursor behind the block.
-    ``position`` may be ``extent``: a node's extent is needed until its position is known only.
+    A node that never met another has parent NOWHERE and extent 1. Returns the cursor after the
+    block. ``position`` may be ``extent``, as a node's extent is not needed once its position is
+    known.
     """
     for node in range(position.size):
         above = parent[node]
@@ -287,7 +294,7 @@ def reply(rows: OutU32s2, first: U32, step: U8, position: U32s) -> None:
 
 @kernel
 def places(first: U32, node: I64, position: U32s, label: U8s, rows: OutU32s2) -> tuple[I64, I64]:
-    """Write the places of the block's nodes from the ``node``-th on; returns (rows, next node)."""
+    """Write the places of the block's nodes from number ``node`` on; return (rows, next node)."""
     count = 0
     while node < position.size and count < rows.shape[0]:
         if position[node] != NOWHERE:
@@ -300,7 +307,7 @@ def places(first: U32, node: I64, position: U32s, label: U8s, rows: OutU32s2) ->
 
 @kernel
 def collect(rows: U32s2, first: U32, member: OutU32s, label: OutU8s) -> None:
-    """Put places where they belong, in the range of positions that begins with ``first``."""
+    """Store places in the range of positions that begins with ``first``."""
     size = rows.shape[0]
     for i in range(size):
         if i + _AHEAD < size:
@@ -312,14 +319,14 @@ def collect(rows: U32s2, first: U32, member: OutU32s, label: OutU8s) -> None:
 
 # -- samples that walk together ----------------------------------------------------------
 
-# Between its turns a sample lies in a file, its live tokens in two orders: by block of where they
-# stand, to be moved while the block's links are in memory, and by head, to meet. ``index`` leads
-# from the first to the second. Meetings go out as records instead of arrays over all nodes.
+# Between its turns, a sample is in a file, with its live tokens in two orders: by block, to move
+# while the block's links are in memory, and by head, to meet. ``index`` maps the first order to the
+# second. Meetings become records instead of arrays over all nodes.
 
 
 @kernel
 def begin_batch(head: OutU32s, members: OutU32s) -> None:
-    """A token for every node."""
+    """Put a token on every node."""
     for node in range(head.size):
         head[node] = np.uint32(node)
         members[node] = _ONE32
@@ -347,7 +354,7 @@ def deal_batch(
 
 @kernel
 def gather(moved: U32s, index: U32s, arrived: OutU32s) -> None:
-    """Back from the order of blocks to that of heads."""
+    """Restore the order of heads from the order of blocks."""
     for i in range(moved.size):
         arrived[index[i]] = moved[i]
 
@@ -363,12 +370,12 @@ def meet_batch(
     first: I64,
     live: I64,
 ) -> tuple[I64, I64]:
-    """Merge tokens that arrived at one node; returns (how many live on, how many records).
+    """Merge tokens that arrived at one node; return (number of survivors, number of records).
 
-    Looks at tokens ``first`` to ``first + records.shape[0]`` of those that moved to ``arrived``;
-    of those before, ``live`` have survived, their ``at``, ``head`` and ``members`` to the front. A
-    token that moved NOWHERE has ended, as the root of a tree if it has met another. ``owner``
-    (uint32[nodes]) need not be initialized, as for ``walk.meet``.
+    Processes tokens ``first`` to ``first + records.shape[0]`` of those that moved to ``arrived``.
+    Of the tokens before, ``live`` have survived; their ``at``, ``head`` and ``members`` are at the
+    front. A token that moved NOWHERE has ended; if it has met another, it is the root of a tree.
+    ``owner`` (uint32[nodes]) need not be initialized, as for ``walk.meet``.
     """
     count, living = 0, np.uint32(live)
     stop = min(first + records.shape[0], arrived.size)
@@ -405,7 +412,7 @@ def meet_batch(
 
 @kernel
 def end(head: U32s, members: U32s, records: OutU32s2) -> I64:
-    """Behind the last step: a record for every root; returns how many."""
+    """Write a record for every root after the last step; return their number."""
     count = 0
     for i in range(head.size):
         if members[i] > _ONE32:
