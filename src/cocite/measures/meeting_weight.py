@@ -245,9 +245,7 @@ def _joined(numbers: list[float]) -> str:
             f"{MAX_LENGTH}"
         )
     if not all(map(math.isfinite, numbers)):
-        raise UsageError(
-            "meeting_weight has a number that is not finite; numbers are from 0 to 1"
-        )
+        raise UsageError("meeting_weight has a number that is not finite; numbers are from 0 to 1")
     return ", ".join(map(repr, numbers)) + "," * (len(numbers) == 1)
 
 
