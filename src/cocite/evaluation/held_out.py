@@ -1,25 +1,25 @@
-"""Hidden links, and how well lists find the company of their ends: a judge without labels.
+"""Judge lists without labels, by hidden links: how well lists find the co-neighbors of a page.
 
-A *pair* is two pages that are linked, either way. Pairs are taken in the order of draw(seed, pair)
-and hidden, both ways, if each of their pages keeps a link to another page, until they have
-``share`` of all links to other pages. So no page falls out of the graph, and ids and names stay.
+A *pair* is two pages that are linked, either way. Pairs are hidden in the order of draw(seed,
+pair), both ways, if each of their pages keeps a link to another page, until they have ``share`` of
+all links to other pages. So every page stays in the graph, and ids and names stay the same.
 
     C(v)      = the company of v: for each hidden link v -> w the other pages that link to w, for
                 each w -> v the other pages that w links to
     g(x)      = 1 / sqrt(1 + links of x, either way, that are not hidden)
     company@k = mean over pages v of   sum of g(x) over x in the first k of v's list and in C(v)
                                        / the sum of the k largest g(x) over C(v)
-    links@k   = the share of the hidden ends themselves among the first k, as in link prediction
+    links@k   = the share of the hidden neighbors themselves among the first k (link prediction)
 
-Without g, measures that list popular pages win, as these are in everybody's company. Compared with
-labels (docs/tuning.md), company@50 agrees and links@k mostly does not.
+Without g, lists of popular pages would win, as these are in every company. Compared with labels
+(docs/tuning.md), company@50 agrees, and links@k mostly does.
 
-Convention: a w with more than 10,000 links of that kind tells of nobody; a page without company is
-left out of the mean.
-Cost: two passes over the links, 16 bytes a node and some 50 for each pair tried; a copy of the
-graph on disk; a list of 50 a page, and some .1 ms.
+Convention: a w with more than 10,000 links of that kind is ignored; pages without company are
+excluded from the mean.
+Cost: two passes over the links, 16 bytes a node, and about 50 for each pair tried; a copy of the
+graph on disk; for each page a list of 50 and about .1 ms.
 Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction problem for social
-networks*, without times; that no page may lose all is ours.
+networks*, without times; that each page keeps a link is our own.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Hidden:
         return np.unique(np.concatenate([self.low, self.high]))
 
     def of_pages(self, pages: Ids) -> list[Ids]:
-        """Return for each of ``pages`` those to which it has lost its links."""
+        """Return, for each of ``pages``, the pages to which its links are hidden."""
         ends = np.concatenate([self.low, self.high])
         others = np.concatenate([self.high, self.low])
         order = np.argsort(ends, kind="stable")
@@ -103,7 +103,7 @@ def hidden_pairs(graph: Graph, share: float, seed: int) -> Pairs:
 
 
 def hide_links(graph: Graph, output: str | os.PathLike[str], pairs: Pairs) -> Graph:
-    """Store ``graph`` without the links of ``pairs`` (ascending, as :func:`hidden_pairs`).
+    """Store ``graph`` without the links of ``pairs`` (ascending, from :func:`hidden_pairs`).
 
     Raises :class:`~cocite.errors.OutputExists`, :class:`~cocite.errors.ResourceError`.
     """
@@ -146,7 +146,7 @@ def _among(values: Pairs, ascending: Pairs) -> NDArray[np.bool_]:
 
 
 def _counted(graph: Graph) -> tuple[int, NDArray[np.int64]]:
-    """Return the number of links to others, and of each page's, int64[nodes]."""
+    """Return the number of links to others, in total and for each page, int64[nodes]."""
     degrees = np.diff(graph.in_offsets).astype(np.int64) + graph.out_degrees
     loops = 0
     for targets, sources in _links(graph):
@@ -159,7 +159,9 @@ def _counted(graph: Graph) -> tuple[int, NDArray[np.int64]]:
 def _tried(
     graph: Graph, bound: float, seed: int
 ) -> tuple[Pairs, NDArray[np.uint64], NDArray[np.uint8]]:
-    """Return the pairs with keys below a share ``bound``, these keys, numbers of links."""
+    """Return the pairs whose keys are in the share ``bound``, these keys, and the number of links
+    of each pair.
+    """
     from cocite.kernels.random import pair_keys
 
     least = np.uint64(min(2**64 - 1, int(bound * 2**64)))
@@ -185,12 +187,13 @@ COMPANY_TITLES = (
 
 
 class CoNeighborGain:
-    """Judge by hidden links; ``queries`` uint32[q] have lost links and have company."""
+    """Judge by hidden links; ``queries`` uint32[q] are pages with hidden links and company."""
 
     titles = COMPANY_TITLES
 
     def __init__(self, graph: Graph, shown: Graph, hidden: Hidden, pages: Ids, memory: int) -> None:
-        """``graph`` has all links, ``shown`` those that are not ``hidden``; ``pages`` ascending.
+        """Prepare the judge. ``graph`` has all links, ``shown`` those that are not ``hidden``;
+        ``pages`` ascend.
 
         Raises :class:`UsageError` if no page has company.
         """
@@ -230,7 +233,7 @@ class CoNeighborGain:
         return judge_rows(row, self.queries.size, self.titles, threads, progress)
 
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
-        """Return the figures of one page, and ones, float64[2, titles]."""
+        """Return float64[2, titles]: the figures of one page, and ones."""
         ids = ranker.related(int(self.queries[at]), CUTOFFS[-1]).ids
         company, ends = self._gain[at], self._ends[at]
         best = np.sort(self._gains[company])[::-1]
@@ -243,7 +246,7 @@ class CoNeighborGain:
 
 
 def _gain(graph: Graph, ins: Links, outs: Links, page: int, ends: Ids) -> Ids:
-    """Return the pages linked with one of ``ends`` as ``page`` was, ascending."""
+    """Return the company of ``page`` by the hidden links to ``ends``, ascending."""
     found = []
     for end in ends.tolist():
         if _has(graph.in_neighbors(end), page):

@@ -1,11 +1,11 @@
-"""Tables as pages: Markdown, and one self-contained HTML page.
+"""Reports: tables as Markdown, CSV and a self-contained HTML page.
 
-    report.html    the tables; nothing is fetched from anywhere
+    report.html    the tables, without external resources
     report.md      the same
     report.csv     every figure in long form
 
-A cell that ends in brackets has its interval there, in small print. Each file appears when it is
-complete. For the content of a page see ``evaluation/report.py``.
+An interval in brackets at the end of a cell is set in small print. Files are written atomically.
+``evaluation/report.py`` provides the content.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ENDINGS = (".html", ".md", ".csv")
 
 
 class ReportTable(NamedTuple):
-    """A table as text, with a ``remark`` before it; ``words`` if not of numbers."""
+    """A table as text, with a ``remark`` before it; ``words`` if its cells are not numbers."""
 
     heading: str
     titles: Sequence[str]
@@ -62,7 +62,7 @@ def check_report(output: str | os.PathLike[str], overwrite: bool) -> Path:
 def write_page(
     path: Path, page: ReportPage, titles: Sequence[str], figures: Iterable[Sequence[Any]]
 ) -> Path:
-    """Write the page and its companions, ``figures`` as CSV."""
+    """Write the page and its companions, with ``figures`` as CSV."""
     rows = io.StringIO()
     writer = csv.writer(rows, lineterminator="\n")
     writer.writerow(titles)
@@ -100,7 +100,9 @@ def interval_text(found: Interval) -> str:
 def markdown_table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], words: bool = False
 ) -> str:
-    """Return a table with all columns but the first right-aligned, unless they are ``words``."""
+    """Return a table with all columns but the first right-aligned, or left-aligned if they are
+    ``words``.
+    """
     side = " --- |" if words else " ---: |"
     lines = ["| " + " | ".join(titles) + " |", "| --- |" + side * (len(titles) - 1)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]

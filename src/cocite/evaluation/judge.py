@@ -1,16 +1,15 @@
-"""One judge for all that rank: the same queries, the same truth, every figure from one list each.
+"""Judge rankers by the same queries, labels and texts; every figure comes from one list per query.
 
     gamma, gamma_macro             sibling Gamma: (C - D) / (C + D)
-    precision@k, recall@k, ndcg@k  of a hit that shares a label with the query (*relevant*)
-    filled_precision@k, ...        the same, if lists that end were filled up at random
+    precision@k, recall@k, ndcg@k  by hits that share a label with the query (*relevant*)
+    filled_precision@k, ...        the same, with short lists filled up at random
     content@T                      Delta(., T), the mean cosine of the texts of the T best hits
-    hits, answered                 how many nodes a list has; the share of lists that are not empty
+    hits, answered                 the number of nodes in a list; the share of nonempty lists
 
-Sibling Gamma compares the order of the scores of a query with the *familial* order, which puts
-nodes v of the query's own class before nodes w of sibling classes (``evaluation/labels.py``) and
-says nothing of others. Of the pairs (v, w) that both orders rank, C are ranked alike and D the
-other way round. Tied scores, and nodes that score 0 (or ``least``) or are not in the list, are in
-no pair.
+Sibling Gamma compares the order of a list with the *familial* order, which puts nodes v of the
+query's own class before nodes w of sibling classes (``evaluation/labels.py``). Of the pairs (v, w)
+that both orders rank, C are ranked alike and D the other way round. Tied scores are in no pair, nor
+are nodes that score 0 (or ``least``) or are not in the list.
 
     micro (001)   Gamma of each query in the best 100 of its list, then the mean over queries
     macro (000)   C and D summed over queries and whole lists, each with the query itself in front;
@@ -21,11 +20,11 @@ precision@k = (r_1 + ... + r_k) / k, recall@k the same over R, and ndcg@k the su
 1) over i <= k, over its largest possible value. TF-IDF is scikit-learn's (an extra): counts times
 log((1 + n) / (1 + df)) + 1, words of two or more letters in lower case, vectors of length 1.
 
-Convention: a hit that is not there is not relevant and has a cosine of 0, so lists shorter than k
-pay for it; *filled*, r_i there is the share of relevant nodes among all that are not listed: as all
-three are linear in r_i, that is their mean over all orders of these. Queries with R = 0 are left
-out of the means; pages without a text are no queries.
-Cost: what the ranker takes to list everything, and some .15 ms a query, .1 ms more for texts.
+Convention: a missing hit is not relevant and has a cosine of 0, which penalizes lists shorter than
+k. *Filled* figures set its r_i to the share of relevant nodes among all nodes not listed: the mean
+over all orders of these, as the figures are linear in r_i. Queries with R = 0 are excluded from the
+means; pages without text are not queried for texts.
+Cost: a full list for each query, and about .15 ms, .1 ms more with texts.
 Source: Goodman, Kruskal 1954; Haveliwala, Gionis, Klein, Indyk 2002; Fogaras, Racz, *A scalable
 randomized method ...*, 6, and *Scaling link-based similarity search*, 5.1; Järvelin, Kekäläinen
 2002 for nDCG; Lin, King, Lyu 2006, *PageSim*, 6, and Salton, Buckley 1988 for texts.
@@ -55,7 +54,7 @@ from cocite.resources import format_size
 
 
 class PairCount(NamedTuple):
-    """Numbers of comparable pairs in which the ranking agrees and disagrees with the labels."""
+    """Numbers of comparable pairs on which the ranking agrees and disagrees with the labels."""
 
     concordant: int
     discordant: int
@@ -74,7 +73,7 @@ def count_pairs(
     with_query: bool = False,
     least: float = 0.0,
 ) -> PairCount:
-    """The pairs of one query's list.
+    """Count the pairs of one query's list.
 
     Parameters
     ----------
@@ -83,9 +82,9 @@ def count_pairs(
     relation
         int8[h], the relation of each node to the query: ``labels.SAME``, ``SIBLING`` or ``OTHER``.
     with_query
-        Count the query itself as the first of its list, of its own class, above all others.
+        Count the query itself as the first in its list, of its own class.
     least
-        If it is above 0, only nodes that score more than this are in pairs.
+        If above 0, only nodes that score more than this are in pairs.
     """
     related = relation != 0
     if least > 0:
@@ -130,8 +129,8 @@ class Content:
     """TF-IDF vectors of the nodes. Safe to share between threads."""
 
     def __init__(self, texts: dict[int, str], nodes: int) -> None:
-        """``texts`` by id. Raises :class:`~cocite.errors.UsageError` without scikit-learn, and
-        :class:`~cocite.errors.InputError` for texts without words.
+        """Compute the vectors of ``texts``, by id. Raises :class:`~cocite.errors.UsageError`
+        without scikit-learn, and :class:`~cocite.errors.InputError` for texts without words.
         """
         text = need("sklearn.feature_extraction.text", "TF-IDF")
         ids = sorted(texts)
@@ -161,7 +160,9 @@ class Content:
         return bool(self._has[node])
 
     def cosines(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.float64]:
-        """Return the cosine of each other node's text with the node's, float64[others]."""
+        """Return the cosine between the text of the node and that of each other node,
+        float64[others].
+        """
         rows = self._vectors[others.astype(np.int64)]
         dense = np.zeros(self._vectors.shape[1], np.float32)
         own = slice(*self._vectors.indptr[[node, node + 1]])
@@ -170,7 +171,7 @@ class Content:
         return found
 
     def delta(self, node: int, hits: NDArray[np.uint32], depth: int) -> NDArray[np.float64]:
-        """Return the mean cosine of the best T = 1..depth hits, NaN without text."""
+        """Return the mean cosine of the best T = 1..depth hits; NaN if the node has no text."""
         if not self.has(node):
             return np.full(depth, np.nan)
         found = np.zeros(depth)
@@ -185,7 +186,7 @@ def relevance_at(
     cutoffs: Sequence[int],
     candidates: int | None = None,
 ) -> NDArray[np.float64]:
-    """float64[3, cutoffs]: precision, recall and nDCG at each cutoff; nan if ``total`` is 0.
+    """Return float64[3, cutoffs]: precision, recall and nDCG at each cutoff; NaN if ``total`` is 0.
 
     Parameters
     ----------
@@ -197,8 +198,8 @@ def relevance_at(
     cutoffs
         The values of k, ascending.
     candidates
-        How many nodes may be hits, to fill up a list that ends with those that it lacks, in random
-        order; by default nothing is there.
+        The number of possible hits; a short list is filled up with the missing ones in random
+        order. By default, it is not filled up.
     """
     ks = np.asarray(cutoffs, np.int64)
     if total == 0:
@@ -237,9 +238,9 @@ def headline(titles: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Judgment:
-    """Figures of one ranker's lists, a row per query, as numerators and denominators.
+    """Figures of one ranker's lists, a row for each query, as numerators and denominators.
 
-    ``parts`` and ``wholes`` are float64[queries, figures], the columns named by ``titles``.
+    ``parts`` and ``wholes`` are float64[queries, figures]; ``titles`` name the columns.
     """
 
     titles: tuple[str, ...]
@@ -262,7 +263,7 @@ class Judgment:
         return found
 
     def value(self, title: str) -> float:
-        """Return a figure; -inf if undefined, which sorts last."""
+        """Return a figure; -inf if undefined, so that it sorts last."""
         at = self.titles.index(title)
         whole = float(self.wholes[:, at].sum())
         return float(self.parts[:, at].sum()) / whole if whole else float("-inf")
@@ -277,7 +278,7 @@ class Judgment:
         return {title: bootstrap.interval(ratios[:, i]) for i, title in enumerate(self.titles)}
 
     def differences(self, other: Judgment, bootstrap: Bootstrap) -> Figures:
-        """Return the differences of all figures from those of ``other``, on the same queries."""
+        """Return the differences of all figures to those of ``other``, on the same queries."""
         ratios = bootstrap.ratios(self.parts, self.wholes)
         ratios = ratios - bootstrap.ratios(other.parts, other.wholes)
         return {title: bootstrap.interval(ratios[:, i]) for i, title in enumerate(self.titles)}
@@ -290,7 +291,7 @@ def judge_rows(
     threads: int,
     progress: Progress,
 ) -> Judgment:
-    """Judge so many queries: ``row`` returns float64[2, titles], numerators and denominators of
+    """Judge that many queries: ``row`` returns float64[2, titles], numerators and denominators of
     one; ``progress`` gets queries (done, total).
     """
     parts, wholes = (np.zeros((queries, len(titles))) for _ in range(2))
@@ -322,10 +323,11 @@ class Judge:
         gamma_least: float = 0.0,
         longest: int = 0,
     ) -> None:
-        """``familial`` is the tree for Gamma, ``relevance`` the classes for precision and the like,
-        ``content`` the texts, of which ``depth`` hits are compared: what is missing is not judged.
-        Gamma compares nodes that score more than ``gamma_least``. ``longest``: ask for so many hits
-        only, which is quicker, 0 for whole lists; what looks further down must not be judged then.
+        """Choose what to judge; what is missing is not judged. ``familial`` is the tree for Gamma,
+        ``relevance`` the classes for precision and the like, ``content`` the texts, compared for
+        ``depth`` hits. Gamma compares nodes that score more than ``gamma_least``. ``longest``
+        limits the hits to query, which is faster; 0 means whole lists. No figure may then need
+        longer lists.
         """
         if queries.size == 0:
             raise UsageError("there is no query: no node has a label or a text")

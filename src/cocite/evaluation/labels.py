@@ -1,15 +1,15 @@
-"""Labels of nodes, the tree of categories, and intervals of means over queries.
+"""Labels of nodes, the tree of categories, and bootstrap intervals of means over queries.
 
 A label is a path, such as ``subject.Science.Biology``; a flat class is a path of one part. A node
 may have several. The tree is *collapsed* to a depth d: a node's classes are the first d parts of
-its labels. Two nodes are *same* if they share a class; *sibling* if not, and a class of the one and
-a class of the other agree in their first d - 1 parts; else *other*. So a node filed directly under
-``subject.Science`` is, at depth 3, a sibling of those under ``subject.Science.Biology``.
+its labels. Two nodes are *same* if they share a class. They are *sibling* if not, but a class of
+one and a class of the other agree in their first d - 1 parts; else *other*. So a node labeled
+``subject.Science`` is, at depth 3, a sibling of nodes under ``subject.Science.Biology``.
 
 Every figure is a ratio of sums over queries, sum of ``parts`` / sum of ``wholes``. A *resample*
 draws as many queries with replacement; intervals lie between quantiles of resamples (Efron's
 percentile interval). All figures share their resamples, so easy queries cancel in a difference.
-Intervals show how a figure varies with other queries, not with other samples of the index.
+Intervals cover the choice of queries, not the samples of the index.
 
 Cost: resamples * queries * figures multiplications. Source: Haveliwala, Gionis, Klein, Indyk 2002
 and Fogaras, Racz, *Scaling link-based similarity search*, 5.1, for the familial order; Efron,
@@ -41,15 +41,15 @@ _EXAMPLES = 3
 _PAIR, _PART = 300, 60
 """Bytes that a pair of node and label takes, or a label, and each part of one."""
 _FEW = 10
-"""Least rows for a warning about labels with one node each."""
+"""Least number of rows for a warning that each label has only one node."""
 
 
 @dataclass(frozen=True)
 class Labels:
     """Pairs of node and label: ``nodes`` uint32[p], ``labels`` int64[p] into ``paths``.
 
-    ``unknown`` counts the rows that name a node that the graph does not have; ``read`` says in
-    words how the table was read, and what was left out.
+    ``unknown`` counts rows with nodes that are not in the graph; ``read`` describes how the table
+    was read, and what was skipped.
     """
 
     paths: tuple[tuple[str, ...], ...]
@@ -65,7 +65,7 @@ class Labels:
 
     @cached_property
     def usual_depth(self) -> int:
-        """Return the most common number of levels of a label; the larger one on ties."""
+        """Return the most common number of levels of a label; on ties, the larger one."""
         lengths = Counter(len(self.paths[label]) for label in self.labels.tolist())
         return max(lengths, key=lambda length: (lengths[length], length))
 
@@ -89,33 +89,33 @@ def read_labels(
     bad_rows: str = "stop",
     memory: int | None = None,
 ) -> Labels:
-    """Labels from a table of names and paths, a row for each.
+    """Read labels from a table of names and paths, one row for each label.
 
     Parameters
     ----------
     path
         Text (tabs, commas, semicolons, bars or blanks; packed or not) or Parquet.
     names
-        Of the graph's nodes. Rows of others are counted.
+        Names of the graph's nodes. Rows with other names are counted.
     columns
         Which columns hold name and label, as titles or as numbers from 1.
     separator
-        What stands between the parts of a path; empty if labels are not to be cut.
+        The separator of the parts of a path; empty for flat labels.
     delimiter, header, bad_rows
-        As for :func:`~cocite.ingest`. A first row that names a node of the graph is no header,
-        unless it is said to be one.
+        As for :func:`~cocite.ingest`. A first row that names a node of the graph is not a header,
+        unless ``header`` says so.
 
     memory
-        Bytes that the labels may take: some 300 for each pair, and the different labels.
+        Limit in bytes: about 300 for each pair, and the distinct labels.
 
     Raises
     ------
     ResourceError
         If they take more.
     InputError
-        If it cannot be read, or labels no node of the graph.
+        If the table cannot be read, or has no label of a node of the graph.
     UsageError
-        For an option that is not allowed, or a file that could be read in several ways.
+        For an invalid option, or an ambiguous file.
     """
     found: dict[tuple[str, ...], int] = {}
     ids: dict[str, int] = {}
@@ -170,8 +170,8 @@ def read_labels(
 class Hierarchy:
     """The classes of the nodes at a depth.
 
-    Each labeled node has a row, its position among them. By row: its classes. By class, and by
-    group of sibling classes: their rows.
+    Each labeled node has a row, its position among labeled nodes. Stores the classes of each row,
+    and the rows of each class and of each group of sibling classes.
     """
 
     def __init__(self, labels: Labels, depth: int) -> None:
@@ -198,7 +198,7 @@ class Hierarchy:
         return self._of_row[int(self._row[min(node, self._row.size - 1)])]
 
     def relation(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.int8]:
-        """Return int8[others]: SAME, SIBLING or OTHER."""
+        """Return int8[others], the relation of each to the node: SAME, SIBLING or OTHER."""
         found = np.zeros(self.nodes + 1, np.int8)
         own = self._own(node)
         for group in self._group[own].tolist():
@@ -237,12 +237,12 @@ class Interval(NamedTuple):
 
 
 class Bootstrap:
-    """The resamples of one set of queries."""
+    """Resamples of one set of queries."""
 
     def __init__(
         self, queries: int, resamples: int = 1000, confidence: float = 0.95, seed: int = 0
     ) -> None:
-        """Raise :class:`UsageError` for an invalid value."""
+        """Prepare the resamples; raise :class:`UsageError` for an invalid value."""
         if not 0 < confidence < 1:
             raise UsageError(
                 f"confidence is {confidence}; it must be between 0 and 1, both excluded"
@@ -254,7 +254,7 @@ class Bootstrap:
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return float64[1 + resamples, figures] from float64[queries, figures]: the sums over all
-        queries, then over those of every resample.
+        queries, then over each resample.
         """
         rng = np.random.default_rng(self._seed)
         found = np.empty((1 + self._resamples, values.shape[1]))
@@ -271,7 +271,9 @@ class Bootstrap:
     def ratios(
         self, parts: NDArray[np.float64], wholes: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return float64[1 + resamples, figures] from two arrays float64[queries, figures]."""
+        """Return float64[1 + resamples, figures], the ratios of sums of two arrays float64[queries,
+        figures].
+        """
         tops, bottoms = self.sums(parts), self.sums(wholes)
         found = np.full(tops.shape, np.nan)
         np.divide(tops, bottoms, out=found, where=bottoms != 0)

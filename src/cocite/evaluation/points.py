@@ -1,4 +1,4 @@
-"""Points, which are an index with query settings, and the plans for judging answers.
+"""Points of an evaluation, which are indexes with query settings; and plans for judging answers.
 
 A point is named by its measure, its direction and the settings that differ from the defaults, such
 as ``psimrank both decay=0.1``.
@@ -23,7 +23,7 @@ Column = int | str
 
 @dataclass(frozen=True)
 class DataPlan:
-    """The labels and texts for judging answers; with ``unlabeled`` there are none, and answers are
+    """The labels and texts for judging answers. If ``unlabeled``, there are none, and answers are
     only counted. ``delimiter``, ``header`` and ``bad_rows`` apply to the labels.
     """
 
@@ -78,7 +78,7 @@ class Point:
 
     @property
     def index_key(self) -> tuple[Any, ...]:
-        """Return what points must share to use the first samples of one index."""
+        """Return what points must have in common to share an index; they use its first samples."""
         return self.measure, self.direction, tuple(p for p in self.build if p[0] != "samples")
 
     @property
@@ -95,13 +95,15 @@ class Point:
 
 
 def called(found: Point) -> str:
-    """Return measure, direction, and settings that differ from the measure's defaults."""
+    """Return the measure, the direction, and the settings that differ from the measure's defaults,
+    as text.
+    """
     chosen = {key: value for key, value in found.chosen.items() if key != "seed"}
     return f"{found.measure} {found.direction}{settings_text(chosen)}"
 
 
 def settings_text(settings: Settings) -> str:
-    """Return settings to follow a name: `` decay=0.1 hubs=idf``."""
+    """Return settings as text that follows a name: `` decay=0.1 hubs=idf``."""
     return "".join(f" {key}={plain(value)}" for key, value in settings.items())
 
 
@@ -116,8 +118,8 @@ def link_measures() -> list[str]:
 
 
 def combinations(names: Iterable[str], directions: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield supported pairs of measures and directions; by default each measure's own direction.
-    Raises :class:`~cocite.errors.UsageError`.
+    """Yield supported pairs of measures and directions. By default, each measure has its own
+    direction. Raises :class:`~cocite.errors.UsageError`.
     """
     for way in directions:
         checked_direction(way)
@@ -138,7 +140,7 @@ def point(measure: str, direction: str, settings: Settings) -> Point:
 
 
 def taken(measure: str, *given: Settings) -> dict[str, Value]:
-    """Return those settings that the measure has; later ones override earlier ones."""
+    """Return those of the settings that the measure has; later ones override earlier ones."""
     found = find_measure(measure)
     names = {setting.name for setting in (*found.build, *found.ask)}
     return {k: v for settings in given for k, v in settings.items() if k in names}

@@ -1,18 +1,16 @@
-"""The interface of rankers, and where the indexes of an evaluation or a tuning are built.
+"""The interface of rankers, and where an evaluation or a tuning builds its indexes.
 
-A *ranker* answers one query, with ids instead of names: which nodes are related to this one, best
-first. Everything is judged through this interface, so new methods are tried by implementing it.
+A *ranker* answers one query, with ids instead of names: the nodes related to a node, best first.
+Everything is judged through this interface; implement it to try a new method.
 
     ranker.related(node, k) -> (ids uint32[h], scores float64[h]),  h <= k
 
-Contract: scores do not increase, ties are ordered by hash (``kernels/listing.py``); the list
+Contract: scores do not increase, and ties are ordered by hash (``kernels/listing.py``); the list
 excludes the node itself and nodes that score 0 or less; it contains only *candidates*, if given;
-and threads may share a ranker.
+threads may share a ranker.
 
-On a cluster, nodes draw samples (``index/cluster.py``), over one connection for all indexes;
-measures that are built in one go are built here. Results are byte-identical.
-
-Cost: a connection for a run; a build as elsewhere.
+On a cluster, workers draw samples (``index/cluster.py``) over one connection for all indexes;
+measures without samples are built locally. Results are byte-identical.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ class Related(NamedTuple):
 
 
 class Ranker(Protocol):
-    """Interface of what can be judged."""
+    """The interface of what can be judged."""
 
     @property
     def nodes(self) -> int:
@@ -65,7 +63,9 @@ class IndexRanker:
     """An index with query settings."""
 
     def __init__(self, index: Index, candidates: Ids | None = None, **settings: Value) -> None:
-        """``candidates``: ascending ids, or None for all nodes. Raises :class:`UsageError`."""
+        """Use the index with ``settings``. ``candidates`` are ascending ids, or None for all nodes.
+        Raises :class:`UsageError`.
+        """
         self._index = index
         self._settings = index.stored.ask_settings(settings)
         self._filter = Filter() if candidates is None else Filter(only=(candidates,))
@@ -98,8 +98,8 @@ class IndexRanker:
 
 @dataclass(frozen=True)
 class Builds:
-    """Builds indexes: locally by ``means``, or on a ``cluster``, where a piece of work takes those
-    of ``asked``, threads and memory, that are not None; ``staging_url`` is for transferring shards.
+    """Builds indexes: locally with ``means``, or on a ``cluster``. There, each task takes the
+    threads and memory in ``asked``, unless None; ``staging_url`` transfers shards.
     """
 
     means: Resources
@@ -116,7 +116,7 @@ class Builds:
         settings: Mapping[str, Any],
         **more: Any,
     ) -> Index:
-        """Build the index of a graph with these settings at ``place``; ``more`` as for
+        """Build the index of a graph with these settings at ``place``; ``more`` goes to
         :func:`~cocite.search.build`.
         """
         chosen = {"measure": measure, "direction": direction, **settings, **more}
@@ -135,8 +135,8 @@ def builds_on(
     threads: int | None,
     memory: str | int | None,
 ) -> Iterator[Builds]:
-    """Yield builds by these means, or on a cluster, connected or by its address, for the context.
-    Raises :class:`UsageError` and connection errors.
+    """Yield a :class:`Builds` for the context: local, or on a cluster, given as a connection or by
+    address. Raises :class:`UsageError` and connection errors.
     """
     means = Resources.checked(threads, memory)
     if cluster is None:

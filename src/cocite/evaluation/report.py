@@ -1,10 +1,10 @@
-"""A study of the quality of answers: its tables, all its figures, and its output files.
+"""Studies of the quality of answers: tables, figures and output files.
 
-Tables of methods are sorted by the main figure, best first; a few pages are shown with their lists
-by the best methods. A report is a page with its tables as .md and .csv beside it
-(``evaluation/html_report.py``); all figures also form a table, a row each (``io/writers/``). Its
-columns are text, except the numbers estimate, low and high, in every study, so that tables can be
-joined.
+Tables of methods are sorted by the main figure, best first; the lists of a few pages are shown for
+the best methods. A report is an HTML page with its tables as .md and .csv beside it
+(``evaluation/html_report.py``). The figures also form a table, one row each (``io/writers/``). Its
+columns are the same in every study, so that tables can be concatenated: text, and the numbers
+estimate, low and high.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ how much it would vary with other queries (bootstrap, {resamples:,} resamples).
 
 @dataclass(frozen=True)
 class Result:
-    """Result of one method. ``point`` is None for a blend or an embedding."""
+    """The result of one method. ``point`` is None for a blend or an embedding."""
 
     name: str
     point: Point | None
@@ -71,7 +71,7 @@ class Result:
 
 @dataclass
 class Study:
-    """Results of the methods; ``about`` describes the study, ``facts`` are its numbers."""
+    """The results of the methods; ``about`` is the title, ``facts`` are numbers of the study."""
 
     about: str
     judge: JudgePlan
@@ -100,15 +100,15 @@ def facts_of(nodes: int, links: int, truth: Truth, seed: int) -> dict[str, int]:
 
 
 def deciding(results: Sequence[Result]) -> str:
-    """Return the figure that sorts tables: precision if available, else the first main one; "" if
-    nothing was judged.
+    """Return the figure that sorts tables: precision if available, else the first main figure; ""
+    if nothing was judged.
     """
     shown = headline(list(results[0].figures) if results else [])
     return next((title for title in shown if title.startswith("precision")), *shown[:1] or [""])
 
 
 def best_first(results: Sequence[Result], figure: str) -> list[Result]:
-    """Return results by a figure, largest first; those without it last."""
+    """Return results by a figure, largest first; results without it come last."""
 
     def place(result: Result) -> float:
         value = result.figures[figure].value if figure in result.figures else float("nan")
@@ -132,7 +132,7 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
 
 
 def method_tables(study: Study, by: str) -> Iterator[ReportTable]:
-    """Yield the table of methods, sorted by a figure, and the lists of a few pages."""
+    """Yield the table of methods, sorted by the figure ``by``, and the lists of a few pages."""
     results = best_first(study.methods, by)
     remark = f"Sorted by {by}, the best first." if by and len(results) > 1 else ""
     yield ReportTable("Methods", *summary(results), remark)
@@ -140,7 +140,7 @@ def method_tables(study: Study, by: str) -> Iterator[ReportTable]:
 
 
 def _examples(study: Study, methods: Sequence[str]) -> Iterator[ReportTable]:
-    """Yield a table per page: its hits by the best methods, one column each."""
+    """Yield a table for each page: its hits by the best methods, one column each."""
     for page in study.examples:
         lists = {name: page.hits[name] for name in methods if name in page.hits}
         longest = max(map(len, lists.values()), default=0)
@@ -205,8 +205,9 @@ _NUMBERS = ("estimate", "low", "high")
 
 
 def figures_target(output: OutputOptions, *, safe: bool = False) -> Path | Target | None:
-    """Return the path of a report, or where a table goes; None if nothing is named. Before any work
-    is done; ``safe`` for spreadsheets or not (:func:`~cocite.io.writers.check_output`).
+    """Return the path of a report, the target of a table, or None if no output is named. Check it
+    before any work; ``safe`` protects spreadsheets from formulas
+    (:func:`~cocite.io.writers.check_output`).
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
@@ -227,11 +228,11 @@ def figures_target(output: OutputOptions, *, safe: bool = False) -> Path | Targe
 
 @dataclass(frozen=True)
 class StudyDocument(Document):
-    """What a study came to."""
+    """The results of a study."""
 
     study: Study
     command: str = ""
-    """The command or call that made it."""
+    """The command or call that produced it."""
 
     def facts(self) -> dict[str, Any]:
         """Return its facts and figures."""
@@ -254,14 +255,14 @@ class StudyDocument(Document):
         command: str = "",
         safe: bool = False,
     ) -> Path:
-        """Write a report (``.html``), a page that needs nothing else, and its tables as .md and
-        .csv beside it; or a table with a row a figure (``.parquet``, ``.csv``, ``.tsv``,
-        ``.jsonl``, ``.arrow``). ``kind`` says what it is where the name does not; ``command`` is
-        what a report says to have come of; ``safe``: texts that a spreadsheet would take for
-        formulas have an apostrophe before them, in a table of CSV or TSV.
+        """Write a report (``.html``), which is self-contained, with its tables as .md and .csv
+        beside it; or a table with a row for each figure (``.parquet``, ``.csv``, ``.tsv``,
+        ``.jsonl``, ``.arrow``).
 
+        ``kind`` overrides the file extension; a report shows ``command`` as its origin; ``safe``
+        puts an apostrophe before text that a spreadsheet would read as a formula, in CSV and TSV.
         Raises :class:`~cocite.errors.OutputExists`, and :class:`~cocite.errors.UsageError` for
-        another ending.
+        another extension.
         """
         place = OutputOptions(output=os.fspath(output), output_format=kind, overwrite=overwrite)
         target = figures_target(place, safe=safe)
@@ -289,7 +290,7 @@ class StudyDocument(Document):
         target.write_table([columns_of(lists, types)], types)
 
     def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
-        """Write the page and its companions; ``command`` made it."""
+        """Write the page and its companions, with ``command`` as their origin."""
         study = self.study
         origin = {
             "graph": study.graph,

@@ -2,11 +2,11 @@
 
     given                       what is judged
     an index, or several        each as it is, side by side
-    a graph                     every measure in every direction, with its own settings
+    a graph                     every measure in every direction, with default settings
 
-Indexes that are built only for the evaluation are in a temporary directory, one at a time.
+Indexes built for the evaluation are in a temporary directory, one at a time.
 
-Cost: for a graph a build for each measure and direction; a query for each test page and index.
+Cost: for a graph, a build for each measure and direction; a query for each test page and index.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _DIRECTIONS = ("in", "out", "both")
 
 @dataclass(frozen=True)
 class Method:
-    """An index to judge, its query settings, and its build time, if it was built."""
+    """An index to judge, its query settings, and its build time if it was built here."""
 
     name: str
     index: Index
@@ -69,7 +69,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Assessment:
-    """What to judge by, how, and the ``settings`` of what is judged."""
+    """The data and plan for judging, and the ``settings`` of what is judged."""
 
     settings: Settings
     data: DataPlan
@@ -130,7 +130,7 @@ class Assessment:
         examples: Examples,
         threads: int,
     ) -> Study:
-        """Judge methods as they come, and add each to the study."""
+        """Judge methods one after another, and add each to the study."""
         judge, plan = truth.judge(self.plan), self.plan
         resamples = Bootstrap(truth.queries.size, plan.resamples, plan.confidence, self.seed)
         for each in methods:
@@ -149,7 +149,7 @@ class Assessment:
     def _built(
         self, graph: Graph, points: Sequence[Point], builds: Builds, folder: Path
     ) -> Iterator[Method]:
-        """Yield each index, which is removed before the next one."""
+        """Yield each index; it is removed before the next one is built."""
         for number, each in enumerate(points, 1):
             place, texts = folder / f"{number}.index", self.data.texts
             begin = clock()
@@ -254,7 +254,9 @@ def evaluate(
     indexes = [
         each
         if isinstance(each, Index)
-        else Index(StoredIndex.open(path).validated(), resources)  # nearly all of it will be read
+        else Index(
+            StoredIndex.open(path).validated(), resources
+        )  # nearly all of the index will be read
         for each, path in zip(judged, paths, strict=True)
     ]
     return StudyDocument(work.of_indexes(indexes, resources), call)
@@ -274,7 +276,7 @@ def _cutoffs(given: Any) -> tuple[int, ...]:
 
 
 def _stored(what: Any, memory: str | int | None, threads: int | None) -> Stored:
-    """Return what to judge, after storing links that are not stored yet."""
+    """Return a stored graph or index, after storing other links."""
     if isinstance(what, Index):
         return what
     if isinstance(what, str | os.PathLike):
@@ -299,7 +301,7 @@ def _call(of: Sequence[Any], given: Mapping[str, Any]) -> str:
 
 
 def _path(what: Stored) -> str:
-    """Return its path."""
+    """Return the path of a graph or index."""
     if isinstance(what, Index):
         return str(what.stored.store.path)
     return str(what.path) if isinstance(what, Graph) else os.fspath(what)

@@ -1,10 +1,10 @@
-"""Candidates of tuning, their records on disk, the choice, and its file.
+"""Candidates of a tuning run: their records on disk, the choice, and the settings file.
 
-First come every measure and direction, with default settings; then, for the best of them, variants
-with one setting changed; last, for each measure and direction, the best values of all settings at
-once. The values are few and far apart: finer steps would differ by less than the intervals for so
-many pages. ``coupling`` is cocitation in the other direction, and tried only if named; measures of
-texts are not tried.
+Candidates are every measure and direction, with default settings; then, for the best of them,
+variants with one setting changed; last, for each measure and direction, the best values of all
+settings together. The values are few, because finer steps would differ by less than the intervals.
+``coupling`` is cocitation in the other direction, and tried only if named; measures of texts are
+not tried.
 
 A record is a candidate in a round: a line of JSON, then the judgment's parts and wholes, float64.
 Records are pieces of a journal (``storage/atomic.py``), so an interrupted run resumes after the
@@ -54,7 +54,7 @@ TRIED: dict[str, tuple[Any, ...]] = {
     "radius": (2, 3),
     "size": ("small", "default", "large"),
 }
-"""The settings to try, with their values."""
+"""Settings to try, with their values."""
 _TWIN = "coupling"
 
 
@@ -65,8 +65,9 @@ def first_points(
     directions: Sequence[str] = (),
     unweighted: bool = False,
 ) -> tuple[list[Point], list[str]]:
-    """Return every measure in every direction, or those named, with the ``settings`` that it has,
-    the default first; and notes on omitted ones. Raises :class:`UsageError` for an unknown name.
+    """Return every measure in every direction, or the named ones, with those of the ``settings``
+    that each has, the default first; and notes on omitted ones. Raises :class:`UsageError` for an
+    unknown name.
     """
     names = dict.fromkeys(measures) or [name for name in link_measures() if name != _TWIN]
     found, notes = [], []
@@ -85,7 +86,7 @@ def first_points(
 
 
 def is_default(each: Point) -> bool:
-    """Return whether it has no chosen settings, among points without settings of their own."""
+    """Return whether a point is the default measure in its default direction."""
     return (each.measure, each.direction) == (DEFAULT, find_measure(DEFAULT).direction)
 
 
@@ -203,7 +204,7 @@ class Records:
         return self._found.get((turn, _name(each)))
 
     def add(self, turn: int, each: Point, record: TrialRecord) -> None:
-        """Keep the record of a candidate in a round."""
+        """Store the record of a candidate in a round."""
         found, key = record.judgment, (turn, _name(each))
         head = {
             "key": list(key),
@@ -233,11 +234,11 @@ def _unpacked(piece: bytes) -> tuple[tuple[int, str], TrialRecord]:
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate: ``round`` is the last one that it came to, 1 to 3, ``figure`` what it has there
-    on the pages that choose; ``behind`` how far it is behind the first in the last round, and
-    ``judged`` its figure on the pages that had no say, both None if it was left out before.
-    ``seconds`` its build took in that round, with so many ``samples``, and ``bytes`` are its size;
-    ``question`` is seconds a question.
+    """A candidate. ``round`` is its last round, 1 to 3, and ``figure`` its value there on the
+    selecting pages. ``behind`` is how far it was behind the first in the last round, and ``judged``
+    its figure on the held-out pages; both are None if it dropped out before. ``seconds`` is its
+    build time in that round, with ``samples``; ``bytes`` its size; ``question`` the seconds for
+    each query.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Labels and texts of nodes, by which answers are judged; and a few example lists.
+"""Labels and texts for judging answers, and example lists.
 
 The seed draws the example pages from the queries. The first hits of each method are stored, with
-whether they share a label with the page. Cost: a query per page and method.
+whether they share a label with the page. Cost: a query for each page and method.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Truth:
     content: Content | None
     queries: NDArray[np.uint32]
     candidates: NDArray[np.uint32] | None
-    """The possible hits: labeled nodes, or None for all."""
+    """The possible hits: labeled nodes, or None for all nodes."""
 
     @property
     def sources(self) -> list[str]:
@@ -65,9 +65,9 @@ def read_truth(
     memory: int | None = None,
 ) -> Truth:
     """Read labels and texts, each within ``memory`` bytes, and choose the queries: all nodes with
-    either, or so many of them at random.
+    either, or a random sample.
 
-    Raises :class:`~cocite.errors.UsageError` if there is neither and the plan does not say so, and
+    Raises :class:`~cocite.errors.UsageError` if there is neither, unless the plan allows that; and
     :class:`~cocite.errors.InputError`, :class:`~cocite.errors.ResourceError`.
     """
     if not plan.labels and not plan.texts:
@@ -116,7 +116,7 @@ def read_truth(
 
 
 def sample_pages(nodes: NDArray[np.uint32], count: int, seed: int) -> NDArray[np.uint32]:
-    """Return ``count`` of the nodes at random, ascending; all if ``count`` is 0 or larger."""
+    """Return ``count`` random nodes, ascending; all nodes if ``count`` is 0 or larger."""
     if not 0 < count < nodes.size:
         return nodes
     return np.sort(np.random.default_rng(seed).choice(nodes, count, replace=False))
@@ -148,7 +148,7 @@ class ExamplePage:
 
 
 class Examples:
-    """Lists of a few of a truth's query pages."""
+    """Lists for a few of the query pages."""
 
     def __init__(self, names: Names, truth: Truth, seed: int, titles: Titles | None = None) -> None:
         self._names, self._titles = names, titles

@@ -1,13 +1,13 @@
 """``cocite tune``: find the best measure and settings for a graph, with labels or without.
 
     round 1   every measure in every direction: a quarter of the pages, a quarter of the samples
-    round 2   the best 6 of these, one setting at a time set otherwise: half of both
-    round 3   the best 5 of these, and the best value of every setting at once: all of both
+    round 2   the best 6 of these, with one setting changed at a time: half of both
+    round 3   the best 5 of these, and the best values of all settings together: all of both
 
-The default takes part in every round. Without labels some links are hidden, and lists that find the
-company of their ends are best (``evaluation/held_out.py``); with labels some labeled pages select
-by a figure of ``cocite evaluate``, on the whole graph. Half of the pages select; the held-out half
-measures the choice, because the best of many looks better on the pages that selected it.
+The default takes part in every round. Without labels, some links are hidden, and lists that find
+the company of a page are best (``evaluation/held_out.py``). With labels, some labeled pages select
+by a figure of ``cocite evaluate``, on the whole graph. Half of the pages select. The held-out half
+measures the choice, which avoids selection bias.
 
 Candidates that do not differ significantly from the best of round 3 (the 95 % interval of the
 difference, over resamples of the pages, includes 0) count as level with it. The default wins if it
@@ -17,11 +17,11 @@ certainly ahead by a fifth of the default's figure on the held-out half: of what
 labels often say the opposite. A note says if a choice depends on few pages.
 
 Candidates that differ only in query settings share an index, which is removed afterwards. Judgments
-are stored beside the output, and a run with the same settings resumes. A choice follows from graph,
-settings and seed, unless the time was up: rounds end at 40, 75 and 100 % of it, and notes name
-omitted candidates.
+are stored beside the output, and a run with the same settings resumes. The choice depends only on
+graph, settings and seed, except with a time limit: rounds then end at 40, 75 and 100 % of it, and
+notes name omitted candidates.
 
-Cost: some 40 builds with a quarter of the samples, 30 with a half, 10 with all.
+Cost: about 40 builds with a quarter of the samples, 30 with half, 10 with all.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ _PARTS, _UNTIL, _ADVANCING = (4, 2, 1), (0.4, 0.75, 1.0), (6, 5)
 _MARGIN = 5
 """Without labels, the default is left for what is ahead by one part in so many of its figure."""
 _FEWEST = 50
-"""Least number of selecting pages in a round, if there are so many."""
+"""Least number of selecting pages in a round, if there are that many."""
 _FEW = 30
 """Pages below which intervals from resamples are too narrow to be reliable."""
 Progress = Callable[[str, int, int, str], None]
 
 
 class _TimeUp(Exception):
-    """A round has used its time."""
+    """The time of a round is up."""
 
 
 class Tuning:
@@ -242,7 +242,7 @@ class Tuning:
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def _at(self, turn: int, each: Point) -> Point:
-        """Return a candidate as tried in a round: with some of its samples."""
+        """Return a candidate as tried in a round: with a part of its samples."""
         if each.samples is None:
             return each
         fewer = max(1, each.samples // _PARTS[turn - 1])

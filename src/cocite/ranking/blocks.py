@@ -1,14 +1,15 @@
 """Sweeps over the links of the core, in memory or on disk in blocks of destinations.
 
-In memory, links are by row, in the order in which a row's sum is made. On disk a block is a range
-of nodes. Its rows' sums and its own contributions z are in memory; scratch streams hold all else:
+In memory, links are by row, in the order of a row's sum. On disk, a block is a range of nodes: the
+sums of its rows and its own contributions z are in memory, and scratch files hold the rest:
 
     inner    between rows of one block    by row: those from rows above, those from rows below
     outer    from rows of other blocks    by source, as words (``engine/arrangement.py``)
 
-and the links to the block's dangling nodes, its *tails*, likewise. So z is read in order too, a
-window at a time. Sums have the same order in memory and on disk (``kernels/rank_blocks.py``): ranks
-are equal to the bit. Blocks are cut so that their nodes and rows, 8 bytes each, take equally much.
+Links to the block's dangling nodes, its *tails*, are stored likewise. Outer values of z are read in
+sequence, a window at a time. Sums have the same order in memory and on disk
+(``kernels/rank_blocks.py``), so ranks are equal to the bit. Blocks have the same number of nodes
+plus rows, which take 8 bytes each.
 
 Cost: arranging takes 60 to 100 ns an outer link, 5 an inner one; each block reads all of z once a
 sweep. Disk: 4 bytes an inner link, up to 8 an outer one (8 and 16 with weights), 16 a row, 8 a
@@ -38,13 +39,15 @@ _ZERO = np.uint64(0)
 Rows = tuple[
     NDArray[np.uint64] | None, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32] | None
 ]
-"""Begin of each row's links (None: the end of the row before), their ends, sources, and weights."""
+"""Begin of each row's links (None: the end of the previous row), their ends, sources, and
+weights.
+"""
 
 
 class CoreLinks(ABC):
     """The links of one core in ``blocks``, for repeated sweeps.
 
-    ``loops`` is the weight of each row's link to itself; ``sent`` counts the bytes of values that
+    ``loops`` is the weight of each row's self-loop; ``sent`` counts the bytes of values that
     partitions have exchanged.
     """
 
@@ -57,21 +60,23 @@ class CoreLinks(ABC):
     def sweep(
         self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
     ) -> None:
-        """Update ``z`` in place by Gauss-Seidel over the rows before ``cut``, and over the others
-        with the old values of these. Each half adds to a row of ``sums`` float64[2, 4]; see
-        ``rank.sweep``. A cut of 0 means one half.
+        """Update ``z`` in place by Gauss-Seidel: the rows before ``cut``, and the others with the
+        old values of those. Each half adds to a row of ``sums`` float64[2, 4]; see ``rank.sweep``.
+        With a cut of 0 there is one half.
         """
 
     @abstractmethod
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """Yield (nodes of a block, the values that links bring them from ``z``), for all or
-        dangling nodes.
+        """Yield (nodes of a block, the values that they receive from ``z`` along links), for all or
+        only for dangling nodes.
 
         The array may be reused for the next block.
         """
 
     def crossing(self, z: NDArray[Any], cut: int) -> Vector:
-        """float64[rows from ``cut`` on]: what they get by ``z``, which is 0 for these rows."""
+        """Return float64[rows from ``cut`` on]: what they receive from ``z``, which is 0 for these
+        rows.
+        """
         lumped = self._lumped
         found: Vector = lumped.scratch.zeros(lumped.core, np.float64)
         for nodes, sums in self.gathered(z, all_rows=True):
@@ -115,7 +120,7 @@ class MemoryBlock:
         edges, weighted = int(links[0][-1]), links[2].size > 0
 
         def room(rows: int) -> tuple[NDArray[Any], ...]:
-            """Allocate for all links; pages not written take no memory."""
+            """Allocate for all links; pages that are not written take no memory."""
             begins = np.zeros(rows + 1, np.uint64)
             return begins, np.empty(edges, np.uint32), np.empty(edges * weighted, np.float32)
 
@@ -141,7 +146,7 @@ class MemoryBlock:
         rank.collect(self.above, _ZERO, self._last, z, sums)
 
     def collect_below(self, z: NDArray[Any], first: int) -> Vector:
-        """What the rows from ``first`` on get from below them."""
+        """Return what the rows from ``first`` on receive from rows below them."""
         from cocite.kernels import rank
 
         begins, ends, *columns = self.below
@@ -151,8 +156,8 @@ class MemoryBlock:
         return sums
 
     def gather(self, nodes: slice, z: NDArray[Any], all_rows: bool) -> Vector:
-        """Return float64[nodes]: what nodes receive along links, from all nodes or for dangling
-        ones only.
+        """Return float64[nodes]: what nodes receive along links, all of them or only dangling
+        ones.
         """
         from cocite.kernels import rank
 
@@ -179,8 +184,8 @@ class Resident(CoreLinks):
     def sweep(
         self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
     ) -> None:
-        """Side by side: the second half has a copy of ``z``, where its new values stay until they
-        are scaled.
+        """Sweep both halves at the same time. The second half works on a copy of ``z``, which holds
+        its new values until they are scaled.
         """
         self._cut = cut or z.size
         if not cut:
@@ -201,7 +206,7 @@ class Resident(CoreLinks):
         team.split(work, 2, aligned=1)
 
     def scale(self, z: NDArray[Any], factor: float) -> None:
-        """Multiply all of ``z``; the second half comes from the copy."""
+        """Multiply all of ``z``; the values of the second half come from the copy."""
         cut = self._cut
         scale(z[:cut], factor)
         np.multiply(self._other[cut:], np.float64(factor), z[cut:], casting="same_kind")
@@ -209,7 +214,7 @@ class Resident(CoreLinks):
     def _sweep(
         self, rows: slice, z: NDArray[Any], facts: Vector, damping: float, sums: Vector
     ) -> None:
-        """One pass over the links."""
+        """Sweep some rows."""
         from cocite.kernels import rank
 
         _, ends, *columns = self.core
@@ -219,7 +224,7 @@ class Resident(CoreLinks):
         rank.sweep(core, at, self._so_far[rows], z, facts[rows], damping, sums)
 
     def crossing(self, z: NDArray[Any], cut: int) -> Vector:
-        """Of the links to these rows, those from below."""
+        """Return what these rows receive along links from rows below them."""
         return self._block.collect_below(z, cut)
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
@@ -231,7 +236,7 @@ class Resident(CoreLinks):
 
 
 class Outer(NamedTuple):
-    """The strips of links from rows below a block, and from rows above it."""
+    """Strips of links: from rows below a block, and from rows above it."""
 
     below: list[Strip]
     above: list[Strip]
@@ -239,7 +244,7 @@ class Outer(NamedTuple):
 
 @dataclass(frozen=True)
 class CoreBlock:
-    """``nodes``, the core's ``rows`` among them, and the outer links to these rows and to the
+    """A block: its ``nodes``, its ``rows`` of the core, and outer links to these rows and to
     tails.
     """
 
@@ -303,7 +308,7 @@ class _LinkSorter:
 
     def flush(self, count: int, split: int, found: Outer) -> None:
         """Sort and write the first ``count`` keys: one strip of sources below row ``split``, one of
-        the others. Count those without a number as ``lost``.
+        the others. Sources without a number count as ``lost``.
         """
         keys, weights = sorted_links(self.keys[:count], self.weights[:count])
         self.lost += (lost := self._rename(keys))
@@ -333,8 +338,8 @@ class _LinkSorter:
 
 
 class _Dealer:
-    """Deals the links of one block after another to ``inner`` (from above, from below, to tails)
-    and ``outer`` (to rows, to tails).
+    """Deals links, one block after the other, to ``inner`` (from above, from below, to tails) and
+    ``outer`` (to rows, to tails).
     """
 
     def __init__(self, lumped: Lumped) -> None:
@@ -346,7 +351,7 @@ class _Dealer:
 
     @property
     def lost(self) -> int:
-        """Return how many links come from nodes that have none by their degrees."""
+        """Return how many links come from nodes without out-links according to their degrees."""
         return self._lost + sum(sorter.lost for sorter in self.outer)
 
     def deal(self, nodes: slice, rows: slice) -> CoreBlock:
@@ -359,7 +364,7 @@ class _Dealer:
         outer = [array for sorter in self.outer for array in (sorter.keys, sorter.weights)]
 
         def flush(links: int) -> None:
-            """Write strips that have no room for ``links`` more."""
+            """Write strips without space for ``links`` more."""
             for sorter, (kind, strips) in zip(self.outer, kinds, strict=True):
                 if int(counts[kind]) + links > sorter.keys.size:
                     sorter.flush(int(counts[kind]), rows.start, strips)
@@ -388,7 +393,7 @@ class _Dealer:
         return found
 
     def _local_rows(self, nodes: slice, rows: slice) -> NDArray[np.uint32]:
-        """Return what ``deal`` takes for each node of a block."""
+        """Return the codes of a block's nodes for ``deal``."""
         from cocite.kernels import rank
         from cocite.kernels.rank_blocks import LEFT_OUT, TAIL
 
@@ -460,7 +465,9 @@ class Blocked(CoreLinks):
     def sweep(
         self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
     ) -> None:
-        """Block after block; the new values of the first half wait while the second is swept."""
+        """Sweep block after block; the new values of the first half are withheld until the second
+        is swept.
+        """
         if not cut:
             self._sweep(self._blocks, z, facts, damping, sums[0])
             return

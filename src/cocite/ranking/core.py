@@ -1,11 +1,11 @@
-"""A graph as PageRank sees it: dangling nodes removed, as often as asked, and its core numbered.
+"""The graph that PageRank iterates on: without removed nodes, and with a numbered core.
 
-The core is the nodes with out-links to what is left; of a node's links to nodes that were removed
-neither count nor weight is left. A node's *strength* is what its rank is divided by before it goes
-along a link: its out-degree, or the sum of the weights of its out-links.
+Dangling nodes are removed as often as requested. The core is the nodes with out-links to remaining
+nodes. Links to removed nodes count neither as links nor by weight. A node's *strength* divides its
+rank among its out-links: its out-degree, or the sum of their weights.
 
-What is counted here belongs to the sources of links, and links are stored by destination: counts
-are made for as many sources at a time as memory holds, by a pass each over the links that matter.
+Strengths belong to sources, but links are stored by destination. So they are counted in passes over
+the links, each for as many sources as fit in memory.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Lumped:
     def stretches(
         self, first: int, last: int, links: int = 0
     ) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the stored links of some rows, ``links`` or as many as fit at a time; see
+        """Yield the stored links of some rows, ``links`` at a time or as many as fit; see
         ``vectors.stretches``.
         """
         room = self.room
@@ -140,7 +140,7 @@ class Lumped:
     # -- what links are counted for ----------------------------------------------------
 
     def leaving(self) -> NDArray[Any]:
-        """Return how much of each node's strength goes to dangling nodes."""
+        """Return the part of each node's strength that goes to dangling nodes."""
         return self._counts(_is_dangling, weights=self.weighted)
 
     def _counts(
@@ -185,13 +185,13 @@ class Lumped:
         return number, int(count)
 
     def _middle(self) -> tuple[int, int]:
-        """The row that halves the stored links to rows, and its node."""
+        """Return the row that halves the stored links to rows, and its node."""
         from cocite.kernels import rank
 
         offsets = self.graph.in_offsets
 
         def links_to(part: slice) -> NDArray[np.uint64]:
-            """How many links lead to each node, 0 outside the core."""
+            """Return the number of links to each node, 0 outside the core."""
             degrees = np.diff(offsets[part.start : part.stop + 1])
             degrees *= self.number[part] != rank.NO_NODE
             return degrees

@@ -48,7 +48,7 @@ class TopNodes(Document):
 
 @dataclass(frozen=True)
 class RankDocument(TopNodes):
-    """The highest ranks of a graph, also by trusted nodes with ``trust``, and the
+    """The highest ranks of a graph, also by trusted nodes if ``trust`` is set, and the
     :class:`Convergence` of the iteration.
     """
 
@@ -78,7 +78,7 @@ class RankDocument(TopNodes):
         return cls(str(graph.path), top, _titles(graph, top), *how, found.trust is not None)
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, those of the iteration beside the others."""
+        """Return all fields, with those of the iteration at the top level."""
         facts = super().facts()
         ended, sent, top, _ = (facts.pop(name) for name in ("ended", "sent", "top", "trust"))
         facts |= {} if sent is None else {"bytes_of_values": sent}

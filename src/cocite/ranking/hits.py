@@ -2,16 +2,17 @@
 
     authority = A' hub,    hub = A authority,    each divided by its sum
 
-with A[u, v] = 1 if u links to v, over and over, from hubs that are all equal: the part of A' 1 that
-lies among the vectors of the largest eigenvalue of A' A.
+with A[u, v] = 1 if u links to v, repeated from equal hubs. The limit is the part of A' 1 in the
+space of the largest eigenvalue of A' A.
 
-Convention: hubs sum to 1, and so do authorities, as in NetworkX; in Kleinberg's paper their squares
-do. All links count the same. Error: the change shrinks by the unknown ratio of the two largest
-eigenvalues a sweep; the result has the last L1 change of the authorities, and no bound.
+Convention: hubs sum to 1, and so do authorities, as in NetworkX; in Kleinberg's paper, their
+squares do. Weights of links are ignored. Error: each sweep shrinks the change by the unknown ratio
+of the two largest eigenvalues; the result has the last L1 change of the authorities, but no bound.
 
-Cost: two scans a sweep (``engine/scan.py``), along in-links and out-links, which are made first.
-Memory: the links twice and 24 bytes a node; with less, links and vectors are on disk, and scores
-are equal to the bit. Source: Kleinberg 1999, *Authoritative sources in a hyperlinked environment*.
+Cost: two scans a sweep (``engine/scan.py``), along in-links and out-links, after out-links are
+computed. Memory: the links twice and 24 bytes a node; with less, links and vectors are on disk, and
+scores are equal to the bit. Source: Kleinberg 1999, *Authoritative sources in a hyperlinked
+environment*.
 """
 
 from __future__ import annotations
@@ -87,17 +88,16 @@ def hits(
     graph
         The stored graph.
     threads
-        At most so many; by default all cores.
+        How many threads to use; by default all cores.
     memory
         Memory of the whole process, in bytes or as text such as ``"600MB"``; by default
         half of what is available.
     progress
         Called after every sweep with (sweeps, change).
     options, given
-        ``tolerance``, which is of the change here, ``max_sweeps``, ``until_top_stable``,
-        ``weighted`` and ``blocks`` of :class:`~cocite.options.rank.RankOptions`, as one value or by
-        name. ``weighted=False`` leaves weights of links aside; without it a graph that has any is
-        refused.
+        ``tolerance`` (here of the change), ``max_sweeps``, ``until_top_stable``, ``weighted`` and
+        ``blocks`` of :class:`~cocite.options.rank.RankOptions`, as one value or by name. A weighted
+        graph needs ``weighted=False``, which ignores weights.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def _plan(links: Links, means: Resources) -> ScanPlan:
 
 
 def _extra_memory(links: Links, means: Resources) -> int:
-    """Return the memory beside one scan: the links of the other scan, and a vector."""
+    """Return the memory in addition to one scan: the links of the other scan, and a vector."""
     return min(links.nbytes, means.memory // 2) + 8 * links.nodes
 
 
@@ -185,24 +185,25 @@ def _distance(one: Vector, other: Vector) -> float:
 #     x = damping * (sum over in-neighbors u of x[u] / out-degree(u))
 #         + (1 - damping) + damping * (rank of dangling nodes) / nodes            sum of x = nodes
 #
-# The rank of dangling nodes is spread over all nodes evenly; the mean score is 1, so that a score
-# does not shrink as the graph grows. The map shrinks vectors of sum 0 by the damping d, so after a
-# step with L1 change c the vector is within c d / (1 - d) of the solution, and within 2 nodes d**k
-# after k steps (Banach). It ends when either is at most 1e-12 * nodes: the mean error of a score is
-# then at most 1e-12. Cost: log(5e-13) / log(damping) scans at most, 175 for 0.85; 32 bytes a node.
+# The rank of dangling nodes is distributed evenly over all nodes. The mean score is 1, so that
+# scores do not shrink as the graph grows. The map shrinks vectors of sum 0 by the damping d, so
+# after a step with L1 change c the vector is within c d / (1 - d) of the solution, and within
+# 2 nodes d**k after k steps (Banach). It ends when either is at most 1e-12 * nodes: the mean error
+# of a score is then at most 1e-12. Cost: at most log(5e-13) / log(damping) scans, 175 for 0.85;
+# 32 bytes a node.
 
 _ACCURACY = 1e-12
 
 
 def power_scores(scan: Scan, degrees: NDArray[np.uint32], damping: float) -> NDArray[np.float64]:
-    """Scores of mean 1, float64[nodes].
+    """Return PageRank scores of mean 1, float64[nodes].
 
     Parameters
     ----------
     scan
-        A scan with one lane of float64 over the links, of every node, that pass rank to it.
+        A scan with one lane of float64 over the links that pass rank to each node.
     degrees
-        uint32[nodes]: to how many nodes each node passes rank.
+        uint32[nodes]: the number of nodes to which each node passes rank.
     damping
         The share of steps that follow a link, in (0, 1).
     """

@@ -1,4 +1,4 @@
-"""Numbers of all nodes, by id, as an answer: by name, as a table, in files."""
+"""One or more numbers for each node, as a result: by name, as a table, in files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class NodeNumbers(NodeTable):
-    """One or more numbers for each node: ``answer["name"]`` is that of a node; also a table of
-    nodes, by id, with their numbers.
+    """One or more numbers for each node: ``answer["name"]`` returns those of a node. Also a table
+    of nodes, by id, with their numbers.
     """
 
     names: Names

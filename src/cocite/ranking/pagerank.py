@@ -1,22 +1,22 @@
-"""PageRank: the share of time that a surfer spends on each page.
+"""PageRank: the share of time that a random surfer spends on each page.
 
     x = damping * (sum over in-neighbors u of x[u] / out-degree(u)) + (1 - damping) * p
         + damping * (rank of dangling nodes) * q                                     sum of x = 1
 
-On a weighted graph u passes on x[u] w(u, v) / sum of w over u's out-links. p is the personalization
-(uniform by default) and q where dangling nodes' rank goes: p (the default, as in NetworkX), or
-uniform; or dangling nodes are removed first, as often as asked, as the paper does. With q = p the
-dangling term only scales the solution of (I - damping P') y = p (``ranking/solver.py``), x = y /
-sum(y); another q takes a second solution.
+On a weighted graph, u passes on x[u] w(u, v) / sum of w over u's out-links. p is the
+personalization (uniform by default), and q the distribution of dangling nodes' rank: p (the
+default, as in NetworkX) or uniform. Or dangling nodes are removed first, as often as requested, as
+in the paper. With q = p, the dangling term only scales the solution of (I - damping P') y = p
+(``ranking/solver.py``), x = y / sum(y); another q takes a second solution.
 
-With trusted nodes, a second walk jumps to these alone (TrustRank). With y and t, the solutions for
+With trusted nodes, a second walk jumps only to these (TrustRank). With y and t, the solutions for
 uniform and for trusted jumps, the *spam mass* of v is 1 - good_fraction * t[v] / y[v]: the part of
 its rank that does not come from good nodes, of which the trusted ones are a sample.
 
 Error: for x with sum 1, ||x - x*||_1 <= ||G x - x||_1 / (1 - damping), as G shrinks vectors of sum
-0 by the damping. A bound on the residual stops the iteration; the result's is computed anew.
+0 by the damping. The iteration stops by a bound on the residual; for the result, it is recomputed.
 
-Cost: a pass over the links a sweep. Memory: the links twice and 166 bytes a node; or any amount,
+Cost: a pass over the links a sweep. Memory: the links twice and 166 bytes a node; or any amount
 from 8 MB on (``ranking/vectors.py``). Source: Haveliwala, *Efficient computation of PageRank*, 2
 and 5; Del Corso, Gulli, Romani 2005 (the linear system); Gyöngyi, Garcia-Molina, Pedersen 2004
 (trust); Gyöngyi, Berkhin, Garcia-Molina, Pedersen 2006, 3.4 (spam mass).
@@ -195,15 +195,17 @@ def rank_columns(trust: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Ranks(NodeNumbers):
-    """``values`` float64[nodes], sum 1, by id; how the iteration ended; the names; how many nodes
-    were removed, in how many blocks the graph was read, and whether its weights counted; bytes of
-    values that blocks sent each other, where they live apart; ``started``, how many nodes the
-    vector to start from had a value for. With trusted nodes, ``trust`` float64[nodes] has the ranks
-    of the walk that jumps to these, and ``spam_mass`` float64[nodes] the part of a rank, 1 at most,
-    that does not come from good nodes; 0 for nodes that were removed.
+    """Ranks of all nodes, and how they were computed.
 
-    If everything did not fit in memory, ``values`` is a file without a name, mapped: it goes with
-    the last reference to it.
+    ``values`` float64[nodes] has sum 1, by id. ``removed`` nodes have rank 0. ``blocks`` is the
+    number of blocks in which the graph was read, ``weighted`` whether weights counted, ``sent`` the
+    bytes of values that partitions exchanged, ``started`` how many nodes had an initial value. With
+    trusted nodes, ``trust`` float64[nodes] has the ranks of the walk that jumps to these, and
+    ``spam_mass`` float64[nodes] the part of a rank, at most 1, that does not come from good nodes;
+    0 for removed nodes.
+
+    If not everything fits in memory, ``values`` maps an unnamed file, which disappears with the
+    last reference.
     """
 
     values: Vector
@@ -223,7 +225,7 @@ class Ranks(NodeNumbers):
 
     def top(self, k: int = 20, side: str | None = None) -> list[tuple[str, float]]:
         """Return the k highest ranks with their names, highest first, ties by id. For bipartite
-        graphs, ``side`` is the title of one side; by default both count.
+        graphs, ``side`` is the title of a side; by default both count.
         """
         within = range(self.values.size)
         if side is not None:
@@ -265,7 +267,7 @@ def pagerank(
         :class:`Ranks`, a file of ranks, names with values, or float64[nodes] by id. Nodes are
         matched by name; nodes without a value start with their share of the jumps.
     threads
-        How many threads to use; by default all cores. More than two are of no use. The ranks are
+        How many threads to use; by default all cores. More than two do not help. The ranks are
         bit-identical.
     memory
         Memory of the whole process, in bytes or as text such as ``"600MB"``, at least 61 MB; Python
@@ -370,8 +372,8 @@ def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
 
 
 def _spam_mass(system: System, uniform: Vector, trusted: Vector, good_fraction: float) -> Vector:
-    """Return the spam mass of each node, from two solutions before normalization: each loses a
-    different part to dangling nodes, so normalized ones do not compare.
+    """Return the spam mass of each node from two solutions that are not normalized: each loses a
+    different part to dangling nodes, so normalized solutions are not comparable.
     """
     found = system.vector()
     for part in pieces(0, found.size, found, uniform, trusted):
@@ -385,7 +387,7 @@ def _spam_mass(system: System, uniform: Vector, trusted: Vector, good_fraction: 
 
 
 def _ranks_in(path: Path) -> Vector | WeightsFile:
-    """Return the numbers in a file that ``rank -o`` wrote: by id in ``.npy``, else by name."""
+    """Return the numbers in a file written by ``rank -o``: by id in ``.npy``, otherwise by name."""
     if path.suffix in (".jsonl", ".arrow"):
         raise InputError(f"{path}: ranks to start from are read from .parquet, .csv, .tsv or .npy")
     if path.suffix != ".npy":
@@ -406,7 +408,7 @@ def _named(ranks: Ranks) -> Iterator[tuple[Any, float]]:
 def _guess(
     lumped: Lumped, start: Start | None, where: Vector, damping: float
 ) -> tuple[Vector | None, int | None]:
-    """Return the initial float64[nodes], and how many nodes ``start`` has a value for; None for
+    """Return the initial float64[nodes], and how many nodes have a value in ``start``; None for
     both without a start. Raises :class:`UsageError`, :class:`InputError`.
     """
     if start is None:

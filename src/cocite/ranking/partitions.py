@@ -1,17 +1,17 @@
-"""PageRank of a graph in partitions, which exchange the values at their borders.
+"""PageRank of a partitioned graph, whose parts exchange the values at their borders.
 
-    a sweep      every block: what its rows get from sources above them, by the values of the last
-                 sweep, all blocks at a time; then block after block, ascending: what they get from
-                 sources below, by the values of this sweep, and the new values of its rows
+    a sweep      first all blocks at once: what rows get from sources above them, by the values of
+                 the last sweep; then block after block, ascending: what they get from sources
+                 below, by the values of this sweep, and the new values
     a message    the values at the border of two blocks (``engine/partitions.py``)
 
-A row's sum takes the sources above it in ascending order, then those below it, and each block
-numbers the nodes that it reads so that this is the order of its links. So ranks are those of one
-machine, to the bit; the price is that one block at a time adds what rows get from below. Only the
-blocks hold links. The conductor (``ranking/solver.py``) holds degrees, teleport and solution.
+A row's sum takes the sources above it in ascending order, then those below it. Each block numbers
+the nodes that it reads in this order, so ranks equal those on one machine to the bit. Therefore,
+only one block at a time adds what rows get from below. Only the blocks hold links. The conductor
+(``ranking/solver.py``) holds degrees, teleport and solution.
 
-Cost of a block: a pass over its links a sweep. Memory: 8 bytes a link and 60 a node, and 12 for
-each node of another block that it reads, or that reads it.
+Cost of a block: a pass over its links a sweep. Memory: 8 bytes a link, 60 a node, and 12 for each
+node of another block that it reads or that reads it.
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2 (blocks); 001, 2.3.2 (distributed).
 """
 
@@ -40,7 +40,7 @@ _ZERO = np.uint64(0)
 class RankBlock(BorderWorker):
     """The links of one block, and the values that it reads.
 
-    ``border`` is set when its links are arranged: that of its part of the core.
+    ``border`` is that of its part of the core, set when its links are arranged.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class RankBlock(BorderWorker):
         return self._whole.reads
 
     def count(self, taken: NDArray[np.uint8], values: NDArray[Any], weights: bool) -> NDArray[Any]:
-        """Return the result of ``rank.add_links`` for the rows that are ``taken``, from the
-        ``values`` of the nodes that it reads; with or without weights.
+        """Return the result of ``rank.add_links`` for ``taken`` rows, added to the ``values`` of
+        the nodes that it reads; with or without weights.
         """
         from cocite.kernels import rank
 
@@ -72,8 +72,8 @@ class RankBlock(BorderWorker):
 
     def arrange(self, degrees: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
         """Write the links of its core in the order of their sums, by the ``degrees`` of the nodes
-        that it reads. Returns the weights of the rows' links to themselves, and how many links come
-        from nodes outside the core.
+        that it reads. Return the weights of the rows' self-loops, and how many links come from
+        nodes outside the core.
         """
         from cocite.kernels import rank
 
@@ -108,7 +108,7 @@ class RankBlock(BorderWorker):
             np.multiply(self._z, np.float64(factor), out=self._z, casting="same_kind")
 
     def above(self) -> None:
-        """Begin a sweep: add what rows receive from above, by the values of the last one."""
+        """Begin a sweep: add what rows receive from above, by the values of the last sweep."""
         self._so_far = np.zeros(self._links.loops.size)
         self._links.collect_above(self._z, self._so_far)
 
@@ -148,7 +148,7 @@ class RankBlock(BorderWorker):
         return self._z[self.border.own].copy()
 
     def gather(self, all_rows: bool) -> Vector:
-        """Return float64[its nodes]: what they receive along links; all nodes or the dangling
+        """Return float64[its nodes]: what they receive along links, all of them or only dangling
         ones.
         """
         return self._links.gather(self._whole.own, self._z, all_rows)
@@ -158,7 +158,7 @@ class RankBlock(BorderWorker):
 
 
 _LOSSES = 8
-"""Most losses of workers during one piece of work."""
+"""Maximum number of workers lost during one operation."""
 _NODE, _LINK = 60 + 24, 8 + 12
 """Bytes that a block takes for each of its nodes and links, with borders, at most."""
 
@@ -179,7 +179,7 @@ def _retried(crew: WorkerPool, work: Callable[[], T], restore: Callable[[], Any]
 
 
 class PartitionedCore(Lumped):
-    """Like :class:`Lumped`, but links are counted where they are stored."""
+    """A :class:`Lumped` that counts links where they are stored."""
 
     def __init__(self, graph: BlockedGraph, removals: int, weighted: bool, room: RankRoom) -> None:
         heavy = weighted and graph.weighted
@@ -286,7 +286,7 @@ class PartitionedLinks(CoreLinks):
         self._nothing()
 
     def _restore(self) -> None:
-        """Restore the blocks: start from the values held here and repeat the sweeps since."""
+        """Restore the blocks: send them the values held here, and repeat the sweeps since."""
         self._arrange()
         if self._z is not None:
             self._begin(self._z, self._facts)
@@ -334,7 +334,7 @@ class PartitionedLinks(CoreLinks):
             scale(z, factor)
 
     def fetch(self, z: NDArray[Any]) -> None:
-        """Copy the values of the last sweep here: workers lost later restart from them."""
+        """Copy the values of the last sweep here, from where lost workers restart."""
         _retried(self._crew, lambda: self._bring(z), self._restore)
         self._log = []
 
@@ -343,7 +343,7 @@ class PartitionedLinks(CoreLinks):
         self._z = None
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """Yield (nodes of a block, what their in-neighbors contribute by ``z``), for all or
+        """Yield (nodes of a block, what they receive from ``z`` along links), for all or only for
         dangling nodes.
         """
         sweeping = self._z is z

@@ -1,19 +1,19 @@
-"""The linear system behind PageRank, (I - damping P') y = p, on one graph, in any memory.
+"""The linear system of PageRank, (I - damping P') y = p, for one graph and any memory.
 
-Gauss-Seidel sweeps in order of id run on the core, the nodes with out-links (``ranking/core.py``),
-whose links are in memory, on disk (``ranking/blocks.py``) or with workers
-(``ranking/partitions.py``): the order of the arithmetic is the same, so the ranks are, to the bit.
-A sweep is followed by one scalar that restores the balance of the total mass, the slowest component
-of the error, and every eighth by an extrapolation. On web graphs in URL order that takes a quarter
-to a third of power iteration's passes.
+Gauss-Seidel sweeps in order of id run on the core, the nodes with out-links (``ranking/core.py``).
+Its links are in memory, on disk (``ranking/blocks.py``) or with workers
+(``ranking/partitions.py``); the order of the arithmetic is the same, so ranks are equal to the bit.
+After each sweep, one factor restores the total mass, the slowest component of the error; after
+every eighth, an extrapolation follows. On web graphs in URL order, that takes a quarter to a third
+of the passes of power iteration.
 
-Large graphs are swept in two halves, which two threads may do at the same time: each takes the
-other's values as the last sweep left them. If links carry much of the eighth sweep's change from
-the first half to the second, halves cost sweeps, and the rest are made in one. The graph alone
+Large graphs are swept in two halves, which two threads may do at the same time: each half uses the
+other's values of the last sweep. If links carry too much of the eighth sweep's change from the
+first half to the second, halves would cost sweeps, and further sweeps are not split. Only the graph
 decides that.
 
-A sweep solves rows exactly but for what later rows changed. So its residual is at most what all
-changes pass on to other rows of the core, and what the balance moves.
+A sweep solves each row exactly, up to later changes of other rows. So its residual is at most what
+all changes pass on to other rows of the core, plus what restoring the mass changes.
 
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2 (blocks); Lee, Golub, Zenios 2003 (the
 core).
@@ -39,22 +39,24 @@ from cocite.ranking.stopping import StoppingRule, SweepState
 from cocite.ranking.vectors import PIECE, RankRoom, Vector, order_of, pieces, scale, total
 from cocite.storage import evict
 
-# Reduced rank extrapolation (``kernels/rank.py``): the sweeps of a web shrink what is left of the
-# error slowly in a few directions and fast in all others, so the combination of the last iterates
-# whose step is least lies far ahead of the last one. It takes a third to a half of the sweeps away,
-# and cannot spoil anything: the error that is certified is that of a sweep, whatever it began with;
-# a combination is never negative; and one after which eight sweeps have not halved the residual is
-# the last one, which also happens where steps are nothing but rounding. Its sums go over pieces of
-# one size in order, and the system of five equations is solved here, so it is the same to the bit
-# wherever the vectors lie. Cost: five copies and two passes over six vectors in eight sweeps, and
-# the memory of five vectors of the core; with workers the conductor fetches the values for it.
+# Reduced rank extrapolation (``kernels/rank.py``). On web graphs, sweeps shrink the error slowly in
+# a few directions and fast in all others, so the combination of the last iterates with the smallest
+# step is far ahead of the last one. It saves a third to a half of the sweeps. It is safe: the error
+# bound is that of a sweep, whatever its start; a combination is never negative; and if eight sweeps
+# after one have not halved the residual, it is the last one, also if steps are only rounding. Sums
+# go over pieces of one size in order, and the system of five equations is solved here, so results
+# are equal to the bit wherever the vectors are stored. Cost: five copies and two passes over six
+# vectors in eight sweeps, and the memory of five vectors of the core; with workers, the conductor
+# fetches the values.
 
 _EVERY = 8
 """Sweeps between extrapolations."""
 _GAIN = 0.5
 """Factor by which the residual must shrink between them; sweeps alone reach 0.85 ** 8 = 0.27."""
 _CROSSING = 0.02
-"""Part of the eighth sweep's change that links may carry from the first half to the second."""
+"""Largest part of the eighth sweep's change that links may carry from the first half to the
+second.
+"""
 _NOISE = 1e-13
 """Relative noise of the products: smaller differences are treated as rounding."""
 
@@ -76,7 +78,7 @@ class Extrapolation:
 
     @property
     def last(self) -> NDArray[Any]:
-        """What it kept last."""
+        """Return the last iterate stored."""
         return self._before[-1]
 
     def look(self, number: int, residual: float, z: NDArray[Any], facts: Vector) -> bool:
@@ -169,10 +171,11 @@ class Sweep(NamedTuple):
 
 
 class System:
-    """The linear system of one graph, without removed nodes, for one damping; ``solve`` repeatedly.
+    """The linear system of one graph, without removed nodes, for one damping; it can be solved
+    repeatedly.
 
-    Vectors are float64[nodes]; those returned are in memory or in scratch files, as ``room`` has
-    it.
+    Vectors are float64[nodes]; returned ones are in memory or in scratch files, as planned in
+    ``room``.
     """
 
     def __init__(
@@ -209,9 +212,9 @@ class System:
     def sweeps(self, where: Vector, guess: Vector | None, alone: bool = False) -> Iterator[Sweep]:
         """Yield every sweep for teleport ``where`` (sum 1), without end.
 
-        Extrapolates after every eighth sweep unless ``alone``. Yields only number 0, the solution,
-        if there is nothing to iterate. Raises :class:`NotConverged` if a sweep results in NaN or
-        infinity.
+        Extrapolates after every eighth sweep unless ``alone``. If there is nothing to iterate,
+        yields only number 0, the solution. Raises :class:`NotConverged` if a sweep results in NaN
+        or infinity.
         """
         with Team(self._threads) as team:
             yield from self._sweeps(where, guess, alone, team)
@@ -261,7 +264,9 @@ class System:
                     self.links.replaced(z)
 
     def _crossing(self, before: NDArray[Any], z: NDArray[Any]) -> float:
-        """What rows of the second half get of the changes since ``before`` in the first."""
+        """Return how much of the first half's changes since ``before`` reaches rows of the second
+        half.
+        """
         cut, moved = self.lumped.cut, self.lumped.scratch.zeros(z.size, np.float64)
         for part in pieces(0, cut, before, z, moved):
             moved[part] = np.abs(z[part].astype(np.float64) - before[part])
@@ -320,7 +325,7 @@ class System:
         return mass, owed
 
     def _whole(self, z: NDArray[Any], where: Vector) -> Vector:
-        """Return all of y from the core's z; dangling nodes are computed here, once."""
+        """Return y of all nodes from the core's z; dangling nodes are computed only here."""
         from cocite.kernels import rank
 
         lumped, y = self.lumped, self.vector()
@@ -337,7 +342,7 @@ class System:
         return total(values, self.lumped.degrees)
 
     def residual(self, x: Vector, where: Vector, share: Vector) -> float:
-        """||G x - x||_1 for x with sum 1: one pass over all links."""
+        """Return ||G x - x||_1 for x with sum 1: one pass over all links."""
         from cocite.kernels import rank
 
         found = np.zeros(1)

@@ -1,8 +1,8 @@
-"""When an iteration stops, and how it ended, as values.
+"""Stopping rules of an iteration, and how it ended.
 
-For accuracy, the residual; for patience, which is reported as *not converged*; or when the order of
-the top nodes no longer changes, which is what a search engine needs (Haveliwala, *Efficient
-computation of PageRank*, 5).
+It stops when the residual is small enough; after a number of sweeps, as *not converged*; or when
+the order of the top nodes no longer changes, which is enough for a search engine (Haveliwala,
+*Efficient computation of PageRank*, 5).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from cocite.options.rank import RankOptions
 
 _STABLE = 3
-"""Sweeps without a change in the order of the top nodes after which it is stable."""
+"""Sweeps without a change in the order of the top nodes that count as stable."""
 
 
 class SweepState(NamedTuple):
-    """Input of a rule: sweeps made, a bound on the L1 residual, and the top order."""
+    """Input of a rule: sweeps made, a bound on the L1 residual, and the order of the top nodes."""
 
     sweeps: int
     residual: float
@@ -43,7 +43,8 @@ class Convergence:
 
 
 class StoppingRule:
-    """Stop when the L1 residual is at most ``tolerance``: absolute, not multiplied by the nodes.
+    """Stop when the L1 residual is at most ``tolerance``: absolute, not multiplied by the number of
+    nodes.
 
     Also stop after ``max_sweeps`` sweeps, as not converged; or, with ``top``, when the order of
     that many top nodes has not changed for three sweeps.

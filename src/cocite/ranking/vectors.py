@@ -1,18 +1,18 @@
-"""What a ranking takes, known before it begins; and vectors, gone over a piece at a time.
+"""The memory plan of a ranking, and vectors processed in pieces.
 
-    in memory     166 bytes a node at most and the links twice (181, and weights twice as well);
-                  8 more where rows are swept in halves
+    in memory     166 bytes a node at most, and the links twice (with weights: 181, and weights
+                  twice as well); 8 more if rows are swept in halves
     in blocks     any amount of memory from 8 MB on
 
 In blocks, a fifth of the memory, or half of a larger one, is for the block itself: 8 bytes for each
-of its nodes and its core nodes. The rest holds what passes by. The number of blocks goes as the
-nodes over the memory, and each block reads all contributions z once:
+of its nodes and its core nodes. The rest buffers data that is read in sequence. The number of
+blocks is proportional to nodes / memory, and each block reads all contributions z once:
 
     bytes read a sweep  = blocks * 8 a core node + 68 a core node + 4 to 8 a link of the core
     bytes of scratch    = 8 a link (16 with weights) and 160 a node at most
 
-Pieces are of one size, so a sum does not depend on where the vector lies: NumPy adds up every
-piece, and ``math.fsum`` these sums. Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+Pieces have one size, so sums do not depend on where a vector is stored: NumPy adds up every piece,
+and ``math.fsum`` these sums. Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cocite.storage import evict, is_mapped
 
 Vector = NDArray[np.float64]
 PIECE = 1 << 14
-"""Numbers of a piece."""
+"""Numbers in a piece."""
 _KEPT = 1 << 15
 """Numbers to process before memory is released."""
 
@@ -46,8 +46,8 @@ def pieces(
     beside: Any = (),
     kept: int = _KEPT,
 ) -> Iterator[slice]:
-    """Yield the numbers from ``begin`` to ``end`` in slices. Once processed, pages of mapped
-    ``arrays`` are released after every ``kept`` numbers, and all pages of those ``beside``.
+    """Yield slices from ``begin`` to ``end``. After every ``kept`` numbers, release the pages of
+    mapped ``arrays`` that were processed, and all pages of those in ``beside``.
     """
     arrays, beside = (tuple(filter(is_mapped, each)) for each in (arrays, beside))
     step, first = size or PIECE, begin
@@ -93,7 +93,7 @@ def order_of(values: Vector, k: int) -> NDArray[np.int64]:
         if best.size > k:
             fine = best >= np.partition(best, best.size - k)[best.size - k]
             ids, best = ids[fine], best[fine]
-            # Too many, if the least of them is there several times: those of the first ids stay.
+            # Too many on ties with the least value: the first ids stay.
             kept = np.sort(np.lexsort((ids, -best))[:k])
             ids, best = ids[kept], best[kept]
     return ids[np.lexsort((ids, -best))]
@@ -122,13 +122,13 @@ def stretches(
 
 
 LEAST_IN_HALVES = 1 << 20
-"""Links of a graph that is swept in two halves: with fewer, threads would wait for each other."""
+"""Minimum number of links to sweep in two halves; with fewer, threads would wait for each other."""
 LEAST = 8 << 20
-"""Least memory; smaller blocks would spend their time at boundaries."""
+"""Minimum memory; with smaller blocks, most time would go to boundaries."""
 _STREAMS = 12 << 20
 """Memory for read-ahead pages: six files at a time, 2 MB of each."""
 _TAKEN_STREAMS = 4 << 20
-"""Part of _STREAMS in use beside a single block, as measured (``python -m benchmarks.memory``)."""
+"""Part of _STREAMS in use with a single block, as measured (``python -m benchmarks.memory``)."""
 _NODE, _WEIGHT_NODE = 166, 15
 """Bytes of a node while everything is in memory, and what weights add to them."""
 _TAKEN_NODE, _TAKEN_LINKING = 47, 84
@@ -145,14 +145,14 @@ _STRIP_LINK, _WEIGHT_STRIP_LINK = 24, 36
 _LARGEST_STRIP = 1 << 22
 _LARGEST_PIECE, _LARGEST_WINDOW = 16 << 20, 64 << 20
 _BESIDE = 256 << 20
-"""Most memory useful beside a block."""
+"""Largest useful memory in addition to a block."""
 
 
 @dataclass(frozen=True)
 class RankRoom:
-    """Memory plan of a ranking: ``memory``; ``blocks``, 0 if everything is in memory; ``scratch``,
-    most bytes on disk. ``taken`` is the expected use, if known to be less. The rows are swept in
-    ``halves``, 1 or 2, and no block has rows of both.
+    """Memory plan of a ranking. ``blocks`` is 0 if everything is in memory; ``scratch`` is the
+    maximum of bytes on disk; ``taken`` is the expected memory, if known to be less. The rows are
+    swept in ``halves``, 1 or 2, and no block has rows of both.
     """
 
     memory: int
@@ -179,7 +179,7 @@ class RankRoom:
 
     @property
     def piece(self) -> int:
-        """Return how many bytes of data read in order, such as links, are in memory at a time."""
+        """Return how many bytes of sequential data, such as links, are in memory at a time."""
         return max(1, min(self.memory // 16, _LARGEST_PIECE))
 
     @property
@@ -204,7 +204,7 @@ def plan_ranks(
     ranks by trusted nodes.
 
     Raises :class:`UsageError` for a graph without nodes, and :class:`ResourceError` if the memory
-    is too small for any number of blocks, or for as few as requested.
+    is too small for any number of blocks, or for the requested number.
     """
     nodes = graph.nodes
     if nodes == 0:
@@ -225,7 +225,7 @@ def plan_ranks(
             f"{short_of(memory)}"
         )
     size = 8 * (nodes + _linking(graph))
-    # The cut between the halves adds a block to those of equal size.
+    # The cut between the halves adds a block.
     count = min(max(blocks or -(-size // RankRoom(memory).block) + halves - 1, halves), nodes)
     block = -(-size // (count - halves + 1))
     if RankRoom(memory).block < block:
@@ -237,7 +237,7 @@ def plan_ranks(
     scratch = (_SCRATCH_NODE + weighted * _WEIGHT_SCRATCH_NODE + trust * _TRUST_NODE) * nodes
     scratch += (8 + 8 * weighted) * links.edges
     room = min(memory, _memory_of(block) + _BESIDE)
-    # Of a single block, nothing is sorted, and no other's contributions pass by.
+    # With a single block, nothing is sorted, and no other block's contributions are read.
     taken = min(room, block + _TAKEN_STREAMS) if count == 1 else None
     return RankRoom(room, count, scratch, taken, halves)
 
