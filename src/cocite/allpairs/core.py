@@ -1,17 +1,17 @@
-"""The smallest system that determines all scores of a graph.
+"""The smallest linear system that determines all scores of a graph.
 
 Let row q_v of Q hold v's in-links, normalized. Nodes without in-links (unless teleportation gives
-them a row) are similar to themselves only and have no row. Nodes with equal rows q have equal
-scores with all others, so they share one row, of their *class*. For classes k, l and T the matrix
-of c q_k S q_l' (what S is off the diagonal),
+them a row) are similar only to themselves and have no row. Nodes with equal rows q have equal
+scores with all others, so they share one row, that of their *class*. For classes k, l and T the
+matrix of c q_k S q_l' (which is S off the diagonal),
 
     T = c W T W' + c sum over nodes v of q_k[v] q_l[v] (1 - T[class of v, class of v])
 
-where W[k, a] sums q_k over the nodes of class a, and the last factor, the *excess* of v, is the
-part of S on the diagonal that T lacks: 1 for a node without a class. A class of one node keeps its
-diagonal at 1 instead; the others are *loose* and their term is added sparsely (``add_shared``).
+where W[k, a] sums q_k over the nodes of class a. The last factor, the *excess* of v, is what T
+lacks of S on the diagonal: 1 for a node without a class. A class of one node keeps its diagonal at
+1 instead; all other nodes are *loose*, and their terms are added sparsely (``add_shared``).
 
-Cost: O(n + m) memory and time, in Python a step a node. wiki-Vote keeps 2,379 rows of 7,115.
+Cost: O(n + m) memory and time, in Python a step a node. wiki-Vote has 7,115 nodes and 2,379 rows.
 Source: Yu et al. 2011, eq. 6; teleportation its eq. 7.
 """
 
@@ -62,10 +62,10 @@ class WeightedLinks:
 class Core:
     """The reduced system of ``nodes`` nodes.
 
-    ``number`` int64[nodes] is each node's class or -1; ``firsts`` has a node of each class and
-    ``sizes`` the number of its nodes; ``links`` is W; ``shared`` lists the loose nodes of each
-    class's row and ``spread`` the classes of each loose node's column; ``owners`` int64[loose] is
-    their class or -1. ``bandwidth`` is W's, before and after ordering.
+    ``number`` int64[nodes] is each node's class or -1; ``firsts`` is a node of each class, and
+    ``sizes`` its number of nodes; ``links`` is W. ``shared`` lists the loose nodes in each class's
+    row, ``spread`` the classes in each loose node's column, and ``owners`` int64[loose] their class
+    or -1. ``bandwidth`` is W's, before and after ordering.
     """
 
     nodes: int
@@ -85,7 +85,7 @@ class Core:
 
     @property
     def depth(self) -> int:
-        """Return the longest chain of additions behind a value, for bounds on rounding."""
+        """Return the longest chain of additions for a value, which bounds rounding errors."""
         widest = int(np.diff(self.links.offsets).max(initial=0))
         return 2 * (-(-widest // 4) + 5) + int(np.diff(self.shared.offsets).max(initial=0))
 
@@ -156,8 +156,8 @@ def offsets_of(counts: NDArray[np.integer]) -> Ints:
 def node_rows(
     links: Links, weights: NDArray[np.float32] | None, teleport: float | None
 ) -> WeightedLinks:
-    """Return Q by nodes. With teleportation it is eq. 7's matrix, in which one of the equal,
-    uniform rows represents all.
+    """Return Q by nodes. With teleportation, it is eq. 7's matrix, in which one row represents all
+    equal uniform rows.
     """
     offsets = links.offsets.astype(np.int64)
     degrees = np.diff(offsets)
@@ -219,7 +219,7 @@ def _quotient(rows: WeightedLinks, number: Ints, firsts: Ints) -> WeightedLinks:
 def _shared(
     rows: WeightedLinks, number: Ints, firsts: Ints, loose: NDArray[np.bool_]
 ) -> tuple[WeightedLinks, Ints]:
-    """Return (the loose nodes that each class's row links to, renumbered; the class of each)."""
+    """Return the loose nodes that each class's row links to, renumbered, and the class of each."""
     row, node, weight = _entries(rows, firsts)
     kept = loose[node]
     nodes, index = np.unique(node[kept], return_inverse=True)

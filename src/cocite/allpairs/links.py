@@ -1,16 +1,16 @@
-"""The links whose scores an all-pairs run computes, and the order of its rows.
+"""The links of an all-pairs run, and the order of its rows.
 
-    in    who links to a page: the graph as it is stored
-    out   what a page links to
-    any   both in one row; SimRank of a bipartite graph goes so from users to their other items
+    in    the pages that link to a page: the graph as stored
+    out   the pages that a page links to
+    any   both in one row; in a bipartite graph, from users to their items and back
 
-With ``any``, SimRank draws a neighbor that is linked both ways twice as often: it is one entry with
-both weights. PSimRank compares sets: one entry. On a bipartite graph this is the SimRank of Jeh and
-Widom 2002, 4.3, with one decay.
+With ``any``, SimRank draws a neighbor that is linked both ways twice as often: its entry has both
+weights. PSimRank compares sets, so it counts once. On a bipartite graph, this is the SimRank of Jeh
+and Widom 2002, 4.3, with one decay.
 
-Reverse Cuthill-McKee (Yu et al. 2011, 4.2, Definition 2 and Algorithm 2) gives rows that link to
-each other near numbers, so that the rows that a block reads are few. Bandwidth is the largest
-|row - column| of an entry. Results come back in the stored order.
+Reverse Cuthill-McKee (Yu et al. 2011, 4.2, Definition 2 and Algorithm 2) gives nearby numbers to
+rows that link to each other, so that a block reads few rows. Bandwidth is the largest |row -
+column| of an entry. Results are in the stored order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cocite.options.all_pairs import AllPairsRun
 def directed(graph: Graph, direction: str, memory: int, *, weighted: bool, sets: bool) -> Links:
     """Return the links of a direction, ``in``, ``out`` or ``any``, as in-links.
 
-    ``weighted`` includes the graph's weights. With ``sets`` a neighbor linked both ways counts
+    ``weighted`` includes the graph's weights. With ``sets``, a neighbor linked both ways counts
     once; otherwise its weights are added.
     """
     if direction == "in":

@@ -24,7 +24,9 @@ Matrix = NDArray[Any]
 _WIDEST, _BLOCKS = 64, 64
 _DENSE_WIDTH = 256
 DENSE_FROM = 0.25
-"""Share of n^2 links from which BLAS is faster (``python -m benchmarks.sor --only density``)."""
+"""Density, as a share of n^2 links, from which BLAS is faster (``python -m benchmarks.sor --only
+density``).
+"""
 
 
 class Products:
@@ -50,11 +52,13 @@ class Products:
 
     @staticmethod
     def scratch(size: int, width: int, itemsize: int, *, dense: bool = False) -> int:
-        """Return the bytes of scratch: three panels; dense, the links as a matrix and two."""
+        """Return the bytes of scratch: three panels; if dense, the links as a matrix and two
+        panels.
+        """
         return (size * size + 2 * size * width if dense else 3 * size * width) * itemsize
 
     def blocks(self) -> list[tuple[int, int]]:
-        """(first, end) of all blocks of columns, in order."""
+        """Return (first, end) of all blocks of columns, in order."""
         size = self.core.size
         return [(low, min(low + self.width, size)) for low in range(0, size, self.width)]
 
@@ -133,9 +137,11 @@ class Products:
 
 
 def block_width(size: int, *, dense: bool = False) -> int:
-    """Return the columns of a block: 64, or fewer to have 64 blocks; 256 for dense products.
+    """Return the columns of a block: 64, or fewer to have at least 64 blocks; 256 for dense
+    products.
 
-    Columns of one block do not use each other's new values; with 64 blocks that costs no sweep.
+    Columns of one block do not use each other's new values; with 64 blocks, that takes no extra
+    sweep.
     """
     return max(1, min(_DENSE_WIDTH, size) if dense else min(_WIDEST, size // _BLOCKS))
 
@@ -144,7 +150,6 @@ def depth_of(core: Core, dense: bool) -> float:
     """Return the rounding depth: computed values are within depth * unit of the exact ones,
     relative to 1.
 
-    It counts the sums over links and loose nodes, and for BLAS the sums over all nodes in any
-    order.
+    Counts the sums over links and loose nodes, and for BLAS the sums over all nodes in any order.
     """
     return core.depth + 2 * core.size if dense else core.depth

@@ -1,13 +1,13 @@
 """Sweeps over a sparse matrix of scores that drop values below a threshold.
 
-A value below Delta becomes 0, so that rows stay short. The value before relaxation decides: relaxed
+A value below Delta becomes 0, so rows stay short. The value before relaxation decides, as relaxed
 values could alternate forever. ``allpairs/scores.py`` bounds the error by the largest value that
-each sweep dropped: at most Delta / (1 - c) in the end, for any number of sweeps. Each pair is
-computed once a sweep, with the block of its larger row, and kept or dropped in both places; the
+each sweep dropped: in the end at most Delta / (1 - c), for any number of sweeps. Each pair is
+computed once a sweep, with the block of its larger row, and stored or dropped in both places; the
 paper drops column by column (Algorithm 3, line 21).
 
-Memory: 8 or 12 bytes a value, twice while the next matrix is made. Source: Yu et al. 2011, 4.1.4,
-eq. 9.
+Memory: 8 or 12 bytes a value, twice while the next matrix is computed. Source: Yu et al. 2011,
+4.1.4, eq. 9.
 """
 
 from __future__ import annotations
@@ -45,14 +45,16 @@ class _Pool:
         return self.columns.nbytes + self.values.nbytes
 
     def reserve(self, more: int) -> None:
-        """Make room for ``more`` values."""
+        """Make space for ``more`` values."""
         if self.end + more > self.columns.size:
             room = max(self.end + more, self.columns.size * 3 // 2)
             self.columns = self._grown(self.columns, room)
             self.values = self._grown(self.values, room)
 
     def _grown(self, old: NDArray[Any], room: int) -> NDArray[Any]:
-        """Grow without ``np.resize``, which copies the array repeatedly to fill the new length."""
+        """Grow an array, without ``np.resize``, which copies the array repeatedly to fill the new
+        length.
+        """
         found = np.empty(room, old.dtype)
         found[: self.end] = old[: self.end]
         return found
@@ -68,7 +70,7 @@ class SparseMatrix(_Pool):
 
     @property
     def rows(self) -> PrunedRows:
-        """Return it as the kernels take it."""
+        """Return it in the form for kernels."""
         from cocite.kernels.pruned import PrunedRows
 
         return PrunedRows(self.begin, self.count, self.columns, self.values)
@@ -94,7 +96,7 @@ class SparseMatrix(_Pool):
 
 
 class _Chained(_Pool):
-    """Rows stored as linked lists, which grow at their ends."""
+    """Rows as linked lists, which grow at their ends."""
 
     def __init__(self, size: int, dtype: DTypeLike) -> None:
         super().__init__(1, dtype)
@@ -107,7 +109,7 @@ class _Chained(_Pool):
         return super().nbytes + self._places.nbytes
 
     def reserve_links(self, more: int) -> None:
-        """Make room for ``more`` links."""
+        """Make space for ``more`` links."""
         have = self._places.shape[1]
         if self.links + more > have:
             grown = np.empty((3, max(self.links + more, have * 3 // 2)), np.int64)
@@ -116,7 +118,7 @@ class _Chained(_Pool):
 
     @property
     def chains(self) -> Chains:
-        """Return it as the kernels take it."""
+        """Return it in the form for kernels."""
         from cocite.kernels.pruned import Chains
 
         following, begin, count = self._places
@@ -135,7 +137,7 @@ class _Half:
         return self.lower.nbytes + self.upper.nbytes
 
     def reserve(self, values: int, links: int) -> None:
-        """Make room for a block."""
+        """Make space for a block."""
         self.lower.reserve(values)
         self.upper.reserve(values)
         self.upper.reserve_links(min(values, links))
@@ -151,7 +153,7 @@ class _Half:
 
 
 class PrunedSweeps:
-    """Plain (``fresh`` false) or relaxed sweeps; ``matrix`` holds the scores."""
+    """Plain (``fresh`` is false) or relaxed sweeps; ``matrix`` holds the scores."""
 
     def __init__(
         self,
@@ -162,7 +164,9 @@ class PrunedSweeps:
         fresh: bool,
         memory: tuple[int, int],
     ) -> None:
-        """``memory`` is (bytes used beside the scores, bytes allowed in all)."""
+        """Start from the identity. ``memory`` is (bytes used besides the scores, bytes allowed in
+        total).
+        """
         decay, omega, threshold = factors
         self.core, self.team, self._fresh, self._memory = core, team, fresh, memory
         self.dtype = np.dtype(dtype)

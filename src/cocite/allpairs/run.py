@@ -1,8 +1,8 @@
 """All-pairs scores of one graph: the plan of a run, the run, and its document.
 
-Everything is decided before a run starts and reported by :meth:`AllPairs.estimate`: the rows left
-after merging equal ones (``allpairs/core.py``), the precision, the kind of products, whether the
-matrix is in memory or on disk, and how many bytes that takes.
+The plan is made before a run starts, and :meth:`AllPairs.estimate` reports it: the rows left after
+merging equal ones (``allpairs/core.py``), the precision, the kind of products, whether the matrix
+is in memory or on disk, and its size.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class AllPairs:
         self.bytes = self._plan_memory()
 
     def _precision(self) -> np.dtype[Any]:
-        """Return the first type that is accurate enough."""
+        """Return the smallest type that is accurate enough."""
         wanted, options = self.options.precision, self.options
         if options.method == "svd":
             if wanted == "single":
@@ -175,7 +175,7 @@ class AllPairs:
         options, size, item = self.options, self.core.size, self.dtype.itemsize
         fixed = self.core.nbytes
         if options.prune is not None:
-            # Links are there by row and by column, with weights of either precision.
+            # Links are stored by row and by column, with weights of either precision.
             return fixed + 2 * self.width * size * item + 28 * self.core.links.columns.size
         if options.method == "svd":
             scratch = Products.scratch(size, self.width, item)
@@ -282,8 +282,8 @@ class AllPairs:
 
 @dataclass(frozen=True)
 class ExactDocument(Document):
-    """A completed run, with its scores in the file ``output``; ``bandwidth`` is that of the rows as
-    stored and as ordered, ``ended`` the :class:`ExactConvergence`.
+    """A completed run, with its scores in the file ``output``. ``bandwidth`` is that of the rows as
+    stored and as ordered; ``ended`` is the :class:`ExactConvergence`.
     """
 
     graph: str
@@ -300,12 +300,12 @@ class ExactDocument(Document):
 
     @classmethod
     def of(cls, graph: str, output: str, measure: str, direction: str, found: Scores) -> Self:
-        """Return the document of ``found``."""
+        """Return the document of the scores ``found``."""
         how = found.method, found.products, found.precision, found.nodes, found.rows
         return cls(graph, output, measure, direction, *how, found.bandwidth, found.convergence)
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, those of the iteration beside the others."""
+        """Return the fields, with those of the iteration at the top level."""
         facts = super().facts()
         _, rows = facts.pop("nodes"), facts.pop("rows_computed")
         ended, bandwidth = vars(facts.pop("ended")), facts.pop("bandwidth")

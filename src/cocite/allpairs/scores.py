@@ -1,8 +1,8 @@
 """The result of a run: the scores of all pairs, and how the iteration ended.
 
 Scores are read by row, pair or node, in the stored order. The matrix is stored by classes
-(``allpairs/core.py``). A file holds an array (``.npy``), the full matrix by id; or a table, with a
-row for each pair whose score is large enough, or for the best of every node.
+(``allpairs/core.py``). Output is an array (``.npy``), the full matrix by id; or a table with a row
+for each pair whose score is large enough, or for the best hits of every node.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ Progress = Callable[[int, float], None]
 #
 # A relaxed, partly updated step changes each entry from x to x + omega (g - x), where g is G's
 # value at that moment. With d the largest change of a sweep, the entry is off by |1 - omega| d /
-# omega just after its update, and what is updated later moves G by at most c d: so at the end of a
-# sweep, in whatever order or blocks it went,
+# omega just after its update, and later updates move G by at most c d. So at the end of a sweep, in
+# any order and with any blocks,
 #
 #     |G(X) - X| <= (|1 - omega| / omega + c) d                                    (change)
 #
-# which with omega = 1 is the plain iteration's c d. One sweep shrinks the error by |1 - omega| +
-# omega c or better: it converges for every graph if omega < 2 / (1 + c), beyond that it may not.
+# which for omega = 1 is the plain iteration's c d. One sweep shrinks the error by a factor of
+# |1 - omega| + omega c or better: it converges for every graph if omega < 2 / (1 + c).
 #
 # Rounding: a computed g is within r = depth * unit of the exact one (``allpairs/core.py``), which
-# leaves r / (1 - c) in the end. Pruning (``allpairs/prune.py``): an entry set to 0 where G has g is
-# off by |g| at that moment. With p the largest |g| that a sweep dropped, e_k = c e_(k-1) + p_k,
+# adds up to r / (1 - c). Pruning (``allpairs/prune.py``): an entry set to 0 instead of g is off by
+# |g| at that moment. With p the largest |g| that a sweep dropped, and e_k = c e_(k-1) + p_k,
 #
 #     |S - S*| <= (|1 - omega| / omega + c) d / (1 - c) + p / (1 - c)             (change, pruned)
 #     |S_k - S*| <= c^(k+1) + e_k                                                 (steps, pruned)
 #
-# The bounds add up, and only their sum decides whether the accuracy asked for is reached.
-# Source: the second is Lizorkin et al. 2008; the others follow as said.
+# The bounds add up, and their sum decides whether the requested accuracy is reached.
+# Source: the second is from Lizorkin et al. 2008; the others are derived here.
 
 _DIVERGED, _STANDSTILL = 1e6, 20
 
@@ -60,9 +60,9 @@ class ExactConvergence:
     """How an iteration ended; all errors bound the largest entry of |S - S*|.
 
     ``change`` is the largest change of an entry in the last sweep. More sweeps reduce
-    ``iteration_error``, double precision ``rounding_error``, a smaller threshold ``pruning_error``;
-    ``error_bound`` is their sum. ``converged`` says whether the sum is within the requested
-    accuracy, ``reason`` what ended the iteration.
+    ``iteration_error``, double precision ``rounding_error``, and a smaller threshold
+    ``pruning_error``; ``error_bound`` is their sum. ``converged`` says whether the sum is within
+    the requested accuracy, ``reason`` what ended the iteration.
     """
 
     sweeps: int
@@ -81,7 +81,7 @@ class ExactConvergence:
 
 @dataclass(frozen=True)
 class ExactSweep:
-    """Report of one sweep: its largest change, and the size of the largest value it pruned."""
+    """Report of one sweep: its largest change, and the magnitude of the largest value it pruned."""
 
     change: float
     dropped: float = 0.0
@@ -89,7 +89,7 @@ class ExactSweep:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Error bounds of one method; ``steps``: whether it is the plain iteration."""
+    """Error bounds of one method; ``steps`` says whether it is the plain iteration."""
 
     decay: float
     omega: float
@@ -99,7 +99,7 @@ class Bounds:
     def left(self, sweeps: int, made: ExactSweep, pruned: float) -> tuple[float, float, str]:
         """Return (iteration error, pruning error, name of the bound) after ``sweeps`` sweeps.
 
-        ``made`` is the last one; ``pruned`` is e_k.
+        ``made`` is the last sweep; ``pruned`` is e_k.
         """
         factor = abs(1 - self.omega) / self.omega + self.decay
         change = made.change if math.isfinite(made.change) else math.inf
@@ -117,7 +117,7 @@ class Bounds:
     def rounding_of(
         depth: float, dtype: np.dtype[np.floating], decay: float, omega: float
     ) -> float:
-        """Return r of one update: of the sums, and of mixing old and new."""
+        """Return r of one update: the error of the sums, and of mixing old and new values."""
         unit = float(np.finfo(dtype).eps) / 2
         return unit * (decay * (depth + 2) + (0 if omega == 1 else 4 / omega))
 
@@ -128,8 +128,8 @@ def iterate(
     """Sweep until the bound is at most ``epsilon``, after ``limit`` sweeps, or until more do not
     help: pruning alone exceeds ``epsilon``, or the change has not fallen for 20 sweeps.
 
-    Raises :class:`NotConverged` if the change grows beyond all bounds, or if it stopped falling and
-    an over-relaxed result may be off by 1 or more: scores are between 0 and 1.
+    Raises :class:`NotConverged` if the change diverges, or if it stopped falling and the error
+    bound of an over-relaxed result is 1 or more, the range of scores.
     """
     rounding, summed = bounds.rounding_error(), 0.0
     least, least_at = math.inf, 0
@@ -203,8 +203,7 @@ class Scores:
 
     ``convergence`` bounds their error. ``method`` and ``products`` say how they were computed,
     ``rows`` is the number of rows of the matrix, ``bandwidth`` that of its links before and after
-    ordering. ``within`` are the ids of the nodes whose pairs are scored: all, or one side of a
-    bipartite graph.
+    ordering. ``within`` are the ids of the compared nodes: all, or one side of a bipartite graph.
     """
 
     convergence: ExactConvergence
@@ -247,7 +246,7 @@ class Scores:
         return found
 
     def array(self) -> NDArray[Any]:
-        """Return all scores, [nodes, nodes], or those of a side: 4 or 8 bytes a pair."""
+        """Return all scores, [nodes, nodes], or those of one side: 4 or 8 bytes a pair."""
         found = np.empty(self._shape, self.dtype)
         for at, row in enumerate(self._rows(lambda nodes: None)):
             found[at] = row
@@ -356,7 +355,7 @@ class Scores:
                 progress(int(batch.nodes[-1]) + 1 - self.within.start)
 
     def _rows(self, progress: Callable[[int], None]) -> Iterator[NDArray[Any]]:
-        """Yield float32 or float64[nodes compared] for each of them, in order of id."""
+        """Yield float32 or float64[compared nodes] for each of them, in order of id."""
         for done, node in enumerate(self.within, 1):
             yield self.row(node)[self.within.start : self.within.stop]
             progress(done)

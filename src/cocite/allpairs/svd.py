@@ -4,15 +4,15 @@ With Q ~ U E V' of rank r, X = c Q X Q' + D (D diagonal) has the solution
 
     X = D + c U M U'        M = K + c B M B'        K = E V' D V E        B = E V' U        (r x r)
 
-and M, the sum of A^k K A'^k with A = sqrt(c) B, follows by doubling: M <- M + A M A', A <- A A. The
-sum exists only where A's spectral radius is below 1: Q's is at most 1, that of its low-rank factors
-may be above. The published D = (1 - c) I is another measure; SimRank has 1 on the diagonal: n
-linear equations for D, solved by GMRES. One plain step measures the error: |X - S*| <=
-|G(X) - X| / (1 - c). The factors come from subspace iteration with a fixed start, or, from rank
-n / 4 on, from NumPy.
+and M, the sum of A^k K A'^k with A = sqrt(c) B, is computed by doubling: M <- M + A M A', A <- A A.
+The sum exists only if A's spectral radius is below 1: Q's is at most 1, but that of its low-rank
+factors may be larger. The published D = (1 - c) I gives another measure. SimRank has 1 on the
+diagonal, which is n linear equations for D, solved by GMRES. One plain step measures the error:
+|X - S*| <= |G(X) - X| / (1 - c). The factors come from subspace iteration with a fixed start, or
+from NumPy if the rank is at least n / 4.
 
 Cost: O(n r^2) a step for D, O(n^2 r) for X. Memory: ``low_rank_bytes``.
-Source: Li et al. 2010, as Yu et al. 2011 describe it in 5.1.4 and 6; doubling: Smith 1968; subspace
+Source: Li et al. 2010, as described in Yu et al. 2011, 5.1.4 and 6; doubling: Smith 1968; subspace
 iteration: Halko, Martinsson, Tropp 2011; GMRES: Saad, Schultz 1986.
 """
 
@@ -30,15 +30,15 @@ from cocite.errors import NotConverged
 Floats = NDArray[np.float64]
 _OVERSAMPLED, _POWERS = 10, 6
 _STEPS = 100
-"""GMRES steps: at decay 0.99 some 70 give the diagonal to six digits."""
+"""GMRES steps: at decay 0.99, about 70 give the diagonal to six digits."""
 _DOUBLINGS = 64
-"""Enough for a spectral radius of 1 - 2**-58, the closest to 1 that can be distinguished."""
+"""Doublings for a spectral radius of 1 - 2**-58, the closest to 1 that can be distinguished."""
 _NOTHING = 1e-9
-"""Smallest relevant power: the square of a smaller one is below rounding error."""
+"""Smallest relevant norm of a power: the square of a smaller one is below rounding error."""
 
 
 def low_rank_bytes(nodes: int, rank: int, decay: float) -> int:
-    """Return the most bytes of the factors and the steps for D, without the matrix of scores."""
+    """Return the peak bytes of the factors and the steps for D, without the matrix of scores."""
     rank = min(rank, nodes)
     factors = 72 * nodes * nodes if _is_large(rank, nodes) else 48 * nodes * (rank + _OVERSAMPLED)
     # A power below 1 in norm: from there its square is the next.
@@ -114,7 +114,7 @@ def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> F
     for k in range(_STEPS):
         following = times(basis[k])
         whole = float(np.linalg.norm(following))
-        for _ in range(2):  # once more, for what rounding left
+        for _ in range(2):  # once more, against rounding
             for i, direction in enumerate(basis):
                 share = float(direction @ following)
                 steps[i, k] += share
@@ -150,7 +150,7 @@ def _factors(rows: WeightedLinks, rank: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _is_large(rank: int, nodes: int) -> bool:
-    """Return whether NumPy's decomposition of the whole matrix is at most as much work."""
+    """Return whether NumPy's decomposition of the whole matrix takes no more work."""
     return rank + _OVERSAMPLED >= nodes / 4
 
 

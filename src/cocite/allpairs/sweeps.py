@@ -1,19 +1,19 @@
-"""Sweeps over the matrix of scores, by one class for each way to hold or to compute it.
+"""Sweeps over the matrix of scores, one class for each way to store or compute it.
 
-    plain    T <- c W S W' + the loose nodes' terms; S is T with 1 on the diagonal
+    plain    T <- c W S W' + the loose nodes' terms; S is T with 1 on the diagonal;
              all from the last sweep's scores (Jacobi; the paper's eq. 6)
     sor      block of columns after block, in place: T[:, block] <- (1 - omega) T[:, block] +
-             omega (the same formula, with what this sweep has written already); Gauss-Seidel with
-             omega = 1
-    panels   either of them on a matrix on disk, to the bit
+             omega (the same formula, with the values already written by this sweep); Gauss-Seidel
+             for omega = 1
+    panels   either of them on a matrix on disk, with equal results
     coupled  PSimRank
 
 Each pair is computed once a sweep, with the block of its larger row, and written to both places.
-Blocks of one column are the paper's iteration (its eqs. 11 and 12, whose k and k + 1 are exchanged:
-fresh columns are those with j < i). Wider blocks are fast; their columns do not see each other's
-new values, which the bounds in ``allpairs/scores.py`` allow for. Self-loops need no care.
+Blocks of one column are the paper's iteration (its eqs. 11 and 12 with k and k + 1 exchanged: fresh
+columns are those with j < i). Wider blocks are fast, but their columns do not use each other's new
+values, which the bounds in ``allpairs/scores.py`` include. Self-loops are not special.
 
-Memory: the matrix, and for the plain iteration a second one.
+Memory: the matrix, and a second one for the plain iteration.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Matrix = NDArray[Any]
 
 
 def identity(products: Products) -> Matrix:
-    """Return S after zero steps: 1 on the diagonal of single nodes, 0 for classes of several."""
+    """Return S after zero steps: 1 on the diagonal for classes of one node, 0 for larger ones."""
     matrix = np.zeros((products.core.size,) * 2, products.dtype)
     np.fill_diagonal(matrix, products.core.sizes == 1)
     return matrix
@@ -47,8 +47,8 @@ def _single(core: Core) -> NDArray[np.uint8]:
 class Sweeps:
     """Sweeps over a matrix in memory, ``matrix``, from the identity or from ``start``.
 
-    ``omega`` is the factor of over-relaxation, in place; without it the iteration is the plain one,
-    and two matrices alternate.
+    ``omega`` is the factor of over-relaxation, in place. Without it, the iteration is plain, and
+    two matrices alternate.
     """
 
     def __init__(
@@ -90,25 +90,25 @@ class Sweeps:
         return found
 
 
-# Sweeps over a matrix that lies on disk. A panel is all rows of some columns. A plain sweep goes
-# over the file twice, in order:
+# Sweeps over a matrix on disk. A panel is all rows of some columns. A plain sweep reads the file
+# twice, in order:
 #
 #     W S    panel by panel: a panel of S gives the same panel of W S
-#     T      panel by panel: the rows of W S that a panel's columns stand for, turned, times W
+#     T      panel by panel: the rows of W S with the numbers of its columns, transposed, times W
 #
-# T is written over W S: the rows of W S that are still needed lie below those that are written, as
-# only pairs on and above the diagonal are computed, and mirrored. Three panels are in memory at a
-# time. Over-relaxation gathers the rows that a block links to from the one matrix that it writes,
-# block after block: sequential only where the order of nodes makes links short. Every value is
-# added up as in memory: the bytes are the same. The panels are ours; Yu et al. 2011, 4.2 speaks of
-# input and output but keeps S in memory.
+# T overwrites W S: the rows of W S still needed are below those written, as only pairs on and above
+# the diagonal are computed, and mirrored. Three panels are in memory at a time. Over-relaxation
+# gathers the rows that a block links to from the one matrix that it writes, block after block,
+# which is sequential only if the order of nodes makes links short. Every value is summed as in
+# memory, so the bytes are the same. The panels are our own; Yu et al. 2011, 4.2 considers input and
+# output, but keeps S in memory.
 
 _LEAST = 64
 
 
 def panel_width(size: int, itemsize: int, room: int, block: int) -> int:
-    """Return the columns of a panel: whole blocks, at least 64, such that three panels fit in
-    ``room``; if none fit, the negative minimum.
+    """Return the columns of a panel: whole blocks, at least 64, so that three panels fit in
+    ``room``. If none fit, return the negative minimum.
     """
     least = -(-_LEAST // block) * block
     fitting = min(room // (3 * size * itemsize) // least, -(-size // least)) * least
@@ -137,7 +137,9 @@ class PanelMatrix:
 
 
 class PanelSweeps:
-    """Like :class:`Sweeps`, over panels of ``width`` columns, whole blocks of ``products``."""
+    """The same as :class:`Sweeps`, over panels of ``width`` columns, which are whole blocks of
+    ``products``.
+    """
 
     def __init__(
         self,
@@ -211,7 +213,7 @@ class PanelSweeps:
         return turned
 
     def _settle(self, first: int, panel: Matrix) -> float:
-        """Write one block to both positions, panel by panel of the mirrored one."""
+        """Write one block to both places, panel by panel for the mirrored one."""
         from cocite.kernels import allpairs
 
         end, width = panel.shape[0], self._width
@@ -237,15 +239,16 @@ class PanelSweeps:
 #     p(u, v) = c / |I(u) | I(v)| * ( |I(u) & I(v)| + F(u, v) + F(v, u) )
 #     F(u, v) = sum of p over (I(u) - I(v)) x I(v), divided by |I(v)|
 #
-# With M[w, v] the sum of p(w, .) over I(v), F(u, v) |I(v)| is the sum of M[w, v] over I(u) less
-# that over I(u) & I(v): a product as SimRank's, less a sum over common in-neighbors. These are
-# found through the links of each in-neighbor w of v, in all as many steps as the sum of out-degrees
-# squared. For nodes with equal in-neighbors every score is equal, and c among themselves, so they
-# are one class, as in ``allpairs/core.py``; the excess of the diagonal over its class cancels in F.
+# With M[w, v] the sum of p(w, .) over I(v), F(u, v) |I(v)| is the sum of M[w, v] over I(u) minus
+# that over I(u) & I(v): a product as for SimRank, minus a sum over common in-neighbors. These are
+# found through the links of each in-neighbor w of v, which takes as many steps as the sum of the
+# squared out-degrees. Nodes with equal in-neighbors have equal scores, and c among themselves, so
+# they are one class, as in ``allpairs/core.py``; the excess of the diagonal cancels in F.
 #
-# One step shrinks differences by c, as weights within the bracket sum to at most the union: the
-# bounds are the plain iteration's (``allpairs/scores.py``). A sweep costs 2 n m additions and the
-# sum of squared out-degrees. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.2.
+# One step shrinks differences by c, as weights within the parentheses sum to at most the union: the
+# bounds are those of the plain iteration (``allpairs/scores.py``). A sweep costs 2 n m additions
+# and the sum of squared out-degrees.
+# Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.2.
 
 
 class CoupledSweeps:
@@ -255,7 +258,7 @@ class CoupledSweeps:
         self.products, self._decay = products, decay
         core = products.core
         self._sizes = np.diff(core.shared.offsets).astype(products.dtype)
-        # Numbers of links, not shares of them: the formula divides by |I(v)| only once.
+        # Counts of links, not shares: the formula divides by |I(v)| only once.
         products.weights *= np.repeat(self._sizes, np.diff(core.links.offsets))
         self.matrix = identity(products)
         self._parts = np.empty_like(self.matrix)

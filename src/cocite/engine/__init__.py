@@ -1,3 +1,1 @@
-"""The two passes over the stored graph: the walk with its steps, and the scan; and the diagonal of
-linearized SimRank.
-"""
+"""Passes over the stored graph: the walk and the scan; and the diagonal of linearized SimRank."""

@@ -1,13 +1,13 @@
-"""Links arranged by source for one block of destinations: scans and PageRank read them from disk.
+"""Links arranged by source within blocks of destinations: scans and PageRank read them from disk.
 
-The sources' rows are then read in sequence, and the rows of the block's own nodes, which are
-written at random, fit in memory. Links are arranged once, in scratch, and sorted in *strips*,
-pieces that fit in memory. A pass reads the strips of a block in parallel, a window of sources at a
-time. A strip can end anywhere, even among a node's in-links; as these ascend within the graph, a
-node's terms still come in ascending order of source.
+A pass then reads the sources' rows in sequence, and writes rows of the block's own nodes, which fit
+in memory, at random. Links are arranged once, in scratch, and sorted in *strips*, pieces that fit
+in memory. A pass reads all strips of a block in parallel, a window of sources at a time. A strip
+may end anywhere, even among a node's in-links; as in-links ascend, a node's terms still come in
+ascending order of source.
 
-A strip is a stream of 32-bit words: a source, its targets in the block, the last one marked
-(``kernels/scan.py``). That is 4 bytes a link and 4 for every source in a strip.
+A strip is a stream of 32-bit words: a source, then its targets in the block, the last one marked
+(``kernels/scan.py``). That takes 4 bytes a link and 4 for every source in a strip.
 
 Cost: a sort of every strip, 50 to 80 ns a link in all. Memory: 24 bytes a link of a strip. Source:
 Haveliwala, *Efficient computation of PageRank*, 3.2.
@@ -45,7 +45,7 @@ def sorted_links(
 def words_of(
     keys: NDArray[np.uint64], weights: Weights = NO_WEIGHTS
 ) -> tuple[NDArray[np.uint32], Weights]:
-    """Return sorted links as words, and the weight of each word's link beside it."""
+    """Return sorted links as words, and the weights of their links at the same positions."""
     from cocite.kernels import rank_blocks, scan
 
     words = np.empty(2 * keys.size, np.uint32)
@@ -86,7 +86,7 @@ class SourceWords:
                 begin, at[i] = at[i], self._pushed(at[i], end, stop, x, into, (code, identity))
                 self.evict(begin, at[i])
             evict(x[low * lanes : stop * lanes])
-        for begin, end in strips:  # where a strip was looked at, but not read, too
+        for begin, end in strips:  # also where the strip was only examined
             self.evict(begin, end)
 
     def _pushed(

@@ -1,17 +1,17 @@
 """The walk over partitions: messages between blocks, the worker of a block, and the conductor.
 
-    step s    every block takes in what step s - 1 sent to it (arrive, meet), moves what lives on
-              (leave), and has a message for every block: tokens, and records of meetings
+    step s    every block receives the messages of step s - 1 (arrive, meet), moves live tokens
+              (leave), and sends a message to every block: tokens, and records of meetings
     then      the messages of step s - 1 are dropped, and step s + 1 begins
 
-A block is a :class:`BlockWalker`, perhaps in its own process, with only its own rows; it works like
-blocks of the walk on disk (``engine/walk_blocks.py``), so samples are byte-identical.
-:class:`BlocksWalk` conducts: it counts live tokens and bytes sent.
+A block is a :class:`BlockWalker`, possibly in its own process, with only its own rows. It works
+like a block of the walk on disk (``engine/walk_blocks.py``), so samples are byte-identical.
+:class:`BlocksWalk` is the conductor: it counts live tokens and bytes sent.
 
-Cost: that of the walk on disk, without its files; :class:`Traffic` says what is sent. Memory of a
-block: ``BlockPart``'s, its rows, and of each sample 24 bytes a token and 12 a record. Source:
-Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: hosts own nodes, and "the tokens are
-transferred on the network to their new owner", who finds those that have met.
+Cost: that of the walk on disk, without its files; :class:`Traffic` reports the bytes sent. Memory
+of a block: that of ``BlockPart``, its rows, and for each sample 24 bytes a token and 12 a record.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: hosts own nodes, and "the
+tokens are transferred on the network to their new owner", which merges those that have met.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Rows = NDArray[np.uint32]
 
 
 class Message(NamedTuple):
-    """What one block sends another in one step, for all samples: ``rows`` uint32[k, 3], and
+    """What one block sends to another in one step, for all samples. ``rows`` uint32[k, 3];
     ``table`` int64[p, 4] of (sample, kind, tag, number of rows). Rows of one sample, kind and tag
-    stay in the order in which they were sent.
+    keep their order.
     """
 
     rows: Rows
@@ -121,10 +121,10 @@ def unpack(messages: Iterable[Message | None]) -> Iterator[tuple[int, int, int, 
 
 
 _UNRESERVED = getattr(mmap, "MAP_NORESERVE", 0x4000)
-"""Linux's flag for maps that may be larger than memory; not all Python releases name it."""
+"""Linux's flag for maps that may exceed memory; not all Python releases name it."""
 TOKEN_BYTES = 12
 """Bytes of a token in a message: target, head, members. A node has at most one token at a step, so
-this bounds what is sent for each node and step, except one record for each node and sample.
+this bounds the bytes for each node and step, except for one record for each node and sample.
 """
 
 
@@ -135,8 +135,8 @@ def placed_links(
     first: int,
     nodes: int,
 ) -> Links:
-    """Place the rows of the nodes from ``first`` on among ``nodes`` rows: kernels find a row by its
-    node. Only those pages of the offsets exist; never ``forget`` them.
+    """Place the rows of the nodes from ``first`` on among ``nodes`` rows, as kernels find a row by
+    its node. Other pages of the offsets do not exist; never ``evict`` them.
     """
     size = 8 * (nodes + 1)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _UNRESERVED
@@ -148,8 +148,8 @@ def placed_links(
 @dataclass(frozen=True)
 class Traffic:
     """Bytes exchanged between blocks: ``tokens`` and ``records`` by walks, ``trees`` by their
-    layout, ``values`` by scans, ``groups`` by the layout of min-hashes; in ``steps`` over all
-    samples, for ``nodes``.
+    layout, ``values`` by scans, ``groups`` by the layout of min-hashes. ``steps`` counts steps over
+    all samples, for ``nodes``.
     """
 
     nodes: int
@@ -182,8 +182,8 @@ class Traffic:
         return self.tokens + self.records + self.trees + self.values + self.groups
 
     def facts(self) -> dict[str, int | float]:
-        """Return the fields of documents; ``most`` is the papers' bound, all tokens at every
-        step.
+        """Return the fields of documents; ``most`` is the papers' bound, which assumes all tokens
+        at every step.
         """
         found: dict[str, int | float] = {"bytes_per_node_and_step": self.each}
         if self.values or self.groups:
@@ -199,7 +199,7 @@ class Traffic:
 
 
 class BlockWalker:
-    """Block number ``block`` of a walk. ``records`` holds what other blocks have sent for each
+    """Block number ``block`` of a walk. ``records`` holds the records from other blocks for each
     sample; buckets 2 * block and 2 * block + 1 belong to this block.
     """
 
@@ -215,16 +215,16 @@ class BlockWalker:
         self._part.begin()
 
     def step(self, step: int, *messages: Message | None) -> tuple[object, ...]:
-        """Make one step of all samples from the messages of the step before. Returns int64[samples]
-        tokens that moved; int64[2] bytes of tokens and of records for other blocks; then a message
-        for each block, None for this one.
+        """Make one step of all samples from the messages of the previous step. Returns
+        int64[samples], the tokens that moved; int64[2], the bytes of tokens and of records for
+        other blocks; then a message for each block, None for this one.
         """
         self._receive(messages)
         live = np.zeros(len(self._states), np.int64)
         for i, (sample, state) in enumerate(self._states.items()):
             self._part.set_out(state, sample, step)
             live[i] = self._part.turn(state, self._block, step)
-            state.arrived = MemorySpool(self._blocks)  # what came is not needed any more
+            state.arrived = MemorySpool(self._blocks)  # received messages are not needed any more
         self._part.send_records(step)
         sent = np.zeros(2, np.int64)
         out: list[Message | None] = [self._packed(other) for other in range(self._blocks)]
@@ -246,7 +246,7 @@ class BlockWalker:
         for sample, kind, tag, rows in unpack([own, *messages]):
             if kind == TOKENS:
                 self._states[sample].arrived.put(self._block, tag, rows)
-            else:  # copied: what was sent is to be dropped
+            else:  # copied, as messages are dropped
                 bucket = 2 * self._block + (kind == OUTER)
                 self.records[sample].put(bucket, tag, rows.copy())
 
@@ -279,7 +279,7 @@ class BlocksWalk:
                 for b in blocks
             ]
             reports = crew.take([answer[0] for answer in answers])
-            sent = [answer[1:] for answer in answers]  # those of the step before are dropped
+            sent = [answer[1:] for answer in answers]  # messages of the previous step are dropped
             counts = np.sum([count for count, _ in reports], axis=0)
             tokens, records = np.sum([size for _, size in reports], axis=0).tolist()
             moved = 0

@@ -1,22 +1,22 @@
-"""The diagonal of linearized SimRank for a whole graph, with a certificate.
+"""The diagonal of linearized SimRank for a whole graph, with certified bounds.
 
     S = sum over l of c**l Q**l D (Q')**l,      D(w) = 1 - c * mean of S over pairs of in-neighbors
 
-Each sweep finds the residual r(v) = S'(v, v) - 1 of the current diagonal D', between two bounds
-(``kernels/linear.py``). As the score of a node with itself is known to be 1, it then moves
+Each sweep bounds the residual r(v) = S'(v, v) - 1 of the current diagonal D' from both sides
+(``kernels/linear.py``). As every node scores 1 with itself, it then sets
 
     D'(v)  <-  D'(v) - r(v) + c / d(v)**2 * sum of r over in-neighbors of v
 
-The remaining residual comes only from pairs of different in-neighbors, and falls by ten or more.
-Where it does not, as with a decay near 1, up to twelve more sweeps each mix the last few. The last
-sweep moves nothing but certifies: every score computed with D' is between s (1 + low) and s (1 +
-high), where low and high are the extremes of r. Sweeps begin with 1 - c / d. The result does not
-depend on threads.
+The remaining residual comes only from pairs of different in-neighbors, and falls by a factor of ten
+or more. If it does not, as with a decay near 1, up to twelve more sweeps each mix the last few. The
+last sweep changes nothing but gives the bounds: every score computed with D' is between s (1 + low)
+and s (1 + high), where low and high are the extremes of r. The first diagonal is 1 - c / d. The
+result does not depend on threads.
 
-Cost: one short run backward from every node for the limits, and in each sweep one run forward, of
-some hundreds to some thousands of links; 24 bytes a node and thread, 120 a node. Source: Maehara,
-Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (mixing sweeps); this correction and
-certificate are this project's.
+Cost: a short backward run from every node for the limits, and in each sweep a forward run of some
+hundreds to some thousands of links; 24 bytes a node and thread, 120 a node. Source: Maehara,
+Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (mixing sweeps); the correction and
+the bounds are our own.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 
 LIMITS = 5
-"""Levels with limits of their own; later levels use the last limit."""
+"""Levels with their own limits; later levels use the last limit."""
 Table = NDArray[np.float32]
 SweepReport = Callable[[int, int, int], None]
-"""Called with (sweep, nodes done, nodes in it) while a diagonal is made."""
+"""Called with (sweep, nodes done, nodes in total) while a diagonal is computed."""
 
 
 @dataclass(frozen=True)
 class Diagonal:
-    """``table`` float32[nodes, 1 + LIMITS], the diagonal and the limits as the kernels take them;
-    every residual is between ``low`` and ``high``.
+    """The diagonal and the limits, as ``table`` float32[nodes, 1 + LIMITS] for kernels; every
+    residual is between ``low`` and ``high``.
     """
 
     decay: float
@@ -104,7 +104,7 @@ def make_diagonal(
     reached: tuple[int, Table] | None = None,
     keep: Callable[[Table], None] = lambda table: None,
 ) -> Diagonal:
-    """The diagonal of the links ``rows``; ``columns`` are the same links by their other end.
+    """Compute the diagonal of the links ``rows``; ``columns`` are the same by their other end.
 
     Parameters
     ----------
@@ -115,13 +115,13 @@ def make_diagonal(
     threads
         How many cores; the result does not depend on it.
     target
-        How wide the residual's bounds may be. Nodes that would take more than some millions of
-        links end with wider ones.
+        How wide the bounds of the residual may be. Nodes that would take more than some millions of
+        links get wider ones.
     progress
         Called with (pass, nodes done, nodes in it); passes count from 0.
     reached, keep
-        How many stages an earlier run went through, and the table that it left then; and what is
-        called with the table after each stage. The result is the same.
+        The number of stages that an earlier run completed, with its table; and a function to call
+        with the table after each stage. The result is the same.
     """
     return _Making(rows, columns, decay, threads, target, progress)(reached, keep)
 
@@ -193,7 +193,7 @@ class _Making:
             keep(self.table)
         found = self._together(everyone, self._residuals(everyone, self.target))
         low, high = found[:, 0], found[:, 0] + found[:, 1]
-        # Nodes without in-links are as they should be.
+        # Nodes without in-links are exact.
         return Diagonal(
             self.decay, self.table, float(low.min(initial=0)), float(high.max(initial=0))
         )
@@ -215,9 +215,9 @@ class _Making:
     def _together(
         self, nodes: NDArray[np.uint32], found: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Sweep on where single moves do not converge, as with a decay near 1. Each sweep starts
-        from the mixture of recent moves that would have minimized the residual (Anderson). Returns
-        the residuals of the best diagonal, which is the current one.
+        """Continue sweeping if single moves do not converge, as with a decay near 1. Each sweep
+        starts from the mixture of recent moves that would have minimized the residual (Anderson).
+        Returns the residuals of the best diagonal, which becomes the current one.
         """
         best, kept = found, self.table[:, 0].copy()
         least = _worst(found)
@@ -248,7 +248,7 @@ class _Making:
         self._set(moved)
 
     def _set(self, diagonal: NDArray[np.float64]) -> None:
-        """Set the next diagonal, clipped to [1 - decay, 1], where the true one lies."""
+        """Set the next diagonal, clipped to [1 - decay, 1], which contains the exact one."""
         diagonal[self.degrees == 0] = 1.0
         self.table[:, 0] = np.clip(diagonal, 1 - self.decay, 1.0)
 
@@ -282,7 +282,7 @@ class _Making:
 
     def _residuals(self, nodes: NDArray[np.uint32], target: float) -> NDArray[np.float64]:
         """Return float64[nodes, 3]: the lower bound on r, the width of the interval, and an
-        estimate of r's excess over that bound.
+        estimate of how much r exceeds that bound.
         """
         from cocite.kernels.linear import residuals
 

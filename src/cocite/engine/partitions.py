@@ -1,14 +1,14 @@
 """Values that partitions exchange at their borders, and scans over partitions.
 
-A block numbers the nodes that it reads by ascending id: those below it, its own, those above. So
-the links of a node keep the order of their sources, and sums have the same terms in the same order
-as on one machine: results are bit-identical for any blocks. A message from one block to another
-contains the value of each node that links into the other, once, however many links it has there.
-:class:`ScanBlock` holds the rows of one block and scans them; :class:`BlocksScan` conducts.
+A block numbers the nodes that it reads by ascending id: those below it, its own, those above. So a
+node's links keep the order of their sources, and sums have the same terms in the same order as on
+one machine: results are bit-identical for any blocks. A message from one block to another has one
+value for each node with links into the other block. :class:`ScanBlock` holds the rows of one block
+and scans them; :class:`BlocksScan` is the conductor.
 
 Cost: a scan in memory, and :class:`~cocite.engine.carriers.Traffic`. Memory of a block: its links
-twice, and a row of values for each node of its own, twice, and for each node of others that it
-reads; that of the conductor does not depend on the graph. Source: 004, section 3; 001, 2.3.2;
+twice, a row of values for each of its own nodes, twice, and one for each node of others that it
+reads. The memory of the conductor does not depend on the graph. Source: 004, section 3; 001, 2.3.2;
 Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
@@ -31,11 +31,11 @@ Values = NDArray[Any]
 
 
 class Border:
-    """The nodes whose values a block reads, and the blocks that read its own.
+    """The nodes whose values a block reads, and the blocks that read its values.
 
-    ``reads`` uint32 are all nodes that it reads, ascending; ``slots`` has the slice of them that
-    each block owns, and ``own`` is the slice of this block. ``cuts`` uint32[blocks + 1] are the
-    first nodes of all blocks.
+    ``reads`` uint32 are all nodes that it reads, ascending; ``slots`` has the slice that each block
+    owns, ``own`` is the slice of this block. ``cuts`` uint32[blocks + 1] are the first nodes of all
+    blocks.
     """
 
     def __init__(self, reads: Nodes, cuts: Nodes, block: int) -> None:
@@ -65,7 +65,7 @@ class Border:
         return np.searchsorted(self.reads, sources).astype(np.uint32)
 
     def requests(self) -> list[Nodes]:
-        """Return the nodes that it reads from each block; none from its own."""
+        """Return the nodes that it reads from each block; none from itself."""
         found = [self.reads[slot] for slot in self.slots]
         found[self.block] = found[self.block][:0]
         return found
@@ -95,7 +95,9 @@ class BorderWorker:
     border: Border
 
     def requests(self) -> tuple[object, ...]:
-        """Return how many nodes of other blocks it reads; then those of each block, ascending."""
+        """Return how many nodes of other blocks it reads; then the nodes of each block,
+        ascending.
+        """
         found = self.border.requests()
         return sum(nodes.size for nodes in found), *found
 
@@ -121,7 +123,7 @@ VALUE_BYTES = 4
 
 
 def block_scan_bytes(nodes: int, links: int, others: int) -> int:
-    """Return the most memory of a block with so many nodes and links that reads so many nodes of
+    """Return the maximum memory of a block with so many nodes and links that reads so many nodes of
     others: row offsets, source positions (twice while sorting) and rows of values.
     """
     border = min(others, links)
@@ -183,7 +185,7 @@ class ScanBlock(BorderWorker):
         self._own[:] = self._next
 
     def _sent(self, lanes: int) -> tuple[object, ...]:
-        """Return the bytes for other blocks, then rows for each, of the first ``lanes``; None if
+        """Return the bytes for other blocks, then rows of the first ``lanes`` for each; None if
         empty.
         """
         sent = self.border.messages(self._own[:, :lanes])
@@ -220,7 +222,7 @@ class BlocksScan:
 
     def step(self, method: str, *arguments: Any, samples: int = 1) -> None:
         """Scan once, by a ``method`` that takes the arguments and the messages for the block, which
-        are dropped afterwards.
+        are then dropped.
         """
         crew, sent = self.crew, self._sent
         calls = [

@@ -1,11 +1,12 @@
-"""How a scan fits its memory budget.
+"""The plan of a scan within a memory budget.
 
     in memory      links + x + y <= budget            all cores, ranges of destinations
-    links read     x + y + pieces of links <= budget  the stored graph is read past x and y
+    links read     x + y + pieces of links <= budget  the stored links are read in sequence
     in blocks      any budget of some MB              x and y are read and written in sequence
 
 In blocks, half of a thread's share holds the accumulators of its block, so the number of blocks,
-and how often x is read, goes as the size of y over the budget. The rest holds what passes by:
+and how often x is read, is proportional to the size of y over the budget. The rest buffers data
+that is read in sequence:
 
     bytes read a scan = blocks * size of x + 4 to 8 a link
     bytes of scratch  = size of x + size of y + 8 a link
@@ -27,18 +28,18 @@ ROW_BYTES = 64
 """Bytes of the widest row: a cache line."""
 _DTYPES = (np.uint32, np.float64)
 LEAST_SHARE = 4 << 20
-"""Least memory of a thread; smaller blocks would spend their time at boundaries."""
+"""Minimum memory of a thread; with smaller blocks, most time would go to boundaries."""
 _LARGEST_PIECE = 64 << 20
 _STRIP_LINK = 24
-"""Memory for a link of a strip while it is arranged: key, words, position in the graph."""
+"""Memory for a link of a strip during arrangement: key, words, position in the graph."""
 _LARGEST_STRIP = 1 << 22
-"""Most links of a strip: longer ones sort no faster and block other threads."""
+"""Maximum links of a strip: longer ones do not sort faster, and block other threads."""
 _MOST_ROWS = 2**31 - 1
-"""Most rows of a block: targets are numbered in 31 bits."""
+"""Maximum rows of a block: targets are numbered in 31 bits."""
 
 
 class Way(Enum):
-    """Where the links, x and y are during a scan."""
+    """Where links, x and y are during a scan."""
 
     MEMORY = "all in memory"
     STREAMED = "x and y in memory, links from disk"
@@ -47,7 +48,7 @@ class Way(Enum):
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """Plan of a scan in ``memory`` bytes: ``cuts`` is the first node of every range or block but
+    """Plan of a scan in ``memory`` bytes. ``cuts`` is the first node of every range or block but
     the first; a row is ``lanes`` values of ``dtype``.
 
     In BLOCKS, a thread holds ``strip`` links and ``window`` rows of x at a time. One scan reads
@@ -92,18 +93,18 @@ class ScanPlan:
 def plan_scan(
     links: Links, means: Resources, *, lanes: int = 1, dtype: DTypeLike = np.float64
 ) -> ScanPlan:
-    """The fastest way that fits the memory; ``blocks`` of the means are so many from disk.
+    """Plan the fastest way that fits the memory; with ``blocks`` in the means, that many on disk.
 
     Parameters
     ----------
     links
-        Whose neighbors are added up: ``in_links`` of a graph, or its ``out_links``.
+        The links to scan: ``in_links`` of a graph, or its ``out_links``.
     means
-        The memory is for the links, x, y and what is needed in between.
+        The memory is for the links, x, y and buffers.
     lanes
-        Values of a node: 1, or as many as 64 bytes hold.
+        Number of values of a node: 1, or as many as 64 bytes hold.
     dtype
-        Theirs: uint32 or float64.
+        The type of the values: uint32 or float64.
 
     Raises
     ------
@@ -122,7 +123,7 @@ def plan_scan(
 
 
 def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
-    """Choose the plan; a row of x has ``row`` bytes, with its accumulators ``total``."""
+    """Choose the plan; a row of x has ``row`` bytes, ``total`` with its accumulators."""
     threads, memory, blocks = means.threads, means.memory, means.blocks
     vectors = 2 * row * links.nodes
     size = links.offsets.nbytes + links.neighbors.nbytes
@@ -135,7 +136,7 @@ def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
         return ScanPlan(Way.MEMORY, size + vectors, threads, ranges, threads)
     piece = min((memory - vectors) // (2 * threads), _LARGEST_PIECE)
     if piece >= LEAST_SHARE:
-        # Half of what is left: the pages of a piece come along with some of their neighbors.
+        # Half of the rest: reading a piece also loads some neighboring pages.
         cuts = cut_blocks(links, piece)
         if _largest(links, cuts) <= 2 * piece:
             need = vectors + 2 * threads * piece
@@ -151,7 +152,7 @@ def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
 
 
 def _ranges(links: Links, size: int, threads: int) -> tuple[int, ...]:
-    """Cut a few ranges for every thread: some take longer, and a scan can be interrupted between
+    """Cut several ranges for every thread: some take longer, and a scan can be interrupted between
     them.
     """
     return cut_evenly(links, max(4 * threads if threads > 1 else 1, size // _LARGEST_PIECE))

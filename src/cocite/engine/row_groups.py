@@ -1,12 +1,12 @@
-"""Rows grouped by their first word, out of core.
+"""Group rows by their first word, out of core.
 
     deal      (key, value) goes to the file of the key's range
-    group     range after range: how many values each key has, then the values, key after key
+    group     range after range: the number of values of each key, then the values, key after key
 
-Values of a key keep the order in which they came. A range whose rows do not fit is read again for
-each stretch of keys that does; the values of a key that alone has too many are passed on as read.
+The values of a key keep their order. A range that does not fit is read once for each part of its
+keys that does; the values of a single key that does not fit are passed on as they are read.
 
-Cost: two reads of each row and a sort of what fits. Memory: 64 bytes for each of ``rows`` rows.
+Cost: two reads of each row and a sort of each part. Memory: 64 bytes for each of ``rows`` rows.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.3 (external sorting).
 """
 
@@ -24,7 +24,7 @@ from cocite.engine.walk_blocks import Dealer
 from cocite.storage.spool import Spool
 
 _EIGHT = 8
-"""Ranges begin at whole words of four bits a key."""
+"""Ranges begin at multiples of eight keys, so that labels of four bits fill whole words."""
 
 Nodes = NDArray[np.uint32]
 
@@ -43,21 +43,21 @@ class RowGroups:
         return Spool(directory, self._cuts.size - 1)
 
     def add(self, spool: Spool, keys: Nodes, values: NDArray[Any], tag: int = 0) -> None:
-        """Add a value for each of some keys, at most ``rows`` of them."""
+        """Add a value for each of some keys, at most ``rows`` at a time."""
         rows = self._buffer[: keys.size]
         rows[:, 0], rows[:, 1] = keys, values
         self._dealer.rows(spool, rows, tag)
 
     def ranges(self, spool: Spool) -> Iterator[tuple[int, int, Iterator[tuple[int, Nodes]]]]:
-        """Yield each range of keys: its first key, its end, and its rows as they came, with their
-        tags; they are read before the next range.
+        """Yield each range of keys: its first key, its end, and its rows in order, with their tags.
+        Read the rows before the next range.
         """
         for number, (low, high) in enumerate(pairwise(self._cuts.tolist())):
             yield low, high, spool.pieces(number, self._buffer)
 
     def groups(self, spool: Spool) -> Iterator[tuple[int, NDArray[np.int64], Iterator[Nodes]]]:
-        """Yield each range of keys: its first key, how many values each key has, and all values in
-        pieces, which are read before the next range.
+        """Yield each range of keys: its first key, the number of values of each key, and all values
+        in pieces. Read the values before the next range.
         """
         for number, (low, high, pieces) in enumerate(self.ranges(spool)):
             counts = np.zeros(high - low, np.int64)

@@ -2,14 +2,14 @@
 
     y[v] = start[v] (+) x[u1] (+) x[u2] (+) ...      u1 < u2 < ... the in-neighbors of v
 
-(+) is a :class:`Fold`: sum, min or max; without ``start`` it begins with its identity, which a node
-without in-links gets. x holds one value a node, or a row of *lanes* of up to 64 bytes, a cache
-line: 16 samples of 32 bits cost about three times as much as one. The caller applies f to x before
-a scan of f(x[u]). Float sums are accumulated in float64 and rounded once; sums of uint32 are modulo
-2**32. Min and max ignore NaN in x.
+(+) is a :class:`Fold`: sum, min or max. Without ``start``, it starts with its identity, which is
+the result for a node without in-links. x holds one value a node, or a row of *lanes* of up to 64
+bytes, a cache line: 16 samples of 32 bits cost about three times as much as one. For a scan of
+f(x[u]), the caller applies f to x. Float sums are accumulated in float64 and rounded once; sums of
+uint32 are modulo 2**32. Min and max ignore NaN in x.
 
 In memory, ranges of destinations are distributed over all cores. With less memory, the links are
-read from disk past x and y; with less still, blocks of destinations are scanned one after another,
+read from disk in sequence. With less still, blocks of destinations are scanned one after another,
 with links arranged by source (``engine/arrangement.py``), and x and y are files. Each y[v] is
 combined in ascending order of source: results are bit-identical for any threads, blocks and
 budgets.
@@ -44,7 +44,7 @@ Values = NDArray[Any]
 
 
 class Fold(Enum):
-    """How values are combined, with the identity of each operation."""
+    """How values are combined."""
 
     SUM = "sum"
     MIN = "min"
@@ -61,8 +61,8 @@ class Fold(Enum):
         return kind.type(limits.max if self is Fold.MIN else limits.min)
 
     def combination(self, dtype: DTypeLike, lanes: int) -> tuple[Any, tuple[Any, ...]]:
-        """Return its code in the kernels, and its identity in the accumulator's dtype, once for
-        each lane.
+        """Return its code for kernels, and its identity in the accumulator's dtype, once for each
+        lane.
         """
         from cocite.kernels import scan
 
@@ -84,19 +84,19 @@ class Scan:
         *,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Make ready; out of core, arrange the links.
+        """Prepare the scan; out of core, arrange the links.
 
         Parameters
         ----------
         links, plan
-            What :func:`plan_scan` made of these very links.
+            The plan from :func:`plan_scan` for these links.
         folder
-            Where scratch files lie, such as a store; by default among temporary files.
+            The folder for scratch files, such as a store; by default that of temporary files.
 
         Raises
         ------
         ResourceError
-            If the disk has no room for what is arranged.
+            If the disk is too full for the arranged links.
         """
         self._links, self._lanes, self._dtype = links, plan.lanes, np.dtype(plan.dtype)
         self.plan, self._pace = plan, Pace()
@@ -157,14 +157,14 @@ class Scan:
         Parameters
         ----------
         x
-            The values, f applied: of ``shape`` and the scan's dtype, contiguous.
+            The values, after f: of ``shape`` and the scan's dtype, contiguous.
         fold
             How they are combined.
         start
-            What every node begins with, like x: x itself, to count a node among its in-neighbors.
+            Initial values, in the form of x: x itself, to count a node among its in-neighbors.
             By default the identity.
         out
-            Where the result goes, like x; it may be ``start``, but not x. By default a new
+            Array for the result, in the form of x; it may be ``start``, but not x. By default a new
             :meth:`vector`.
 
         Returns
@@ -267,20 +267,20 @@ def _copy(source: Values, target: Values, piece: int) -> None:
         evict(source[part], target[part])
 
 
-# Min-hashes of neighborhoods: for every node, ring and sample the node that is first in an order.
+# Min-hashes of neighborhoods: for every node, ring and sample, the first node in a random order.
 #
-#     I_0(v) = {v},  I_k(v) = v and all from which v is reached in at most k links
+#     I_0(v) = {v},  I_k(v) = v and all nodes that reach v in at most k links
 #     fp_k(v) = the smallest place that a random order gives to a node of I_k(v)
 #             = min of fp_(k-1)(u) over u = v and the in-neighbors u of v
 #
-# Two nodes have the same fp_k with the probability of their Jaccard coefficient,
-# |I_k(u) n I_k(v)| / |I_k(u) u I_k(v)|. One order serves all rings of a sample, drawn for
-# (seed, sample, 0): the walks' steps count from 1. Samples are made 16 at a time, one a lane of a
-# scan with min; which ones are made together does not matter. Memory: two rows of 64 bytes a node,
-# or what the scan makes of the budget. Source: 001, section 2.3 (Algorithm 3).
+# The probability that two nodes have the same fp_k is their Jaccard coefficient,
+# |I_k(u) n I_k(v)| / |I_k(u) u I_k(v)|. All rings of a sample use one order, drawn for
+# (seed, sample, 0), as the steps of walks count from 1. Samples are computed 16 at a time, one in
+# each lane of a scan with min; the grouping does not matter. Memory: two rows of 64 bytes a node,
+# or less with a smaller budget. Source: 001, section 2.3 (Algorithm 3).
 
 LANES = ROW_BYTES // 4
-"""Samples made at once."""
+"""Samples computed at once."""
 _PIECE = 1 << 16
 """Nodes that a thread converts to positions, or to winners, at a time."""
 
@@ -291,7 +291,7 @@ def plan_ring_scan(links: Links, means: Resources) -> ScanPlan:
 
 
 class Ring:
-    """Ring number ``step`` of some samples; its rows are valid until the next ring is made."""
+    """Ring number ``step`` of some samples; its rows are valid until the next ring is computed."""
 
     def __init__(
         self, step: int, places: NDArray[np.uint32], orders: NDArray[np.uint32], threads: int
@@ -330,8 +330,8 @@ class HopNeighborhoods:
         turn: int = 0,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """``plan`` comes from :func:`plan_ring_scan` for these links; ``turn`` is added to the step
-        number of draws; scratch files go to ``folder``.
+        """Prepare the scans: ``plan`` comes from :func:`plan_ring_scan` for these links; ``turn``
+        is added to the step number of draws; scratch files go to ``folder``.
         """
         self._length, self._seed, self._turn, self._nodes = length, seed, turn, links.nodes
         self._threads = plan.wanted

@@ -1,20 +1,20 @@
 """The walk: coalescing reversed walks from every node, one sample at a time.
 
 At every step each live token moves to one in-neighbor, tokens that meet merge, and tokens at a node
-without in-links end. The result is the sample's fingerprint graph: for each node that met one with
-a smaller id, the smallest node of the group it met first, and the step. Out of core the graph is
-cut into destination *blocks*: each moves the tokens in it, and its pages are released before the
-next one is read. Randomness is keyed by (seed, sample, step, node), so a sample is a function of
-the graph, the seed and its number.
+without in-links end. The result is the sample's fingerprint graph: for each node that met a smaller
+one, the smallest node of the group that it met first, and the step. Out of core, the graph is cut
+into destination *blocks*: each moves the tokens in it, and its pages are released before the next
+one is read. Randomness is keyed by (seed, sample, step, node), so a sample is a function of the
+graph, the seed and its number.
 
-With links by both ends (``Links.back``) all walkers of a sample go the same way at each step: along
-the links themselves with probability ``in_share``. Walkers that go different ways are not
-independent, but a meeting time depends only on walkers of the same way.
+With links by both ends (``Links.back``), all walkers of a sample take the same direction at each
+step: along the links themselves with probability ``in_share``. A meeting time depends only on
+walkers that take the same directions.
 
 Cost of a sample: O(live steps), about 2 a node on web graphs for a length of 10; times log of the
-in-degree for the weighted step; for argmin and clock plus the in-links of the nodes that tokens
-stand on. Memory: 25 bytes a node. Source: Fogaras, Racz, *Scaling link-based similarity search*,
-2.1.3 and 2.2.3.
+in-degree for the weighted step; for argmin and clock, plus the in-links of the nodes with tokens.
+Memory: 25 bytes a node. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 and
+2.2.3.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class FingerprintGraph:
     """One sample's fingerprint graph, in arrays of length nodes.
 
     ``parent`` uint32, NOWHERE (2**32 - 1) for a root; ``label`` uint8, the step of the meeting;
-    ``extent`` uint32, for a root the size of its tree, else where the node's subtree begins in its
-    parent's. ``live`` counts the tokens that made each step. ``spare`` is scratch, two arrays
-    uint32[nodes], that the walk has no more use for.
+    ``extent`` uint32, for a root the size of its tree, otherwise where the node's subtree begins in
+    its parent's. ``live`` counts the tokens of each step. ``spare`` is scratch for the caller, two
+    arrays uint32[nodes].
     """
 
     parent: NDArray[np.uint32]
@@ -64,7 +64,7 @@ class StepDraws(NamedTuple):
 
 
 class Mover:
-    """Moves tokens one step over one set of links; allocates almost nothing."""
+    """Moves tokens one step along one set of links; allocates almost nothing."""
 
     def __init__(
         self,
@@ -226,17 +226,17 @@ def walker_bytes(nodes: int) -> int:
 
 # -- walks of single nodes ---------------------------------------------------------------
 
-# Steps are keyed by what they decide, so these are the walks of the sample itself. ``follow`` makes
-# the walks of some nodes, until they meet the first one's or end. ``probe`` finds all that meets a
-# walk from where it goes, x[0] = u, x[1], ..., x[L]. What first meets it at step t stands elsewhere
-# at t - 1 and steps to x[t] then; before that, it came from those that stepped there:
+# Steps are keyed by what they decide, so these are the walks of the sample itself. ``follow``
+# computes the walks of some nodes until they meet that of the first one, or end. ``probe`` finds
+# all walks that meet a given walk x[0] = u, x[1], ..., x[L]. A walk that first meets it at step t
+# is elsewhere at t - 1, and steps to x[t]. Going backwards from the empty F(L),
 #
-#     F(t - 1) = the nodes whose step t goes to x[t] or into F(t), but for x[t - 1]
+#     F(t - 1) = the nodes whose step t goes to x[t] or into F(t), except x[t - 1]
 #
-# backwards from F(L), which is empty. F(0) is everything that u meets, each node with the step t at
-# which it came in. Cost: ``follow`` a step of each node still on its way; ``probe`` one of each
-# node that is linked from those in F and on the walk. Source: after 001, 2.1.4, without its stored
-# trees; probing backwards as in Liu et al. 2017 (ProbeSim).
+# F(0) are all nodes that u meets, each with the step t at which it entered. Cost: ``follow`` takes
+# a step for each walk that continues; ``probe`` one for each node that is linked from nodes in F or
+# on the walk. Source: after 001, 2.1.4, without stored trees; backwards as in Liu et al. 2017
+# (ProbeSim).
 
 Nodes = NDArray[np.uint32]
 

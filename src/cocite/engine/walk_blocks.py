@@ -1,17 +1,17 @@
-"""What a destination block does in a step of the walk, and the walk with its tokens in files.
+"""Steps of the walk in a destination block, and the walk with its tokens in files.
 
-    arrive    what the last step sent here, merged by ascending head; tokens at one node meet
-    leave     what lives on moves by the block's own rows, and goes to the blocks where it stands
-    records   a meeting, and a root, for the block of the parent
+    arrive    the tokens that the last step sent here, merged by head; tokens at one node meet
+    leave     live tokens move along the block's own rows, and go to the blocks of their new nodes
+    records   a meeting, or a root, goes to the block of the parent
 
-Tokens and records are rows of three words (``kernels/walk_blocks.py``) in spools: files, for blocks
-that take turns in one process (:class:`ExternalWalker`), or memory, for blocks that send them to
-each other (``engine/carriers.py``). A block reads only its own rows of neighbors and what was sent
-to it, in ascending order of head; so it does the same, to the byte, in both. Tokens that go to one
-node become one only when they arrive: the survivor depends on tokens from other blocks.
+Tokens and records are rows of three words (``kernels/walk_blocks.py``) in spools: files, if blocks
+take turns in one process (:class:`ExternalWalker`), or memory, if they send each other messages
+(``engine/carriers.py``). A block reads only its own rows of neighbors and what was sent to it, in
+ascending order of head, so both give the same bytes. Tokens that go to one node merge only on
+arrival: the survivor depends on tokens from other blocks.
 
-Cost: O(log blocks) a token for the merge, O(1) for all else, and the step itself. Memory: 13 bytes
-for each node of the largest block, 64 for each of ``rows`` rows under way.
+Cost: O(log blocks) a token for the merge, O(1) for everything else, and the step itself. Memory: 13
+bytes for each node of the largest block, 64 for each of ``rows`` rows in transit.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (sorting and merging; tokens,
 which go to the host that owns their node), 2.2.3.
 """
@@ -44,7 +44,7 @@ _LEAST_NODES = 8
 
 
 class Run(Protocol):
-    """Rows in ascending order of head, read once in sequence; ``left`` counts those still to
+    """Rows in ascending order of head, read once in sequence; ``left`` counts the rows still to
     read.
     """
 
@@ -75,10 +75,9 @@ S = TypeVar("S", bound=RowSpool)
 
 
 class MovingSample(Generic[S]):
-    """A sample in progress: tokens that ``arrived`` and those ``going``, a bucket for each block;
-    its ``records``, two buckets for each block; its mover; and how many ``tokens`` moved at each
-    step. ``points``, if the sample notes them, are rows (head, node, 0), a bucket for each block of
-    heads.
+    """A sample in progress. Tokens that ``arrived`` and those ``going`` have a bucket for each
+    block, ``records`` two. It has its mover, and the number of ``tokens`` that moved at each step.
+    ``points``, if recorded, are rows (head, node, 0), a bucket for each block of heads.
     """
 
     def __init__(self, spool: Callable[[int], S], blocks: int, points: bool = False) -> None:
@@ -90,7 +89,7 @@ class MovingSample(Generic[S]):
 
 
 class Rooms:
-    """Scratch memory that the walk and the layout of its trees use in turn.
+    """Scratch memory, used in turn by the walk and by the layout of its trees.
 
     ``flat`` uint32[2 * nodes], ``at`` uint32[nodes] and ``label`` uint8[nodes] for the largest
     block; ``incoming``, ``merged``, ``records``, ``going`` and ``dealt`` are uint32[rows, 3].
@@ -154,8 +153,8 @@ class BlockPart:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """``rows`` limits the rows in memory; ``largest`` is the size of the largest block that
-        takes part, by default of all. ``turn``, ``weights`` and ``in_share``: see ``Walker``.
+        """Allocate for at most ``rows`` rows in memory. ``largest`` is the size of the largest
+        block to process, by default of all. ``turn``, ``weights`` and ``in_share``: see ``Walker``.
         """
         self._length, blocks = length, [int(c) for c in cuts[1:-1]]
         self._mover = Mover(links, step, seed, blocks, turn, weights, in_share)
@@ -275,14 +274,14 @@ class BlockPart:
             self.send_records(step)
 
     def _keep(self, state: MovingSample[Any], count: int) -> None:
-        """Append the records of a sample to those waiting."""
+        """Append the records of a sample to the waiting ones."""
         if count:
             self._waiting.setdefault(state, []).append((self._used, self._used + count))
             self._used += count
 
     def send_records(self, step: int) -> None:
-        """Send the waiting records sample by sample in step ``step``: meetings of the steps before,
-        with their step as tag, and roots.
+        """Send the waiting records sample by sample in step ``step``: meetings of the previous
+        step, with that step as their tag, and roots.
         """
         for state, pieces in self._waiting.items():
             count = 0
@@ -316,8 +315,8 @@ class Meetings:
 
 
 class ExternalWalker:
-    """Makes up to ``together`` samples of one graph at a time, with tokens in scratch files in
-    ``directory``; a block in memory serves all of them.
+    """Computes up to ``together`` samples of one graph at a time, with tokens in scratch files in
+    ``directory`` and one block in memory.
 
     Blocks take turns in one process; a token is written and read once a step. The files take 12
     bytes for each token of two steps and for each record. A node with more in-links than fit needs
@@ -341,9 +340,9 @@ class ExternalWalker:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """``blocks`` holds the first node of every block but the first; ``rows`` limits the rows in
-        memory; ``points`` says whether samples note their points. ``turn``, ``weights`` and
-        ``in_share``: see ``Walker``.
+        """Prepare the walk. ``blocks`` holds the first node of every block but the first; ``rows``
+        limits the rows in memory; ``points`` says whether to record points. ``turn``, ``weights``
+        and ``in_share``: see ``Walker``.
         """
         self._links, self._weights, self._length = links, weights, length
         self.cuts = np.array([0, *blocks, links.nodes], np.uint32)
@@ -394,7 +393,7 @@ class ExternalWalker:
 
 
 def tables(nodes: int, blocks: int, rows: int, together: int) -> int:
-    """Return about the most bytes that the spools of so many samples take: records of all are
+    """Return an upper estimate of the bytes of the spools of so many samples: records of all are
     written whenever ``rows`` of them wait, and after every step.
     """
     batches = MAX_LENGTH + 1 + together * nodes // rows

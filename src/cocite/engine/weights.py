@@ -1,12 +1,12 @@
-"""How a walk chooses its next node, and what a weighted step reads besides the links.
+"""Weights of the walk's steps, and the arrays that weighted steps read in addition to the links.
 
     Step.WEIGHTED   the running shares of each node's links, in units of 2**-32: 4 bytes a link
     Step.CLOCK      the weights as they are: of links, or one for each node as an in-neighbor
 
 A weight is the link's own, its in-neighbor's (``node_weights``), or the product of both. Node
-weights such as 1 / out-degree (:func:`inverse_degrees`) reduce the weight of a link from a page
-that links everywhere, as inverse document frequency does with words; CLOCK then needs no array as
-long as the links. All walkers of a run share them.
+weights such as 1 / out-degree (:func:`inverse_degrees`) reduce the weight of links from pages with
+many links, like inverse document frequency for words. CLOCK then needs no array for links. All
+walkers of a run share the arrays.
 
 Cost: a pass over the links for shares and for products; memory or scratch of 4 bytes a link.
 """
@@ -27,13 +27,13 @@ from cocite.storage import evict
 from cocite.storage.spool import Scratch
 
 _PIECE = 1 << 20
-"""Links multiplied at a time, and bytes of those whose shares are computed at a time."""
+"""Links to multiply at a time; bytes of those whose shares are computed at a time."""
 
 
 @dataclass(frozen=True)
 class StepWeights:
-    """``values``: uint32[edges] shares for ``Step.WEIGHTED``; for ``Step.CLOCK`` float32[edges], or
-    float32[nodes] if ``by_node``.
+    """Weights for a step. ``values`` are uint32[edges] shares for ``Step.WEIGHTED``; for
+    ``Step.CLOCK`` float32[edges], or float32[nodes] if ``by_node``.
     """
 
     step: Step
@@ -43,7 +43,7 @@ class StepWeights:
 
 def inverse_degrees(degrees: NDArray[np.uint32]) -> NDArray[np.float32]:
     """Return node weights of 1 / degree, float32[nodes]; 1 for nodes without links, which no walk
-    meets.
+    reaches.
     """
     return (1.0 / np.maximum(degrees, 1)).astype(np.float32)
 
@@ -58,9 +58,9 @@ def idf_weights(degrees: NDArray[np.uint32], nodes: int) -> NDArray[np.float32]:
 def telling_weights(links: Links, hubs: str) -> NDArray[np.float32]:
     """Return the weight of a link from each node, float32[nodes].
 
-    :func:`idf_weights` (``hubs`` is ``idf``) or :func:`inverse_degrees` (``rare``) of the number of
-    times it is a neighbor in ``links``: its out-degree for in-links, its in-degree for out-links.
-    Takes a pass over the links and 4 bytes a node.
+    The weight is :func:`idf_weights` (``hubs`` is ``idf``) or :func:`inverse_degrees` (``rare``) of
+    how often it is a neighbor in ``links``: its out-degree for in-links, its in-degree for
+    out-links. Takes a pass over the links and 4 bytes a node.
     """
     from cocite.kernels.links import add_counts
 
@@ -90,18 +90,18 @@ def step_weights(
     Parameters
     ----------
     links
-        With weights, unless there are ``node_weights``.
+        The links, with weights unless ``node_weights`` are given.
     step
         ``Step.WEIGHTED`` or ``Step.CLOCK``.
     node_weights
-        float32[nodes], positive and finite: what each node's links count as a neighbor.
+        float32[nodes], positive and finite: the weight of each node as a neighbor.
     scratch
-        Where arrays of 4 bytes a link are made; in memory by default.
+        Scratch for arrays of 4 bytes a link; by default they are in memory.
 
     Raises
     ------
     UsageError
-        There are no weights, or they are not such.
+        If there are no weights, or they are invalid.
     """
     if node_weights is not None:
         _check(links, node_weights)

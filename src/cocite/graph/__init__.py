@@ -1,7 +1,7 @@
 """The stored graph: from files of links to compressed sparse rows of in-links.
 
 Only ingesting code imports ``cocite.io.ingest``, which loads all readers. The graph is imported on
-first use: most queries do not need it.
+first use, as most queries do not need it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Links as rows of neighbors: by destination or by source, with weights or without.
+"""Links as rows of neighbors: by destination or by source, with or without weights.
 
 The neighbors of node v are ``neighbors[offsets[v] : offsets[v + 1]]``, ascending. A block is a
-range of nodes with their offsets (8 bytes a node) and links (4 a link, 8 with weights). A node's
-links are never cut. Cuts are the first node of every block but the first.
+range of nodes with their offsets (8 bytes a node) and links (4 a link, 8 with weights). Blocks do
+not split a node's links. Cuts are the first node of every block but the first.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _PIECE = 1 << 17
 def rows_fault(
     offsets: NDArray[np.uint64], neighbors: NDArray[np.uint32], bound: int, *, twice: bool = False
 ) -> str:
-    """Describe what is wrong with rows; "" if offsets ascend from 0 to the end, and neighbors are
-    below ``bound`` and ascend strictly within a row, or, with ``twice``, may occur twice.
+    """Describe what is wrong with rows, or return "".
 
-    Reads both once, in pieces, and releases mapped ones.
+    Offsets must ascend from 0 to the end, neighbors be below ``bound`` and ascend strictly within a
+    row; with ``twice`` they may occur twice. Reads both once, in pieces, and releases mapped ones.
     """
     if int(offsets[0]) != 0 or int(offsets[-1]) != neighbors.size:
         return "rows do not begin and end with the data"
@@ -56,9 +56,9 @@ def rows_fault(
 
 @dataclass(frozen=True)
 class Links:
-    """``offsets`` uint64[nodes + 1], ``neighbors`` uint32[edges], ascending within a node, and
-    ``weights`` float32[edges] beside them, or None if all links count the same. ``back`` are the
-    same links by their other end, for walks that go both ways, else None.
+    """Rows of neighbors. ``offsets`` uint64[nodes + 1]; ``neighbors`` uint32[edges], ascending
+    within a node; ``weights`` float32[edges] of the same links, or None if all count the same.
+    ``back`` has the same links by their other end, for walks in both directions, or is None.
     """
 
     offsets: NDArray[np.uint64]
@@ -110,7 +110,9 @@ class Links:
 
 
 class InLinks(Protocol):
-    """What is read of a stored graph to get its links in any direction: see ``graph/graph.py``."""
+    """The parts of a stored graph from which links of any direction are computed: see
+    ``graph/graph.py``.
+    """
 
     @property
     def path(self) -> Any:
@@ -148,8 +150,8 @@ class InBlocks(Protocol):
 
 
 def count_in_links(offsets: NDArray[np.uint64], ids: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the numbers of in-links of some nodes, from uint64[nodes + 1], where in-links begin; 0
-    for nodes beyond, such as a draft.
+    """Return the numbers of in-links of some nodes, from the offsets uint64[nodes + 1]; 0 for later
+    ids, such as an unseen page.
     """
     found, there = np.zeros(ids.size, np.int64), ids < offsets.size - 1
     places = ids[there].astype(np.int64)
@@ -163,17 +165,17 @@ _OFFSET = 8
 def cut_blocks(
     links: Links, block: int, beside: int = 0, link: int | None = None
 ) -> tuple[int, ...]:
-    """Return the first node of every block but the first, for blocks of at most ``block`` bytes.
-    ``beside`` are the bytes beside the rows for each node of the block. A link takes ``link``
-    bytes, by default those of its neighbor and weight. For links by both ends a block holds the
-    rows of its nodes by either.
+    """Return the first node of every block but the first, for blocks of at most ``block`` bytes. A
+    node takes ``beside`` bytes in addition to its rows, and a link ``link`` bytes, by default those
+    of its neighbor and weight. For links by both ends, a block holds the rows of its nodes by
+    either.
     """
     rows = _BlockRows(links, _OFFSET + beside, link or links.link_bytes)
     cuts: list[int] = []
     first = 0
     while True:
         fitting = rows.first_beyond(rows.before(first) + block) - 1
-        first = max(fitting, first + 1)  # a node alone may be larger than a block
+        first = max(fitting, first + 1)  # one node may exceed a block
         if first >= links.nodes:
             return tuple(cuts)
         cuts.append(first)
@@ -206,7 +208,7 @@ class _BlockRows:
         """Return the first node with over ``size`` bytes before it, or nodes + 1."""
         found = bisect_right(range(self.links.nodes + 1), size, key=self.before)
         for rows in (self.links, self.links.back or self.links):
-            evict(rows.offsets)  # every probe brought its neighborhood along
+            evict(rows.offsets)  # every probe loaded neighboring pages
         return found
 
 

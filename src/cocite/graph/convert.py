@@ -1,12 +1,12 @@
 """Conversion of graphs to objects of other libraries: methods of ``Graph``.
 
-A stored graph keeps links, their weights, and names: text, or integers. A graph made from an object
-returns the original names, and so do indexes built from it; opened from disk, it has the text of
-each. Other attributes of nodes and links are not kept, nor is the order of nodes; the weights of
-parallel links are added up, and parallel links without weights become one.
+A stored graph has links, their weights, and names: text or integers. A graph made from an object
+returns the original names, and so do indexes built from it; after opening it from disk, names are
+text. Other attributes of nodes and links are lost, and so is the order of nodes. Weights of
+parallel links are added up; parallel links without weights become one.
 
-An undirected graph stores every link both ways; a matrix has both, a graph and a table have one.
-Memory: the links in the requested form, plus 16 bytes a link temporarily.
+An undirected graph stores every link both ways. A converted matrix has both, a converted graph or
+table one. Memory: the links in the requested form, plus 16 bytes a link temporarily.
 """
 
 from __future__ import annotations
@@ -53,11 +53,12 @@ class Exchanged:
         **options: Any,
     ) -> Self:
         """Store the graph with more links in the directory ``output``, which may be its own, with
-        ``overwrite``: the graph that ingesting all of them makes, but for what it says of files.
+        ``overwrite``. The result equals the graph ingested from all links, except for what it
+        reports of files.
 
-        ``links`` are by names, with weights, which count if the graph has some; none of them is a
-        link of the graph. New names are new nodes. ``memory``, ``threads``, ``overwrite`` and
-        ``progress`` are as for :func:`cocite.ingest`. All links are in memory meanwhile.
+        ``links`` are by names, with weights, which count if the graph has weights; none of them may
+        be a link of the graph. New names become new nodes. ``memory``, ``threads``, ``overwrite``
+        and ``progress`` are as for :func:`cocite.ingest`. All links are in memory meanwhile.
         """
         from cocite.io.objects import object_input, objects
         from cocite.io.pipeline import store
@@ -117,8 +118,8 @@ class Exchanged:
 
     @shows("making a graph of NetworkX")
     def to_networkx(self: _Stored) -> Any:
-        """Return a ``networkx.DiGraph``, or a ``Graph`` if the graph was stored as undirected, with
-        names as nodes, and the attribute ``weight`` if links have weights.
+        """Return a ``networkx.DiGraph``, or a ``Graph`` if the graph was stored as undirected.
+        Nodes are names; links have the attribute ``weight`` if they have weights.
         """
         networkx = need("networkx", "a graph of NetworkX", "networkx")
         found = networkx.Graph() if self.store.facts["undirected"] else networkx.DiGraph()
@@ -214,6 +215,6 @@ def names_as_they_are(names: Names) -> NDArray[Any]:
 
 
 def names_of_one_type(names: Names) -> NDArray[Any]:
-    """Return the names by id: numbers, or else text."""
+    """Return the names by id: all as numbers, or all as text."""
     found = names_as_they_are(names)
     return found if found.dtype != object else names_as_they_are(names.stored)

@@ -1,13 +1,14 @@
-"""Removing pages or links from a stored graph, and checking the content of its files.
+"""Removal of pages or links from a stored graph, and verification of its files.
 
 Pages are removed with all links to and from them; pages linked only with these stay, without links.
-While links are ingested DuckDB does it (``io/tables.py``). Here rows of a stored graph are read
-block by block and written without those links, and ids are assigned again in the same order. The
-result is byte-identical to the graph of the links without the pages. An index of selected pages
-stores their names in the same way.
+While links are ingested, DuckDB does it (``io/tables.py``). Here, rows of a stored graph are read
+block by block and written without those links, and ids are renumbered in the same order. The result
+is byte-identical to the graph of the links without the pages. An index of selected pages stores
+their names in the same way.
 
 Cost: a pass over the links and one over the names; 9 bytes a node, 12 a remaining name, and a block
-of links. Verifying takes a pass over the links, and two over the names, some microseconds a name.
+of links. Verification takes a pass over the links, and two over the names, some microseconds a
+name.
 """
 
 from __future__ import annotations
@@ -71,11 +72,11 @@ def _sort_hashes(pieces: Iterator[Ids]) -> Iterator[NDArray[np.uint64]]:
 def write_some_names(
     directory: Path, store: Store, names: Names, ids: Ids, *, as_ingested: bool = False
 ) -> tuple[str, dict[str, Entry]]:
-    """Write the names of ``ids``, ascending, out of ``names``, which are those of ``store``; return
+    """Write the names of ``ids``, ascending, from ``names``, which are those of ``store``; return
     their kind and the entries of the files.
 
-    The order of names is written if it differs from that of ids; ``as_ingested``: if one is a URL,
-    or there are two sides.
+    The order of names is written if it differs from that of ids, or if ``as_ingested`` and some
+    name is a URL or there are two sides.
     """
     names = names.stored
     if isinstance(names, IntegerNames):
@@ -165,8 +166,8 @@ def write_rest(
     progress: Progress = no_progress,
     stays: Callable[[Ids, Ids], NDArray[np.bool_]] | None = None,
 ) -> tuple[dict[str, Any], int, dict[str, Entry]]:
-    """Write the links that stay, of nodes to ``keep``; return facts of their weights, their number,
-    and the entries. ``stays`` says by targets and sources which links stay.
+    """Write the remaining links of the nodes to ``keep``; return facts of their weights, their
+    number, and the entries. ``stays`` tells, by targets and sources, which links remain.
     """
     from cocite.kernels.links import add_counts
 

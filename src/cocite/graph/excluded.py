@@ -1,6 +1,6 @@
-"""Excluded pages and their links, and how both are reported.
+"""Excluded pages and their links, and the report on both.
 
-Names without a page are counted, and the first one is reported: lists come from elsewhere.
+Names that match no page are counted, and the first one is reported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _log = logging.getLogger("cocite")
 
 
 def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
-    """Return the names of pages to exclude, each once; None if none are given. Raises
+    """Return the names of pages to exclude, without duplicates; None if none are given. Raises
     :class:`UsageError`.
     """
     if isinstance(exclude, str | bytes):
@@ -26,8 +26,8 @@ def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Numbers of excluded pages and of their links, as read; and of names without a page, with the
-    first of these.
+    """Numbers of excluded pages, of their links as read, and of names that match no page, with the
+    first such name.
     """
 
     nodes: int
@@ -47,12 +47,12 @@ class LeftOut:
         _log.info(f"left out {self.nodes:,} page{s}, with {self.links:,} links")
 
     def to_json(self) -> dict[str, int]:
-        """Return it as a manifest stores it."""
+        """Return it in the form of a manifest."""
         return {"nodes": self.nodes, "links": self.links, "unknown": self.unknown}
 
 
 def nothing_left(count: int) -> UsageError:
-    """Return the error if ``count`` excluded pages were all that there are."""
+    """Return the error for excluding all ``count`` pages."""
     return UsageError(
         f"all {count:,} pages are to be left out: there is nothing left. Name fewer of them"
     )

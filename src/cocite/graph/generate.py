@@ -1,4 +1,4 @@
-"""A web-like graph of any size, streamed straight into stored form.
+"""A web-like graph of any size, streamed into its stored form.
 
     plan -> in-degrees of a piece -> its in-links -> in_offsets, in_sources
                                                   -> counts of out-links, names, labels
@@ -7,18 +7,18 @@
                       55 sqrt(nodes): u drawn for each host
     topics            a tree, three levels deep; a host's leaf is its place in a random order of all
                       hosts, cut at leaves of rising size
-    in-degrees        0.78 * u ** (-1 / alpha), alpha such that the in-degrees of all pages add up
-                      to a little less than the links asked for
+    in-degrees        0.78 * u ** (-1 / alpha), with alpha such that they sum to slightly less than
+                      the requested links
 
-In-links are made per destination, in order, from a counter-based hash: nothing is sorted, and the
-graph is a function of (nodes, links, seed). What the degrees miss, at most 0.3 % of the links on
-graphs that are neither tiny nor dense, is spread evenly, so the number of links is exact. If even
-alpha = 4 gives too many links, pages lose all their in-links at random; if alpha = 0.5 gives too
-few, the rest comes from anywhere. ``docs/generator.md`` says how like real webs it is.
+In-links are made for each destination, in order, from a counter-based hash. Nothing is sorted, and
+the graph is a function of (nodes, links, seed). The links missing from the degrees, at most 0.3 %
+on graphs that are neither tiny nor dense, are distributed evenly, so the number of links is exact.
+If alpha = 4 still gives too many links, random pages lose all their in-links; if alpha = 0.5 gives
+too few, the rest comes from anywhere. ``docs/generator.md`` compares it with real webs.
 
-Memory: a few pieces; 4 bytes a host (40 while they are laid out); 4 bytes a page to count
-out-links, in a mapped file; and for text names what DuckDB takes to sort their hashes. Cost: about
-80 ns a link on one core, 0.2 us a page to plan, and 0.6 us a page for text names.
+Memory: a few pieces; 4 bytes a host (40 during layout); 4 bytes a page to count out-links, in a
+mapped file; and, for text names, what DuckDB takes to sort their hashes. Cost: about 80 ns a link
+on one core, 0.2 us a page to plan, and 0.6 us a page for text names.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ _TOPIC_SKEW = 1.5
 _SHARE = 1 << 16
 _PIECE = 1 << 18
 _DOMAIN = 1 << 63
-"""Domain of the generator's random keys, which no sample of walks uses."""
+"""Domain of the generator's random keys, which walks do not use."""
 
 
 @dataclass(frozen=True)
 class Web:
-    """All that kernels need, in O(hosts) memory.
+    """A planned web: all that kernels need, in O(hosts) memory.
 
     ``starts`` uint32[hosts + 1]; ``order`` and ``topics`` uint32[leaves + 1]: hosts in a random
     order, and where each leaf topic begins in it; ``law`` of the in-degrees, with exponent
@@ -138,7 +138,7 @@ def _host_starts(nodes: int, key: np.uint64) -> NDArray[np.uint32]:
     sizes = np.empty(max(1, nodes // _PAGES_A_HOST), np.float64)
     heavy_tailed(key, _law(_HOST_TAIL, 1.0), sizes)
     largest = _LARGEST_HOST * isqrt(nodes)
-    for _ in range(8):  # cutting the largest down makes all others, so also those, larger
+    for _ in range(8):  # truncating the largest makes all others larger, including these
         sizes = np.minimum(sizes, largest / nodes * sizes.cumsum()[-1])
     ends = sizes.cumsum()
     starts = (ends * (nodes / ends[-1])).astype(np.int64)
@@ -248,7 +248,7 @@ def generate_web(
     with ExitStack() as stack:
         beside = None
         if labels is not None:
-            path = check_file(Path(labels), overwrite)  # takes its name when the graph is whole
+            path = check_file(Path(labels), overwrite)  # gets its name when the graph is complete
             beside = _Labels(stack.enter_context(staged_file(path)))
         draft = stack.enter_context(Staging(os.fspath(output), "graph", overwrite=overwrite))
         progress("planning the web", 0, 0)
@@ -304,7 +304,7 @@ def _write_links(
     from cocite.kernels.links import add_counts
 
     edges = 0
-    # In a scratch file: memory that the system can take back.
+    # In a scratch file, which the system can reclaim from memory.
     counts = Scratch(work).zeros(web.nodes, np.uint32)
     with (
         ArrayWriter(directory / OFFSETS, np.uint64) as offsets,
@@ -329,7 +329,7 @@ def _write_links(
 
 
 def _cuts(ends: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of pages with at most so many links in total, or of one page."""
+    """Yield ranges of pages with at most the links of a piece in total, or of one page."""
     low, done = 0, 0
     while low < ends.size:
         high = int(np.searchsorted(ends, np.uint64(done + _LINKS_PIECE), side="right"))
@@ -397,14 +397,14 @@ def _decimals(first: int, count: int) -> TextPiece:
 
 
 def _write_names(directory: Path, work: Path, text: Iterator[TextPiece]) -> dict[str, Entry]:
-    from cocite.io.tables import Tables  # DuckDB: only for those with names to sort
+    from cocite.io.tables import Tables  # DuckDB is needed only to sort names
 
     with Tables(work / "tables", [], _SORT_MEMORY, 1) as tables:
         return write_text_names(directory, tables.sort_hashes, text)
 
 
 class _Labels:
-    """The rows of the file of labels."""
+    """Writer of the file of labels."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -1,17 +1,17 @@
 """The stored graph: in-links in compressed sparse rows, out-degrees and names.
 
 The in-neighbors of node v are ``in_sources[in_offsets[v] : in_offsets[v + 1]]``, ascending. In a
-weighted graph ``in_weights`` holds the weights of the same links, in the same order. All arrays are
-read-only views of files; opening a graph reads its manifest only.
+weighted graph, ``in_weights`` holds the weights of the same links in the same order. All arrays are
+read-only views of files; opening a graph reads only its manifest.
 
-A *hub* has more in-links or out-links than a fifth of all pages, at least LEAST, and twice as many
-as a page has on average: so small and dense graphs have none. A page linked with all others says
-little about any. Hubs are reported when a graph or an index is made, so that users can down-weight
-or exclude them.
+A *hub* has links to or from more than a fifth of all pages, at least LEAST links, and at least
+twice the mean; so small and dense graphs have none. A page linked with nearly all others says
+little about any of them. Hubs are reported when a graph or an index is created, so that users can
+down-weight or exclude them.
 
 An *unseen page* gets the last id, ``nodes``, so it comes last in every row that contains it, and no
-other id changes. Draws are keyed by ids, so walks over these links are those of a graph whose last
-page it is. Cost: a copy of the links, in a scratch file if it does not fit in memory.
+other id changes. Draws are keyed by ids, so walks equal those of a graph that contains the page.
+Cost: a copy of the links, in a scratch file if it does not fit in memory.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ _FILES = {OFFSETS: "<u8[n + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[n]", WEIGHTS: 
 
 @dataclass(frozen=True)
 class GraphInfo:
-    """What ``cocite info`` shows of a graph; the three weights are None if links have none."""
+    """What ``cocite info`` shows of a graph; the three weights are None for a graph without
+    weights.
+    """
 
     nodes: int
     edges: int
@@ -113,7 +115,7 @@ class Graph(Exchanged):
         :class:`~cocite.errors.Damaged`.
         """
         place = os.fspath(path)
-        if "://" in place:  # nobody else waits for copies
+        if "://" in place:  # imported only for copies
             from cocite.io.remote import copied
 
             place = str(copied(place, "graph"))
@@ -223,8 +225,8 @@ class Graph(Exchanged):
         """Validate the graph: checksums of all files, ascending offsets, strictly ascending
         in-neighbors that are nodes, and positive weights.
 
-        Checksums are compared once per open graph, and not with ``verify=False``. The links are
-        read once; afterwards the system reads ahead, since callers read all links again. Raises
+        Checksums are checked once per open graph, and not with ``verify=False``. The links are read
+        once; afterwards the system reads ahead, since callers read all links again. Raises
         :class:`~cocite.errors.Damaged`, which names the file, and
         :class:`~cocite.errors.UsageError` for a graph without nodes.
         """
@@ -325,11 +327,11 @@ def check_graph(store: Store) -> None:
 HUBS_LOG = "cocite.hubs"
 """Logger for the hubs of a new graph."""
 LEAST = 50
-"""Least number of links of a hub."""
+"""Minimum number of links of a hub."""
 _SHARE = 5
-"""A hub has links with more than one of so many pages."""
+"""A hub has links to or from more than one in this many pages."""
 _NAMED = 3
-"""Most hubs to name in a sentence."""
+"""Maximum number of hubs to name in a sentence."""
 
 
 class Hub(NamedTuple):
@@ -385,8 +387,8 @@ Ids = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class UnseenPage:
-    """The links of a page: ``out`` uint32[o] are its out-neighbors and ``into`` uint32[i] its
-    in-neighbors, ascending, each once; with float32 weights.
+    """The links of an unseen page. ``out`` uint32[o] are its out-neighbors and ``into`` uint32[i]
+    its in-neighbors, ascending and distinct; both have float32 weights.
     """
 
     out: Ids
@@ -415,11 +417,11 @@ def _merged(*rows: tuple[Ids, NDArray[np.float32]]) -> tuple[Ids, NDArray[np.flo
 
 
 def with_page(links: Links, page: UnseenPage, way: str, memory: int, scratch: Scratch) -> Links:
-    """Return the ``links`` of a direction (``in``, ``out``, ``any`` or ``both``) with one page
-    more.
+    """Return the ``links`` of a direction (``in``, ``out``, ``any`` or ``both``) with one more
+    page.
 
-    They are made in memory if ``memory`` bytes hold them twice, else in ``scratch``; with weights
-    if ``links`` have weights.
+    They are in memory if ``memory`` bytes hold them twice, otherwise in ``scratch``; they have
+    weights if ``links`` have.
     """
     if way == "both":
         assert links.back is not None
@@ -447,7 +449,9 @@ def with_page(links: Links, page: UnseenPage, way: str, memory: int, scratch: Sc
 def _spliced(
     values: NDArray[Any], cuts: NDArray[np.int64], put: NDArray[Any], own: NDArray[Any], to: Scratch
 ) -> NDArray[Any]:
-    """Return ``values`` with ``put[i]`` before place ``cuts[i]``, ascending, and ``own`` last."""
+    """Return ``values`` with ``put[i]`` inserted before place ``cuts[i]``, ascending, and ``own``
+    at the end.
+    """
     found = to.zeros(values.size + put.size + own.size, values.dtype)
     begin = 0
     for i, (cut, value) in enumerate(zip(cuts.tolist(), put, strict=True)):
@@ -460,7 +464,7 @@ def _spliced(
 
 
 class NamesAndOne(Names):
-    """Names of nodes, and one more, which searches do not find except by its exact name."""
+    """Names of nodes, and one more, which searches find only by its exact name."""
 
     def __init__(self, names: Names, name: str) -> None:
         super().__init__(len(names) + 1)
@@ -501,5 +505,5 @@ class NamesAndOne(Names):
         return self._names._with_prefix(prefix)
 
     def similar(self, name: str, limit: int) -> list[str]:
-        """Return the most similar names of the graph."""
+        """Return the most similar names in the graph."""
         return self._names.similar(name, limit)

@@ -1,8 +1,8 @@
-"""Links that a server accepted and that the graph of its index lacks, in a log beside the index.
+"""Links that a server accepted and that its index does not include yet: a log beside the index.
 
 A record holds the links of one request in JSON, ``["a", "b"]`` or, for a weighted graph, ``["a",
-"b", 2.5]``. An existing link is not added again, whatever its weight: records may be read, sent,
-and added to a graph repeatedly. Links that the graph has are removed from the log; nothing else is.
+"b", 2.5]``. An existing link is not added again, whatever its weight, so records may be read, sent
+and added repeatedly. Only links that the graph contains are removed from the log.
 
 Cost: two lookups of names and a search in a row for each link.
 """
@@ -63,7 +63,9 @@ def has_link(graph: Graph, link: PostedLink) -> bool:
 
 
 def posted_links(index: str | os.PathLike[str], graph: Graph) -> list[PostedLink]:
-    """Return the links that the server of an index accepted and that a graph lacks, each once."""
+    """Return the links that the server of an index accepted and that a graph lacks, without
+    duplicates.
+    """
     path = journal_of(index)
     links = (link for each in RecordLog(path).records() for link in decoded_links(path, each))
     found: dict[object, PostedLink] = {}
@@ -75,7 +77,7 @@ def posted_links(index: str | os.PathLike[str], graph: Graph) -> list[PostedLink
 
 
 def drop_links(index: str | os.PathLike[str], graph: Graph) -> int:
-    """Remove links that a graph has from the log; return how many are left."""
+    """Remove the links that a graph has from the log; return how many remain."""
     path, left = journal_of(index), 0
 
     def without(records: list[bytes]) -> list[bytes]:

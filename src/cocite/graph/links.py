@@ -1,20 +1,19 @@
-"""Links as rows of neighbors: the stored in-links, their transpose, the out-links, or either way.
+"""Links as rows of neighbors: the stored in-links, the out-links, or links taken either way.
 
 The neighbors of node v are ``neighbors[offsets[v] : offsets[v + 1]]``, ascending. The graph is
 stored by destination, so in-links are its own files. Out-links are made by counting: the
-out-degrees say where every row begins, and one pass over the in-links, destinations ascending,
-drops every link into its row, where it lands behind the smaller ones.
+out-degrees give where every row begins, and a pass over the in-links appends each link to its row,
+in ascending order.
 
-What goes along in-links goes along out-links as well: ``links_of(graph, direction)`` gives either.
-In the direction ``any`` a link is taken either way: a node's row is its in-neighbors and its
-out-neighbors merged, so one that is linked both ways stands there twice, and so does a node that
-links to itself.
+``links_of(graph, direction)`` returns either. In the direction ``any``, a node's row is its
+in-neighbors and its out-neighbors merged. A neighbor that is linked both ways occurs twice, and so
+does a self-loop.
 
-Cost: a pass over the links, with a random write each; 4 bytes a link (8 with weights) and 8 a
-node, and as much as 8 a node more meanwhile; either way, the links of both directions and a pass to
-merge them. Where the memory given does not hold that, the result is a nameless scratch file,
-written block of sources after block, each a pass of its own: some 128 at most, as a block holds at
-least a 128th of that. The result does not depend on it.
+Cost: a pass over the links, with a random write each; 4 bytes a link (8 with weights), 8 a node,
+and temporarily up to 8 a node more. For ``any``, the links of both directions and a pass to merge
+them. If that exceeds the memory, the result is a nameless scratch file, written block after block
+of sources, each in its own pass: at most about 128, as a block holds at least a 128th. The result
+is the same.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
 _LEAST_PART, _CURSOR = 128, 8
 """A block is no smaller than this part of all, and takes so many more bytes a node."""
 _OFFSETS = 1 << 17
-"""Offsets that are made at a time."""
+"""Offsets to compute at a time."""
 _NO_WEIGHTS = np.empty(0, np.float32)
 Progress = Callable[[int, int], None]
 
@@ -63,9 +62,9 @@ def links_of(
     keep: int | None = None,
 ) -> Links:
     """Return the links of a direction, ``in``, ``out`` or ``any``, by :func:`in_links`,
-    :func:`out_links` or :func:`either_way`. ``memory``, ``progress`` and ``keep`` apply to those
-    that must be made. For ``both``, in-links with out-links as their ``back``. A partitioned
-    graph's links stay with its blocks (``graph/partitions.py``).
+    :func:`out_links` or :func:`either_way`. ``memory``, ``progress`` and ``keep`` apply to links
+    that must be computed. For ``both``, returns in-links with out-links as their ``back``. The
+    links of a partitioned graph stay in its blocks (``graph/partitions.py``).
     """
     if isinstance(graph, InBlocks):
         return graph.links(direction, weighted)
@@ -94,22 +93,22 @@ def out_links(
     weighted: bool = False,
     keep: int | None = None,
 ) -> Links:
-    """What each node links to.
+    """Return the out-neighbors of each node.
 
     Parameters
     ----------
     graph
         The stored graph.
     memory
-        Bytes that the links may take; by default half of what is available. With fewer than they
-        take they lie in a scratch file, inside the graph's directory if it can be written to.
+        Bytes that the links may take; by default half of the available memory. Links that exceed it
+        are in a scratch file, in the graph's directory if that is writable.
     weighted
-        Bring the weights along, if the graph has any.
+        Include the weights, if the graph has any.
     progress
-        Called with (done, total), in nodes whose links were read, times the passes there are.
+        Called with (done, total): nodes whose links were read, over all passes.
     keep
-        How many bytes of ``memory`` the result may go on taking: links that take more lie in a
-        scratch file. By default all of it.
+        How many bytes of ``memory`` the result may keep; links that take more are in a scratch
+        file. By default all of it.
 
     Raises
     ------
@@ -134,10 +133,10 @@ def either_way(
     weighted: bool = False,
     keep: int | None = None,
 ) -> Links:
-    """Return in-neighbors and out-neighbors of each node merged, ids ascending; one that is linked
+    """Return in-neighbors and out-neighbors of each node merged, ids ascending. A neighbor linked
     both ways occurs twice, its in-link first.
 
-    Parameters and errors are those of :func:`out_links`; out-links are made temporarily.
+    Parameters and errors are those of :func:`out_links`; out-links are computed temporarily.
     """
     from cocite.kernels.links import merge
 
@@ -175,7 +174,7 @@ def _rows(links: Links, first: int, last: int) -> tuple[NDArray[Any], NDArray[An
 
 
 def least_transpose(whole: int = 0) -> int:
-    """Return the memory that :func:`transpose` takes at least, of links of so many bytes."""
+    """Return the minimum memory of :func:`transpose` for links of so many bytes."""
     return _PIECE + max(_LEAST_BLOCK, whole // _LEAST_PART)
 
 
@@ -192,9 +191,9 @@ def transpose(
     keep: int | None = None,
 ) -> Links:
     """Return the same links by their other end; ``degrees`` uint32[nodes] counts each node as a
-    neighbor. What exceeds ``memory`` bytes, or ``keep``, is in a scratch file in ``folder``; mapped
-    ``links`` are released after reading if memory does not hold both. ``progress`` gets nodes whose
-    links were read (done, total), over all passes.
+    neighbor. A result that exceeds ``memory`` bytes, or ``keep``, is in a scratch file in
+    ``folder``; mapped ``links`` are released after reading if both do not fit in memory.
+    ``progress`` gets nodes whose links were read (done, total), over all passes.
     """
     nodes = links.nodes
     whole = links.nbytes + _CURSOR * nodes
@@ -222,7 +221,7 @@ def transpose(
     give_back = scratch.on_disk or memory < whole + links.nbytes
     piece = _PIECE
     if scratch.on_disk:
-        # Rows that are written and read bring whole pieces of their files along, at either end.
+        # Reading and writing rows loads neighboring pages of their files, at either end.
         piece = min(_PIECE, memory // 8)
         around = 2 * AROUND * (1 + (weights is not None))
         cuts = cut_blocks(turned, max(memory - piece - around, least - _PIECE), _CURSOR)
@@ -235,8 +234,8 @@ def transpose(
 def _fill(
     links: Links, turned: Links, rows: tuple[int, int], piece: int, give_back: bool
 ) -> Iterator[int]:
-    """Fill the rows of some nodes, from the first to the last, by a pass over all ``links``, a
-    piece at a time; yield how many nodes' links were read.
+    """Fill the rows of some nodes by a pass over all ``links``, a piece at a time; yield how many
+    nodes' links were read.
     """
     from cocite.kernels.links import turn
 

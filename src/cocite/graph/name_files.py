@@ -1,10 +1,11 @@
-"""Names and titles of nodes in files, written, and matched with those of another graph.
+"""Names and titles of nodes in files: writing them, reading them, and matching two graphs.
 
 Names have two forms on disk (``storage/FORMAT.md``). *Text*: front-coded blocks of 16 names in
-order of id; sorted 32-bit hashes (the high half of XXH3-64) with their ids for the way back; and,
-if some names are URLs and ids therefore not in the order of names, the ids in that order, for
-prefix search. *Integers*: the sorted values; or nothing at all if they are 0 to n - 1. Titles are
-front-coded as names are, two bytes for a node without one; the digest of a graph leaves them out.
+order of id; sorted 32-bit hashes (the high half of XXH3-64) with their ids, for lookups; and, if
+some names are URLs and ids are therefore not in the order of names, the ids in that order, for
+prefix search. *Integers*: the sorted values, or no file if they are 0 to n - 1. Titles are
+front-coded like names, with two bytes for a node without a title; the digest of a graph excludes
+them.
 
 Cost: a lookup by name takes a binary search and the decoding of one block; about 10 to 20 bytes a
 name. Writing takes a pass over the names and a sort of their hashes, matching a microsecond a name.
@@ -159,7 +160,7 @@ class TextNames(Names):
         self._hashes = store.array(HASHES)
         self._by_hash = store.array(BY_HASH)
         self._by_name = store.array(BY_NAME) if store.has(BY_NAME) else None
-        # A server resolves a name, and the index that it asks resolves it again.
+        # A server resolves a name, and then the index resolves it again.
         self._find_again = lru_cache(_RECENT)(self._find_anew)
 
     def _texts(self, ids: NDArray[Any]) -> list[str]:
@@ -202,7 +203,7 @@ class TextNames(Names):
         return None
 
     def _found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
-        """Search all at once; the first name with a hash is usually the match."""
+        """Search all at once; the first name with an equal hash is usually the match."""
         texts = list(map(str, names))
         hashes = (name_hash(text.encode("utf-8", "surrogatepass")) for text in texts)
         wanted = np.fromiter(hashes, np.uint32, len(texts))
@@ -223,12 +224,12 @@ class TextNames(Names):
 
     def _with_prefix(self, prefix: str) -> NDArray[Any]:
         wanted = prefix.encode("utf-8", "surrogatepass")
-        begin = self._first(lambda name: name >= wanted)  # behind them come only larger ones
+        begin = self._first(lambda name: name >= wanted)  # only larger ones follow
         return self.ranked(np.arange(begin, self._first(lambda n: n[: len(wanted)] > wanted)))
 
     @property
     def has_order(self) -> bool:
-        """Return whether names are in another order than ids, which is stored then."""
+        """Return whether the order of names differs from that of ids, and is stored."""
         return self._by_name is not None
 
     def ranked(self, ranks: NDArray[Any]) -> NDArray[Any]:
@@ -250,7 +251,7 @@ class TextNames(Names):
 
         wanted = name.encode("utf-8", "replace")
         if not 1 <= len(wanted) <= 64 or self._count > SCAN_LIMIT:
-            # Too long, or too many to compare: those that stand around the place it would have.
+            # Too long, or too many to compare: return the names around its place in order.
             place = self._first(lambda other: other >= wanted)
             around = range(max(0, place - limit // 2), min(self._count, place + limit))
             return self._texts(np.array([self._ranked(rank) for rank in around], np.int64))
@@ -258,7 +259,7 @@ class TextNames(Names):
         distances(self._data, self._blocks, self._count, np.frombuffer(wanted, np.uint8), out)
         best = np.argsort(out, kind="stable")[: 10 * limit]
         best = best[out[best] <= max(2, len(wanted) // 2)]
-        # Of equally distant names, first those that begin alike: people get beginnings right.
+        # Ties: names with a longer common prefix first, as users get beginnings right.
         ranked = sorted(
             zip(out[best].tolist(), self._texts(best), strict=True),
             key=lambda pair: (pair[0], -_alike(pair[1].lower(), name.lower())),
@@ -293,7 +294,7 @@ def sides_text(facts: Facts, nodes: int) -> Sides | None:
     """Return the sides of a manifest; None if its nodes are of one kind."""
     if "sides" not in facts:
         return None
-    from cocite.graph.sides import sides_of  # other graphs do not wait for it
+    from cocite.graph.sides import sides_of  # imported only for such graphs
 
     return sides_of(facts, nodes)
 
@@ -337,8 +338,8 @@ class Titles:
         return f"<titles of {self._count:,} nodes>"
 
     def of(self, ids: NDArray[Any]) -> list[str]:
-        """Return the titles of nodes, in order, "" for none. Nodes beyond the last one, such as a
-        draft, have none.
+        """Return the titles of nodes, in order, "" for none. Later ids, such as an unseen page,
+        have none.
         """
         if self.draft is not None:
             ids = np.where(ids == self._count, self.draft, ids)
@@ -358,7 +359,7 @@ class Titles:
         return sum(sum(map(bool, self.of(piece))) for piece in pieces)
 
     def containing(self, text: str) -> NDArray[np.uint32]:
-        """Return the ids of all nodes whose titles contain ``text``, uint32, as for names."""
+        """Return the ids of all nodes whose titles contain ``text``, uint32, ascending."""
         return NameQuery(text).among(self.of, self._count, _PIECE)
 
     def evict(self) -> None:
@@ -378,7 +379,7 @@ def take_title_files(files: DeclaredFiles, count: int) -> None:
 
 
 def names_of(store: Store) -> Names:
-    """Return the names in a store, by its labels if it has any."""
+    """Return the names in a store, as their original labels if it has any."""
     names = open_names(store)
     if isinstance(store.labels, NodeLabels):
         names.labels = store.labels
@@ -399,8 +400,8 @@ def write_text_names(
 ) -> dict[str, Entry]:
     """Write text names, given in order of id; ``sort`` sorts their hashes.
 
-    The length of every piece but the last must be a multiple of a block's. If the order of names
-    differs from that of ids, the caller writes it.
+    The length of every piece but the last must be a multiple of a block. If the order of names
+    differs from that of ids, the caller writes that order.
     """
     with (
         ArrayWriter(directory / DATA, np.uint8) as data,
@@ -441,7 +442,7 @@ def encode_texts(
     blocks: ArrayWriter,
     base: int,
 ) -> int:
-    """Front-code a piece of texts behind ``base`` bytes of others; returns the bytes written."""
+    """Front-code a piece of texts after ``base`` bytes of others; return the bytes written."""
     from cocite.kernels.names import BLOCK, encode
 
     out = np.empty(text.size + 6 * ends.size, np.uint8)
@@ -474,11 +475,11 @@ Ids = NDArray[np.uint32]
 
 
 def match_names(old: Names, new: Names) -> Ids:
-    """Return the id of each old node among ``new`` ones, uint32[len(old)], NOWHERE for none."""
+    """Return the id of each old node among the ``new`` ones, uint32[len(old)], NOWHERE for none."""
     old, new = old.stored, new.stored
     for names in (old, new):
         if isinstance(names, TextNames):
-            names.by_hash()  # sees that hashes ascend, or else names that are there are not found
+            names.by_hash()  # checks that hashes ascend; otherwise existing names are not found
     values = None
     if isinstance(old, IntegerNames) and isinstance(new, IntegerNames):
         values = new.values()

@@ -1,19 +1,18 @@
-"""Names of nodes: by id, name, beginning, part and likeness, without loading them all.
+"""Names of nodes: lookups by id, name, prefix, part and similarity, without loading them all.
 
-:class:`Resolver` is the one search behind all commands, completion, the server and Python. A node
+:class:`Resolver` implements the search for commands, completion, the server and Python. A node
 matches by its name or its title, whichever is better:
 
-    0  it is the text, as it is written
+    0  it is the text, exactly
     1  it is the text in another spelling (``graph/spelling.py``): case, accents, underscores, codes
     2  it begins with the text
     3  one of its words begins with the text
     4  it contains the text
     5  name and title together contain each of its words
 
-Of equal matches, nodes with more in-links come first, then smaller ids. Where nothing matches,
-names that are spelt nearly so are suggested. Cost: a pass over names and titles, some 3 million a
-second; a text of fewer than 3 characters is looked for at the beginnings of names alone where there
-are many, and so is any text without ``passes``.
+Ties go to nodes with more in-links, then to smaller ids. If nothing matches, similar names are
+suggested. Cost: a pass over names and titles, about 3 million a second. With many names, texts of
+less than 3 characters match only prefixes of names; so does any text without ``passes``.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 
 MAX_NODES = 2**32 - 1
-"""Most nodes: ids are uint32, and the largest value means none."""
+"""Maximum number of nodes: ids are uint32, and the largest value means none."""
 Ids = NDArray[np.uint32]
 _PIECE = 1 << 12
 """Names to search at a time."""
@@ -55,7 +54,9 @@ def checked_id(node: object, count: int) -> int:
 
 
 def text_of(label: object) -> str:
-    """Return the text that stores a label: ``str`` of it, with NumPy scalars as Python's."""
+    """Return the text in which a label is stored: ``str`` of it, with NumPy scalars converted to
+    Python's.
+    """
     if isinstance(label, str):
         return str(label)
     if isinstance(label, tuple):
@@ -65,14 +66,16 @@ def text_of(label: object) -> str:
 
 
 class NodeLabels:
-    """The original names of a graph: ``labels`` by their text, or integers for None."""
+    """The original names of a graph: ``labels`` by their text; None for integers."""
 
     def __init__(self, labels: Mapping[str, Hashable] | None) -> None:
         self._labels = labels
         self._texts = {} if labels is None else {label: text for text, label in labels.items()}
 
     def of(self, text: str) -> Any:
-        """Return the label of a stored name; later names, as a draft's, are their own."""
+        """Return the label of a stored name; for later names, such as an unseen page's, the name
+        itself.
+        """
         if self._labels is not None:
             return self._labels.get(text, text)
         return int(text) if text.isdecimal() else text
@@ -115,7 +118,7 @@ class Names(ABC):
     """Original names, if they are not text; searches accept both."""
 
     note = ""
-    """Note for errors about unknown names, if a graph's nodes are not all included."""
+    """Note for errors about unknown names, if not all nodes of a graph are included."""
 
     sides: Sides | None = None
     """The two sides of a bipartite table, each a range of ids, or None."""
@@ -141,7 +144,7 @@ class Names(ABC):
         return plain
 
     def is_one(self, value: object) -> bool:
-        """Return whether a tuple names one node rather than several."""
+        """Return whether a tuple is the name of one node, not several names."""
         return self.labels is not None and self.labels.has(value)
 
     def __len__(self) -> int:
@@ -166,7 +169,7 @@ class Names(ABC):
     def __getitem__(self, node: slice) -> list[str]: ...
 
     def __getitem__(self, node: int | slice) -> str | list[str]:
-        """Return the name of one id, from the end if negative, or the names of a slice."""
+        """Return the name of one id, counted from the end if negative, or the names of a slice."""
         if isinstance(node, slice):
             return self.names(np.arange(*node.indices(self._count)))
         below = isinstance(node, int | np.integer) and -self._count <= node < 0
@@ -178,8 +181,8 @@ class Names(ABC):
         return name  # type: ignore[no-any-return]
 
     def id(self, name: object) -> int:
-        """Return the id of ``name``, if necessary without leading and trailing blanks; raises
-        :class:`UnknownNode` with the nearest names.
+        """Return the id of ``name``; if there is none, of the name without leading and trailing
+        blanks. Raises :class:`UnknownNode` with similar names.
         """
         text = self._called(name)
         found = self._find(text)
@@ -211,8 +214,8 @@ class Names(ABC):
         return self._found(list(map(self.labels.text, names)))
 
     def unknown(self, name: object, text: str, *, passes: bool = True) -> UnknownNode:
-        """Return the error for an unknown name, ``text``; raises :class:`Damaged` if it exists but
-        was not found. Without ``passes`` avoids passes over all names.
+        """Return the error for an unknown name, ``text``; raises :class:`Damaged` if the name
+        exists but was not found. Without ``passes``, avoids passes over all names.
         """
         self.stored.see_that_none_is(text)
         resolver, passes = Resolver(self), passes and len(self) <= SCAN_LIMIT
@@ -236,9 +239,9 @@ class Names(ABC):
         return np.fromiter((-1 if i is None else i for i in each), np.int64, len(names))
 
     def containing(self, text: str, *, plain: bool = False) -> NDArray[np.uint32]:
-        """Return the ids of all names that contain ``text``, uint32, ascending, in any equivalent
-        spelling (``graph/spelling.py``), or with ``plain`` only ignoring case. Reads all names:
-        some 3 million a second.
+        """Return the ids of all names that contain ``text``, uint32, ascending. Matches any
+        equivalent spelling (``graph/spelling.py``), or only ignores case if ``plain``. Reads all
+        names: about 3 million a second.
         """
         return NameQuery(text, plain=plain).among(self._texts, self._count, _PIECE)
 
@@ -289,7 +292,7 @@ class Names(ABC):
 
 
 _FOLD_LIMIT = 300_000
-"""Most names to search in any equivalent spelling."""
+"""Maximum number of names to search in any equivalent spelling."""
 _LEAST_PART, _FEW = 3, 50_000
 """Characters of a part that says something, and names of which shorter parts are looked for."""
 _SAME, _PREFIX, _WORDS, _NONE = 1, 2, 5, 9
@@ -298,8 +301,8 @@ _MOST_WORDS = 8
 
 @dataclass(frozen=True)
 class Matches:
-    """Nodes, best first: ``ids`` uint32[m], ``ranks`` int8[m] as above, and whether titles match
-    instead of names, bool[m].
+    """Nodes, best first: ``ids`` uint32[m], ``ranks`` int8[m] as above, and whether the title
+    matched instead of the name, bool[m].
     """
 
     ids: Ids
@@ -315,9 +318,9 @@ class Resolver:
         self._titles: NamedTitles | None = names.titles()
 
     def find(self, text: str, among: range | None = None, *, passes: bool = True) -> int | None:
-        """Return the id of the node that is clearly meant, or None. That is the one with this name;
-        else the only one whose name or title is the text in another spelling; else the only one
-        whose name is a path or URL that ends with it, after a slash.
+        """Return the id of the node that is clearly meant, or None. That is the node with this
+        name; otherwise the only one whose name or title is the text in another spelling; otherwise
+        the only one whose name is a path or URL that ends with the text, after a slash.
         """
         node = self._stored.find(text)
         if node is not None or not text.strip() or not passes or len(self._stored) > SCAN_LIMIT:
@@ -331,7 +334,7 @@ class Resolver:
         return int(same[0]) if same.size == 1 else None
 
     def matches(self, text: str, among: range | None = None, *, passes: bool = True) -> Matches:
-        """Return all nodes that match, within ``among`` if given; all of these without a text."""
+        """Return all nodes that match, within ``among`` if given; without a text, all nodes."""
         short = len(text) < _LEAST_PART and len(self._stored) > _FEW
         if not text:
             ids = np.arange(len(self._stored), dtype=np.uint32)
@@ -364,7 +367,7 @@ class Resolver:
     def suggest(
         self, text: str, limit: int = 5, *, passes: bool = True, matches: Matches | None = None
     ) -> list[str]:
-        """Return names that ``text`` may have meant. Variants first (URL-encoded, blanks as
+        """Return names that ``text`` may have meant. Variants come first (URL-encoded, blanks as
         underscores, with a scheme, with the mark of a side), then the best matches, then the most
         similar names. ``matches`` are those of the text, if known.
         """

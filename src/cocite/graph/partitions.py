@@ -1,12 +1,12 @@
 """A graph stored in blocks of destinations, for runs in which no machine holds all of it.
 
-    web.blocks/graph/          all but the links: where rows begin, out-degrees, names, titles
+    web.blocks/graph/          everything but the links: offsets, out-degrees, names, titles
     web.blocks/block-0000/     the rows of the first block, with their out-degrees
     web.blocks/block-0001/     ...
 
-Each is a store of its own, with checksums, so that a machine needs the blocks only that it works on
-(``storage/FORMAT.md``). A block's store names the digest of the whole graph: blocks of two graphs
-are never mixed. What is made of the blocks is what would be made of the whole, to the byte.
+Each is a store with checksums, so a machine needs only the blocks that it works on
+(``storage/FORMAT.md``). A block names the digest of the whole graph, so blocks of different graphs
+are never mixed. Results are byte-identical to those from the whole graph.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: each computer gets a part of
 the vertices, and the in-edges of those.
@@ -38,7 +38,7 @@ HEAD = "graph"
 BLOCKED, BLOCK = "blocked", "block"
 """The kinds of stores: of all but the links, and of the links of a block."""
 MOST_BLOCKS = 1024
-"""Most blocks, as in the external walk: data for each pair of blocks is in memory."""
+"""Maximum number of blocks, as in the external walk: data for each pair of blocks is in memory."""
 _PIECE = 1 << 20
 
 
@@ -59,15 +59,15 @@ def parts_of(path: str | os.PathLike[str]) -> list[Path]:
 
 
 class GraphBlock:
-    """The rows of one block, checked; ``first`` and ``last`` are its range of nodes, of ``nodes``.
+    """The checked rows of one block; ``first`` and ``last`` are its range of nodes, of ``nodes``.
 
     ``offsets`` uint64[last - first + 1], from 0 on; ``sources``, ``weights`` (or None) and
     ``degrees`` as in a graph.
     """
 
     def __init__(self, folder: str | os.PathLike[str], block: int, digest: str) -> None:
-        """Open the block of the graph of that ``digest`` in the folder of a graph in blocks. Raises
-        :class:`~cocite.errors.StoreError`.
+        """Open a block of the graph with that ``digest``, in the folder of a partitioned graph.
+        Raises :class:`~cocite.errors.StoreError`.
         """
         store = Store.open(Path(folder) / folder_of(block), BLOCK)
         facts = Facts(store.facts, f"{store.path}: the manifest")
@@ -118,7 +118,7 @@ class BlockedLinks(Links):
 
 
 class BlockedGraph(Graph):
-    """A partitioned graph as its conductor sees it: all but the links.
+    """A partitioned graph without its links, for its conductor.
 
     ``crew`` starts the workers that hold the blocks; by default this process holds them.
     """
@@ -182,7 +182,7 @@ class BlockedGraph(Graph):
 
     @property
     def in_sources(self) -> NDArray[np.uint32]:
-        """Raise an error: they are in the blocks."""
+        """Raise an error: the sources are in the blocks."""
         raise UsageError(
             f"{self.path} is partitioned, which only cocite index (simrank, psimrank, xjaccard) "
             "and cocite rank support, with --cluster; use the graph from which it was made"

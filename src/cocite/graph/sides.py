@@ -4,10 +4,10 @@
     1, 1                "user:1" -> "1"               the left side first: 0 to left - 1,
     ann, 1              "user:ann" -> "1"             then the right side, the items
 
-Links go from left to right, and only nodes of one side are compared with each other. Names of the
-left side begin with its *mark*, those of the right side are unchanged. The mark is the title of the
-left side and so many colons that no name on the right begins with it. Everything that goes by names
-(titles, lists of pages, a newer graph) needs only names; a side is a range of ids.
+Links go from left to right, and only nodes of one side are compared with each other. Names on the
+left begin with the *mark* of their side; names on the right are unchanged. The mark is the title of
+the left side and enough colons that no name on the right begins with it. Titles, lists of pages and
+newer graphs refer to nodes by these names; a side is a range of ids.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Sides:
         return range(self.left, self.left + self.right) if self._place(side) else range(self.left)
 
     def name(self, side: str | None, name: str) -> str:
-        """Return the stored name of a node of a side, from the name in the table; one with the mark
-        stays as it is.
+        """Return the stored name of a node of a side, from its name in the table. A name with the
+        mark is unchanged.
         """
         return name if self._place(side) or name.startswith(self.mark) else self.mark + name
 
@@ -78,7 +78,7 @@ class Sides:
         return self.titles.index(side)
 
     def check_alike(self, nodes: Iterable[int], names: Sequence[object]) -> None:
-        """Raise :class:`UsageError` if some nodes are of different sides."""
+        """Raise :class:`UsageError` if the nodes are not all on one side."""
         found = [node < self.left for node in nodes]
         if len(set(found)) > 1:
             on_left, on_right = names[found.index(True)], names[found.index(False)]
@@ -103,7 +103,9 @@ class Sides:
 
 
 def checked_sides(bipartite: bool, titles: str | Iterable[str] | None) -> tuple[str, str] | None:
-    """Return the titles of the sides, or None for other graphs. Raises :class:`UsageError`."""
+    """Return the titles of the sides, or None if the graph is not bipartite. Raises
+    :class:`UsageError`.
+    """
     if titles is None:
         return DEFAULT_SIDES if bipartite else None
     each = tuple(titles.split(",") if isinstance(titles, str) else map(str, titles))

@@ -1,16 +1,16 @@
-r"""Texts of names: how they are decoded and compared, and what is in none of them.
+r"""Spelling of names: how they are compared, and the characters that they may not have.
 
-``São Paulo`` finds ``S%C3%A3o_Paulo`` and ``SAO-PAULO`` does not: case, underscores in the place of
-blanks, how many blanks, percent-encoding and the accents of Latin letters make no difference,
-everything else does. No name has controls (U+0000 to U+001F, U+007F to U+009F: a terminal or a page
-would act on them) or turns (U+202A to U+202E, U+2066 to U+2069: they turn the direction of the text
-that follows, so that a name looks like another one, CVE-2021-42574). Marks of direction and joiners
-are part of how names are written, and stay. Blanks at the ends of a name (U+0020) are no part of
-it: columns of fixed width are full of them. Names in files are cleaned by ``kernels/text.py``; this
-is for Python and DuckDB.
+``São Paulo`` finds ``S%C3%A3o_Paulo``, but ``SAO-PAULO`` does not. Case, underscores for blanks,
+the number of blanks, percent-encoding and the accents of Latin letters are ignored; all other
+differences count. No name has control characters (U+0000 to U+001F, U+007F to U+009F, on which a
+terminal or a page would act) or characters that change the direction of the following text (U+202A
+to U+202E, U+2066 to U+2069, which make one name look like another, CVE-2021-42574). Direction marks
+and joiners are part of names. Blanks (U+0020) at the ends of a name are removed, as columns of
+fixed width have many. ``kernels/text.py`` cleans names in files; this module is for Python and
+DuckDB.
 
-Cost: a lookup decodes one block; some 3 million short names are compared a second, and 300,000 that
-have codes or accents. Source: https://www.unicode.org/reports/tr9/, 2.1 to 2.5; .../tr36/.
+Cost: a lookup decodes one block; about 3 million short names are compared a second, or 300,000 with
+codes or accents. Source: https://www.unicode.org/reports/tr9/, 2.1 to 2.5; .../tr36/.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 _WIDE = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
 """Characters that do not occur in UTF-8 text."""
 CODED_BLOCK = 16
-"""Texts of a block; also defined in ``kernels/names.py``, which is not imported just for this."""
+"""Texts in a block; also defined in ``kernels/names.py``, which is not imported just for this."""
 
 
 def coded_texts(
     data: NDArray[np.uint8], blocks: NDArray[np.uint64], ids: NDArray[Any]
 ) -> list[str] | None:
     """Return the texts of ``ids``, in order; None if the data is damaged, or has control characters
-    or direction marks. The ids must be below the number of texts. Request many in pieces: a text
-    takes up to 65,535 bytes, however few it has in the data.
+    or direction marks. The ids must be below the number of texts. Request many in pieces, as a
+    decoded text may take 65,535 bytes.
     """
     from cocite.kernels.names import decode
 
@@ -64,7 +64,7 @@ def coded_texts(
 
 
 SCAN_LIMIT = 3_000_000
-"""Most names to search by edit distance or substring: about a second."""
+"""Maximum number of names to search by edit distance or substring: about a second."""
 
 _CODES = re.compile("(?:%[0-9A-Fa-f]{2})+")
 _BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
@@ -72,8 +72,8 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 
 
 def folded(text: str) -> str:
-    """Return ``text`` without irrelevant differences. Line ends stay, so that many names without
-    line ends can be folded as one text, one per line.
+    """Return ``text`` without the differences that do not count. Line ends stay, so that many names
+    can be folded as one text, one per line.
     """
     if "%" in text:
         text = _CODES.sub(lambda codes: _decoded(codes[0]), text)
@@ -91,7 +91,7 @@ def _decoded(codes: str) -> str:
 
 
 class NameQuery:
-    """A text to search for: exact, ignoring case, and folded unless ``plain``."""
+    """A text to search for: exactly, ignoring case, and folded unless ``plain``."""
 
     def __init__(self, text: str, *, plain: bool = False) -> None:
         self._text, self._plain, self._folded = text, text.casefold(), folded(text).strip()
@@ -116,8 +116,8 @@ class NameQuery:
         return np.concatenate(found)
 
     def how(self, name: str) -> int:
-        """Return 0 if ``name`` equals it exactly, 1 in another spelling, 2 if it begins so, 3 if a
-        word does, 4 if it contains it, 9 otherwise.
+        """Return 0 if ``name`` equals it exactly, 1 in another spelling, 2 if it begins with it, 3
+        if one of its words does, 4 if it contains it, 9 otherwise.
         """
         if name == self._text:
             return 0
@@ -137,11 +137,11 @@ def _how(name: str, wanted: str) -> int:
 
 _CONTROLS, _TURNS = "\x00-\x1f\x7f-\x9f", "\u202a-\u202e\u2066-\u2069"
 REFUSED = _CONTROLS + _TURNS
-"""Character ranges of a regular expression."""
+"""Ranges of refused characters, for a regular expression."""
 REFUSED_SQL = r"^ *$|[\x00-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
-"""Pattern of DuckDB, also for names of blanks only."""
+"""Pattern of refused names for DuckDB, which includes names of only blanks."""
 PADDED = "(name LIKE ' %' OR name LIKE '% ')"
-"""Condition of DuckDB."""
+"""DuckDB condition for names with leading or trailing blanks."""
 
 
 def trimmed(name: str) -> str:
@@ -150,11 +150,13 @@ def trimmed(name: str) -> str:
 
 
 def turn_in(text: str) -> str:
-    """Describe what changes the writing direction in ``text``; "" if nothing does."""
+    """Describe the character in ``text`` that changes the writing direction; "" if there is
+    none.
+    """
     found = re.search(f"[{_TURNS}]", text)
     return f"U+{ord(found[0]):04X}, which turns the direction of text" if found else ""
 
 
 def refused_in(text: str) -> str:
-    """Describe what no name may contain in ``text``; "" if there is nothing."""
+    """Describe the character in ``text`` that no name may have; "" if there is none."""
     return "a control character" if re.search(f"[{_CONTROLS}]", text) else turn_in(text)

@@ -1,8 +1,8 @@
 """Bytes on disk: raw arrays, a manifest, checksums, atomic publication.
 
-This room knows nothing of graphs or indexes. The format is specified in ``FORMAT.md``. What writes
-stores (``storage/staging.py``) and scratch files (``storage/spool.py``) is imported from there, as
-a question does without.
+This package does not depend on graphs or indexes. ``FORMAT.md`` specifies the format. Code that
+writes stores (``storage/staging.py``) and scratch files (``storage/spool.py``) is imported from
+there, as queries do not need it.
 """
 
 from cocite.storage.arrays import AROUND as AROUND

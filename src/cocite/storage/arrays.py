@@ -1,14 +1,13 @@
 """Raw little-endian arrays: written as a stream with a checksum, read by mapping.
 
-A file holds the array's bytes in C order and nothing else; dtype, shape and XXH3-128 are in the
-manifest. Mapped arrays are read-only, and files are never written again: a store is replaced, not
-changed. A page that is read from disk brings up to megabytes around it along; ``advise`` says how
-an array is going to be read, so that they stay where they are.
+A file holds only the array's bytes in C order; dtype, shape and XXH3-128 are in the manifest.
+Mapped arrays are read-only, and files never change: a store is replaced as a whole. Reading one
+page may load megabytes around it; ``advise`` declares how an array will be read, to control that.
 
-Layouts declare their files as ``FORMAT.md`` writes them: ``"<u4[E]"`` are 32-bit numbers, E a size
-that files of one group share; ``"<u8[n + 1]"`` one more than n; ``"<f4[n, 6]"`` six values for each
-of n. Kernels trust the arrays that they get, so no store is opened with a file that is not
-declared, or not as declared.
+Layouts declare their files as in ``FORMAT.md``: ``"<u4[E]"`` are 32-bit numbers, with E a size that
+the files of a group share; ``"<u8[n + 1]"`` has one more than n; ``"<f4[n, 6]"`` six values for
+each of n. Kernels rely on the form of arrays, so a store with undeclared or deviating files is not
+opened.
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ class ArrayWriter:
 
 
 _READ_ONLY = os.O_RDONLY
-for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # Windows has the last one alone
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # Windows has only the last one
     _READ_ONLY |= getattr(os, _flag, 0)
 
 
@@ -210,8 +209,8 @@ def _unopened(path: Path, error: OSError) -> Damaged | ResourceError:
 
 
 def map_array(path: Path, entry: Entry) -> NDArray[Any]:
-    """Map the file of ``entry`` read-only. Takes no memory until read, and keeps the file open.
-    Raises like :func:`open_regular`.
+    """Map the file of ``entry`` read-only. Takes no memory until it is read, and keeps the file
+    open. Raises like :func:`open_regular`.
     """
     descriptor = open_regular(path, entry.nbytes)
     try:
@@ -256,7 +255,7 @@ def _extents(arrays: Iterable[NDArray[Any]]) -> Iterator[tuple[mmap.mmap, int, i
 
 
 def _advise(view: mmap.mmap, advice: str, *where: int) -> None:
-    """Pass advice on access to the system; Windows takes none."""
+    """Pass advice on access to the system; Windows accepts none."""
     if hasattr(mmap, advice):
         view.madvise(getattr(mmap, advice), *where)
 
@@ -265,7 +264,7 @@ class Access(Enum):
     """How a mapped array will be read; controls the system's read-ahead."""
 
     SCATTERED = "MADV_RANDOM"
-    """A few words here and there: fetch single pages."""
+    """A few words at random: fetch single pages."""
     AROUND = "MADV_NORMAL"
     """Most of it, in any order: fetch neighboring pages as well."""
     THROUGH = "MADV_SEQUENTIAL"
@@ -312,7 +311,7 @@ _SIZE = re.compile(r"([A-Za-z]*)(?: \+ )?([0-9]*)")
 
 
 class DeclaredFiles:
-    """The files of a manifest, claimed by one group of declared files after another.
+    """The files of a manifest, matched with one group of declared files after another.
 
     All methods raise :class:`Damaged`.
     """
@@ -341,7 +340,7 @@ class DeclaredFiles:
         return sorted(name for name in self._left if name.startswith(prefix))
 
     def take_all(self, names: Iterable[str], form: str) -> None:
-        """Check that each of some files has a form, each with sizes of its own."""
+        """Check that each of some files has a form, with sizes of its own."""
         for name in names:
             self._compare(name, form, {})
 

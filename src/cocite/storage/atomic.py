@@ -1,15 +1,15 @@
-"""Files that are whole or not there, journals, and locks.
+"""Atomic files, journals, and locks.
 
-A file is written beside its place under a name that nobody can foresee (``O_EXCL``,
-``O_NOFOLLOW``), such as ``.ranks.csv.9f86d081884c7d65.new``, synced, renamed, and the directory is
-synced. It is locked meanwhile: who next writes a file of that name removes what killed processes
-left, which is not locked (:func:`check_file`). An output that is a link is refused.
+A file is written beside its place under an unpredictable name (``O_EXCL``, ``O_NOFOLLOW``), such as
+``.ranks.csv.9f86d081884c7d65.new``, synced and renamed, and the directory is synced. It is locked
+until then: the next process that writes a file of that name removes unlocked ones, which killed
+processes left (:func:`check_file`). An output that is a link is refused.
 
-A *journal* grows by pieces, with a line for each, its size and checksum, in another file. Opened
-again, it holds the longest beginning whose checksums are right; nothing needs to be synced.
+A *journal* is a file of pieces, with a second file that has a line for each: its size and checksum.
+Opening it again returns the longest prefix with correct checksums, so nothing needs to be synced.
 
-A lock (``flock``) is on what is open and not on its name, and goes with its process. Who has locked
-something looks whether it still has its name: another may have taken it for left behind.
+A lock (``flock``) is on the open file, not on its name, and ends with the process. After locking a
+file, check that it still has its name: another process may have removed it as abandoned.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CHUNK = 1 << 22
 class Journal:
     """``with Journal(path) as journal: journal.append(piece)``; ``journal.sizes`` lists the pieces.
 
-    Its lines are in the file ``path`` + ``.log``.
+    Sizes and checksums are in the file ``path`` + ``.log``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,7 +59,7 @@ class Journal:
         return self
 
     def _valid(self) -> Iterator[bytes]:
-        """Yield the lines of the leading complete pieces; set their ``sizes``."""
+        """Yield the lines of the valid leading pieces; set their ``sizes``."""
         with self.path.open("rb") as file, self._log_path.open("rb") as log:
             for line in log:
                 words = line.split()
@@ -103,7 +103,7 @@ def lock(descriptor: int, *, shared: bool = False, wait: bool = False) -> bool:
     """Lock an open file or directory, exclusively or ``shared``. Returns False if another process
     holds the lock and ``wait`` is false.
     """
-    import fcntl  # which Windows has not, where stores are read and not written
+    import fcntl  # Windows lacks it; stores are only read there
 
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
@@ -159,15 +159,15 @@ _TRIES = 5
 def check_file(path: Path, overwrite: bool) -> Path:
     """Return the path if a file may be written there; call this before any work.
 
-    Removes what killed processes left beside it. Raises :class:`~cocite.errors.OutputExists` for a
-    directory, a link, or anything else that is not a regular file; and for a file, unless
-    ``overwrite``.
+    Removes temporary files of killed processes beside it. Raises
+    :class:`~cocite.errors.OutputExists` for a directory, a link, or anything else that is not a
+    regular file; and for a file, unless ``overwrite``.
     """
     sweep_staged(path)
     try:
         mode = path.lstat().st_mode
     except OSError:
-        return path  # that it cannot be made is told when it is
+        return path  # creating it reports the error
     if stat.S_ISDIR(mode):
         raise OutputExists(f"{path} is a directory. Name a file in it, or choose another output")
     if stat.S_ISLNK(mode):
@@ -224,7 +224,7 @@ def _claimed(private: Path, descriptor: int) -> bool:
     """Return whether the new file is still ours: no process has removed it as abandoned."""
     try:
         return lock(descriptor) and is_still(private, descriptor)
-    except OSError:  # a disk without locks: nobody sweeps there, either
+    except OSError:  # a disk without locks: no process sweeps there, either
         return True
 
 
@@ -255,7 +255,9 @@ def staged_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def staged_rows(private: Path) -> Iterator[Path]:
-    """Create a directory for intermediate files beside a staged file; it is removed with that."""
+    """Create a directory for intermediate files beside a staged file; it is removed with that
+    file.
+    """
     folder = private.with_name(private.name + _ROWS)
     disk.make_own_folder(folder, new=True)
     try:

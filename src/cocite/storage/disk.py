@@ -1,10 +1,10 @@
-"""The few calls that change a disk; every write of cocite's stores goes through here.
+"""The calls that change a disk; every write of cocite's stores goes through here.
 
-So a test can fail, cut or kill at any one of them (``tests/torture/shim.py``); no other file makes
-such calls (``tests/storage/test_disk.py`` reads all sources). Bytes are on the disk (``sync_file``)
-before a name points at them (``rename``), and the name is on the disk (``sync_directory``) before
-anything is reported as done. Files without a name (``storage/spool.py``) need none of this, nor
-does what other libraries write into a directory of ours.
+So a test can fail, cut or kill at each of them (``tests/torture/shim.py``); no other file makes
+such calls (``tests/storage/test_disk.py`` reads all sources). Bytes are synced (``sync_file``)
+before a name points at them (``rename``), and names (``sync_directory``) before success is
+reported. Exceptions are nameless files (``storage/spool.py``), and what other libraries write into
+our directories.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def create(path: Path) -> BinaryIO:
 
 
 def create_anew(path: Path) -> BinaryIO:
-    """Create a file in one of our directories, replacing whatever has the name.
+    """Create a file in one of our directories, replacing any file of that name.
 
-    So nothing is written through a link, nor into a file with other names.
+    So nothing is written through a link, or to a file with other names.
     """
     path.unlink(missing_ok=True)
     return create(path)
@@ -73,7 +73,7 @@ def make_own_folder(path: Path, *, new: bool = False, mode: int = 0o777) -> None
 
 
 def link(source: Path, target: Path) -> None:
-    """Give the file ``source`` one more name, which must be free; raises OSError if the system has
+    """Give the file ``source`` another name, which must be free; raises OSError if the system has
     no hard links.
     """
     os.link(source, target)
@@ -104,7 +104,7 @@ def write(file: BinaryIO, data: bytes | memoryview) -> None:
     try:
         rest = memoryview(data)
         while rest:
-            rest = rest[file.write(rest) :]  # an unbuffered file may take a part only
+            rest = rest[file.write(rest) :]  # an unbuffered file may accept only a part
     except OSError as error:
         raise _explained(error, Path(file.name), len(data)) from error
 
@@ -150,7 +150,7 @@ def rename_new(source: Path, target: Path) -> None:
 def exchange(first: Path, second: Path) -> None:
     """Swap two names atomically, so that neither is ever missing.
 
-    Without system support the swap takes three renames; a process killed between them leaves the
+    Without system support, the swap takes three renames; a process killed between them leaves the
     old ``second`` under its name in a new directory beside it.
     """
     if not _renameat2(first, second, _RENAME_EXCHANGE):
@@ -176,10 +176,10 @@ def _renameat2(first: Path, second: Path, flags: int) -> bool:
 
 
 def remove_tree(path: Path, *last: str) -> None:
-    """Remove a directory and its content, if it exists; for a link only the link.
+    """Remove a directory and its content, if it exists; if it is a link, only the link.
 
-    The files ``last`` are removed after all others, one by one and synced: they identify what is
-    left.
+    The files ``last`` are removed after all others, one by one and synced, as they identify the
+    directory.
     """
     if path.is_symlink():
         path.unlink()
@@ -189,7 +189,7 @@ def remove_tree(path: Path, *last: str) -> None:
                 if entry.name not in last:
                     remove(entry)
             for name in last:
-                with suppress(OSError, ResourceError):  # a full disk keeps nothing from going
+                with suppress(OSError, ResourceError):  # a full disk does not prevent removal
                     sync_directory(path)
                 remove(path / name)
         shutil.rmtree(path)

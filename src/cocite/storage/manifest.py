@@ -1,9 +1,9 @@
-"""The manifest: what a store is, and what every file of it must be.
+"""The manifest: the kind of a store, its facts, and an entry for every file.
 
-``manifest.json`` is written last, so that a directory without one is not a store. It holds the kind
-(``graph``, ``index``), the format's version, facts of the kind's own, and one entry a file; no time
-and no absolute path, so that equal input gives equal bytes. A checksum finds accidents and no
-enemy, so every fact is read with its type and bounds (:class:`Facts`).
+``manifest.json`` is written last, so a directory without one is not a store. It holds the kind
+(``graph``, ``index``), the version of the format, facts of the kind, and an entry for each file. It
+has no time and no absolute path, so equal input gives equal bytes. A checksum protects against
+accidents, not attacks, so every fact is read with its type and bounds (:class:`Facts`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _TRIES = 100
 _DIGITS, _DEEPEST = 20, 20
 """Characters of a whole number, and how deep facts may lie within each other."""
 _MOST_NAMES = 10_000
-"""Most names of a folder to compare with a mistyped one."""
+"""Maximum number of names of a folder to compare with a mistyped one."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Manifest:
         return sum(entry.nbytes for entry in self.files.values())
 
     def digest(self, *prefixes: str) -> str:
-        """Return one checksum for the content of the files with this prefix, by default all."""
+        """Return one checksum of the files with these prefixes, by default all."""
         content = xxhash.xxh3_128()
         for name in sorted(self.files):
             if not prefixes or name.startswith(prefixes):
@@ -123,16 +123,14 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Store:
-    """An opened directory: its manifest, and all its arrays, mapped; ``lost`` are the files that it
-    can do without and that are not there as they should be, with what is wrong with each.
+    """An opened directory: its manifest, and all its arrays, mapped. ``lost`` maps optional files
+    that are missing or damaged to what is wrong.
 
-    What was made of objects in memory has two things more, which are nowhere on the disk: ``home``,
-    which has to be there as long as this is (``storage/spool.py``), and ``labels``, what its names
-    were (``graph/name_files.py``).
+    Stores of objects in memory also have ``home``, which must exist as long as the store
+    (``storage/spool.py``), and ``labels``, their original names (``graph/name_files.py``).
 
-    Whoever is going to make something of a file has it compared with its checksum first, by
-    ``through`` or ``require``: once for each store that is open, unless it is opened not
-    ``verifying``.
+    Before using a file, check its checksum by ``through`` or ``require``: once for each open store,
+    unless it is not ``verifying``.
     """
 
     path: Path
@@ -157,11 +155,11 @@ class Store:
         """Open the directory ``path``, to be read as ``access`` says; raises a
         :class:`~cocite.errors.StoreError`.
 
-        Files that are ``spare`` may be missing or truncated. Nothing is read yet; ``verify`` says
-        whether files are compared with their checksums on first use.
+        Files for which ``spare`` is true may be missing or truncated. Nothing is read yet;
+        ``verify`` says whether checksums are checked on first use.
 
-        All files are mapped at once, and again if another directory took the name meanwhile: an
-        open store is one generation, and stays so when it is replaced.
+        All files are mapped at once, and again if the directory was replaced meanwhile: an open
+        store is one generation, also after it is replaced.
         """
         directory = Path(path)
         for attempt in range(_TRIES):
@@ -197,7 +195,7 @@ class Store:
         evict(*self.arrays.values())
 
     def array(self, name: str) -> NDArray[Any]:
-        """Map the array ``name``."""
+        """Return the mapped array ``name``."""
         if name not in self.arrays:
             raise Damaged(f"{self.path} has no {name} in its manifest")
         return self.arrays[name]
@@ -207,9 +205,7 @@ class Store:
         return name in self.manifest.files
 
     def surplus(self) -> list[str]:
-        """Return the files in its directory that do not belong to it. An empty marker belongs to
-        it.
-        """
+        """Return the files in its directory that do not belong to it. An empty marker does."""
         listed = {*self.manifest.files, MANIFEST}
         with os.scandir(self.path) as entries:
             return sorted(e.name for e in entries if e.name not in listed and not _is_mark(e))
@@ -361,7 +357,7 @@ def _not_a_store(directory: Path, kind: str) -> str:
     if not os.path.lexists(directory):
         message = f"{directory} does not exist.{_nearby(directory)}"
         if directory.suffix not in ("", f".{kind}"):
-            return message.removesuffix(".")  # a file by its name, and no store to be made
+            return message.removesuffix(".")  # a file by its name, not a store to be created
         maker = "cocite ingest LINKS" if kind == "graph" else "cocite index GRAPH"
         return f"{message} To make a stored {kind}: {maker} -o {directory}"
     if os.path.isdir(directory):
@@ -375,7 +371,7 @@ def _not_a_store(directory: Path, kind: str) -> str:
 
 def _nearby(path: Path) -> str:
     """Return a "did you mean" question with a similar name in the same folder, or ""."""
-    from difflib import get_close_matches  # only those who mistyped wait for it
+    from difflib import get_close_matches  # loaded only for mistyped names
 
     try:
         with os.scandir(path.parent) as entries:

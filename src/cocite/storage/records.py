@@ -1,15 +1,16 @@
-"""A log of records in one file: several processes append to it and read it at the same time.
+"""A log of records in one file, which several processes append to and read at the same time.
 
     cocite-records 1
     00c3f6b6e1f94cbd9ac2e2f6a9f0d1b7 ["a record", "of one line"]
 
-Each record is a line: the XXH3-128 of the record, a blank, the record. It is on the disk when
-``append`` returns. A last line without its end, or with zeros in it, was torn off with the process
-or the machine that wrote it: no reader takes it, and the next append cuts it off. Any other line
-whose checksum is wrong is damage, and an error, as the records behind it still count.
+Each record is a line: its XXH3-128, a blank, the record. It is on disk when ``append`` returns. A
+last line that is incomplete, or has zeros in it, was interrupted: readers ignore it, and the next
+append truncates it. Any other line with a wrong checksum is an error, as records after it are
+valid.
 
-Writers hold the lock of the file until their bytes are synced, readers share it, so nothing is read
-that may be taken back. ``rewrite`` gives the name to a new file; who has the old one open notices.
+Writers lock the file until their bytes are synced, and readers share the lock, so nothing is read
+that might be truncated. ``rewrite`` gives the name to a new file; processes with the old one open
+notice that.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class RecordLog:
             try:
                 disk.touch(self.path)
                 file = disk.edit(self.path)
-            except FileNotFoundError:  # it was taken away meanwhile
+            except FileNotFoundError:  # it was replaced meanwhile
                 if self.path.parent.is_dir():
                     continue
                 raise

@@ -1,15 +1,13 @@
-"""Scratch: nameless files and arrays for passes that exceed memory, and directories that vanish.
+"""Scratch: nameless files and arrays for passes that exceed memory, and temporary directories.
 
-A spool deals rows of three words into buckets. A batch, its rows sorted by bucket, is one write;
-the file is a table of batches by buckets, of which a pass writes rows and reads columns; its room
-stays reserved from one pass to the next. In memory are four bytes for each pair of a batch and a
-bucket.
+A spool deals rows of three words into buckets. A batch, with its rows sorted by bucket, is one
+write. The file is a table of batches by buckets: a pass writes rows of it and reads columns. Its
+space stays reserved between passes. Memory: four bytes for each pair of a batch and a bucket.
 
-Files have no name on disk, and go with the last reference to them. A :class:`Temporary` directory
-goes with its last reference, or with the interpreter that made it. It is locked, so that what a
-killed process left is recognized and goes when the next one is made. It lies where temporary files
-belong (``TMPDIR``), or in memory if that is not said and it takes at most a quarter of the memory
-given.
+Files have no name on disk, and disappear with the last reference to them. A :class:`Temporary`
+directory is removed with its last reference or at the end of the process. It is locked, so that the
+next process can recognize and remove those of killed processes. It is in ``TMPDIR`` if that is set;
+otherwise among temporary files, or in memory if it takes at most a quarter of the memory allowed.
 """
 
 from __future__ import annotations
@@ -41,8 +39,8 @@ class Scratch:
 
     @classmethod
     def near(cls, store: str | os.PathLike[str]) -> Scratch:
-        """Allocate on disk: in the directory of a store, or in the temporary directory if that is
-        read-only.
+        """Return scratch on disk: in the directory of a store, or in the temporary directory if
+        that is read-only.
         """
         path = Path(store)
         return cls(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
@@ -197,7 +195,7 @@ class Spool:
 
 
 class SpoolReader:
-    """Rows under one tag, read once in sequence."""
+    """Rows with one tag, read once in sequence."""
 
     def __init__(self, file: ScratchFile, tag: int) -> None:
         self.tag = tag
@@ -229,14 +227,14 @@ class SpoolReader:
 
 _PREFIX = "cocite-held-"
 _MARK = ".cocite-temporary"
-"""Marker file in every such directory, present once it is locked."""
+"""Marker file in every temporary directory, created once it is locked."""
 _IN_MEMORY = Path("/dev/shm")
 _SHARE = 4
 
 
 class Temporary:
-    """A new directory at ``path`` for ``nbytes`` of files, None if unknown. ``memory`` bytes may be
-    used. Raises :class:`ResourceError` if it cannot be created.
+    """A new directory for ``nbytes`` of files, None if unknown; its path is ``path``. ``memory``
+    bytes may be used. Raises :class:`ResourceError` if it cannot be created.
     """
 
     def __init__(self, nbytes: int | None, memory: int) -> None:

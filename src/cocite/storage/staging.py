@@ -1,14 +1,14 @@
-"""The directory in which an output grows, ``<output>.building``, published by one rename.
+"""Staging directories, ``<output>.building``, in which outputs are written and then published.
 
-The directory is locked and bears a mark, which is there before all else in it and gone after all
-else. A process that is killed leaves the old output untouched or the new one whole, and a directory
-that the next run takes over: it resumes if the builder can and ``plan.json``, what was to be made,
-is the same; else it empties it, unless something was finished by another plan.
+The directory is locked and has a marker, created first and removed last. If a process is killed,
+the old output is unchanged or the new one complete, and the next run takes over the directory. It
+resumes if the builder supports that and ``plan.json`` is equal; otherwise it empties the directory,
+unless that holds results of another plan.
 
-``publish`` writes the manifest last, then renames. What is no part of the store goes before, but a
-plan that can be resumed goes afterwards. An old output that is replaced has the directory's name
-until it is removed. The mark says what either is, so that the next run removes what was left
-behind. A run that is killed between the rename and the removal leaves a note of what it published.
+``publish`` writes the manifest last, then renames. Files outside the store are removed before, or
+afterwards if the plan can be resumed. A replaced output has the directory's name until it is
+removed. The marker records both, so that the next run can remove them. A run killed between the
+rename and the removal leaves a record of its output.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PUBLISHED = "published"
 _TRIES = 5
 _LONGEST = 100
 _FOLLOWING = ("/format", "/piece")
-"""Fields of a plan that follow from the release or from other settings."""
+"""Fields of a plan that depend on the release or on other settings."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]")
 """A URL, or one that became a path and lost a slash."""
 
@@ -48,8 +48,8 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]")
 class Building:
     """``with Building(output) as building: ... building.path ... building.done()``.
 
-    On an error the directory is kept if ``resumable`` and removed if not. Raises :class:`Busy` if
-    another process is building it, and :class:`StoreError` if the directory cannot be made.
+    On an error the directory stays if ``resumable``, and is removed if not. Raises :class:`Busy` if
+    another process is building it, and :class:`StoreError` if the directory cannot be created.
     """
 
     def __init__(self, output: str | Path, *, resumable: bool = False) -> None:
@@ -175,7 +175,7 @@ class Building:
             if not self._published and is_still(self.path, self._lock):
                 found = {entry.name for entry in self.path.iterdir()}
                 ours = not found or MARK in found
-                # A plan stays that nothing went wrong with: others may be making what is in it.
+                # A plan stays after a success: other processes may be working on it.
                 bare = found <= ({MARK} if kind is None else {MARK, _PLAN})
                 if ours and (bare or not self._resumable):
                     remove_building(self.path)
@@ -266,12 +266,12 @@ _MARKING = re.compile(re.escape(f".{MARK}.") + r"[0-9a-f]{16}\.new")
 
 
 class Staging(Building):
-    """``with Draft(output, "graph") as draft: ... draft.publish(manifest)``.
+    """``with Staging(output, "graph") as draft: ... draft.publish(manifest)``.
 
-    On an error the directory is kept if ``resumable`` and removed if not. Raises
-    :class:`OutputExists` if the output is there and ``overwrite`` is false or anybody else's files
-    are in it, :class:`Busy` if another process is building it, :class:`NotAStore` if it is no store
-    of the same ``kind``, and :class:`StoreError` if the directory cannot be made.
+    On an error the directory stays if ``resumable``, and is removed if not. Raises
+    :class:`OutputExists` if the output exists and ``overwrite`` is false or it contains foreign
+    files, :class:`NotAStore` if it is not a store of this ``kind``, :class:`Busy` if another
+    process is building it, and :class:`StoreError` if the directory cannot be created.
     """
 
     def __init__(
@@ -309,9 +309,9 @@ class Staging(Building):
         return self.output
 
     def _rest(self, kept: set[str]) -> list[str]:
-        """Return the files of the draft that do not belong to the store, and are removed after
+        """Return the files of the draft that do not belong to the store. They are removed after
         publishing, as a resumed run needs them. The list is stored, so that they are recognized if
-        the process is killed before. Without a resumable run they are removed now.
+        the process is killed before. If the run cannot be resumed, they are removed now.
         """
         rest = sorted({entry.name for entry in self.path.iterdir()} - kept)
         if self._resumable:
@@ -325,8 +325,8 @@ class Staging(Building):
         return []
 
     def _finish_earlier(self) -> None:
-        """Remove the files of a run that was killed after publishing: within its output, and the
-        replaced store, which has the draft's name. Ignores failures.
+        """Remove the files of a run that was killed after publishing: those within its output, and
+        the replaced store, which has the draft's name. Ignores failures.
         """
         if not self.output.is_symlink() and kind_of(self.output) == self._kind:
             with suppress(OSError), unclaimed(self.output) as free:
@@ -348,7 +348,7 @@ class Staging(Building):
         """Remove the files of an earlier, unfinished run."""
         super().clear()
         if _left(self.path) != (set(), False):
-            disk.sync_directory(self.path)  # what is left behind is no old output any more
+            disk.sync_directory(self.path)  # the remains are not an old output any more
             _mark(self.path)
 
     def _check_replaceable(self) -> None:
@@ -366,13 +366,13 @@ class Staging(Building):
     def _replace(self) -> None:
         """Exchange old and new, then remove the files of the old store, and nothing else.
 
-        For a link only the link is removed.
+        If the output is a link, only the link is removed.
         """
         link = self.output.is_symlink()
         old = os.open(self.output, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            # After the exchange the old one has the draft's name: locked, nobody takes it over, and
-            # marked, who comes after a kill does.
+            # After the exchange, the old one has the draft's name. The lock protects it from other
+            # processes, and the marker lets the next run remove it after a kill.
             lock(old)
             try:
                 if not link:
@@ -430,7 +430,7 @@ def _clean(directory: Path, rest: list[str]) -> None:
     for name in rest:
         disk.remove(directory / name)
     if rest:
-        disk.sync_directory(directory)  # whatever is left is known by the mark
+        disk.sync_directory(directory)  # the marker identifies the remains
     disk.remove(directory / MARK)
 
 
@@ -452,7 +452,7 @@ def _own(directory: Path) -> set[str]:
     """Return the files that belong to a store: those listed in its manifest, and remains of its
     draft.
 
-    Only names within the directory count, whatever is listed.
+    Names outside the directory do not count.
     """
     listed = _in_manifest(directory)
     left: set[str] = set() if (directory / MARK).is_symlink() else {MARK, *_left(directory)[0]}
@@ -475,7 +475,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _in_manifest(directory: Path) -> set[str]:
-    """Return the listed files and the manifest; only that if it cannot be read."""
+    """Return the listed files and the manifest; if it cannot be read, only the manifest."""
     try:
         value = json.loads((directory / MANIFEST).read_bytes())
         return {MANIFEST, *map(str, value["files"])}

@@ -1,11 +1,11 @@
-"""The user's cache: a directory that nobody else can write to.
+"""The user's cache: a directory that no other user can write to.
 
-A directory counts only if it is ours or root's, and others can write neither to it nor to what
-leads to it. In this order:
+A directory is used only if it belongs to this user or root, and no others can write to it or its
+parents. In this order:
 
-    COCITE_CACHE                                 what the user says
+    COCITE_CACHE                                 set by the user
     $XDG_CACHE_HOME/cocite, ~/.cache/cocite      on macOS ~/Library/Caches/cocite
-    cocite-UID in the temporary directory        private; if the first cannot be used, which is said
+    cocite-UID in the temporary directory        private; a note says if the others are unusable
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _log = logging.getLogger("cocite")
 
 @dataclass(frozen=True)
 class CachePlace:
-    """The ``folder``, None if none is safe. ``because`` says how it was chosen; ``note`` is for
-    users, and ``grave`` says whether their choice was rejected.
+    """The ``folder``, None if none is safe. ``because`` says how it was chosen; ``note`` is a
+    message for users, and ``grave`` says whether their choice was rejected.
     """
 
     folder: Path | None
@@ -56,7 +56,7 @@ def find_place(environ: Mapping[str, str]) -> CachePlace:
     fault = fault_of(chosen)
     if fault:
         return _private(f"{chosen} is not used: {fault}", grave=True)
-    # The user's own is nobody else's business; one that was chosen may be for several.
+    # The user's own directory is private; a chosen one may be shared.
     _make(chosen, 0o755 if environ.get(VARIABLE) else 0o700)
     if os.access(chosen, os.R_OK | os.W_OK | os.X_OK):
         return CachePlace(chosen, because)
@@ -73,7 +73,7 @@ def _enabled(environ: Mapping[str, str]) -> tuple[Path | None, str]:
 def user_cache(environ: Mapping[str, str]) -> tuple[Path | None, str]:
     """Return cocite's cache directory of the user, and the variable that set it; or None."""
     chosen = environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(chosen):  # others are to be ignored, by its specification
+    if os.path.isabs(chosen):  # its specification says to ignore others
         return Path(chosen, "cocite"), "XDG_CACHE_HOME"
     home = environ.get("HOME", "")
     if not os.path.isabs(home):
@@ -103,8 +103,8 @@ def _private(because: str, *, grave: bool) -> CachePlace:
 
 
 def fault_of(path: Path) -> str:
-    """Return why nothing may be loaded from ``path``, or "". A path that does not exist is judged
-    by its parents.
+    """Return why nothing may be loaded from ``path``, or "". A missing path is judged by its
+    parents.
     """
     inside, real = True, Path(os.path.realpath(path))
     for each in (real, *real.parents):
@@ -133,4 +133,4 @@ def _make(path: Path, mode: int) -> None:
         for each in reversed(missing):
             each.mkdir(mode if each == path else 0o755, exist_ok=True)
     except OSError:
-        pass  # whoever asks for it sees that it cannot be written to
+        pass  # callers see that it cannot be written to
