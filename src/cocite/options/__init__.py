@@ -1,16 +1,16 @@
-"""Options, each written once: its name, type, default, bounds and a line of help.
+"""Options, each declared once: its name, type, default, bounds and help text.
 
-A question, a build, a PageRank takes a value of one class, :class:`Options`, whose fields are
-declared by :func:`option`. Everything that takes the same option derives from the field:
+The options of a query, a build or a ranking are a class derived from :class:`Options`, whose fields
+are declared by :func:`option`. All interfaces derive from these fields:
 
-    the command line     cli/options.py: a flag a field; a command receives the object
+    the command line     cli/options.py: a flag for each field; a command receives the object
     HTTP                 server/requests.py: parameters of queries and bodies, and their OpenAPI
     Python               :func:`accepts`: keyword arguments, the signature and its documentation
 
-The settings of measures (``measures/settings.py``) are options too, and belong to their measure.
-Directions are named here for graphs, measures, indexes and all that ask.
+Settings of measures (``measures/settings.py``) are options, too. Directions are defined here, as
+graphs, measures, indexes and commands share them.
 
-Standard library only: one question loads this module.
+This module imports only the standard library, as every query loads it.
 """
 
 from __future__ import annotations
@@ -37,19 +37,18 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class NodeNames:
-    """Kind of an option that is a list of nodes: names, or on the command line a file of them."""
+    """Kind of an option that is a list of nodes: names, or on the command line a file of names."""
 
 
 @dataclass(frozen=True)
 class Option(Generic[T_co]):
-    """One option. ``low`` and ``high`` bound a number, ``choices`` lists the words allowed.
+    """One option. ``low`` and ``high`` bound a number, ``choices`` lists the allowed words.
 
-    The kind is that of the default unless ``kind`` says it: a whole number, a number (its bounds
-    excluded if ``open``), a yes or no, or a word; in a class of options, that of the annotation. A
-    default of None stands for ``unset``, in words.
-    ``negated`` is the help of the flag that makes a yes a no. ``fronts`` are those that take it;
-    pages have a field for it if it has a ``label``. ``served`` are the bounds of a server, of what
-    could make a question take any time or memory.
+    Its type is that of the default, or ``kind``; in a class of options, that of the annotation.
+    Bounds of a number are excluded if ``open``. A default of None means ``unset``, in words.
+    ``negated`` is the help of a flag that turns the option off. ``fronts`` are the interfaces that
+    have it; web pages have a field for it if it has a ``label``. ``served`` are narrower bounds for
+    a server, if other values could make a query take too much time or memory.
     """
 
     name: str
@@ -73,11 +72,11 @@ class Option(Generic[T_co]):
 
     @property
     def type(self) -> type:
-        """The type of its values: of each, if it has many."""
+        """Return the type of its values: of each, if it has many."""
         return self.kind or type(self.default)
 
     def checked(self, value: object) -> T_co:
-        """Return the value as it is stored; raise :class:`UsageError` if it is not allowed."""
+        """Return the value in its stored form; raise :class:`UsageError` if it is not allowed."""
         if not self.allows(value):
             raise self.wrong(value)
         number: Any = value
@@ -89,11 +88,11 @@ class Option(Generic[T_co]):
             raise self.wrong(value) from None
 
     def wrong(self, value: object) -> UsageError:
-        """Return what to say of a value that is not allowed."""
+        """Return the error for a value that is not allowed."""
         return UsageError(f"{self.name} is {shown(value)}; it must be {self.allowed}")
 
     def allows(self, value: object) -> bool:
-        """Return whether a value is one of this option."""
+        """Return whether a value is allowed."""
         if value is None and self.default is None:
             return True
         if self.type is bool:
@@ -112,7 +111,7 @@ class Option(Generic[T_co]):
 
     @property
     def allowed(self) -> str:
-        """What may stand there, in words."""
+        """Describe the allowed values."""
         if self.type is bool:
             return "true or false"
         if self.type is str:
@@ -127,7 +126,7 @@ class Option(Generic[T_co]):
 
     @property
     def default_text(self) -> str:
-        """The default in words; empty if there is nothing to say."""
+        """Return the default in words; "" if there is nothing to say."""
         if self.unset or self.default is None or self.type is bool:
             return self.unset
         if isinstance(self.default, tuple):
@@ -136,7 +135,7 @@ class Option(Generic[T_co]):
 
 
 def shown(value: object) -> str:
-    """Return a value as messages have it: in its first hundred characters."""
+    """Return a value as shown in messages: its first hundred characters."""
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:100]}..."
 
@@ -150,7 +149,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "str | int | None": {"kind": object},
     "Any": {"kind": object},
 }
-"""What annotations say that defaults do not."""
+"""Types that annotations declare and defaults do not."""
 
 
 def option(default: T, text: str, **more: Any) -> T:
@@ -161,7 +160,7 @@ def option(default: T, text: str, **more: Any) -> T:
 
 @dataclass(frozen=True)
 class Options:
-    """What may be chosen for one kind of work: a value, checked when it is made.
+    """Options for one kind of work, checked when they are created.
 
     ``fronts`` of a class are those of its own fields: ``class Mine(Options, fronts=CLI)``.
     """
@@ -195,9 +194,9 @@ class Options:
 
     @classmethod
     def of(cls, options: Self | None, given: Mapping[str, Any]) -> Self:
-        """Return ``options``, by default the defaults, with the fields that are ``given`` by name.
+        """Return ``options``, or else the defaults, with the fields ``given`` by name.
 
-        What is no field is a setting of a measure, or raises :class:`UsageError`.
+        Other names are settings of a measure, or raise :class:`UsageError`.
         """
         known = cls._keywords()
         if given and not given.keys() <= known:
@@ -228,7 +227,7 @@ class Options:
         return frozenset(each.name for each in _of_python((cls,)))
 
     def changed(self) -> dict[str, Any]:
-        """Return the fields that are not at their defaults."""
+        """Return the fields that differ from their defaults."""
         return {
             name: getattr(self, name)
             for name, declared in self.declared().items()
@@ -237,7 +236,7 @@ class Options:
 
 
 def _equal(value: object, default: object) -> bool:
-    """Return whether a value is the default; tables and arrays are not compared, cell by cell."""
+    """Return whether a value is the default; tables and arrays are not compared cell by cell."""
     if value is default:
         return True
     return isinstance(value, str | int | float | tuple) and value == default
@@ -249,7 +248,7 @@ def _equal(value: object, default: object) -> bool:
 def accepts(*kinds: type[Options]) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Give a function the keyword arguments of options: in its signature, and documented.
 
-    The function takes them as ``**given``; ``{options}`` in its documentation stands for them.
+    The function takes them as ``**given``; they replace ``{options}`` in its documentation.
     """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
@@ -279,7 +278,7 @@ def _of_python(kinds: Sequence[type[Options]]) -> Iterator[Option[Any]]:
 
 
 def documented(kinds: Sequence[type[Options]]) -> str:
-    """Return the parameters of options as a section of a docstring has them."""
+    """Return the parameters of options in the form of a docstring section."""
     found = []
     for each in _of_python(kinds):
         default = f" By default {each.default_text}." if each.default_text else ""
@@ -291,7 +290,7 @@ def documented(kinds: Sequence[type[Options]]) -> str:
 
 
 def spelled(text: str, name: Callable[[str], str]) -> str:
-    """Return a help text with the options that it names, ``--min-score``, as ``name`` has them."""
+    """Return a help text with the options in it, such as ``--min-score``, spelled by ``name``."""
     return re.sub(r"--([a-z][a-z-]*)", lambda found: name(found[1].replace("-", "_")), text)
 
 
@@ -301,23 +300,21 @@ DIRECTIONS = {
     "both": "both directions",
     "any": "links taken either way",
 }
-"""Whose links are looked at, in words: a page's in-links, its out-links, both, one after the other;
-or all of them in one row, whichever way they point.
-"""
+"""Directions, in words: in-links, out-links, both one after the other, or all links in one row."""
 
 NO_LINKS = "none"
-"""The direction of what looks at no links, but at texts; nobody chooses it."""
+"""The direction of measures that compare only texts; users do not choose it."""
 EITHER = ("any", "both")
-"""What is said of the links of a reason where they are taken either way."""
+"""Values for the links of a reason if they are taken either way."""
 
 
 def opposite(direction: str) -> str:
-    """The other one of ``in`` and ``out``; any other direction stays what it is."""
+    """Return the other one of ``in`` and ``out``; other directions are unchanged."""
     return {"in": "out", "out": "in"}.get(direction, direction)
 
 
 def checked_direction(direction: str) -> str:
-    """The direction, if there is such a one; raises :class:`UsageError`."""
+    """Return the direction if it exists; raises :class:`UsageError`."""
     if direction not in DIRECTIONS:
         raise UsageError(f"direction is {direction!r}; it must be " + " or ".join(DIRECTIONS))
     return direction

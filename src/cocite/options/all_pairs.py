@@ -94,7 +94,7 @@ class AllPairsOptions(Options):
         choices=("auto", "sparse", "dense"),
     )
     min_score: float = option(
-        0.01, "Leave out pairs with a lower score, in a table.", low=0, high=1, fronts=CLI
+        0.01, "Omit pairs with a lower score from a table.", low=0, high=1, fronts=CLI
     )
     top: int | None = option(
         None,
@@ -140,7 +140,7 @@ class AllPairsOptions(Options):
 
 @dataclass(frozen=True)
 class AllPairsRun(AllPairsOptions):
-    """Options with a method, its omega (1 of a method without) and a rank."""
+    """Options with the chosen method, omega (1 if the method has none) and rank."""
 
     method: str = "gauss-seidel"
     omega: float = 1.0
@@ -148,5 +148,5 @@ class AllPairsRun(AllPairsOptions):
 
     @property
     def title(self) -> str:
-        """The method in words."""
+        """Return the method in words."""
         return f"sor, omega {self.omega:g}" if self.method == "sor" else self.method

@@ -1,4 +1,4 @@
-"""Options of an index: what it is made of, and how it is built, planned and refreshed."""
+"""Options for building, planning and refreshing an index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cocite.options.query import DEFAULT_K
 
 
 class ExistingPath:
-    """Kind of an option that is a file or a folder that is there."""
+    """Kind of an option that is an existing file or folder."""
 
 
 class Sample:
@@ -21,47 +21,47 @@ class Sample:
 
 @dataclass(frozen=True)
 class MeasureOptions(Options):
-    """What an index is made of. ``settings`` are those of its measure, by name."""
+    """What an index contains. ``settings`` are those of its measure, by name."""
 
     measure: str | None = option(
         None,
-        "What similar means: a name that cocite measures lists, or a weighted mean of several, "
-        "such as blend:psimrank+cocitation.",
+        "The measure of similarity (see: cocite measures), or a weighted mean of several, such as "
+        "blend:psimrank+cocitation.",
         metavar="NAME",
         unset="fusion",
     )
     direction: str | None = option(
         None,
         "Which links count. in: pages are similar if similar pages link to them. out: if they link "
-        "to similar pages. both: both together. any: links are taken either way.",
+        "to similar pages. both: combine in-link and out-link similarity. any: ignore direction.",
         metavar=f"[{'|'.join(DIRECTIONS)}]",
-        unset="as the measure says (see: cocite measures)",
+        unset="that of the measure (see: cocite measures)",
     )
     layout: str | None = option(
         None,
-        "How the index is stored, for a measure that has a choice (see: cocite measures).",
+        "How the index is stored, for measures with several layouts (see: cocite measures).",
         metavar="NAME",
     )
     texts: Any = option(
         None,
-        "Compare the texts of the pages, too: a folder or a tar archive with a file a page, called "
-        "as the page is, with or without an ending; or a table of names and texts. Pages with the "
-        "same words in their texts are similar then, too.",
+        "Also compare the texts of pages, so that pages with the same words are similar: a folder "
+        "or tar archive with one file for each page, named like the page, with or without an "
+        "extension; or a table of names and texts.",
         kind=ExistingPath,
         metavar="FOLDER|FILE",
-        unset="links alone",
+        unset="only links",
     )
     text_fraction: float | None = option(
         None,
-        "The share of texts in a score; links are the rest. Not with a --measure that sets the "
-        "share of texts.",
+        "The share of texts in a score; the rest is for links. Not for a --measure that sets the "
+        "share itself.",
         metavar="SHARE",
         unset="0.5",
     )
     only_nodes: Any = option(
         None,
-        "Keep only the pages named in this file, one a line. Scores among them are those of the "
-        "whole graph, the index is smaller in proportion, and other pages cannot be asked.",
+        "Index only the pages named in this file, one a line. Their scores are those of the whole "
+        "graph, and the index is proportionally smaller. Other pages cannot be queried.",
         kind=NodeNames,
         many=True,
         metavar="FILE",
@@ -69,32 +69,32 @@ class MeasureOptions(Options):
     )
     only_prefix: Any = option(
         None,
-        "Keep only the pages whose names begin with this, and those of --only-nodes. Repeatable.",
+        "Index only pages whose names begin with this, and those of --only-nodes. Repeatable.",
         kind=str,
         many=True,
         metavar="TEXT",
     )
     only_range: str | None = option(
         None,
-        "Keep only the pages of one of several ranges of equal size, such as 2/8 for the second of "
-        "eight. By fusion, ppr-pmi and snn, cocite merge joins the indexes of all ranges into that "
-        "of the whole graph, wherever they were built.",
+        "Index only one of several ranges of pages of equal size, such as 2/8 for the second of "
+        "eight. For fusion, ppr-pmi and snn, cocite merge joins the indexes of all ranges, also "
+        "from several machines, into one of the whole graph.",
         metavar="NUMBER/COUNT",
         unset="all",
     )
     unweighted: bool = option(
-        False, "Ignore the weights of links.", unset="use them, if there are any"
+        False, "Ignore the weights of links.", unset="use weights if the graph has them"
     )
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class IndexOptions(MeasureOptions):
-    """What ``cocite index`` takes: what an index is made of, and how."""
+    """Options of ``cocite index``: what the index contains, and how to build it."""
 
     settings_file: Any = option(
         None,
-        "Take measure, direction and settings from this file, as cocite tune writes it. Other "
+        "Read measure, direction and settings from this file, written by cocite tune. Other "
         "options override it, except --measure.",
         kind=Path,
         flag="--settings",
@@ -110,44 +110,44 @@ class IndexOptions(MeasureOptions):
     )
     blocks: int | None = option(
         None,
-        "Cut the graph into blocks, one in memory at a time.",
+        "Split the graph into this many blocks, one in memory at a time.",
         low=1,
         metavar="COUNT",
         unset="as many as --memory requires",
     )
     external: bool = option(
         False,
-        "Keep the state of the walks on disk, too, so that memory does not grow with the graph.",
+        "Also keep the state of walks on disk, so that memory does not grow with the graph.",
         flag="--out-of-core",
         unset="only if --memory is below 26.5 bytes a node",
     )
     meeting_weight: Any = option(
         None,
-        "The default of --meeting-weight for questions to this index, for measures of walks (see: "
-        "cocite related --help). It changes no samples.",
+        "The default of --meeting-weight for queries to this index, for measures of walks (see: "
+        "cocite related --help). Samples do not depend on it.",
         metavar="FILE|hitting|EXPR",
     )
     refine: bool = option(
         False,
-        "Prepare refined answers now (simrank only), in 24 bytes a node. Otherwise every command "
-        "that refines prepares them itself.",
+        "Store the data for refined answers (simrank only), 24 bytes a node. Otherwise every "
+        "command that refines computes it again.",
     )
     numbers: range | None = option(
         None,
         "Draw only the samples with these numbers, such as 100..199. cocite merge joins indexes "
-        "of different numbers, wherever they were built.",
+        "with different numbers, also from several machines.",
         kind=Sample,
         flag="--sample-range",
         metavar="FIRST..LAST",
-        unset="0..99, or as --samples says",
+        unset="0..99, or by --samples",
     )
     staging_url: str | None = option(
         None,
-        "With --cluster, the folder (s3://..., gs://..., file://...) through which nodes that do "
-        "not see the output send samples.",
+        "With --cluster, the folder (s3://..., gs://..., file://...) for samples from nodes that "
+        "cannot access the output.",
         flag="--staging-url",
         metavar="URL",
-        unset="nodes see GRAPH and output by the same paths",
+        unset="nodes can access GRAPH and the output by the same paths",
     )
     overwrite: bool = option(
         False,
@@ -156,19 +156,19 @@ class IndexOptions(MeasureOptions):
     )
     restart: bool = option(
         False,
-        "Begin again, without what an unfinished build has done.",
+        "Start over, and discard an unfinished build.",
         flag="--no-resume",
     )
 
 
 @dataclass(frozen=True)
 class PlanOptions(MeasureOptions):
-    """What ``cocite plan`` takes: what an index is made of, and what is asked of it."""
+    """Options of ``cocite plan``: what the index contains, and how it is queried."""
 
     samples: int | None = option(None, "The number of samples.", low=1, fronts=PYTHON)
     delta: float | None = option(
         None,
-        "Take enough samples to tell scores apart that differ by this much, such as 0.05.",
+        "Take enough samples to distinguish scores that differ by this much, such as 0.05.",
         low=0,
         high=1,
         open=True,
@@ -180,23 +180,22 @@ class PlanOptions(MeasureOptions):
         metavar="SIZE",
     )
     time: Any = option(
-        None, "Take as many samples as can be made in that time: 90s, 10min or 2h.", metavar="TIME"
+        None, "Take as many samples as fit in this time: 90s, 10min or 2h.", metavar="TIME"
     )
     failure: float = option(
-        0.01, "The probability that a promise is not kept.", low=0, high=1, open=True
+        0.01, "The probability that a guarantee fails.", low=0, high=1, open=True
     )
     guarantee: str | None = option(
         None,
-        "What --delta promises. error: a score is off by no more than it. order: two nodes whose "
-        "scores differ by it stand in the right order. recall: nodes whose scores are that far "
-        "above a threshold are listed. precision: nodes whose scores are that far below it are "
-        "not.",
+        "What --delta guarantees. error: the error of a score is at most delta. order: two nodes "
+        "whose scores differ by delta are ranked correctly. recall: nodes whose scores are delta "
+        "above a threshold are listed. precision: nodes whose scores are delta below it are not.",
         choices=("error", "order", "recall", "precision"),
         unset="all of them",
     )
     listed: int | None = option(
         None,
-        "How many nodes a list should find, on which its precision depends.",
+        "How many nodes a list should have; precision depends on it.",
         low=1,
         metavar="COUNT",
         unset="10",
@@ -209,7 +208,7 @@ class PlanOptions(MeasureOptions):
     )
     k: int = option(
         DEFAULT_K,
-        "How many hits related-all writes a node; of an INDEX only.",
+        "How many hits related-all writes for each node, if an INDEX is given.",
         low=1,
         flag="-k",
         fronts=CLI,
@@ -218,7 +217,7 @@ class PlanOptions(MeasureOptions):
 
 @dataclass(frozen=True)
 class RefreshOptions(Options):
-    """What ``cocite refresh`` takes."""
+    """Options of ``cocite refresh``."""
 
     fraction: float = option(
         0.1, "The fraction of the samples to replace, above 0, at most 1.", metavar="SHARE"
@@ -234,29 +233,27 @@ class RefreshOptions(Options):
         "The current texts of the pages, for an index that compares texts (see: cocite index).",
         kind=ExistingPath,
         metavar="FOLDER|FILE",
-        unset="pages keep the words that the index has of them, and new ones have none",
+        unset="pages keep their indexed words; new pages have none",
     )
     staging_url: str | None = option(
         None,
-        "With --cluster, the folder through which nodes that do not see the output send samples.",
+        "With --cluster, the folder for samples from nodes that cannot access the output.",
         flag="--staging-url",
         metavar="URL",
-        unset="nodes see GRAPH and INDEX by the same paths",
+        unset="nodes can access GRAPH and INDEX by the same paths",
     )
     restart: bool = option(
-        False, "Throw away an unfinished refresh or build, and begin again.", flag="--no-resume"
+        False, "Start over, and discard an unfinished refresh or build.", flag="--no-resume"
     )
     local: bool = option(
         False,
-        "Compute only nodes whose links changed and their neighbors again, and say how stale the "
+        "Recompute only nodes whose links changed, and their neighbors, and report how stale the "
         "others are. For indexes of fusion or ppr-pmi, whose old graph must still be in place.",
-        unset="compute all nodes again",
+        unset="recompute all nodes",
     )
-    force: bool = option(
-        False, "Refresh INDEX also from the GRAPH that its newest samples are of already."
-    )
+    force: bool = option(False, "Refresh INDEX even if its newest samples are already from GRAPH.")
     add_links: bool = option(
         False,
-        "First add the links that cocite serve --accept-links stored for INDEX to GRAPH, which is "
-        "replaced when the new one is complete.",
+        "First add the links that cocite serve --accept-links stored for INDEX to GRAPH. GRAPH is "
+        "replaced once the new one is complete.",
     )

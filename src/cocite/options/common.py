@@ -1,7 +1,7 @@
-"""Options that many commands share: where an answer goes, and where links come from.
+"""Options that many commands share: where output goes, and where links come from.
 
-A source is a stored index, a stored graph, or anything that holds links, which is read as
-``cocite ingest`` reads it (:class:`~cocite.options.ingest.IngestOptions`), cached, and used again.
+A source is a stored index, a stored graph, or anything that holds links. Links are read as by
+``cocite ingest`` (:class:`~cocite.options.ingest.IngestOptions`) and cached.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ class OutputOptions(Options):
 
     output: str | None = option(None, "The file to write.", flag="-o,--output", metavar="FILE")
     output_format: str | None = option(
-        None, "What to write, whatever the name.", unset="by the name"
+        None, "The output format (overrides the file extension).", unset="by the extension"
     )
     to: str | None = option(
         None,
-        "Write to a table of a database instead of a file: sqlite:///FILE, duckdb:///FILE or "
-        "postgres://USER@HOST/DATABASE, and #TABLE. Either all rows appear at once, or none.",
+        "Write to a database table instead of a file: sqlite:///FILE, duckdb:///FILE or "
+        "postgres://USER@HOST/DATABASE, followed by #TABLE. Rows appear all at once, or not at "
+        "all.",
         metavar="DATABASE#TABLE",
     )
-    append: bool = option(False, "Add to the rows of an existing table of --to.")
+    append: bool = option(False, "Append rows to an existing table of --to.")
     overwrite: bool = option(
         False, "Replace the output file or the table. A symbolic link is refused."
     )
@@ -40,37 +41,36 @@ class SourceOptions(Options, fronts=CLI):
 
     bipartite: bool = option(
         False,
-        "The two columns of LINKS are two kinds of nodes, users and items; only nodes of one kind "
-        "are compared. Items keep their names, and a user is named user:NAME.",
+        "The two columns of LINKS hold two kinds of nodes, users and items. Only nodes of the "
+        "same kind are compared. Items keep their names; users are named user:NAME.",
     )
     no_cache: bool = option(
         False,
-        "Cache nothing. By default the index of LINKS or of a GRAPH is cached until they change "
-        "(cocite info --cache).",
+        "Do not cache. By default, the index of LINKS or of a GRAPH is cached until they change "
+        "(see: cocite info --cache).",
     )
     titles: tuple[str, ...] = option(
         (),
-        "Show titles beside the names of a file of LINKS: a table of names and titles, a file or "
-        "one of a database, such as 'sqlite:///site.db#pages'. They are cached with the links. "
-        "Repeatable.",
+        "Show titles beside the names of LINKS: a table of names and titles, as a file or in a "
+        "database, such as 'sqlite:///site.db#pages'. They are cached with the links. Repeatable.",
         metavar="FILE|DATABASE#TABLE",
     )
 
 
 @dataclass(frozen=True)
 class QuerySource(SourceOptions, fronts=CLI):
-    """How a path on the command line becomes an index that answers."""
+    """How a path on the command line becomes an index to query."""
 
     graphs: tuple[str, ...] = option(
         (),
-        "Where the graph of an INDEX is now, if it was moved. Repeat it for an index that was "
-        "refreshed from several graphs.",
+        "The graph of an INDEX, if it was moved. Repeat it for an index refreshed from several "
+        "graphs.",
         flag="--graph",
         metavar="DIR",
     )
     exclude_nodes: Path | None = option(
         None,
-        "Leave out the nodes named in this file, one a line, with all their links, such as hubs. "
+        "Exclude the nodes named in this file, one a line, with all their links, such as hubs. "
         "Only for LINKS.",
         metavar="FILE",
     )
@@ -81,4 +81,4 @@ class QuerySource(SourceOptions, fronts=CLI):
         unset="the side of the targets, item",
     )
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Those of questions, by name."""
+    """Settings of queries, by name."""

@@ -1,4 +1,4 @@
-"""Options of a question: which nodes are listed, in what order, and how surely."""
+"""Options of a query: which nodes are listed, in which order, and with which accuracy."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ DEFAULT_CONFIDENCE = 0.95
 
 
 class RanksFile:
-    """Kind of an option that is a file of PageRanks, or in Python an array of them."""
+    """Kind of an option that is a file of PageRanks; in Python also an array."""
 
 
 @dataclass(frozen=True)
 class ScoreOptions(Options):
-    """How exact a score is, and how it is bounded: of one pair, of many, of a list.
+    """How exact scores are, and how they are bounded: for pairs and for lists.
 
-    ``settings`` are those of the measure that the question chooses, by name.
+    ``settings`` are the query settings of the measure, by name.
     """
 
     refine: bool = option(
         False,
-        "Improve the scores of samples. simrank computes them to a certified error; other "
-        "measures with samples draw more of them for the best hits. This reads the graph.",
+        "Improve sampled scores. simrank computes them to a certified error; other measures draw "
+        "more samples for the best hits. This reads the graph.",
         label="refined (more exact, slower)",
     )
     target_error: float | None = option(
         None,
-        "The largest error of a refined score. If it is not reached, the answer says so. Turns on "
+        "The largest error of a refined score; the answer reports whether it is reached. Implies "
         "--refine.",
         low=1e-6,
         high=1,
@@ -48,7 +48,7 @@ class ScoreOptions(Options):
     )
     confidence: float = option(
         DEFAULT_CONFIDENCE,
-        "The probability that low to high contains the true score.",
+        "The probability that the interval from low to high contains the exact score.",
         label="confidence of intervals",
         low=0,
         high=1,
@@ -64,14 +64,14 @@ class ScoreOptions(Options):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def keywords(self) -> dict[str, Any]:
-        """Return the fields that are chosen, but ``k``, with the settings of the measure."""
+        """Return the changed fields except ``k``, with the settings of the measure."""
         chosen = self.changed()
         chosen.pop("k", None)
         return chosen | dict(self.settings)
 
     @property
     def refined(self) -> bool:
-        """Whether scores are refined."""
+        """Return whether scores are refined."""
         return self.refine or self.target_error is not None
 
 
@@ -79,10 +79,11 @@ class ScoreOptions(Options):
 class FilterOptions(Options):
     """Which nodes may be hits: every field is a filter."""
 
-    min_score: float = option(0.0, "Leave out hits with a lower score.", low=0, label="least score")
+    min_score: float = option(0.0, "Omit hits with a lower score.", low=0, label="least score")
     min_confidence: float | None = option(
         None,
-        "List only hits above --min-score, with this probability, such as 0.95.",
+        "List only hits whose exact scores are above --min-score with this probability, such as "
+        "0.95.",
         low=0,
         high=1,
         open=True,
@@ -95,13 +96,13 @@ class FilterOptions(Options):
     )
     exclude_prefix: str | None = option(
         None,
-        "Leave out nodes whose name begins with this.",
+        "Omit nodes whose name begins with this.",
         metavar="TEXT",
         label="no names that begin with",
     )
     only: Any = option(
         None,
-        "List only nodes that are named in this file, one a line.",
+        "List only nodes named in this file, one a line.",
         kind=NodeNames,
         many=True,
         flag="--only",
@@ -110,36 +111,36 @@ class FilterOptions(Options):
     )
     exclude_same_site: bool = option(
         False,
-        "Leave out pages of the same site as the node, by the host in its URL.",
+        "Omit pages of the same site as the node, by the host in its URL.",
         flag="--exclude-same-site",
         label="other sites only",
     )
 
     @property
     def filters(self) -> bool:
-        """Whether something decides which nodes may be hits."""
+        """Return whether any filter is set."""
         return not self.changed().keys().isdisjoint(FilterOptions.declared())
 
 
 @dataclass(frozen=True)
 class OrderOptions(Options):
-    """What comes first."""
+    """The order of hits."""
 
     order: str = option(
         "score",
-        "What comes first. The orders by PageRank take the best by score, see --candidates.",
+        "The order of hits. PageRank orders only the best hits by score, see --candidates.",
         choices=ORDERS,
     )
     candidates: int | None = option(
         None,
         "How many of the best hits by score to order by PageRank.",
         low=1,
-        unset="four times as many as are asked for, at least 100",
+        unset="four times the requested number of hits, at least 100",
         limit="candidates",
     )
     ranks: Any = option(
         None,
-        "The PageRanks for --order, as cocite rank -o wrote them (.npy is fastest); in Python also "
+        "The PageRanks for --order, written by cocite rank -o (.npy is fastest); in Python also "
         "float64[nodes] by id.",
         kind=RanksFile,
         metavar="FILE",
@@ -150,7 +151,7 @@ class OrderOptions(Options):
 
 @dataclass(frozen=True)
 class ListOptions(Options):
-    """How long a list is, and where it begins; how several nodes are asked together."""
+    """How long a list is and where it starts; how scores of several nodes are combined."""
 
     k: int = option(
         DEFAULT_K,
@@ -163,7 +164,7 @@ class ListOptions(Options):
     )
     aggregate: str = option(
         "mean",
-        "How to combine the scores of several nodes: their mean, or the smallest of them.",
+        "How to combine the scores of several nodes: by mean or minimum.",
         choices=AGGREGATES,
     )
     offset: int = option(0, "How many hits to skip first.", low=0, limit="offset")
@@ -172,44 +173,43 @@ class ListOptions(Options):
 
 @dataclass(frozen=True)
 class QueryOptions(ScoreOptions, OrderOptions, FilterOptions, ListOptions):
-    """What a question for the nodes most related to one, or to several, takes."""
+    """Options of a query for the nodes most related to one node, or to several."""
 
 
 @dataclass(frozen=True)
 class UnseenOptions(Options, fronts=CLI):
-    """A node that is not in the graph yet, by its links."""
+    """Options for a node that is not in the graph yet, given by its links."""
 
     draft: Path | None = option(
         None,
-        "Ask for a page that is not in the graph yet, instead of NODE. FILE lists the pages that "
-        "it links to, one a line, with '<- ' before those that link to it, and a weight behind a "
-        "tab if links have weights. - reads standard input. A Markdown note (.md) is read for its "
-        "links.",
+        "Query a page that is not in the graph yet, instead of NODE. FILE lists the pages that it "
+        "links to, one a line, and pages that link to it after '<- '; a weight may follow after a "
+        "tab. Links of a Markdown note (.md) are also read. - reads standard input.",
         metavar="FILE|-",
     )
     draft_format: str = option(
         "auto",
-        "What the draft is: names, one a line, or a Markdown note. auto decides by the name of "
+        "The format of the draft: names, one a line, or a Markdown note. auto: by the extension of "
         "FILE, such as .md.",
         choices=("auto", "names", "note"),
     )
     draft_name: str | None = option(
         None,
-        "The name of the draft in the answer. Use a URL for --exclude-same-site, and for a note "
-        "its path in the folder, without suffix.",
+        "The name of the draft in the answer: a URL for --exclude-same-site; for a note its path "
+        "in the folder, without extension.",
         metavar="NAME",
         unset="draft",
     )
-    skip_unknown: bool = option(False, "Ignore the draft's links with unknown pages.")
+    skip_unknown: bool = option(False, "Ignore links between the draft and unknown pages.")
 
 
 @dataclass(frozen=True)
 class BatchOptions(QueryOptions):
-    """What a question for every node takes: that of one, and what its rows hold."""
+    """Options of a query for every node: those of one query, and the content of rows."""
 
     nodes: Any = option(
         None,
-        "Ask for the nodes in this file: names, one a line.",
+        "Query only the nodes named in this file, one a line.",
         kind=NodeNames,
         many=True,
         metavar="FILE",
@@ -217,19 +217,19 @@ class BatchOptions(QueryOptions):
     )
     intervals: Any = option(
         None,
-        "Also write low and high, which contain the true score with the probability P; or no. "
-        "Samples are read once more for this.",
+        "Also write the interval from low to high that contains the exact score with probability "
+        "P; or no. This reads samples once more.",
         kind=str,
         metavar="P|no",
-        unset="0.95 for measures without samples and with --refine; else no",
+        unset="0.95 for measures without samples or with --refine; otherwise no",
         fronts=CLI,
     )
-    ids: bool = option(False, "Write the numbers of nodes, from 0 on, instead of their names.")
+    ids: bool = option(False, "Write ids of nodes, from 0 on, instead of names.")
     resume: bool = option(
         True,
         "Resume an interrupted batch.",
         flag="--no-resume",
-        negated="Begin again, without what an unfinished batch has done.",
+        negated="Start over, and discard an unfinished batch.",
         fronts=CLI,
     )
 

@@ -35,8 +35,8 @@ class SiteOptions(Options, fronts=CLI):
     )
     exclude: Any = option(
         (),
-        "Leave out pages whose paths match, such as 'news/*'. They get no list and appear in "
-        "none. Repeatable.",
+        "Exclude pages whose paths match, such as 'news/*'. They get no list and appear in none. "
+        "Repeatable.",
         kind=str,
         many=True,
         metavar="PATTERN",
@@ -58,10 +58,10 @@ class SiteOptions(Options, fronts=CLI):
         metavar="NAME",
         unset="fusion",
     )
-    min_score: float = option(0.15, "Leave out related pages with a lower score.", low=0)
+    min_score: float = option(0.15, "Omit related pages with a lower score.", low=0)
     index: str | None = option(
         None,
-        "Keep the graph and the index in this folder, for further questions.",
+        "Keep the graph and the index in this folder, for further queries.",
         metavar="DIR",
         unset="they are temporary",
     )

@@ -1,7 +1,6 @@
-"""The service: an HTTP API on opened indexes, in the words and the JSON of the command line.
+"""The service: an HTTP API on opened indexes, with the terms and the JSON of the command line.
 
-``server/results.py`` says what is served and how, ``server/processes.py`` runs it (Granian, several
-processes that map the same files), ``server/app.py`` is one process of it. Everything the API takes
-stands in one table (``server/requests.py``), from which questions are read and the OpenAPI document
-is made.
+``server/results.py`` holds the configuration, ``server/processes.py`` runs the processes (Granian;
+they map the same files), and ``server/app.py`` is the application in each of them. One table
+(``server/requests.py``) declares all parameters; queries and the OpenAPI document derive from it.
 """

@@ -1,12 +1,13 @@
-"""The application of one process, and what every request goes through.
+"""The application of a process, and the layers that every request passes.
 
-A request goes through ``Front``, CORS if it is allowed, and ``Guard``. ``Front`` bounds the
-address, adds headers, counts and logs. ``Guard`` asks for a key where keys are needed, and refuses
-questions that could not be answered in time before they are read. Cost: some 150 µs a request.
+These are ``Front``, CORS if enabled, and ``Guard``. ``Front`` limits the length of addresses, adds
+headers, counts and logs. ``Guard`` checks keys, and rejects queries that could not be answered in
+time before reading them. Cost: about 150 µs a request.
 
-A server of this machine alone that needs no key answers only by names that mean it: a web page can
-have a browser ask it, and have the page's own name lead to 127.0.0.1 (DNS rebinding), but it cannot
-forge ``Host``. Source: Jackson, Barth, Boneh et al. 2007, *Protecting browsers from DNS rebinding*.
+A server without keys that only this machine can reach accepts only host names that mean this
+machine. Otherwise a web page could let its own name resolve to 127.0.0.1 and have the browser query
+the server (DNS rebinding); it cannot forge ``Host``. Source: Jackson, Barth, Boneh et al. 2007,
+*Protecting browsers from DNS rebinding*.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def is_known(host: str, names: frozenset[str]) -> bool:
 
 
 _HELD_BACK = 0.05, 0.15
-"""Seconds, drawn from this range, by which refusals are delayed: immediate retries leave time for
-answers, and do not arrive together.
+"""Range in seconds of the random delay of refusals, which spreads immediate retries and leaves time
+for answers.
 """
 OPEN = ("/healthz", "/readyz")
 """Operations without a key."""
@@ -95,7 +96,7 @@ _CHALLENGE = 'Basic realm="cocite", charset="UTF-8", Bearer realm="cocite"'
 
 
 class Front:
-    """The outermost application."""
+    """The outermost layer of the application."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
@@ -173,7 +174,7 @@ class Front:
 
 
 class Guard:
-    """Checks the host name, the key if keys are required, and the load."""
+    """Checks the host name, the key if required, and the load."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
@@ -285,8 +286,8 @@ def make_app(service: Service) -> ASGIApp:
 
 
 class _FastPath:
-    """Dispatches queries by path, bypassing the router, which takes much of the time of an
-    answer.
+    """Dispatches queries by path, bypassing the router, which takes a large part of an answer's
+    time.
     """
 
     def __init__(self, app: ASGIApp, endpoints: Mapping[str, Endpoint]) -> None:
@@ -413,8 +414,8 @@ async def _links(service: Service, request: Request) -> Response:
 
 
 async def _streamed(service: Service, values: Values, asking: ServedQuery) -> Response:
-    """Stream answers line by line; the first are made before the response starts, so that errors in
-    the query have their own response.
+    """Stream answers line by line. The first are computed before the response starts, so that
+    errors in the query get their own response.
     """
     asking.held.users += 1
     lines = service.ask_each(values, asking)

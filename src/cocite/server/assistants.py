@@ -1,15 +1,15 @@
 """An index for assistants: tools and resources of the Model Context Protocol (MCP).
 
-    related, similarity, why, find    tools, whose answers have two forms: a short text for the
-                                      model, and the JSON of the HTTP API, with its schema
-    cocite://index                    a resource: what the index holds
-    cocite://node/{name}              a resource a node: what ``related`` answers for it
+    related, similarity, why, find    tools; answers have two forms: a short text for the model, and
+                                      the JSON of the HTTP API, with its schema
+    cocite://index                    a resource: a description of the index
+    cocite://node/{name}              a resource for each node: the answer of ``related``
 
-Questions are checked and answered as those over HTTP (``server/requests.py``), with its limits; a
-tool takes only the options that a model has a use for. Nothing is written. What is wrong with a
-question comes back as text that says what to do, such as names near to one that is unknown.
+Queries are checked and answered as over HTTP (``server/requests.py``), with the same limits. Tools
+have only the options that are useful to a model, and write nothing. Errors are texts that say what
+to do, with similar names for unknown ones.
 
-The protocol is that of the official SDK, over standard input and output, or over streamable HTTP.
+The protocol implementation is the official SDK, over standard input and output, or streamable HTTP.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _find_text(found: Answer) -> str:
 
 
 class _Kind(NamedTuple):
-    """A tool: its operation, the options it takes, the schema of answers, and their text."""
+    """A tool: its operation, its options, the schema of its answers, and their text form."""
 
     operation: str
     takes: tuple[str, ...]
@@ -204,7 +204,7 @@ class Tool(NamedTuple):
 
 
 class Assistants:
-    """Tools and resources of an index called ``name``, by ``settings`` of its measure."""
+    """Tools and resources of an index called ``name``, with ``settings`` of its measure."""
 
     def __init__(
         self,

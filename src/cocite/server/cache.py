@@ -1,10 +1,9 @@
-"""Answers that were given, as they went out: the same question has the same bytes.
+"""The cache of answers: equal queries get equal bytes.
 
-An answer is a function of the query, the coding, the generation of the index and the number of
-samples, which are its key; so nothing is ever stale, and a new generation is found by other keys.
-Stored are answers of all samples, without posted links and without shards elsewhere, of at most
-64 kB each and 32 MB together in each process; those that were not asked for longest go first. Cost
-of one that is found: no thread, no measure, no encoding.
+The key of an answer has everything that determines it: the query, the encoding, the generation of
+the index and the number of samples. So answers are never stale. The cache holds answers from all
+samples, without posted links or remote shards, up to 64 kB each and 32 MB in each process; the
+least recently used are evicted. A cached answer needs no thread, no measure and no encoding.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 MOST_BYTES = 32 << 20
-"""Most bytes of all answers of a process."""
+"""Maximum bytes of all answers of a process."""
 _LARGEST = 64 << 10
 _BESIDE = 400
-"""Approximate bytes of an answer beside its body and its query."""
+"""Approximate bytes of an answer in addition to its body and its query."""
 
 
 class AnswerKey(NamedTuple):

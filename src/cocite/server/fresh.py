@@ -1,15 +1,15 @@
 """Links by ``POST /v1/links``, and answers for the nodes that they change, before a refresh.
 
-What is posted goes to a log beside the index (``graph/journal.py``), which every process of the
-server reads again when it has grown. A node with such links answers as an unseen node does, by the
-links that the graph has of it and these, in its own place. All other nodes answer from the index:
-they know nothing of it until a refresh adds the links to the graph.
+Posted links go to a log beside the index (``graph/journal.py``), which every process of the server
+reads when it grows. A node with such links is answered like an unseen node, from its links in the
+graph and these. All other nodes are answered from the index, until a refresh adds the links to the
+graph.
 
-Each generation of an index reads the log by itself and leaves out what its graph has; what it has
-read it keeps, so that links which a refresh took out of the log count until its index is open.
+Each generation of an index reads the log itself and ignores links that its graph has. It keeps what
+it read, so links that a refresh removed from the log still count until the new index is open.
 
-Cost: two calls of the system a question; of a node that has changed a copy of the links and what an
-unseen node takes, once for all questions until it changes again.
+Cost: two system calls a query. For a changed node, a copy of the links and the cost of an unseen
+node, once until it changes again.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from cocite.server.results import CompleteDocument, Limits
 from cocite.storage.records import RecordLog, RecordReader
 
 _DRAFTS = 4
-"""Recently queried changed nodes whose links are cached with those of all others."""
+"""Number of recently queried changed nodes whose links are cached together with all others."""
 _MOST = 10_000
-"""Most links to use of a node: more change little, and take long."""
+"""Maximum number of links of a node to use: more change little, and take long."""
 _LEAST_WEIGHT, _WEIGHTS_END = 1e-30, 1e30
 
 
@@ -61,8 +61,8 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TakenLinks(NamedTuple):
-    """Result of a request: its new ``links``; others, which existed or are self-loops; the number
-    of new nodes; and the end of the log.
+    """Result of a request: its new ``links``; ``ignored`` ones, which existed or are self-loops;
+    the number of new nodes; and the end of the log.
     """
 
     links: int
@@ -110,11 +110,11 @@ def _checked(place: int, row: _Link) -> PostedLink:
 
 
 class FreshLinks:
-    """Links posted for an index that its graph lacks. Safe to share between threads."""
+    """Links posted for an index that its graph lacks. Threads may share it."""
 
     def __init__(self, index: Index, path: str) -> None:
-        """``path`` is that of the index. Raises a :class:`CociteError` for an index that does not
-        support drafts, or whose graph is not found.
+        """Open the log of the index at ``path``. Raises a :class:`CociteError` for an index that
+        does not support unseen nodes, or whose graph is not found.
         """
         if index.stored.measure.texts:
             raise UsageError(
@@ -221,7 +221,7 @@ class FreshLinks:
         return replace(document, loss=document.loss | {"fresh": name}), index
 
     def _draft(self, changed: list[str]) -> tuple[str, Index] | None:
-        """Return the first of some nodes that is new, or else has changed, and the index with its
+        """Return the first new or else the first changed one of some nodes, and the index with its
         current links. Raises :class:`UnknownNode` for a second new one.
         """
         new = [name for name in changed if not self._is_node(name)]

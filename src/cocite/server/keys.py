@@ -1,9 +1,9 @@
-"""Keys of those who may ask.
+"""API keys.
 
-Keys come from a file of lines ``NAME sha256:HASH``, with ``write`` behind those that may send
-links. They are 256 random bits, so one round of SHA-256 hides them. A key is compared with every
-hash, in constant time. It comes as ``Authorization: Bearer KEY``, as the password of HTTP Basic, or
-as ``X-API-Key``.
+Keys come from a file of lines ``NAME sha256:HASH``, followed by ``write`` for keys that may send
+links. A key has 256 random bits, so one round of SHA-256 is enough. It is compared with every hash
+in constant time. Clients send it as ``Authorization: Bearer KEY``, as the password of HTTP Basic,
+or as ``X-API-Key``.
 """
 
 from __future__ import annotations

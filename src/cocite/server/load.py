@@ -1,13 +1,13 @@
-"""Load of a process: a bounded queue before its threads, adaptation of samples, open indexes.
+"""The load of a process: a bounded queue, adaptive numbers of samples, and open indexes.
 
-A question that would wait too long is not taken: its wait is known before it begins, by how many
-wait and how long the event loop took of late from one that was done to the next. Threads cannot be
-ended, so a question whose kernel passes its deadline is given up, and another thread stands in.
+A query that would wait too long is rejected before it begins. The wait is estimated from the number
+of waiting queries and the recent time between two answers. Threads cannot be killed, so a query
+whose kernel exceeds its deadline is abandoned, and another thread replaces its own.
 
-Under load an answer uses a share of the samples. The share goes down to 3/4 when more than a tenth
-of the answers of a window, and two at least, took longer than the target; it goes up when nine
-tenths took less than half of it for ten windows. A step up that fails makes the next one wait twice
-as long, so that the share does not swing.
+Under load, answers use a share of the samples. The share falls to 3/4 if more than a tenth of the
+answers in a window, and at least two, took longer than the target. It rises if nine tenths took
+less than half of the target for ten windows. After a failed increase, the next one waits twice as
+long, to avoid oscillation.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (dynamic adaptation to load).
 """
 
@@ -36,10 +36,10 @@ _NEW = 50_000
 
 
 def set_aside() -> None:
-    """Exempt current objects from garbage collection; call it when all is loaded.
+    """Exempt current objects from garbage collection; call it once everything is loaded.
 
-    Collections scan all objects while nothing else runs: a tenth of a second for some hundred
-    thousand, once a second under load, which dominated the slowest answers.
+    Collections scan all objects and stop everything else: a tenth of a second for some hundred
+    thousand objects, once a second under load, which dominated the slowest answers.
     """
     gc.collect()
     gc.freeze()
@@ -59,7 +59,9 @@ def swept() -> None:
 
 
 _TWICE = 2
-"""Checks at which garbage is collected: a thread may still have used an index at the first."""
+"""Number of checks at which garbage is collected: at the first, a thread may still be using an
+index.
+"""
 
 
 class LoadedIndex:
@@ -137,7 +139,7 @@ class Holder:
 
     def look(self) -> str | None:
         """Switch to the current directory if it is new: return ``taken`` or its fault; None if it
-        is unchanged, or missing.
+        is unchanged or missing.
         """
         found = _identity(self.path)
         self._close()
@@ -227,16 +229,16 @@ def _identity(path: str) -> tuple[int, ...] | None:
 
 
 _SMOOTH = 0.05
-"""Weight of the last query in the mean."""
+"""Weight of the last query in the running mean."""
 _STAND_INS = 4
-"""Most replacement threads per thread."""
+"""Maximum number of replacement threads for each thread."""
 _LATE = 1.0
 """Seconds after its deadline when unfinished work is abandoned."""
 Result = TypeVar("Result")
 
 
 class Full(Exception):
-    """The queue is full, probably for ``after`` seconds."""
+    """The queue is full; it is expected to have room in ``after`` seconds."""
 
     def __init__(self, after: float) -> None:
         self.after = after
@@ -244,7 +246,7 @@ class Full(Exception):
 
 
 class _Job:
-    """Work, its waiter, and its time limit, from when a thread starts it."""
+    """Work, its waiter, and its time limit, which counts from its start in a thread."""
 
     __slots__ = ("came", "done", "given_up", "loop", "seconds", "until", "work")
 
@@ -261,7 +263,7 @@ class _Job:
 
 
 class Pool:
-    """``threads`` for answers, and room for ``queue`` waiting queries; work is limited to
+    """``threads`` for answers, and a queue of at most ``queue`` waiting queries; work is limited to
     ``seconds``.
     """
 
@@ -332,7 +334,7 @@ class Pool:
             job.loop.call_soon_threadsafe(self._settle, job, None, error)
 
     def close(self) -> None:
-        """Let the threads end after the waiting work."""
+        """Let the threads finish the waiting work and end."""
         for _ in range((1 + _STAND_INS) * self.threads):
             self._jobs.put(None)
 
@@ -343,7 +345,7 @@ class Pool:
             del job  # which has the index in hand that it asks, while this thread waits
 
     def _do(self, job: _Job) -> bool:
-        """Run one job; return whether this thread continues, rather than its replacement."""
+        """Run one job; return whether this thread continues, instead of its replacement."""
         found, error = None, None
         if not job.done.cancelled():
             job.until = clock() + job.seconds
@@ -392,7 +394,7 @@ _HELD = 2.0
 
 
 class Adaptation:
-    """The share of samples for answers, from ``lowest`` to 1. Safe to share between threads."""
+    """The share of samples for answers, from ``lowest`` to 1. Threads may share it."""
 
     def __init__(self, target: float, lowest: float, now: float) -> None:
         self.target, self.lowest = target, lowest
@@ -426,7 +428,7 @@ class Adaptation:
         return self.share
 
     def _close(self, now: float) -> None:
-        """End completed windows: the first has all counts, later ones none."""
+        """End completed windows: all counts go to the first, later ones have none."""
         over = int((now - self._begin) / _WINDOW)
         if over < 1 or (0 < self._count < _ENOUGH and now - self._begin < _LONG):
             return

@@ -1,9 +1,9 @@
-"""Metrics for Prometheus, of all processes of a server together, and its log.
+"""Metrics for Prometheus over all processes of a server, and its log.
 
-With several processes each writes its numbers to a mapped file in a directory that the server makes
-before they begin; whichever is asked adds them up. The log has a line for people or a JSON object a
-line; whatever in a name could end a line or color a terminal is escaped, so that no line can be
-forged. A thread writes lines: a request does not wait for a disk.
+With several processes, each writes its numbers to a mapped file in a directory that the server
+creates first; any process can add them up. Log lines are text or JSON objects. Characters that
+could end a line or control a terminal are escaped, so no line can be forged. A thread writes the
+lines, so requests do not wait for the disk.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Metrics:
 
 
 def _bury() -> None:
-    """Remove the gauges of dead processes, which others have replaced."""
+    """Remove the gauges of dead processes that were replaced."""
     folder = os.environ.get(FOLDER)
     if folder is None:
         return
@@ -149,7 +149,7 @@ def _bury() -> None:
 
 
 def one_line(text: str) -> str:
-    """Escape all characters of ``text`` that cannot be printed as they are."""
+    """Escape all characters of ``text`` that are not printable."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -180,7 +180,7 @@ class Log:
         self._lines.put(line)
 
     def close(self) -> None:
-        """Write what was said, and end."""
+        """Write all lines, and end."""
         self._lines.put(None)
         self._writer.join()
 

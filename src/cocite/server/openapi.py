@@ -1,4 +1,4 @@
-"""The OpenAPI document (3.1): from the options of each operation, and the schemas of answers."""
+"""The OpenAPI document (3.1), from the options of each operation and the schemas of answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HEADERS = {
     )
 }
 _TRIED = 64
-"""Nodes that are looked at until one has hits."""
+"""Maximum number of nodes to try until one has hits."""
 _QUESTION = (404, 405, 414, 421, 422, 429, 500, 503)
 _BODY = (400, 408, 413, 415)
 
@@ -76,8 +76,8 @@ def described(service: Service) -> dict[str, Any]:
 
 
 def example_nodes(service: Service) -> list[str]:
-    """A page and the one most related to it, to show what a question looks like; none if there are
-    no such.
+    """Return a page and the one most related to it, for examples; an empty list if there is
+    none.
     """
     index = next(iter(service.holders.values())).now.index
     for name in starters(index, _TRIED):

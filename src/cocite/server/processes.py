@@ -1,7 +1,7 @@
 """The processes of a server: Granian runs them, and they map the same files.
 
-On SIGTERM requests in flight are answered; with ``drain_time`` /readyz says no for so long first.
-SIGHUP has every process read the keys again.
+On SIGTERM, requests in flight are answered; with ``drain_time``, the server first keeps serving
+that long while /readyz reports 503. On SIGHUP, every process reads the keys again.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _TOLD = 1.0
 _ENDING = 30
 """Seconds that processes have to stop."""
 _HEAD = 48 << 10
-"""Bytes of a request head beyond which Granian itself answers 414 or 431."""
+"""Size of a request head in bytes, beyond which Granian answers 414 or 431."""
 _FILES = 256
 """Descriptors reserved for indexes."""
 _SWITCH = 0.0001
-"""Seconds after which a Python thread yields: the default 5 ms would dominate the time of an
+"""Seconds after which a Python thread yields; the default of 5 ms would dominate the time of an
 answer.
 """
 
 
 class _AppServer(MPServer):
-    """Granian's server, changed to pass SIGHUP on instead of restarting all processes, and to
+    """Granian's server, changed to pass SIGHUP to the processes instead of restarting them, and to
     continue for ``drain`` seconds when stopping.
     """
 
@@ -122,7 +122,9 @@ def serve(config: Config) -> None:
 
 
 def _connections() -> int:
-    """Return the most connections of a process: its limit on open files, minus a reserve."""
+    """Return the maximum number of connections of a process: its limit on open files, minus a
+    reserve.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         wanted = hard if hard != resource.RLIM_INFINITY else 1 << 16
@@ -132,7 +134,7 @@ def _connections() -> int:
 
 
 def application(config: Config) -> ASGIApp:
-    """Return the application of a process; called in it, before it listens."""
+    """Return the application of a process. It is called in the process, before that listens."""
     from cocite.server.load import set_aside
     from cocite.server.service import Service
 

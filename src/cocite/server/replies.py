@@ -1,9 +1,9 @@
-"""How answers go out: their headers, what a client has already, and packed if it wants that.
+"""Responses: headers, caching and compression.
 
-An ETag is the generation of the index and the number of samples: a client that has an answer of the
-same generation, and of as many samples or more, is told so (304) before anything is computed. What
-is made of all samples may be kept for as long as it takes to notice a new index; what is made of
-fewer, under load, has to be asked for again. With keys nothing is kept by others than who asked.
+An ETag has the generation of the index and the number of samples. A client that has an answer of
+the same generation, from at least as many samples, gets 304 before anything is computed. Answers
+from all samples may be cached for as long as it takes to notice a new index; answers from fewer,
+under load, may not. With keys, shared caches may not store answers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ else:
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 _LEAST = 1024
-"""Bytes below which compression does not pay."""
+"""Bytes below which compression is not worthwhile."""
 _PIECE = 1 << 17
 """Bytes to send at a time."""
 _TAG = re.compile(r'(?:W/)?"([0-9a-f]{16})-([0-9]+)"')
@@ -144,7 +144,7 @@ def guarded(
     refuse: Callable[[Problem], Response] | None = None,
 ) -> Endpoint:
     """Return an endpoint that counts requests as ``operation``, and turns errors into problems, or
-    into what ``refuse`` returns.
+    into the result of ``refuse``.
     """
     refuse = refuse or problem_reply
 

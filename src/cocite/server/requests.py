@@ -1,9 +1,9 @@
-"""What each operation of the API takes, and what answers it.
+"""The parameters of each operation of the API, and the functions that answer them.
 
-Options are those of the command line (``options/``), with the limits of the server; settings of
-measures are the measures' own. A query has texts and a body of JSON has values: both come out
-checked, or as a :class:`UsageError` that says what was found and what is allowed. Answers are the
-documents of the command line. Nothing here knows of HTTP, of threads or of load.
+Options are those of the command line (``options/``), with the limits of the server; query settings
+belong to measures. A query string has texts, a JSON body has values: both are checked, or raise a
+:class:`UsageError` that says what was found and what is allowed. Answers are the documents of the
+command line. This module does not depend on HTTP, threads or load.
 """
 
 from __future__ import annotations
@@ -391,16 +391,16 @@ def sampled(operation: str) -> bool:
 
 
 def heavy(asked: Values) -> bool:
-    """Return whether a query costs much besides its samples, so that fewer would not help: an index
-    that caches that work answers it from all of them.
+    """Return whether a query has large costs besides its samples, so that fewer samples would not
+    help. The index caches that work, and answers from all samples.
     """
     ordered = asked.get("order", DEFAULT_ORDER) != DEFAULT_ORDER
     return bool(asked.get("refine")) or "target_error" in asked or ordered
 
 
 def stored(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
-    """Return names as stored in the index, if they are unambiguous, of a side if the query has one.
-    Raises :class:`UsageError`.
+    """Return names as stored in the index, if they are unambiguous, and of the query's side if it
+    has one. Raises :class:`UsageError`.
     """
     return [name for name, _ in _resolved(index, asked, names)]
 
@@ -426,8 +426,8 @@ def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[s
 
 def _known(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
     """Return names as stored in the index, before any computation; raise :class:`UnknownNode` for
-    the first unknown one. Suggestions take a pass over all names, so they are made only for indexes
-    of limited size.
+    the first unknown one. Suggestions take a pass over all names, so they are limited to smaller
+    indexes.
     """
     nodes, found = index.nodes, _resolved(index, asked, names)
     only = ((name, nodes.find(name) is not None) for name in asked.get("only", ()))
@@ -467,8 +467,8 @@ def _complete(index: Index, asked: Values) -> Document:
 
 
 def _draft(index: Index, asked: Values) -> Document:
-    """Answer for a draft; raise :class:`UnknownNode` for the first unknown name, unless unknown
-    links are skipped.
+    """Answer for an unseen node; raise :class:`UnknownNode` for the first unknown name, unless
+    unknown links are skipped.
     """
     unseen, lost = UnseenNode.of(asked.get("out", ()), asked.get("into", ())), list[str]()
     if asked.get("format") == "note":

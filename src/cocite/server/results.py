@@ -1,7 +1,7 @@
-"""Documents that only the service has, and what is served, how, and within which limits.
+"""Documents of the service, and its configuration and limits.
 
-A :class:`Config` is made by the command line and handed to every process, pickled. Times are in
-seconds, sizes in bytes. Documents name no path of the server.
+The command line creates a :class:`Config`, which is pickled for every process. Times are in
+seconds, sizes in bytes. Documents contain no path of the server.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from cocite.search.results import RelatedDocument
 DEFAULT_NAMES = 10
 """Default number of names to list."""
 SEARCHED = 1_000_000
-"""Most names to search for substrings: a third of a second."""
+"""Maximum number of names to search for substrings: a third of a second."""
 
 
 @dataclass(frozen=True)
 class CompleteDocument(Document):
     """Names for ``text``, best matches first (``graph/names.py``); without ``matches``, only names
-    with this prefix. ``more`` says whether there are others.
+    with this prefix. ``more`` says whether there are more.
     """
 
     text: str
@@ -49,7 +49,7 @@ class CompleteDocument(Document):
         matches: bool = True,
         side: str | None = None,
     ) -> Self:
-        """Find names, only of a ``side`` if given; raises :class:`UsageError` for substrings in an
+        """Find names, only on a ``side`` if given. Raises :class:`UsageError` for substrings in an
         index with too many names, and for an unknown side.
         """
         names, among = index.nodes, None
@@ -85,7 +85,7 @@ class CompleteDocument(Document):
 
 @dataclass(frozen=True)
 class DraftDocument(Document):
-    """The pages ``related`` to a draft, and the unknown names among its links."""
+    """The pages ``related`` to an unseen node, and the unknown names among its links."""
 
     related: RelatedDocument
     unknown: Sequence[str]
@@ -101,9 +101,9 @@ class DraftDocument(Document):
 
 @dataclass(frozen=True)
 class ServedDocument(Document):
-    """A served index. ``sides`` are the titles of a bipartite graph's sides, or null; ``samples``
-    are all that it has, ``available_samples`` those that a query uses now, both null for computed
-    scores; ``snapshots`` are those of its samples; ``shards`` are the servers of remote samples.
+    """A served index. ``sides`` are the titles of a bipartite graph's sides, or null. ``samples``
+    is the total number, ``available_samples`` how many a query uses now; both are null for computed
+    scores. ``snapshots`` are those of its samples; ``shards`` are the servers of remote samples.
     """
 
     name: str
@@ -170,12 +170,12 @@ nothing before the worker processes may import it.
 _TARGET = 50.0
 """Target time of an answer, in milliseconds."""
 _WAITING = 8
-"""Most simultaneous queries that mostly wait for a cluster."""
+"""Maximum number of simultaneous queries that mostly wait for a cluster."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of requests; excess is refused with a message."""
+    """Limits of requests; requests beyond them are refused with a message."""
 
     url: int = 8 << 10
     """Bytes of path and query; 414 beyond."""
@@ -218,8 +218,8 @@ class Served:
 
 @dataclass(frozen=True)
 class Config:
-    """``indexes``, of which the first answers queries that name none, and how to serve them.
-    Options apply to each process; defaults are resolved here.
+    """The served ``indexes``, the first of which is the default, and how to serve them. Options
+    apply to each process; their defaults are resolved here.
     """
 
     indexes: tuple[Served, ...]
@@ -237,7 +237,7 @@ class Config:
 
     @property
     def target(self) -> float:
-        """Return the target time for nine of ten answers."""
+        """Return the target time for nine in ten answers."""
         usual = self.options.deadline if self.options.cluster else _TARGET
         return (self.options.target_latency or usual) / 1000
 
@@ -251,10 +251,10 @@ class Config:
 
 
 def served_indexes(given: Iterable[str]) -> tuple[Served, ...]:
-    """Indexes as they are named on the command line: ``PATH``, or ``NAME=PATH``; the name is that
-    of the directory, without ``.index``, unless it is given.
+    """Return the indexes named on the command line: ``PATH``, or ``NAME=PATH``. The default name is
+    that of the directory, without ``.index``.
 
-    Raises :class:`UsageError` for two of one name.
+    Raises :class:`UsageError` for duplicate names.
     """
     found: dict[str, Served] = {}
     for text in given:

@@ -1,8 +1,8 @@
 """JSON Schema of the answers: for the OpenAPI document, and for the tools of assistants.
 
-A key means the same in every answer, so each has one schema (``_KEYS``). An answer lists the keys
-that it always has, and those that it may have, and allows no other, so that a test finds what
-drifts from the documents of the command line.
+A key means the same in every answer, so it has one schema (``_KEYS``). An answer lists its required
+and optional keys and allows no others; tests thus find differences from the documents of the
+command line.
 """
 
 from __future__ import annotations

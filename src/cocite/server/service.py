@@ -1,10 +1,10 @@
-"""One process of a server: its indexes, its threads, and how a question goes through it.
+"""A server process: its indexes, its threads, and the path of a query.
 
-    question ──► lease of an index ──► share of samples ──► queue ──► thread: document ──► JSON
+    query ──► lease of an index ──► share of samples ──► queue ──► thread: document ──► JSON
 
-An answer is wholly of the generation that it leased, and says which that was and of how many
-samples it is made. Errors are problem details (RFC 9457) in the wording of the command line; places
-on the server's disk are called by the names under which indexes are served.
+An answer comes from one generation of an index, and reports that generation and the number of
+samples. Errors are problem details (RFC 9457) with the messages of the command line, in which names
+of served indexes replace paths.
 """
 
 from __future__ import annotations
@@ -105,10 +105,10 @@ class Problem(Exception):
 
 
 class Scrub:
-    """Replaces paths on this machine in messages by the names of what is served."""
+    """Replaces local paths in messages by the names of what is served."""
 
     def __init__(self, places: Iterable[tuple[str, str]]) -> None:
-        """``places`` are paths with their replacements."""
+        """Store the replacements: ``places`` are paths with their names."""
         known: dict[str, str] = {}
         for path, name in places:
             bare = () if os.path.basename(path) == path else (path,)  # which says nothing of places
@@ -120,8 +120,8 @@ class Scrub:
         self._known = sorted(known.items(), key=lambda pair: -len(pair[0]))
 
     def __call__(self, text: str, said: Iterable[str] = ()) -> str:
-        """Replace paths in the text, except in what the client ``said``: otherwise it could test
-        guessed paths.
+        """Replace paths in the text, except in what the client ``said``: otherwise a client could
+        test guessed paths.
         """
         kept: dict[str, str] = {}
         for each in sorted(set(said), key=len, reverse=True):
@@ -162,21 +162,21 @@ def problem_of(error: CociteError, scrub: Scrub, said: Iterable[str] = ()) -> Pr
 
 ServedAnswer = TypeVar("ServedAnswer")
 _PATIENCE = 0.2
-"""Share of the target time that a query may wait in the queue, with the fewest samples. The rest is
-for its answer, and for other waits (processors, the interpreter's lock, the event loop), which take
-as long again under overload.
+"""Share of the target time that a query may wait in the queue at the minimum of samples. The rest
+is for its answer, and for other waits (processors, the interpreter's lock, the event loop), which
+take as long again under overload.
 """
 _PIECE = 8
 """Queries of a batch that a thread answers at a time."""
 _BATCHES = 8
-"""Least number of simultaneous batches per process: each has a piece in the queue."""
+"""Minimum number of simultaneous batches of a process: each has a piece in the queue."""
 
 
 @dataclass
 class ServedQuery:
-    """The index ``name``, its generation ``held`` and its ``samples`` for a query, None for
-    computed scores. ``full`` says whether these are all. The number of remote samples is known
-    after they answer (``heard``). ``links`` are those posted before.
+    """A query: the index ``name``, its generation ``held``, and the number of ``samples`` to use,
+    None for computed scores. ``full`` says whether these are all. The number of remote samples is
+    known only after they answered. ``links`` is the number of links posted before.
     """
 
     name: str
@@ -218,8 +218,8 @@ class ServedQuery:
 
 
 class Service:
-    """State of a server process, made before it listens. ``async`` methods belong to the event
-    loop; the others are safe to share between threads.
+    """State of a server process, created before it listens. ``async`` methods belong to the event
+    loop; threads may share the others.
     """
 
     def __init__(self, config: Config) -> None:
@@ -290,7 +290,7 @@ class Service:
         told: bool = True,
         seconds: float | None = None,
     ) -> ServedAnswer:
-        """Run work in a thread; samples adapt to its time if ``told``. Raises
+        """Run work in a thread; if ``told``, samples adapt to its time. Raises
         :class:`Problem` under overload, and :class:`QueryTimeout` after ``seconds``, by
         default the limit of a query.
         """
@@ -308,8 +308,8 @@ class Service:
         return found
 
     def overloaded(self, path: str) -> Problem | None:
-        """Return the problem if a query would be refused, before reading it: refusals must be
-        cheap. None if it is accepted.
+        """Return the problem if a query would be refused, or None. It is called before the query is
+        read, as refusals must be cheap.
         """
         wait = self.pool.wait
         full = self.pool.full or (self.adaptation.at_floor and wait > self.patience)
@@ -347,7 +347,9 @@ class Service:
         return document
 
     async def ask_each(self, values: Values, asking: ServedQuery) -> AsyncIterator[list[bytes]]:
-        """Answer a batch, some lines of JSON at a time; first may raise Problem."""
+        """Answer a batch, several lines of JSON at a time. The first call may raise
+        Problem.
+        """
         nodes: Sequence[str | list[str]] = values["nodes"]
         self._bounded(len(nodes), values.get("k", DEFAULT_K))
         self._batches += 1

@@ -1,1 +1,1 @@
-"""Pages for people: HTML, made here, that loads nothing from elsewhere and needs no script."""
+"""Pages for people: HTML rendered here, without external resources or required scripts."""

@@ -1,7 +1,7 @@
-"""Two answers about the same pages side by side: by two indexes, or by two settings of one.
+"""Two answers about the same pages side by side: from two indexes, or with two settings of one.
 
-The first question is that of ``/``; fields of the second begin with ``with.``, and it takes the
-filters of the first. Cost: that of both answers.
+The first query is that of ``/``. Fields of the second begin with ``with.``; it shares the filters
+of the first. Cost: that of both answers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ROW = 32
 _BOLD = 8
 """Change in rank from which a page's line is bold."""
 _MOVES = 5
-"""Most moves to list."""
+"""Maximum number of moves to list."""
 
 
 def compare(service: Service) -> list[Route]:

@@ -1,13 +1,13 @@
 """Pages for people: related pages at ``/``, reasons in sentences, ``/embed`` and ``/docs``.
 
-A page asks as the API does, with the same values and bounds. The list is a question like others,
-whose time counts for the load. The map is a request of its own, so that the list need not wait: a
-question for each page on it, left out when answers are of fewer samples already.
+A page uses the API's values and limits. The list is a normal query, whose time counts for the load.
+The map is a separate request, so the list does not wait for it: it takes a query for each of its
+pages, and is omitted while answers use fewer samples.
 
     <iframe src="https://SERVER/embed?node=NAME"></iframe>             needs --frame-ancestors
     <script src="https://SERVER/embed.js" data-node="NAME"></script>   needs --allow-origin
 
-Cost: that of the answer, or of the map, and some 3 ms for the page.
+Cost: that of the answer, or of the map, and about 3 ms for the page.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _UNCOUNTED = ("refine", "target_error", "min_confidence", "total")
 """Options for which a list has no total, or always has it."""
 _WHY = ("aggregate", "side", *SETTINGS)
 _LIKE = 20
-"""Names like one that no page has."""
+"""Number of similar names for an unknown one."""
 
 
 def explore(service: Service) -> list[Route]:
@@ -268,7 +268,7 @@ async def _like(
 
 
 async def _draft(service: Service, request: Request) -> Response:
-    """Return the page of a draft: its links, and its place on the map."""
+    """Return the page of an unseen node: its links, and its place on the map."""
     state = PageState.of(pairs_of(request.scope["query_string"]))
     text, named = state.get("links"), state.named
     values = frame(service, PageState(others=tuple(named.items())), "A page of your own")
@@ -292,8 +292,8 @@ async def _draft(service: Service, request: Request) -> Response:
 
 
 async def _csv(service: Service, request: Request) -> Response:
-    """Return the list as CSV, like the command line; ``safe`` for spreadsheets on request, as the
-    page's own link does.
+    """Return the list as CSV, like the command line; ``safe`` for spreadsheets if requested, as by
+    the page's own link.
     """
     operation = csv_of(service.operations["related"])
     values = operation.from_query(pairs_of(request.scope["query_string"]))

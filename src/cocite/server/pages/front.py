@@ -1,10 +1,10 @@
-"""The front of the server: the search, its indexes, and nodes to begin with, each with a small map.
+"""The front page: search, indexes, and a few nodes to start from, each with a small map.
 
-Starts are drawn from nodes of middling in-links: first the one with the clearest groups, then
-always the one that is least similar to those taken. They are made once for each generation of an
-index, behind the page: until they are there, the page's script asks for it again.
+Starting nodes are drawn from nodes with a medium number of in-links. The first is the one with the
+clearest groups; each next one is least similar to those chosen. They are computed once for each
+generation of an index, in the background; until then, the page's script polls for them.
 
-Cost: a map for each of 32 nodes at most, one at a time, so that questions go between them.
+Cost: a map for each of at most 32 nodes, one at a time, so that queries can run between them.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ _CARDS, _CANDIDATES, _NAMED = 8, 32, 3
 _PATIENCE, _LONGEST = 0.02, 5.0
 """Seconds that the page waits for starts, and after which those that were looked at are enough."""
 _NEAREST = 4
-"""Similarities of each hit that count for groups, as on the map."""
+"""Number of similarities of each hit that count for groups, as on the map."""
 _DRAWS = 8
-"""Pages that are drawn until one has related pages."""
+"""Maximum number of pages to draw until one has related pages."""
 _WIDE, _TALL, _SMALL = 252, 120, 0.36
 """Size of a small map, and of its nodes beside those of a large one."""
 _LINES = 24
-"""Lines of a small map: with more it would weigh over 1.5 kB."""
+"""Lines of a small map: with more, it would exceed 1.5 kB."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """A node to begin with: what it and its first hits are called, and its small map."""
+    """A node to start from: its name, its title, its first hits, and its small map."""
 
     name: str
     title: str | None
@@ -63,7 +63,7 @@ class Start:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A node that may become a start: its hits, their similarities, how clear their groups are."""
+    """A candidate for starting: its hits, their similarities, and how clear their groups are."""
 
     hits: list[Hit]
     near: NDArray[np.float64]
@@ -79,7 +79,7 @@ def front(service: Service) -> list[Route]:
 async def front_page(
     service: Service, request: Request, state: PageState, asking: ServedQuery
 ) -> Response:
-    """Return the page without a question."""
+    """Return the page without a query."""
     starts = await _starts(service, asking)
     values = frame(service, state, "Related pages") | {"served": service.indexes()}
     values |= {"starts": starts, "href": lambda name: state.for_nodes(name).href()}
@@ -88,7 +88,7 @@ async def front_page(
 
 
 async def _starts(service: Service, asking: ServedQuery) -> list[Start] | None:
-    """Return the starts of an index; None if they are being made, or cannot be now."""
+    """Return the starting nodes of an index; None if they are not ready."""
     tasks, made_of = service.starts, asking.held.generation
     if made_of not in tasks or tasks[made_of].get_loop() is not asyncio.get_running_loop():
         for gone in tasks.keys() - {each.now.generation for each in service.holders.values()}:
@@ -105,7 +105,7 @@ async def _starts(service: Service, asking: ServedQuery) -> list[Start] | None:
 
 
 async def _choose(service: Service, name: str) -> list[Start]:
-    """Look at candidates one by one, and choose."""
+    """Examine candidates one by one, and choose."""
     with service.serving("related", {"index": name}) as asking:
         index, end = asking.held.index, time.monotonic() + _LONGEST
         found: dict[str, _Candidate] = {}
@@ -133,7 +133,7 @@ def _candidate_of(index: Index, node: str) -> _Candidate | None:
 
 
 def _least_similar(index: Index, found: Mapping[str, _Candidate]) -> list[str]:
-    """Return the nodes to begin with, in their order."""
+    """Return the starting nodes, in order."""
     taken: list[str] = []
     nearness = dict.fromkeys(found, 0.0)
     while nearness and len(taken) < _CARDS:
@@ -157,7 +157,9 @@ def _start_of(index: Index, node: str, candidate: _Candidate) -> Start:
 
 
 def _lines(spots: Sequence[graph_map.Spot], near: NDArray[np.float64]) -> list[graph_map.Line]:
-    """Return the strongest lines, but first those that join a node with any."""
+    """Return the strongest lines; lines that connect a node to its first neighbor take
+    precedence.
+    """
     joined: set[int] = set()
     first: list[graph_map.Line] = []
     rest: list[graph_map.Line] = []
@@ -168,7 +170,7 @@ def _lines(spots: Sequence[graph_map.Spot], near: NDArray[np.float64]) -> list[g
 
 
 def drawing(spots: Sequence[graph_map.Spot], lines: Sequence[graph_map.Line]) -> Markup:
-    """Return a map in small: the same places, wider than tall, without words."""
+    """Return a small map with the same positions, wider than tall, without labels."""
     across = (_WIDE / 2 - 8) / graph_map.OUTER
     down = (_TALL / 2 - 8) / graph_map.OUTER
 
@@ -198,7 +200,7 @@ def drawing(spots: Sequence[graph_map.Spot], lines: Sequence[graph_map.Line]) ->
 
 
 async def _surprise(service: Service, request: Request) -> Response:
-    """Lead to a page at random, with related ones if there is one among a few."""
+    """Redirect to a random page, if possible one with related pages."""
     state = PageState.of(pairs_of(request.scope["query_string"]))
     with service.serving("related", state.named) as asking:
         names = asking.index.nodes

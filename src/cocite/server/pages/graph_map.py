@@ -1,15 +1,13 @@
-"""The map: the page in the middle, related ones around it, lines among those that are related to
-each other.
+"""The map of a list: the page in the middle, related pages around it, lines between similar ones.
 
-No page stands nearer than one of a better score. Where it would stand by its score alone goes by
-its rank and the logarithm of its score, as scores of a list often span some powers of ten.
+A page with a better score is never farther from the middle. Distances combine the rank with the
+logarithm of the score, as the scores of a list often span several powers of ten. Similar pages form
+groups, each with its own color (``map_layout.py``).
 
-Pages that belong together stand together, in groups with a hue each (``map_layout.py``).
+Labels are placed beside, above or below their page, best pages first, if they overlap no other
+label or page; otherwise only the rank identifies the page.
 
-Labels are put beside, above or below their page, the best page first, wherever no other label and
-no page is in the way; where there is no room there is none, and the number says who it is.
-
-Cost: a question for each page on the map (their lines), and some 100 µs.
+Cost: a query for each page on the map (for lines), and about 100 µs.
 """
 
 from __future__ import annotations
@@ -29,10 +27,10 @@ from cocite.search.hits import Hit
 from cocite.server.pages import map_layout
 
 MOST = 20
-"""Most pages on a map."""
+"""Maximum number of pages on a map."""
 WIDTH, HEIGHT = 640, 500
 BELOW = 29
-"""Distance of the center's label below it."""
+"""Distance from the center to its label."""
 _RADIUS, INNER, OUTER = 13, 84, 212
 _LINES = 2
 """Lines from each page to others."""
@@ -42,7 +40,7 @@ _SIGN, _WIDE, _TALL = 7.6, 13.0, 17
 
 @dataclass(frozen=True)
 class Spot:
-    """A page on the map: its rank, its center, and its label, "" for none, with position and
+    """A page on the map: its rank, its center, and its label ("" for none) with position and
     ``anchor``. ``group`` is -1 for none; ``central`` pages name groups.
     """
 
@@ -64,8 +62,8 @@ class Spot:
 
 @dataclass(frozen=True)
 class Line:
-    """A line between the centers of two pages; ``strength`` in (0, 1] is their score over the best
-    on the map; ``group`` is their common one, or -1.
+    """A line between the centers of two pages. ``strength`` in (0, 1] is their score over the best
+    on the map; ``group`` is their common group, or -1.
     """
 
     x1: float
@@ -80,7 +78,7 @@ class Line:
 def closeness(
     index: Index, nodes: Sequence[str], settings: Mapping[str, Any]
 ) -> NDArray[np.float64]:
-    """Return how related the pages are to each other, float64[n, n], 0 for each with itself."""
+    """Return how related the pages are to each other, float64[n, n], with 0 on the diagonal."""
     near = np.zeros((len(nodes), len(nodes)))
     places = {node: place for place, node in enumerate(nodes)}
     for node, place in places.items():
@@ -102,8 +100,8 @@ def plot_map(
     degrees: NDArray[np.int64] | None = None,
     ranks: NDArray[np.float64] | None = None,
 ) -> list[Spot]:
-    """Arrange the hits; the first one has rank ``first``, and ``middle`` is the center's label.
-    Sizes show ``ranks``, the hits' PageRanks, if known, else ``degrees``, their in-links.
+    """Arrange the hits. The first has rank ``first``; ``middle`` is the center's label. Sizes show
+    ``ranks``, the hits' PageRanks, if known; otherwise ``degrees``, their in-links.
     """
     count = len(hits)
     scores = np.array([max(hit.score, 1e-300) for hit in hits])

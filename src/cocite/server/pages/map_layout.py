@@ -1,16 +1,16 @@
-"""Groups of the hits on a map, and where they stand: both functions of their similarities alone.
+"""Groups and positions of the hits on a map, from their similarities alone.
 
-Groups: modularity Q = (1 / 2m) sum (w_ij - k_i k_j / 2m) [i and j in one group] is raised greedily:
-the two groups whose union raises it most are joined until none does, then nodes change groups as
-long as that raises it, and both again (Clauset, Newman, and Moore 2004; Blondel et al. 2008). So it
-is never below that of joins alone. At most six groups stay, and none of one node.
+Groups: modularity Q = (1 / 2m) sum (w_ij - k_i k_j / 2m) [i and j in one group] is increased
+greedily. First, the two groups whose union increases it most are joined, until none does; then
+nodes move between groups while that increases it; and both again (Clauset, Newman, Moore 2004;
+Blondel et al. 2008). At most six groups remain, and none of a single node.
 
-Places: distances from the center are given and grow with the rank of the hits, so "closer to the
-center is more similar" holds exactly. Each group has a sector as wide as its members. Within it,
-each node in turn takes the angle of the least stress, toward distances that grow with the rank of
-the dissimilarity, and of the least overlap of labels, until none moves (coordinate descent).
+Positions: distances from the center are given and grow with the rank of the hits. Each group has a
+sector in proportion to its members. Within it, each node in turn moves to the angle with the least
+stress, compared with distances that grow with the rank of the dissimilarity, and with the least
+overlap of labels, until none moves (coordinate descent).
 
-Cost: O(n^3) a round of joins and O(n^2) a round of turns; some 10 ms for 20 nodes.
+Cost: O(n^3) a round of joins and O(n^2) a round of turns; about 10 ms for 20 nodes.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Ints = NDArray[np.int64]
 
 MOST_GROUPS = 6
 LEAST_MODULARITY = 0.03
-"""Least modularity for groups to be shown."""
+"""Minimum modularity to show groups."""
 _NEAREST = 4
 _GAP = math.radians(16)
-"""What is free between two sectors."""
+"""Gap between two sectors."""
 _ROUNDS = 12
 _TRIED = (np.arange(48) + 0.5) / 48
-"""Angles that a node may take, as shares of its sector."""
+"""Possible angles of a node, as shares of its sector."""
 _LABEL = np.array([150.0, 40.0])
 _CROWD = 2.0
-"""Room for a label, and what it costs that two of them lie on each other."""
+"""Space for a label, and the cost of two overlapping ones."""
 _TURNS = 200
 
 
@@ -164,8 +164,8 @@ def dissimilarities(near: Floats) -> Floats:
 
 
 def arrange(near: Floats, radii: Floats, groups: Ints, room: float) -> Floats:
-    """Return positions around the center, float64[n, 2], at least ``room`` apart: starting from the
-    angles ``turns`` at ``radii``, which ascend.
+    """Return positions around the center, float64[n, 2], at least ``room`` apart, at ``radii``,
+    which ascend.
     """
     count, outer = len(near), float(radii.max())
     low, wide = _sectors(near, groups)

@@ -1,4 +1,4 @@
-"""What all pages have: their frame, how they go out, and what is wrong as a page."""
+"""Common parts of all pages: the frame, the response, and errors as pages."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def sent(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return a page as a response: its tag is a digest of the text, as it shows several answers."""
+    """Return a page as a response. Its tag is a digest of the text, as it shows several answers."""
     tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
     told = {"Content-Security-Policy": policy(service), "ETag": tag, **(headers or {})}
     if status == 200 and tag in request.headers.get("if-none-match", ""):

@@ -1,5 +1,7 @@
-"""Why a hit is there, in sentences: what is said of a page follows from the links that were looked
-at, and from the paths that are known (``search/explainer.py``).
+"""The reasons for a hit, in sentences.
+
+Sentences describe a page by the links that its measure used, and by known paths
+(``search/explainer.py``).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from cocite.search.results import WhyDocument
 from cocite.server.pages.view import PageState, digits_of
 
 _LEADING = ("xjaccard", "pagesim")
-"""Measures whose reasons lead to both pages, or are led to by both, on unknown paths."""
+"""Measures whose reasons lead to both pages, or from both, on unknown paths."""
 _HOW = {
     "in": ("links to both", "leads to both in {} links"),
     "out": ("is linked to by both", "is led to by both in {} links"),
@@ -27,7 +29,7 @@ _NEAR: Said = ["is near to both"]
 
 
 Linked = Callable[[str, str], tuple[bool, bool]]
-"""Whether a page links to another one, and is linked from it."""
+"""Function that returns whether a page links to another one, and is linked from it."""
 _ROW, _BOX = 46, 38
 """Pixels from a row of the diagram to the next, and how high its box is: ``page.css`` has both."""
 _HALF, _WIDE = 22, 44
@@ -107,8 +109,8 @@ def reasons_of(document: WhyDocument, state: PageState, linked: Linked) -> dict[
 
 
 def ribbons(shares: Sequence[float]) -> list[dict[str, str]]:
-    """Return the outline and the middle line of each ribbon, as SVG paths: from its share of the
-    spine at the left to the box of its row.
+    """Return the outline and the middle line of each ribbon as SVG paths: from its share of the bar
+    at the left to the box of its row.
     """
     tall, top, found = _ROW * len(shares) - (_ROW - _BOX), 0.0, []
     for place, share in enumerate(shares):
@@ -124,7 +126,7 @@ def ribbons(shares: Sequence[float]) -> list[dict[str, str]]:
 
 
 def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) -> Said:
-    """Describe the page's relation to the two."""
+    """Describe the page's relation to both."""
     links, steps = reason.links, reason.steps
     forth, back = reason.path_a, reason.path_b
     if links == NO_LINKS:

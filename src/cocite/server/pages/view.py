@@ -1,12 +1,12 @@
-"""An answer as a page shows it: its state, rows with bars, the map, fields, templates.
+"""Answers as shown on a page: its state, rows with bars, the map, form fields and templates.
 
-The state of a page is its address: what ``GET /v1/related`` takes, and ``why=OTHER`` for reasons.
-So a page can be sent and gone back to, and its JSON is the same query under ``/v1/related``.
+The state of a page is its address: the parameters of ``GET /v1/related``, and ``why=OTHER`` for
+reasons. So pages can be shared and revisited, and the JSON is the same query under ``/v1/related``.
 
-Names and titles are hostile text. Templates escape everything, links are made of ``/?`` and an
-encoded query, and of a name only if it is an address of http or https. The policy lets no script
-run but ours and nothing be loaded from elsewhere. Style and script have names that change with
-their content, so that browsers may keep them.
+Names and titles are untrusted text. Templates escape everything. Links are ``/?`` and an encoded
+query; a name becomes a link only if it is an http or https URL. The content security policy allows
+only our scripts and nothing from other hosts. Style and script have names that change with their
+content, so browsers may cache them.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 2048
-"""Most characters of a URL in a name that is shown as a link."""
+"""Maximum length of a name to show as a link."""
 TRAIL = 8
-"""Most pages of a trail in an address."""
+"""Maximum number of pages in a trail."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class PageState:
         return replace(self, others=tuple(pair for pair in self.others if pair[0] not in names))
 
     def for_nodes(self, *nodes: str) -> PageState:
-        """Return the state for other nodes, with the same settings: from the first hit on, without
+        """Return the state for other nodes, with the same settings, from the first hit on, without
         reasons. Names are those of the index, which need no side.
         """
         return replace(self.without("offset", "side"), nodes=nodes, why=None)
@@ -166,9 +166,9 @@ def readable(name: str, most: int) -> str:
 
 
 _LABEL = 22
-"""Most characters of a label on the map."""
+"""Maximum length of a label on the map."""
 _SAME = 8
-"""Least characters of a common prefix that all labels omit."""
+"""Minimum length of a common prefix that all labels omit."""
 
 
 def own_settings(index: Index) -> dict[str, Any]:
@@ -245,8 +245,8 @@ _BOUNDED = 1 / 3
 
 
 def sharpen_of(index: Index, document: RelatedDocument, state: PageState) -> str | None:
-    """Return the address of the same list with narrower intervals, where some are wide and the
-    index can refine them.
+    """Return the address of the same list with narrower intervals, if some are wide and the index
+    can refine them.
     """
     wide = any(hit.high - hit.low > _BOUNDED * hit.score for hit in document.hits)
     single = len(document.nodes) == 1 and document.interval == DEFAULT_INTERVAL
@@ -289,8 +289,8 @@ def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict
 
 
 _RANKED = 5_000_000
-"""Most links of a graph whose PageRanks a map computes, once, in about a second; larger ones use
-in-links.
+"""Maximum number of links for which a map computes PageRanks, once, in about a second; larger
+graphs use in-links.
 """
 
 
@@ -361,7 +361,7 @@ def map_of(
 def weights_of(
     index: Index, names: list[str]
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
-    """Return the in-links of nodes and their PageRanks, where they are known."""
+    """Return the in-links of nodes and their PageRanks, if known."""
     ids = [place for name in names if (place := index.nodes.find(name)) is not None]
     if len(ids) < len(names):
         return None, None
@@ -492,7 +492,7 @@ _TEMPLATES = Environment(
 
 
 def asset(name: str) -> str:
-    """Return the address of one of our files."""
+    """Return the address of a static file."""
     stem, _, ending = name.rpartition(".")
     return f"/assets/{stem}.{sha256(_CONTENT[name]).hexdigest()[:12]}.{ending}"
 
@@ -546,7 +546,7 @@ def policy(service: Service) -> str:
 
 
 def assets() -> list[Route]:
-    """Return the routes of all our files."""
+    """Return the routes of all static files."""
     return [Route(asset(name), _file(name), methods=["GET"]) for name in _KINDS]
 
 
