@@ -1,6 +1,6 @@
-"""Asking an index: how similar, what is related.
+"""Queries on an index: how similar nodes are, and which are related.
 
-What builds an index is imported when it is first used.
+Code that builds an index is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Building, joining and refreshing an index from Python."""
+"""Building, merging and refreshing an index from Python."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _graph_of(links: Any, **options: Any) -> tuple[str | None, Graph]:
 
 
 def _size(graph: Graph, samples: int | None) -> int:
-    """Estimate the largest size of an index: samples, lists of nearest pages, links both ways."""
+    """Estimate the maximum size of an index: samples, lists of nearest pages, links both ways."""
     node = _NODE_BYTES + _SAMPLE_BYTES * (samples or 0)
     return 2 * graph.store.nbytes + node * graph.nodes + _LINK_BYTES * graph.edges
 

@@ -1,18 +1,18 @@
-"""The cache of links: what is made of files of links, and indexes of stored graphs.
+"""The cache of graphs made from links, and of indexes.
 
     ~/.cache/cocite/links/        or $XDG_CACHE_HOME/cocite/links, or in the temporary directory
         links.tsv-0f3a.../        an *entry*: one source, read in one way
-            entry.json            the source, its fingerprint, which indexes are complete
-            graph/                as ``ingest`` makes it; a stored graph is not copied
-            index/, index-9c1d.../    as ``build`` makes them: the default, and others
+            entry.json            the source, its fingerprint, the complete indexes
+            graph/                as written by ``ingest``; a stored graph is not copied
+            index/, index-9c1d.../    as written by ``build``: the default index, and others
 
-An entry is used only if this user owns it, nobody else can write to it or to the folders that lead
-to it, and the fingerprint of the source is equal: size, times of change and inode of every file,
-and the first 64 MB of their content. ``entry.json`` names nothing that is read. Graph and index are
-published by one rename each, and ``entry.json`` is cleared before they change, so an interruption
-leaves nothing half-written.
+An entry is used only if it belongs to this user, no other user can write to it or its parent
+folders, and the fingerprint of the source is equal: size, times of change and inode of every file,
+and the first 64 MB of their content. Paths in ``entry.json`` are never read. Graph and index are
+published by one rename each, and ``entry.json`` is cleared before they change, so interruptions
+leave nothing incomplete.
 
-Cost: reading up to 64 MB of the source per question, at some GB/s.
+Cost: reading up to 64 MB of the source for each query, at some GB/s.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """A graph and an index of it, found in the cache or ``made`` now, in ``folder``.
+    """A graph and an index of it in ``folder``, found in the cache or ``made`` now.
 
     ``temporary`` owns a folder that is removed with it; ``why`` says why the entry is not cached.
     """
@@ -73,14 +73,14 @@ class CacheEntry:
 
     @property
     def nbytes(self) -> int:
-        """Return the size on disk of the arrays that were made."""
+        """Return the size on disk of the arrays that were created."""
         parts = [(self.folder / "graph", "graph"), (self.index, "index")]
         return sum(Store.open(path, kind).nbytes for path, kind in parts if path.exists())
 
 
 def is_links(path: str) -> bool:
     """Return whether ``path`` is read as links: a file, a pipe, ``-``, a folder of HTML pages,
-    notes, code or parts, a pattern that files match, or the address of a database.
+    notes or code, a pattern that matches files, or the address of a database.
     """
     if not os.path.isdir(path):
         named = path == "-" or os.path.exists(path) or bool(_matches(path))
@@ -105,11 +105,11 @@ def find_or_make(
     memory: str | int | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> CacheEntry:
-    """Find or make the graph of ``source`` (links or a stored graph), and with ``index`` an index
+    """Find or create the graph of ``source`` (links or a stored graph), and with ``index`` an index
     of it, by default of the default measure.
 
-    ``reading`` are those options of :func:`~cocite.ingest` that say how links are read, including
-    ``exclude``. Without ``titles`` an entry keeps its titles.
+    ``reading`` holds the options of :func:`~cocite.ingest` for reading links, including
+    ``exclude``. Without ``titles``, an entry keeps its titles.
 
     Raises like :func:`~cocite.ingest` and :func:`~cocite.build`, and :class:`InputError` if the
     source changes while it is read.
@@ -136,7 +136,7 @@ def find_or_make(
 
 
 def evict(folder: Path) -> None:
-    """Mark a damaged entry, so that the next use makes it again."""
+    """Mark a damaged entry, so that the next use creates it again."""
     _write(folder, {})
 
 
@@ -170,7 +170,7 @@ def list_cache() -> list[tuple[str, int]]:
 
 
 def clear_cache() -> list[tuple[str, int]]:
-    """Remove all entries that no process is making; return them."""
+    """Remove all entries that no process is creating; return them."""
     gone, root = [], _root()
     for folder in _entries(root):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -188,7 +188,7 @@ def clear_cache() -> list[tuple[str, int]]:
 
 @dataclass
 class _Work:
-    """The entry to find or make, and its source."""
+    """The entry to find or create, and its source."""
 
     source: str
     reading: dict[str, Any]
@@ -213,7 +213,7 @@ class _Work:
         return INDEX if self.options is None else _name_of(self.options)
 
     def place(self) -> tuple[Path | None, str]:
-        """Return (folder of the entry, None if there can be none; why it is not safe)."""
+        """Return (folder of the entry, None if impossible; the reason if it is not safe)."""
         root = _root()
         if not self.files:
             return None, ""
@@ -229,7 +229,7 @@ class _Work:
         return self.reading | ({"exclude_nodes": exclude} if exclude else {})
 
     def state(self) -> dict[str, Any]:
-        """Return a value that changes with the source and with what is made of it."""
+        """Return a value that changes with the source and with how it is read."""
         return {
             "source": _path_of(self.source),
             "reading": json.loads(json.dumps(self._way())),
@@ -263,7 +263,7 @@ class _Work:
         return CacheEntry(folder, graph, folder / self.name, made, why, held)
 
     def make(self, folder: Path, progress: Progress) -> None:
-        """Make missing parts in a folder that only this user can write."""
+        """Create missing parts in a folder that only this user can write to."""
         found, now = _read(folder), self.state() if self.files else {}
         anew = not (self.files and self._is_current(found, folder))
         if anew:
@@ -281,7 +281,7 @@ class _Work:
         if not self.stored:
             from cocite.io.ingest import ingest  # loads the readers
 
-            named = before.get("titles")  # only ever said: whoever wrote the entry may lie
+            named = before.get("titles")  # only reported: the entry may be forged
             earlier = named if isinstance(named, list) and not self.titles else []
             forgotten = [str(each[0]) for each in earlier if isinstance(each, list) and each]
             if forgotten:
@@ -297,7 +297,7 @@ class _Work:
             output = folder / "graph"
             try:
                 ingest(self.source, output, overwrite=True, progress=progress, **more)
-            except CociteError:  # the graph is still the one of before
+            except CociteError:  # the graph is still the previous one
                 if before:
                     _write(folder, before)
                 raise
@@ -307,7 +307,7 @@ class _Work:
                 )
             now = now | ({"titles": titles} if titles else {})
         _write(folder, now)
-        for each in folder.iterdir():  # indexes of the source as it was
+        for each in folder.iterdir():  # indexes of the previous source
             if each.name.startswith(f"{INDEX}-") and each.name != self.name:
                 disk.remove(each)
 
@@ -327,7 +327,7 @@ class _Work:
 
 def _name_of(options: BuildOptions) -> str:
     """Return the name of an index with these options; equal options give equal names."""
-    from cocite.index.plan import BuildOptions  # who asks what is cached does not wait for it
+    from cocite.index.plan import BuildOptions  # not needed to list the cache
 
     def fingerprint_of(of: BuildOptions) -> str:
         found = [of.measure.name, of.direction, of.settings.to_json(), of.unweighted]
@@ -441,7 +441,7 @@ def _titles(named: Sequence[str]) -> list[list[str]]:
 
 
 def _fault_of(folder: Path) -> str:
-    """Return why an entry may not be used: only this user may write to it and its parent."""
+    """Return why an entry may not be used, or "": only this user may write to it and its parent."""
     return fault_of(folder) or (fault_of(folder.parent) if folder.parent.is_dir() else "")
 
 
@@ -479,7 +479,7 @@ def _write(folder: Path, entry: Mapping[str, Any]) -> None:
 
 
 def _opens(store: Path, kind: str) -> bool:
-    """Return whether all its files exist in full length."""
+    """Return whether all its files exist with full length."""
     try:
         Store.open(store, kind)
     except StoreError:
@@ -488,7 +488,7 @@ def _opens(store: Path, kind: str) -> bool:
 
 
 def _clear(store: Path, kind: str = "index") -> None:
-    """Remove a store that no longer opens, to make it again."""
+    """Remove a store that does not open, to create it again."""
     if os.path.lexists(store) and not _opens(store, kind):
         disk.remove(store)
 
@@ -499,8 +499,8 @@ def _size(folder: Path) -> int:
 
 @contextmanager
 def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
-    """Make and lock the folder of an entry; yield why that is impossible, or "". A folder without a
-    graph or an index is removed at the end.
+    """Create and lock the folder of an entry; yield why that is impossible, or "". A folder without
+    a graph or an index is removed at the end.
     """
     descriptor = -1
     try:
@@ -509,7 +509,7 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
             descriptor = _locked(folder, progress)
             fault = _fault_of(folder)
             for left in () if fault else folder.iterdir():
-                if is_private(left.name):  # of a process that was killed
+                if is_private(left.name):  # from a killed process
                     disk.remove(left)
         except (OSError, StoreError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not writable"
@@ -526,7 +526,7 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
 
 
 def _locked(folder: Path, progress: Progress) -> int:
-    """Make the folder if necessary, writable by this user alone; open and lock it."""
+    """Create the folder if necessary, writable only by this user; open and lock it."""
     import fcntl
 
     while True:

@@ -1,11 +1,11 @@
-"""Why nothing is related to a node, and why a score is 0: what is true of the measure, what to do.
+"""Explanations for empty lists and scores of 0, with advice.
 
-A list is empty because of what was asked for (filters, a least score), because of the node's links,
-beside those that the measure looks at, or because those lead to nobody. Links are read in the graph
-of the index; of links nothing is said where it is not to be had.
+A list may be empty because of the query's filters, because the node has no links in the direction
+of the measure, or because its links reach no other node. Links are read from the graph of the
+index; without it, they are not mentioned.
 
-Cost: a question without what was asked for; for a node whose links lead to few, a pass over the
-links a step, three at most, in graphs of up to 100 million links.
+Cost: the query without its filters; for a node with few links, at most three passes over the links,
+in graphs of up to 100 million links.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ graphs.
 def why_empty(
     stored: StoredIndex, node: str, given: GivenGraph = None, *, links: bool = False
 ) -> str:
-    """Explain why no node is related to ``node``, and what to do; "" if unknown. ``links``: the
-    query was about a file of links or a graph.
+    """Explain why no node is related to ``node``, and what to do; "" if unknown. ``links`` says
+    whether the query was about a file of links or a graph.
     """
     try:
         graph = find_graph(stored, given)
@@ -110,7 +110,7 @@ def _counted(count: int, way: str) -> str:
 
 
 def why_filtered(index: Index, node: str, settings: Mapping[str, Any]) -> str:
-    """Return what the answer would be without the query's filters. ``settings`` are those of the
+    """Return the answer without the query's filters, in words. ``settings`` are those of the
     query.
     """
     best = index.related(node, 1, **settings)

@@ -1,12 +1,12 @@
-"""Evidence (``measures/evidence.py``): what a part says, times what shared neighbors tell.
+"""Evidence (``measures/evidence.py``): scores of a part, times a factor of shared neighbors.
 
-An index of walks holds no links, so this reads the graph that the newest samples were drawn from,
-as refined answers do; an index with an unseen node has its links at hand. In the direction
-``both`` each part goes by its own links. Scores are grains that are rounded once more, the same for
-a pair and for all of a node; errors and values of samples are scaled alike.
+An index of walks has no links, so this reads the graph of the newest samples, as refined answers
+do; an index with an unseen node already has its links. In the direction ``both``, each part uses
+its own links. Scores in grains are rounded once more, equally for a pair and for a list; errors and
+values of samples are scaled alike.
 
-Cost: for each node that meets the one asked, a search for each link of the shorter of the two rows
-in the longer one. The direction ``out`` turns the links round when it is first asked for.
+Cost: for each node that meets the query node, a search for each link of the shorter row in the
+longer one. The direction ``out`` reverses the links on first use.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Factors = Callable[[int, Ids], Floats]
 
 
 class Evidence:
-    """Counts of neighbors that nodes of an index share. Safe to share between threads."""
+    """Counts of neighbors that nodes of an index share. Threads may share it."""
 
     def __init__(self, stored: StoredIndex, means: Resources, given: GivenGraph) -> None:
         self._stored, self._means, self._given = stored, means, given
@@ -110,7 +110,7 @@ class EvidenceReader(SummingReader):
         return float(self._factors(first, np.array([second], np.uint32))[0])
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The score of two nodes; a node and itself score 1 with no error."""
+        """Return the score of two nodes; a node and itself score 1 with no error."""
         found = self._inner.pair(first, second, settings)
         if first == second:
             return found
@@ -148,7 +148,7 @@ class EvidenceReader(SummingReader):
         scratch.have = int(totals.settle_scaled(*given, *own))
 
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
-        """Return the part's values and their unmet remainders, multiplied by the evidence."""
+        """Return the part's values and their upper bounds, multiplied by the evidence."""
         least, most = self._inner.values(node, others, settings)
         factors = self._factors(node, others)
         return least * factors, most * factors
@@ -169,7 +169,7 @@ class EvidenceReader(SummingReader):
 
 
 def refuse_evidence(parts: Sequence[StoredPart], asked: WholeSettings) -> None:
-    """Raise :class:`UsageError` for evidence in a refined answer."""
+    """Raise :class:`UsageError` if a refined answer is requested with evidence."""
     for form in (part.evidence(asked) for part in parts):
         if form != EVIDENCE.default:
             raise UsageError(

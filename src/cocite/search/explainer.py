@@ -1,13 +1,13 @@
-"""Why two nodes are similar: the score taken apart into the pages that it comes from.
+"""Why two nodes are similar: the score as a sum over pages.
 
     score = sum over reasons of share,    share = weight of the part * share in the part's score
 
-Of walks the pages are those at which the two meet. The index holds when they do; where they went is
-in it (layouts ``paths`` and ``compact``) or comes of making the two walks again (``trees``, which
-needs the graph). For the other measures see ``index/layouts/reader.py``. All of it is exact: the
-reasons add up to the estimate that the index gives, not to the score that it estimates.
+For walks, the pages are those at which the two walks meet. The index stores when they meet; it also
+stores where (layouts ``paths`` and ``compact``), or the two walks are computed again from the graph
+(``trees``). For other measures see ``index/layouts/reader.py``. Shares are exact: they add up to
+the estimate of the index, which may differ from the score that it estimates.
 
-Cost: a question for the pair, and paths for the reasons shown; for several nodes, for each of them.
+Cost: a query for the pair, and paths for the reasons shown; for several nodes, for each of them.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ LISTS = ("nearest", "rows")
 
 
 class Explainer:
-    """Takes scores apart. Safe to share between threads."""
+    """Computes the reasons of scores. Threads may share it."""
 
     def __init__(self, scorer: Scorer, resources: Resources, graph: GivenGraph) -> None:
-        """``graph`` is the current location of the index's graph, if it was moved."""
+        """Use the readers of ``scorer``. ``graph`` is the current location of the index's graph, if
+        it was moved.
+        """
         self._scorer, self._resources, self._graph = scorer, resources, graph
 
     def why(
         self, pair: tuple[int, int], k: int, settings: WholeSettings, graph: GivenGraph = None
     ) -> Why:
         """Return ``k`` reasons of a pair: first that the two are near each other, if they are, then
-        pages by descending share, then ascending id, ``in`` before ``out``. In a bipartite graph
+        pages by descending share, then ascending id, ``in`` before ``out``. In a bipartite graph,
         the pair itself comes last.
         """
         stored, readers = self._scorer.stored, self._scorer.reading(settings)
@@ -61,7 +63,7 @@ class Explainer:
                 or not np.isfinite([*each.shares, each.unattributed]).all()
             ):
                 raise stored.damaged()
-        if score <= 0:  # parts below the last digit of a score are not reasons of it
+        if score <= 0:  # shares below the last digit of a score are not reasons
             return Why(score, [], 0, 0.0)
         shares = np.concatenate(
             [reader.part.weight * f.shares for reader, f in zip(readers, found, strict=True)]
@@ -72,15 +74,15 @@ class Explainer:
         either = [f.samples is None and way in EITHER for f, way in zip(found, looked, strict=True)]
         rows = _once(nodes, parts, shares, np.array(either))
         begins = np.cumsum([0, *(f.nodes.size for f in found)])
-        # Of lists of what is near, that the two are near each other is one reason, and the
-        # plainest: it comes first. On one side of a bipartite graph no link joins them, so that
-        # they are near by what links both: it comes last.
+        # With lists of nearest nodes, that the two are near each other is one reason, and the
+        # plainest: it comes first. On one side of a bipartite graph no link joins them, so they are
+        # near only by common neighbors: it comes last.
         lists = [reader.part.layout in LISTS for reader in readers] == [True]
         two = stored.names.sides is not None
         own = np.isin(nodes, pair) & (lists or two)
         rows = _joined(rows, own, nodes, shares, second) if lists else rows
         place = np.where(own, 1 if two else -1, 0)
-        rounded = shares.round(12)  # shares that are shown as equal are in the order of equal ones
+        rounded = shares.round(12)  # shares displayed as equal are ordered as ties
         order = rows[np.lexsort((parts[rows], nodes[rows], -rounded[rows], place[rows]))]
         reasons = []
         for at in order[:k].tolist():
@@ -117,7 +119,7 @@ class Explainer:
         """Return what each of several nodes adds to the score of ``other`` with all of them, and
         why.
 
-        With ``least``, the first node with the lowest score has the whole share.
+        With ``min``, the first node with the lowest score has the whole share.
         """
         score, scores, shares = self._scorer.shares(nodes, other, aggregate, settings)
         name = self._scorer.stored.names.name
@@ -133,8 +135,8 @@ class Explainer:
 def links_between(
     stored: StoredIndex, graph: GivenGraph
 ) -> Callable[[str, str], tuple[bool, bool]]:
-    """Return a function that says of two pages whether the first links to the second, and
-    conversely; neither if the graph lacks them or is not available.
+    """Return a function of two pages that returns whether the first links to the second, and
+    conversely. Both are False if the graph lacks them or is not available.
     """
     try:
         found = find_graph(stored, graph)
@@ -212,7 +214,7 @@ class WhyTogether(NamedTuple):
 def _once(nodes: Ids, parts: Ints, shares: Floats, either: Bools) -> Ints:
     """Return the rows of reasons to show.
 
-    Parts that follow links either way and hold no walks show each page once, by the last of these
+    Parts that follow links either way and have no walks show each page once, by the last of these
     parts, with the shares of all.
     """
     there = np.flatnonzero(either[parts])

@@ -3,10 +3,10 @@
     score  = sum over parts of weight * score of the part
     stderr = sqrt(sum over parts of weight**2 * variance of the part's mean)
 
-Parts are estimated from independent samples, so their variances add. A score is rounded to 12
-decimals, and what is rounded is what is sorted and compared. The standard error is 0 for an exact
-score and nan for a single sample. Where meetings are rare it is no basis of a z-test: few samples
-decide it. It leaves out walks longer than ``length``; the interval has room for them.
+Parts have independent samples, so their variances add. Scores are rounded to 12 decimals before
+they are sorted and compared. The standard error is 0 for an exact score and NaN for a single
+sample. If meetings are rare, few samples determine it: do not base a z-test on it. It ignores walks
+longer than ``length``, which the interval includes.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (Definition 4).
 """
@@ -24,10 +24,10 @@ from cocite.results import NodeTable
 
 
 class Score(NamedTuple):
-    """A similarity, the standard error of its estimate, and the interval that holds the truth.
+    """A similarity, the standard error of its estimate, and its confidence interval.
 
-    ``stderr`` is 0 if the score is exact, nan with a single sample; ``low`` to ``high`` is the
-    interval at the confidence asked for.
+    ``stderr`` is 0 if the score is exact, NaN with a single sample; ``low`` to ``high`` is the
+    interval at the requested confidence.
     """
 
     score: float
@@ -37,7 +37,7 @@ class Score(NamedTuple):
 
     @property
     def error_bound(self) -> float:
-        """The largest distance from the score to an end of its interval."""
+        """Return the largest distance from the score to an end of its interval."""
         return max(self.high - self.score, self.score - self.low)
 
 
@@ -60,7 +60,7 @@ class Hit(_Hit):
 
     @property
     def error_bound(self) -> float:
-        """The largest distance from the score to an end of its interval."""
+        """Return the largest distance from the score to an end of its interval."""
         return max(self.high - self.score, self.score - self.low)
 
     def titled(self, title: str | None) -> Hit:
@@ -85,9 +85,9 @@ _LINKS = ("http://", "https://")
 class Hits(list[Hit], NodeTable):
     """Hits in their order: a list, and a table of rank, node, score, stderr, low, high.
 
-    It is ``complete`` if the index knows no further hit: no other node has a score above 0, or
-    passes the filters. Then it may be shorter than ``k``, as lists are not filled up. ``total`` is
-    how many hits there are, listed or not, if this was asked for.
+    It is ``complete`` if there are no further hits: no other node has a score above 0, or passes
+    the filters. Then it may be shorter than ``k``, as lists are not filled up. ``total`` is the
+    number of hits, listed or not, if requested.
     """
 
     _named = ("node",)
@@ -100,8 +100,8 @@ class Hits(list[Hit], NodeTable):
         complete: bool = False,
         total: int | None = None,
     ) -> None:
-        """``certain``: :attr:`certain_ranks`, or how to find it in samples that ``release``
-        frees.
+        """Store the hits. ``certain`` is :attr:`certain_ranks`, or a function that computes it from
+        samples, which ``release`` frees.
         """
         super().__init__(hits)
         self._certain, self._release, self.complete = certain, release, complete
@@ -186,8 +186,8 @@ class Hits(list[Hit], NodeTable):
 
 class HitLists(list[Hits], NodeTable):
     """The hits of several nodes, each queried separately: lists in the order of ``nodes``, and a
-    table of node, rank, related, score, stderr, low, high. For several nodes queried together,
-    ``node`` is a list.
+    table of node, rank, related, score, stderr, low, high. For several nodes combined, ``node`` is
+    a list.
     """
 
     _named = ("node", "related")

@@ -1,12 +1,12 @@
-"""The index as its users see it: which nodes are related to one, how similar two are, and why.
+"""The public interface of an index: related nodes, similarities, and reasons.
 
-An :class:`Index` checks questions and hands out results. Its ``Searcher`` answers by node ids:
+An :class:`Index` checks queries and returns results. Its ``Searcher`` answers by node ids:
 
     Scorer      scores by node ids             Explainer   the reasons of a score
     Intervals   errors, and certain ranks      Refiner     better scores from the graph
     Searcher    lists from all of these        PageRanks   other orders of lists
 
-If samples are on other machines, a question is scored by what these report (``search/remote/``).
+If samples are on other machines, their responses are scored here (``search/remote/``).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _PLUMBING = re.compile("_.*|answered|for_(related|similarity|why)|given|means|no
 
 
 class Index:
-    """An index of one graph by one measure, for questions. Threads may share it."""
+    """An index of one graph by one measure, for queries. Threads may share it."""
 
     def __init__(
         self,
@@ -72,7 +72,9 @@ class Index:
         *,
         remote: RemoteShards | None = None,
     ) -> None:
-        """``means`` and ``graph`` serve readers of the graph; ``remote`` are remote samples."""
+        """Use an opened index. ``means`` and ``graph`` serve readers of the graph; ``remote`` are
+        remote samples.
+        """
         if means is None:
             raise UsageError(f"Index got {shown(stored)}. Open an index with cocite.open(path)")
         self.means, self.given, self.remote = means, graph, remote
@@ -110,7 +112,7 @@ class Index:
 
     @property
     def measure(self) -> str:
-        """The measure's name."""
+        """The name of the measure."""
         return self.now.stored.measure.name
 
     @property
@@ -125,22 +127,22 @@ class Index:
 
     @property
     def samples(self) -> int | None:
-        """The number of independent samples in each estimate, of those that answer; None if scores
-        are exact.
+        """The number of available independent samples in each estimate; None if scores are
+        exact.
         """
         return self.stored.samples if self.remote is None else self.remote.samples
 
     @property
     def missing_samples(self) -> tuple[Lost, ...]:
-        """The missing or damaged files of samples; questions use the others.
+        """The missing or damaged files of samples; queries use the others.
 
-        The logger ``cocite`` warns when the index is opened, and when a question detects one.
+        The logger ``cocite`` warns when the index is opened, and when a query detects one.
         """
         return self.stored.lost
 
     @property
     def answered(self) -> Answered | None:
-        """The number of remote samples that answered the last question of this thread."""
+        """The number of remote samples that answered the last query of this thread."""
         return self._answered if self.remote is None else self.remote.answered
 
     @property
@@ -167,7 +169,7 @@ class Index:
 
     @property
     def now(self) -> Searcher:
-        """The parts that answer now, without those found damaged."""
+        """The current searcher, without parts that were found damaged."""
         return self._searcher.now
 
     @property
@@ -187,11 +189,11 @@ class Index:
         return self if self.remote is None else self._answering(rows=self.now.ids_of(node))
 
     def for_similarity(self, a: object, b: object) -> Index:
-        """The same for :meth:`similarity`."""
+        """Do the same for :meth:`similarity`."""
         return self if self.remote is None else self._answering(pairs=(self.now.pair_of(a, b),))
 
     def for_why(self, nodes: Sequence[object], b: object) -> Index:
-        """The same for :meth:`why` and :meth:`why_together`."""
+        """Do the same for :meth:`why` and :meth:`why_together`."""
         if self.remote is None:
             return self
         other = self.nodes.id(b)
@@ -208,9 +210,9 @@ class Index:
         return found
 
     def with_samples(self, samples: int) -> Index:
-        """The same index with its first samples only, as if it had been built with so many.
+        """Return the index with its first samples only, as if it had been built with so many.
 
-        Of remote samples those of the shards that are least busy. Raises
+        For remote samples, uses the shards that are least busy. Raises
         :class:`~cocite.errors.UsageError` if it has fewer, or none.
         """
         if self.remote is None:
@@ -450,15 +452,15 @@ class Index:
         graph: GivenGraph = None,
         **settings: AskValue,
     ) -> WhyTogether:
-        """Return why ``b`` is related to several nodes together: what each of them adds, and the
-        pages that this comes from.
+        """Return why ``b`` is related to several nodes together: the contribution of each, with its
+        pages.
 
-        ``k`` is how many reasons at most, for each of ``nodes``; each node counts once.
-        ``aggregate`` is ``mean`` or ``min``, as in :meth:`related`, ``graph`` and ``settings`` as
-        in :meth:`why`. The answer has the ``score``, as :meth:`related` has it, and ``pages``: for
-        each node its own score, its share, and why. The shares of ``mean`` are equal parts of the
-        scores; with ``least`` the node that scores least has all. Raises as :meth:`why`, and
-        :class:`UsageError` if ``b`` is one of ``nodes``.
+        ``k`` is the largest number of reasons for each of ``nodes``; duplicates count once.
+        ``aggregate`` is ``mean`` or ``min``, as in :meth:`related`; ``graph`` and ``settings`` are
+        as in :meth:`why`. The answer has the ``score``, as in :meth:`related`, and ``pages``: for
+        each node its own score, its share, and why. With ``mean``, shares are equal parts of the
+        scores; with ``min``, the node with the lowest score has the whole share. Raises as
+        :meth:`why`, and :class:`UsageError` if ``b`` is one of ``nodes``.
         """
         k, aggregate = checked_option("k", k), checked_option("aggregate", aggregate)
         searcher = self.now
@@ -486,20 +488,21 @@ class Index:
         name: str | None = None,
         skip_unknown: bool = False,
     ) -> Index:
-        """Return the index as if one page more, its last node, had been in the graph.
+        """Return the index with one more page, its last node, as if it had been in the graph.
 
-        It answers all that an index does, under the name of the draft. A draft has no text: where
-        an index compares texts, its scores are lower by their share, and the log says so.
+        It supports all queries; the page has the name of the draft. A draft has no text: in an
+        index that compares texts, its scores are lower by the share of texts, and a log message
+        says so.
 
-        ``out`` are names of pages that it links to, ``into`` of those that link to it; where the
-        index goes by weights, pairs of a name and a weight, or a mapping, if weights are not 1.
-        ``name`` is by default ``draft``; with a URL ``exclude_same_site`` knows its site. With
-        ``skip_unknown`` links with pages that are not in the graph are left out.
+        ``out`` are names of pages that it links to, ``into`` of those that link to it; if the index
+        uses weights, also pairs of a name and a weight, or a mapping. ``name`` is by default
+        ``draft``; with a URL, ``exclude_same_site`` works. With ``skip_unknown``, links with
+        unknown pages are ignored.
 
-        Raises :class:`UsageError` for names that no node has, or where no link is left; if a node
-        is called ``name``; and for an index that keeps some pages only. Raises :class:`NotAStore`
-        if the graph is not found, for all but ``cocitation``, ``coupling``, ``ppr``,
-        ``ppr-symmetric`` and ``companion``.
+        Raises :class:`UsageError` for unknown names, if no link is left, if a node is called
+        ``name``, and for an index of selected pages. Raises :class:`NotAStore` if the graph is not
+        found, except for ``cocitation``, ``coupling``, ``ppr``, ``ppr-symmetric`` and
+        ``companion``.
         """
         from cocite.search.unseen import UnseenNode
 
@@ -513,8 +516,8 @@ class Index:
         skip_unknown: bool = False,
         replaced: int | None = None,
     ) -> Index:
-        """As :meth:`with_draft`, of a draft that was read; it may stand in the place of the node
-        ``replaced``, an id, and have its name: the node is no hit then.
+        """Do :meth:`with_draft` for a parsed draft. It may replace the node ``replaced``, an id,
+        and take its name: that node is then no hit.
         """
         now = self.now
         stored = now.unseen.added(
@@ -534,7 +537,7 @@ class Index:
     ) -> list[Hit]:
         """Return the nodes most related to a page that is not in the graph, from its links.
 
-        Arguments are those of :meth:`with_draft`, which is better for several questions about one
+        Arguments are those of :meth:`with_draft`, which is better for several queries about one
         page, and those of :meth:`related` except ``refine``.
         """
         index = self.with_draft(out, into, name=name, skip_unknown=skip_unknown)
@@ -589,7 +592,7 @@ def open_index(
             found = find_or_make(source, threads=threads, memory=memory)
             path, graph, held = found.index, graph or found.graph, found.temporary
     stored = StoredIndex.open(path, verify=verify).validated(_COMPARED)
-    if held is not None:  # a temporary index goes with the last object that was made of it
+    if held is not None:  # a temporary index is removed with the last object that uses it
         stored = type(stored)(replace(stored.store, home=held))
     means, remote = Resources.checked(threads, memory), None
     if cluster is not None:

@@ -1,15 +1,16 @@
-"""How far an estimate may be from the truth, and whether the order of two hits is certain.
+"""Confidence intervals of scores, and whether the order of two hits is certain.
 
 A score is the mean of N independent samples in a range of width R. With probability 1 - failure:
 
-    betting      the means against which no bets on the samples, one after another, get rich
+    betting      the means that sequential bets on the samples do not reject
     bernstein    +- sqrt(2 V log(4 / failure) / N) + 7 R log(4 / failure) / (3 (N - 1))
     hoeffding    +- max(1, R) sqrt(7 log(2 / failure) / (6 N)), the papers' bound, for R <= 1
 
-V is the variance of the samples. At 100 samples betting intervals are 0.46 times as wide as
-Bernstein's. Walks are cut at ``length`` steps; one that has not met by then may still be worth
-decay**(length + 1), which ``high`` counts, so the interval also holds the score of walks without
-end. Samples of a refreshed index have several distributions: they are bet on by equal stakes.
+V is the variance of the samples. At 100 samples, betting intervals are 0.46 times as wide as
+Bernstein's. Walks stop after ``length`` steps; a pair that has not met may meet later, with a
+weight of up to decay**(length + 1). ``high`` includes that, so the interval also contains the score
+of unlimited walks. Samples of a refreshed index have several distributions, so bets on them use
+equal stakes.
 
 Source: Waudby-Smith, Ramdas 2024; Maurer, Pontil 2009, theorem 4; Fogaras, Racz, *Scaling
 link-based similarity search*, 4, theorems 5 and 6.
@@ -34,11 +35,11 @@ from cocite.search.hits import Score, scores_of
 from cocite.search.scorer import Nodes, Scorer
 
 _FEW = 4
-"""Hits whose order is checked first, then doubled."""
+"""Hits whose order is tested first; each later batch is twice as large."""
 _AT_ONCE, _PAIRS_AT_ONCE = 256, 512
 """Hits, and pairs, whose samples are looked at in one piece."""
 _CACHED = 1 << 16
-"""Most sample values that a list of hits stores."""
+"""Maximum number of sample values that a list of hits stores."""
 _ROUNDING = 4e-12
 """Rounding error of sums, and of scores, which are whole grains of 1e-12."""
 
@@ -50,8 +51,8 @@ Ends = list[tuple[Floats, Floats]]
 class Draws:
     """Sample values of some scores.
 
-    ``values`` float64[samples, hits] are the values, and ``most`` upper bounds on the truth behind
-    them. The last ``known`` int64[hits] samples count for each hit, all if None. The last ``alike``
+    ``values`` float64[samples, hits] are the values, and ``most`` upper bounds on the exact ones.
+    Only the last ``known`` int64[hits] samples count for each hit, all if None. The last ``alike``
     come from one graph, and so from one distribution; all if None.
     """
 
@@ -67,7 +68,7 @@ class Draws:
         return int(self.values.shape[1])
 
     def pieces(self) -> Iterator[tuple[Any, Floats, Floats]]:
-        """Yield (hits known to equally many samples, their values, their most)."""
+        """Yield (hits with the same number of known samples, their values, their upper bounds)."""
         if self.known is None:
             yield slice(None), self.values, self.most
             return
@@ -104,7 +105,7 @@ def joined(
 
 
 class ListDraws:
-    """The samples of a list of hits, shared by its intervals and its certain ranks."""
+    """The samples of a list of hits, for its intervals and its certain ranks."""
 
     def __init__(self, nodes: Nodes, ids: Ids, settings: WholeSettings) -> None:
         self.nodes, self.ids, self.settings = nodes, ids, settings
@@ -127,14 +128,14 @@ class ListDraws:
 
 
 class Intervals:
-    """Turns the samples of a scorer into intervals and certain ranks."""
+    """Computes intervals and certain ranks from the samples of a scorer."""
 
     def __init__(self, scorer: Scorer) -> None:
         self.scorer = scorer
 
     def draws(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Draws:
-        """Return the joint samples of all parts for ``nodes``, in the mean, and others, which must
-        not be among them.
+        """Return the joint samples of all parts: the mean over ``nodes`` with each of ``others``,
+        which must not be among them.
         """
         span, found = Span(0.0, 0.0, 0.0), []
         for reader in self.scorer.sampling(settings):
@@ -167,7 +168,7 @@ class Intervals:
         same: Bools | None = None,
     ) -> Ends:
         """Return the ends of the intervals of a list, for each confidence. ``same`` marks the query
-        node itself, by default none.
+        node itself; by default no hit is.
         """
         if same is None:
             same = np.zeros(draws.ids.size, bool)
@@ -247,10 +248,11 @@ class Intervals:
     def rounded(
         self, room: Floats, scores: Floats, same: Bools, settings: WholeSettings
     ) -> tuple[Floats, Floats]:
-        """Return the ends of intervals, float64[confidences, h] both, in whole grains, outwards.
+        """Return the ends of intervals, both float64[confidences, h], rounded outwards to whole
+        grains.
 
-        They reach ``room`` float64[confidences, 2, h] below and above ``scores``; ``same`` marks
-        those of a node and itself.
+        They are ``room`` float64[confidences, 2, h] below and above ``scores``; ``same`` marks
+        those of a node with itself.
         """
         scorer = self.scorer
         room = np.ceil(room * GRAINS)
@@ -261,9 +263,9 @@ class Intervals:
         if len(scorer.sampled) == len(scorer.readers):
             most[~same] = math.ceil(scorer.largest(settings) * GRAINS)
         low = np.maximum(0.0, middle - room[:, 0])
-        # An estimate may be below 0, what it estimates is not.
+        # An estimate may be below 0; an exact score is not.
         high = np.maximum(low, np.minimum(middle + room[:, 1], most))
-        scorer.check(high.ravel().tolist())  # a value that is no number reaches every upper end
+        scorer.check(high.ravel().tolist())  # NaN reaches every upper end
         return low / GRAINS, high / GRAINS
 
     def certain_ranks(self, draws: ListDraws, confidence: float, bound: str) -> int:
@@ -276,7 +278,7 @@ class Intervals:
             part = ids[begin:end]
             room = scorer.certified(nodes, part, settings)
             doubt = room[:-1, 0] + room[1:, 1]
-            for reader in scorer.readers:  # what is not sampled is the same in every sample
+            for reader in scorer.readers:  # parts without samples are the same in every sample
                 if not isinstance(reader, SampledReader):
                     doubt += np.diff(scorer.exact(reader, nodes, part, settings))
             sure = leading_certain(draws.of(self, begin, end), confidence, bound, doubt)
@@ -285,8 +287,8 @@ class Intervals:
         return max(0, ids.size - 1)
 
     def _room(self, draws: ListDraws, confidences: Sequence[float], bound: str) -> Floats:
-        """Return float64[confidences, 2, h]: how far the truth may be below and above the samples'
-        means.
+        """Return float64[confidences, 2, h]: how far the exact scores may be below and above the
+        samples' means.
         """
         size = draws.ids.size
         found = np.zeros((len(confidences), 2, size))
@@ -307,8 +309,8 @@ class Intervals:
         """Return float64[h]: how far scores are above the means of the samples that all parts have
         and that know all ``nodes``.
 
-        Each score is estimated from all samples of a part that know the pair. These are more where
-        parts have lost different samples, or nodes were added at different times.
+        Each score uses all samples of a part that know the pair. These are more if parts have lost
+        different samples, or if nodes were added at different times.
         """
         lost = len({reader.part.freshness.held.size for reader in self.scorer.sampled}) > 1
         if not lost and (len(nodes) == 1 or self.scorer.stored.freshness.since is None):
@@ -336,8 +338,8 @@ def half_width(
 ) -> Floats:
     """Return the half-widths of the intervals of scores with these standard errors, elementwise.
 
-    ``samples`` is N, one for all or one for each; ``width`` is R; ``interval`` must be one that
-    depends on nothing else. A single sample gives only the range: R itself.
+    ``samples`` is N, one for all or one for each; ``width`` is R; ``bound`` must be one that
+    depends on nothing else. With a single sample, only the range R is known.
     """
     errors = np.asarray(stderr, np.float64)
     count = np.broadcast_to(np.asarray(samples, np.float64), errors.shape)
@@ -355,7 +357,7 @@ def half_width(
 def around(
     draws: Draws, confidence: float, bound: str = DEFAULT_INTERVAL
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the means of the values, and how far the truth may be below and above them:
+    """Return the means of the values, and how far the exact ones may be below and above:
     float64[hits] each.
     """
     means, below = _below(draws, confidence, bound)
@@ -372,7 +374,7 @@ def around(
 
 
 def _below(draws: Draws, confidence: float, bound: str) -> tuple[Floats, Floats]:
-    """Return only the first two of these."""
+    """Return only the means and the distances below."""
     means, below, span = np.empty(draws.hits), np.empty(draws.hits), draws.span
     for which, values, _ in draws.pieces():
         if bound == "betting":
@@ -402,9 +404,9 @@ def counted_ends(
     """Return the ends of intervals by betting, from how often each value occurs: float64[hits]
     each.
 
-    ``values`` float64[s] are the distinct values, ``most`` float64[s] the most that the truth
-    behind each may be; ``counts`` is float64[hits, s]. Neither order nor distributions matter:
-    values may come from several independent parts.
+    ``values`` float64[s] are the distinct values, ``most`` float64[s] upper bounds on the exact
+    value of each; ``counts`` is float64[hits, s]. Neither order nor distributions matter: values
+    may come from several independent parts.
     """
     low, _ = _mixed(values, counts, span.least, span.most, confidence)
     high, _ = _mixed(most, counts, span.most, span.beyond, confidence)
@@ -417,8 +419,8 @@ def leading_certain(
     """Return how many of the first hits, best first, certainly score more than the next.
 
     They are compared over the samples that know both. The last hit has no next one here. ``doubt``
-    (for each step, or all) is how much smaller a step may be than its samples say, beside their
-    error.
+    (one for each step, or for all) is how much smaller a step may be than its samples indicate,
+    apart from their error.
     """
     if draws.hits < 2:
         return 0
@@ -456,7 +458,7 @@ def bets_of(confidence: float) -> tuple[float, float]:
 
 
 NO_BETS = math.inf, _ROUNDING
-"""Value like that of :func:`bets_of` for queries without intervals."""
+"""Replacement for the result of :func:`bets_of` in queries without intervals."""
 
 
 def _level(confidence: float) -> float:
@@ -465,7 +467,7 @@ def _level(confidence: float) -> float:
 
 
 def _moments(values: Floats) -> tuple[Floats, Floats]:
-    """Return the means of float64[samples, hits], and the sums of squares about them."""
+    """Return the means of float64[samples, hits], and the sums of squared deviations."""
     from cocite.kernels import totals
 
     means, spreads = np.empty(values.shape[1]), np.empty(values.shape[1])

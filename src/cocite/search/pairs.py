@@ -1,13 +1,12 @@
-"""Scores of many pairs: arrays, and a table. And the pairs themselves, however they are given.
+"""Scores of many pairs, as arrays and as a table.
 
-Pairs are two columns: lists, arrays, columns of pandas, polars or Arrow; or one value that has
-both, a table of two columns, an array (pairs, 2), or rows of two. Scores and intervals are those of
-single questions. Where samples are trees, blocks of pairs are scored together, sample by sample
-(``kernels/pairs.py``). Threads take a block each, or a pair. Blocks share nothing, so no score
-depends on them.
+Pairs are two columns: lists, arrays, or columns of pandas, polars or Arrow; or one value with both:
+a table of two columns, an array (pairs, 2), or rows of two. Scores and intervals equal those of
+single queries. With samples in trees, blocks of pairs are scored together, sample by sample
+(``kernels/pairs.py``). Each thread takes a block, or a pair; scores do not depend on that.
 
-Cost: in blocks some 40 ns of the processor a pair and sample, intervals included; one by one some
-0.1 ms a pair. Memory: 32 bytes a pair, and for each thread 2 to 11 bytes a node and 8 MiB of
+Cost: in blocks, about 40 ns of processor time for each pair and sample, with intervals; one by one,
+about 0.1 ms a pair. Memory: 32 bytes a pair, and for each thread 2 to 11 bytes a node and 8 MiB of
 meeting times.
 """
 
@@ -42,9 +41,9 @@ _FORM = (
 
 @dataclass(frozen=True, eq=False)
 class Similarities(NodeTable):
-    """The similarity of each pair, in order: arrays :attr:`score`, :attr:`stderr`, :attr:`low` and
+    """The similarity of each pair, in order. Arrays :attr:`score`, :attr:`stderr`, :attr:`low` and
     :attr:`high`, float64[pairs], for the nodes :attr:`a` and :attr:`b` as given. Items are
-    :class:`Score`. As a table it has the columns a, b, and these.
+    :class:`Score`. The table has the columns a, b, and these.
     """
 
     _named = ("a", "b")
@@ -197,7 +196,7 @@ def unknown_nodes(names: Names, unknown: Sequence[Any]) -> UsageError:
 
 Progress = Callable[[str, int, int], None]
 _REPORTED = 1 << 12
-"""Pairs to score one by one between two reports of progress."""
+"""Pairs to score one by one between two progress reports."""
 
 
 @shows("relating nodes")
@@ -207,7 +206,7 @@ def related_many(
     current: Callable[[], _Index],
     ask: Callable[[_Index, object], Hits],
 ) -> HitLists:
-    """Query each of ``nodes`` on the same index, the ``current`` one."""
+    """Query each of ``nodes`` on the same index, which ``current`` returns."""
     while True:
         now = current()
         question = partial(ask, now)

@@ -1,8 +1,8 @@
-"""What an index will take and give, before it is built: size, memory, time, errors.
+"""The expected size, memory, time and accuracy of an index before it is built.
 
-A layout of samples makes two samples a thread of the very graph in a scratch directory; size and
-time grow with their number in a straight line. A layout without samples gives its own estimate.
-With N samples, but for a probability of ``failure``, for every graph, measure and pair:
+A layout with samples makes two samples for each thread of the real graph in a scratch directory;
+size and time grow linearly with their number. Other layouts give their own estimates. With N
+samples, except with a probability of ``failure``, for every graph, measure and pair:
 
     error      |estimate - score| <= delta              failure = 2 exp(-6/7 N delta**2)  Theorem 5
     order      scores delta apart keep their order                exp(-0.3 N delta**2)    Theorem 6
@@ -10,7 +10,7 @@ With N samples, but for a probability of ``failure``, for every graph, measure a
                of nodes delta above it, in expectation            exp(-6/7 N delta**2)    Theorem 7
     precision  at most this share of the list is delta below      r / (exp(6/7 N delta**2) - 1)
 
-r is how many nodes are delta below the threshold for one that is delta above it. The standard error
+r is the number of nodes delta below the threshold for each node delta above it. The standard error
 of a score s from samples in [0, R] is at most sqrt((R s - s**2) / N).
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 4.
@@ -60,7 +60,7 @@ SCORES = (0.1, 0.3)
 @dataclass(frozen=True)
 class Promise:
     """A theorem: ``factor / (exp(rate * samples * delta**2) - less)`` bounds the failure. For
-    precision the factor is r, see :func:`promises`.
+    precision, the factor is r, see :func:`promises`.
     """
 
     theorem: int
@@ -73,11 +73,13 @@ class Promise:
         return math.log(self.factor / failure + self.less)
 
     def samples(self, delta: float, failure: float) -> int:
-        """Return how many samples satisfy it, at least one; ``delta`` and ``failure`` in (0, 1)."""
+        """Return the least number of samples that satisfies it; ``delta`` and ``failure`` in (0,
+        1).
+        """
         return max(1, math.ceil(self._exponent(failure) / (self.rate * delta * delta)))
 
     def delta(self, samples: int, failure: float) -> float:
-        """Return the least delta that so many samples satisfy it for; 1 if there is none below."""
+        """Return the least delta that so many samples satisfy; 1 if there is none below."""
         return min(1.0, math.sqrt(self._exponent(failure) / (self.rate * samples)))
 
 
@@ -88,11 +90,13 @@ PROMISES = {
     "precision": Promise(7, "nodes listed are no further below a threshold", 6 / 7, 1, 1),
 }
 LISTED = 10
-"""Default number of nodes that a list should find."""
+"""Default number of nodes that a list should have."""
 
 
 def promises(nodes: int, listed: int) -> dict[str, Promise]:
-    """Return the promises for a graph of so many nodes and lists of so many."""
+    """Return the guarantees for a graph of so many ``nodes`` and lists of so many ``listed``
+    nodes.
+    """
     others = max(0, nodes - 1 - listed)
     return PROMISES | {"precision": replace(PROMISES["precision"], factor=others / listed)}
 
@@ -107,7 +111,9 @@ def standard_error(score: float, most: float, samples: int) -> float:
 def standard_errors(
     parts: Iterable[PartPlan], asked: WholeSettings, samples: int | None
 ) -> dict[float, float]:
-    """Return those of :data:`SCORES`, by the largest sample of any part; {} without samples."""
+    """Return the standard errors of :data:`SCORES`, by the largest sample of any part; {} without
+    samples.
+    """
     if samples is None:
         return {}
     most = 0.0
@@ -137,7 +143,7 @@ _Chosen = TypeVar("_Chosen", WholeSettings, PartSettings)
 class Figures:
     """Figures of an index with so many ``samples`` (None for a layout without).
 
-    ``bytes`` on disk and ``seconds`` to build it; for samples, the ``delta`` of each promise of
+    ``bytes`` on disk and ``seconds`` to build it; for samples, the ``delta`` of each guarantee in
     ``search/plan.py``, and an upper bound on the standard error of each of ``SCORES``.
     """
 
@@ -150,7 +156,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Costs:
-    """Bytes of the ``names`` and of a ``sample``, seconds for ``each``, and the memory plan."""
+    """Bytes of the ``names`` and of one ``sample``, seconds for ``each``, and the memory plan."""
 
     names: int
     sample: float
@@ -186,9 +192,9 @@ class Plan(Document):
     """Cost and accuracy of an index of ``graph``: as planned, and with twice the samples.
 
     ``doubled`` is None for layouts without samples, and if an index cannot have so many; ``memory``
-    is in bytes, including Python, and ``room`` describes it. The promises hold with probability 1 -
-    ``failure``, precision for a list that should find ``listed`` nodes; ``needs`` is how many
-    samples each needs for the requested delta, if any.
+    is in bytes, including Python, and ``room`` describes it. The guarantees hold with probability 1
+    - ``failure``, precision for a list of ``listed`` nodes; ``needs`` is the number of samples that
+    each needs for the requested delta, if any.
     """
 
     graph: str
@@ -325,8 +331,8 @@ def _chosen_way(
     kept: dict[str, Promise],
     failure: float,
 ) -> tuple[Callable[[Costs], int], dict[str, int]]:
-    """Return how to choose the number of samples from their costs; and how many each promise needs,
-    if that decides.
+    """Return how to choose the number of samples from their costs; and, if a delta decides, how
+    many each guarantee needs.
     """
     given = [name for name, value in ways.items() if value is not None]
     if given and options.samples is None:
@@ -363,7 +369,9 @@ def _chosen_way(
 def _estimated(
     graph: Graph, options: BuildOptions, means: Resources, scratch: str | os.PathLike[str] | None
 ) -> tuple[Costs, float]:
-    """Return the costs of a sample, or of the whole index where there are none, and its seconds."""
+    """Return the costs of a sample, or of the whole index if it has none, and the seconds that this
+    took.
+    """
     count = None if options.samples is None else 2 * means.threads
     try:
         folder = tempfile.mkdtemp(prefix="cocite-plan-", dir=scratch)
@@ -376,7 +384,7 @@ def _estimated(
         with IndexBuild(graph, Path(folder) / "index", few, means) as work:
             parts, names = [part.estimate() for part in work.parts], work.name_bytes
     except KeyboardInterrupt:
-        raise KeyboardInterrupt from None  # without the note that a build could go on
+        raise KeyboardInterrupt from None  # without the note on resuming a build
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     fits = [part.fit for part in parts if part.fit is not None]

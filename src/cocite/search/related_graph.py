@@ -1,12 +1,12 @@
-"""The neighborhood of a page as a graph: itself, its hits, and who of them is near to whom.
+"""The neighborhood of a page as a graph: the page, its hits, and links between similar ones.
 
-It is the k-nearest graph, cut to the page (or pages) asked for and its hits: each of these is asked
-for its own k nearest, with the same options, and those that are in the picture are its links.
+It is the k-nearest graph, restricted to the query page (or pages) and its hits. Each of these is
+queried with the same options; hits that are in the graph become its links.
 
-    node    label (the name), title, asked, score (with what was asked)
+    node    label (the name), title, asked, score (with the query page)
     link    weight (the score), rank, low, high, stderr
 
-Cost: a question for each hit.
+Cost: a query for each hit.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _ALONE = ("aggregate", "offset", "total")
 
 @dataclass(frozen=True)
 class RelatedGraph:
-    """``asked`` are the query pages, and ``hits`` their hits. ``links`` are (source, target, rank,
-    hit): ``hit`` is the target as a hit of the source, with its score, and ``rank`` its rank.
-    ``titles`` are those of all pages, "" for none; None if the graph has no titles.
+    """A neighborhood: ``asked`` are the query pages, and ``hits`` their hits. ``links`` are
+    (source, target, rank, hit): ``hit`` is the target as a hit of the source, with its score, and
+    ``rank`` its rank. ``titles`` are those of all pages, "" for none; None if the graph has no
+    titles.
     """
 
     asked: Sequence[Any]
@@ -47,12 +48,9 @@ class RelatedGraph:
     def of(
         cls, index: Any, node: Any, k: int, hits: Sequence[Hit] | None = None, **options: Any
     ) -> Self:
-        """Query the hits, unless given, and the hits of each.
-
-        ``index`` is an :class:`~cocite.Index`, from the layer above.
-        """
+        """Query the hits, unless given, and the hits of each."""
         if options.get("only") is not None:
-            options["only"] = list(options["only"])  # it is asked for more than once
+            options["only"] = list(options["only"])  # it is used more than once
         asked = index.nodes.names(np.array(index.now.ids_of(node)))
         if hits is None:
             hits = index.related(node, k, **options)

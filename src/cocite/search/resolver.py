@@ -1,13 +1,13 @@
-"""Finding nodes by a part of their names, what they are linked with, and nodes to begin with.
+"""Nodes by a part of their names, their links, and nodes to start from.
 
-Nodes are found by their names and titles, best matches first (``graph/names.py``); without a
-text all are, those that most nodes link to first. Links are those of the stored graph, which an
-index is asked for (``search/source.py``); without it nodes are found by name alone.
+Nodes are found by names and titles, best matches first (``graph/names.py``). Without a text, all
+are listed, by descending in-links. Links come from the stored graph, also for an index
+(``search/source.py``); without it, only names are searched.
 
-Nodes to begin with have middling in-links: hubs are related to everything, and obscure nodes to
-little.
+Nodes to start from have a medium number of in-links: hubs are related to everything, and obscure
+nodes to little.
 
-Cost: a pass over the names; over the links, for those of some nodes.
+Cost: a pass over the names; with links, also a pass over the links.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class FoundNode:
 
 @dataclass(frozen=True)
 class NodesDocument(Document):
-    """The first of the ``found`` nodes whose names or titles contain ``search``, of all ``of``
+    """The first of the ``found`` nodes whose names or titles contain ``search``, out of ``of``
     nodes; ``titled`` if the graph has titles.
     """
 
@@ -75,24 +75,23 @@ class NodesDocument(Document):
         graph: GivenGraph = None,
         side: str | None = None,
     ) -> Self:
-        """Look through the nodes of the stored graph or index at ``path``.
+        """Search the nodes of the stored graph or index at ``path``.
 
         Parameters
         ----------
         path
             A stored graph or an index.
         search
-            A part of the names, in any case, with blanks or underscores, encoded for addresses or
-            not, with accents or not; all nodes by default.
+            A part of the names, in any equivalent spelling (``graph/spelling.py``); by default all
+            nodes.
         k
-            How many nodes to give.
+            How many nodes to return.
         links
-            Give the names of the nodes that they are linked with, too.
+            Also return the names of the nodes that they are linked with.
         graph
-            Where the graph of an index is now, if it was moved.
+            The graph of an index, if it was moved.
         side
-            Of a bipartite graph the side that is looked through, by its title, such as ``"user"``;
-            by default both.
+            In a bipartite graph, the side to search, such as ``"user"``; by default both.
 
         Raises
         ------
@@ -150,7 +149,7 @@ def _opened(path: str, links: bool, given: GivenGraph) -> tuple[Names, Titles | 
     """Return names, titles if there are any, and the graph if available; ``links`` require the
     graph.
     """
-    if "://" in path and not links:  # nobody else waits for copies
+    if "://" in path and not links:  # imported only for copies
         from cocite.io.remote import copied
 
         path = str(copied(path))
@@ -211,14 +210,14 @@ def linked_with(graph: Graph, ids: Ints) -> Ints:
 
 
 _SPREAD = 4096
-"""Nodes that are looked at, spread over all ids."""
+"""Number of nodes to examine, spread over all ids."""
 _BAND = 60.0, 95.0
 """Percentiles of in-links between which nodes are neither obscure nor hubs."""
 
 
 def starters(index: Index, most: int) -> list[str]:
-    """Return up to ``most`` names of nodes to begin with: of middling in-links, those with titles
-    first, in an order that does not depend on what ids follow.
+    """Return up to ``most`` names of nodes to start from: with a medium number of in-links, those
+    with titles first, in an order independent of ids.
     """
     from cocite.kernels.random import scramble
 

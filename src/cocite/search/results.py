@@ -1,11 +1,11 @@
-"""Answers to questions as documents: the question as it was understood, and what came of it.
+"""Answers as documents: the query as it was understood, and its result.
 
-Each is made by ``of``, which asks the index. Measure, direction and settings are those that the
-answer went by. Of an index that has lost samples (``index/stored.py``) an answer has two facts
-more: ``samples``, how many answered, and ``missing_samples``. A refined answer has
-``target_error``, and ``error_bound``, which is larger where the target would have cost too much.
+``of`` creates each document by querying the index. Measure, direction and settings are those in
+effect. If an index has lost samples (``index/stored.py``), an answer also has ``samples``, the
+number that answered, and ``missing_samples``. A refined answer has ``target_error`` and
+``error_bound``, which is larger if the target would have cost too much.
 
-Cost: that of the questions; of ``related`` also that of its order (:attr:`Hits.certain_ranks`).
+Cost: that of the queries; for ``related`` also that of :attr:`Hits.certain_ranks`.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 
 INSIDE = ("offset", "surely", "loss", "titles")
-"""Fields that help to read an answer but are not part of it."""
+"""Fields for displaying an answer that are not part of it."""
 
 
 @dataclass(frozen=True)
 class RelatedDocument(Document):
-    """The nodes related to ``nodes``, one or several combined as ``together`` says (None for one).
+    """The nodes related to ``nodes``, one or several, combined by ``aggregate`` (None for one).
 
     ``certain_ranks`` is :attr:`Hits.certain_ranks`; ``complete`` says that there are no others,
     ``total`` how many there are (:class:`~cocite.search.hits.Hits`). ``pageranks`` are those of the
@@ -107,8 +107,8 @@ class RelatedDocument(Document):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return all fields but those of INSIDE; ``node``, or ``nodes`` and how they were combined;
-        and PageRank beside the scores if the order uses it.
+        """Return all fields except those of INSIDE; ``node``, or ``nodes`` and how they were
+        combined; and PageRank beside the scores if the order uses it.
         """
         inside = *INSIDE, "nodes", "aggregate", "order", "pageranks"
         facts = without(super().facts(), inside if self.total is not None else (*inside, "total"))
@@ -177,7 +177,7 @@ class SimilarityDocument(Document):
         return cls(str(a), str(b), *asked, *level, found, surely, loss, index.titles_of([a, b]))
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, those of the score beside the others."""
+        """Return the fields, with those of the score at the top level."""
         facts = without(super().facts(), ("found", *INSIDE))
         return facts | self.found._asdict() | self.loss | titles_of_pair(self.titles)
 
@@ -191,7 +191,7 @@ class SimilarityDocument(Document):
 @dataclass(frozen=True)
 class PairsDocument(Document):
     """The similarities of many ``pairs``, in order. If they were written to a file, ``output`` is
-    its path, and ``pairs`` their number.
+    its path.
     """
 
     measure: str
@@ -216,7 +216,7 @@ class PairsDocument(Document):
         return facts | {"pairs": [dict(zip(titles, row, strict=True)) for row in rows]} | self.loss
 
     def rows(self) -> ResultRows:
-        """Return a row per pair, or a row per fact if they were written to a file."""
+        """Return a row per pair; if they were written to a file, a row per fact."""
         if self.output is not None:
             return super().rows()
         columns: dict[str, Any] = {"a": self.pairs.a, "b": self.pairs.b}
@@ -229,9 +229,9 @@ class PairsDocument(Document):
 
 @dataclass(frozen=True)
 class BatchDocument(Document):
-    """A completed batch: the ``nodes`` queried by this run, if an earlier one had queried others;
-    all ``rows`` of ``output``, a file or a table; the number of ``nodes_without_results``; and the
-    ``bytes`` of the output, None if unknown.
+    """A completed batch. ``nodes`` counts those queried by this run, if an earlier one had queried
+    others; ``rows_written`` all rows of ``output``, a file or a table; ``nodes_without_results``
+    those without hits; ``bytes`` is the size of the output, None if unknown.
     """
 
     output: str
@@ -342,8 +342,8 @@ def query_of(index: Index, settings: Mapping[str, AskValue]) -> tuple[str, str, 
 
 
 def loss_of(index: Index) -> dict[str, Any]:
-    """Return what an index reports beside its answer: missing samples, and how many pages it
-    ignores because they have too many links.
+    """Return what an index reports beside its answer: missing samples, and how many pages are
+    ignored because they have too many links.
     """
     found: dict[str, Any] = (
         {"samples": index.samples, "missing_samples": index.missing_samples}
@@ -364,7 +364,7 @@ def reached(
     """Return the error fields of a refined answer: the target, and how far off a score may be."""
     if not refined:
         return {}
-    from cocite.search.refine.candidates import DEFAULT_TARGET  # other questions do not wait for it
+    from cocite.search.refine.candidates import DEFAULT_TARGET  # imported only for such answers
 
     target = DEFAULT_TARGET if target_error is None else target_error
     bound = max((each.error_bound for each in found), default=0.0)
@@ -398,7 +398,9 @@ def _titles_in(index: Index, asked: Sequence[str], reasons: Sequence[Reason]) ->
     if index.titles is None:
         return None
     names = [*map(str, asked), *(r.node for r in reasons if r.links != NO_LINKS)]
-    ids = {name: index.nodes.find(name) for name in dict.fromkeys(names)}  # some may be gone
+    ids = {
+        name: index.nodes.find(name) for name in dict.fromkeys(names)
+    }  # some may have been removed
     there = {name: node for name, node in ids.items() if node is not None}
     found = index.titles.of(np.fromiter(there.values(), np.int64, len(there)))
     return {name: title for name, title in zip(there, found, strict=True) if title}

@@ -1,17 +1,17 @@
-"""The scores of an index by node ids: sums of its parts and their errors; and which may be hits.
+"""Scores by node ids: weighted sums of parts with their errors; and filters of hits.
 
     score = sum over parts of weight * score of the part         in grains, rounded once
-    variance likewise, with weights squared; what is certain of parts adds up, too
+    variance likewise, with squared weights; certified bounds of parts add up, too
 
-Several nodes are combined by the mean of their scores with another node, or by the least of these.
-Query nodes are no hits, and each counts once. In an index that was refreshed a pair's score is the
-mean over the samples that know both.
+The score of several nodes with another one is the mean or the minimum of their scores with it.
+Query nodes are not hits, and each counts once. In a refreshed index, a pair's score is the mean
+over the samples that know both nodes.
 
-Filters apply to everything that a query touched, before the best are picked, so k hits are the best
-k that pass. In a bipartite graph only nodes of the side of the query node do.
+Filters apply to all nodes touched, before the best are selected, so the k hits are the best k that
+pass. In a bipartite graph, only nodes on the side of the query node pass.
 
-Cost: that of the readers, times the query nodes, and 20 bytes for each node that one of several
-touches; for a filter a search for a prefix, and a sorted membership test of the nodes touched.
+Cost: that of the readers, times the query nodes; 20 bytes for each node touched by one of several;
+for a filter, a search for a prefix, and a sorted membership test of the nodes touched.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _BLOCK_TIMES, _LEAST_BLOCK = 1 << 23, 1024
 """Meeting times that a block of pairs has at most, and pairs that it may always have."""
 Nodes = tuple[int, ...]
-"""The nodes of one query, each once."""
+"""The nodes of one query, without duplicates."""
 
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
@@ -75,7 +75,7 @@ class Filter:
         cls, names: Names, nodes: Sequence[int], options: FilterOptions, replaced: int | None = None
     ) -> Filter:
         """Return the filter of a query about ``nodes``; raises :class:`UnknownNode`. The query
-        nodes are excluded, and a node that a draft has ``replaced``.
+        nodes are excluded, and so is a node that a draft ``replaced``.
         """
         only: list[Ids] = []
         never: list[Ids] = []
@@ -122,7 +122,7 @@ class Filter:
         return found
 
     def best(self, scratch: QueryScratch, k: int) -> tuple[Ids, Floats]:
-        """Return the best ``k`` nodes touched that pass, and zero the scratch.
+        """Return the best ``k`` touched nodes that pass, and zero the scratch.
 
         uint32[h] and float64[h, 2], grains and variances: by descending grains, then by hash.
         """
@@ -135,7 +135,7 @@ class Filter:
         return ids[:found], best[:found]
 
     def _apply(self, scratch: QueryScratch) -> None:
-        """Drop the nodes touched that do not pass."""
+        """Drop touched nodes that do not pass."""
         if self.empty:
             return
         touched = scratch.touched[: scratch.have]
@@ -170,7 +170,7 @@ def site_of(name: str) -> tuple[str, str]:
 
 
 def pages_of(names: Names, site: tuple[str, str]) -> list[Ids]:
-    """Return the ids of the pages of a site, by scheme and by what follows the host."""
+    """Return the ids of the pages of a site, for both schemes and each delimiter after the host."""
     scheme, host = site
     schemes = {scheme, "http://", "https://"}
     found = [names.with_prefix(f"{s}{host}{end}") for s in sorted(schemes) for end in "/?#"]
@@ -188,9 +188,9 @@ class ScoreQuery(NamedTuple):
 
 
 class Scorer:
-    """The parts of an index and their readers. Safe to share between threads.
+    """The parts of an index and their readers. Threads may share it.
 
-    Works with ids and scores only, without names, confidences or other orders.
+    Works only with ids and scores, without names, confidences or other orders.
     """
 
     def __init__(
@@ -202,7 +202,8 @@ class Scorer:
         readers: tuple[Reader, ...] | None = None,
         evidence: Evidence | None = None,
     ) -> None:
-        """``resources`` and ``graph`` serve evidence, which reads the graph of the index.
+        """Open the readers. ``resources`` and ``graph`` serve evidence, which reads the graph of
+        the index.
 
         ``readers`` are those of the parts of ``stored``, by default of its files.
         """
@@ -348,9 +349,9 @@ class Scorer:
     def shares(
         self, nodes: Nodes, other: int, aggregate: str, settings: WholeSettings
     ) -> tuple[float, list[float], list[float]]:
-        """Return the score of a hit of several nodes, its score with each, and the share of each.
+        """Return the score of a hit with several nodes, its score with each, and the share of each.
 
-        With ``least``, the first node that scores least has the whole share.
+        With ``min``, the first node with the lowest score has the whole share.
         """
         grains = [round(self.pair(node, other, settings)[0] * GRAINS) for node in nodes]
         scores = [each / GRAINS for each in grains]
@@ -394,7 +395,7 @@ class Scorer:
         return slack
 
     def largest(self, settings: WholeSettings) -> float:
-        """Return the most that the samples of two different nodes can add up to."""
+        """Return the largest possible sum of the samples of two different nodes."""
         return added(
             reader.part.weight * reader.span(reader.part.ask_settings(settings)).most
             for reader in self.sampling(settings)

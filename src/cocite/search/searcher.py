@@ -1,14 +1,14 @@
-"""What answers questions on one index by node ids: lists, scores of pairs, reasons.
+"""Queries on one index by node ids: lists, scores of pairs, reasons.
 
-A list takes one of three ways, the first that fits:
+A list is computed in the first of three ways that is possible:
 
-* refined answers (``search/refine/``), if the query says so and the measure has them;
+* refined answers (``search/refine/``), if requested and supported by the measure;
 * a single kernel call that finds hits, intervals and certain ranks, for a plain query;
-* the scorer's best, put in order, and intervals for those that are left.
+* the scorer's best hits, ordered, with intervals for the remaining ones.
 
-Orders are by score, by the product of score and PageRank, and by PageRank, of the candidates that
-score best; ties keep the order of scores. If a question finds a shard of samples to be damaged, the
-searcher gets a successor without it, which answers this question and all later ones.
+Orders are by score, by the product of score and PageRank, or by PageRank, among the candidates with
+the best scores; ties keep the order of scores. If a query finds a shard of samples damaged, the
+searcher gets a successor without it, which answers this query and all later ones.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Query:
 
     @classmethod
     def checked(cls, k: int, options: QueryOptions, level: Level | None = None) -> Query:
-        """Raise :class:`UsageError` for an invalid value.
+        """Return the query; raise :class:`UsageError` for an invalid value.
 
         For an order by PageRank there are max(100, 4 * (k + offset)) candidates by default.
         """
@@ -96,14 +96,14 @@ class Query:
                         f"or omit {name}"
                     )
             return cls(k, options, end + 1, slice(options.offset, end + 1), level)
-        # A candidate that is not shown may have the larger product.
+        # A candidate that is not shown may have a larger product.
         last = end if options.order == "pagerank" else None
         candidates = options.candidates or max(_LEAST, _TIMES * end)
         return cls(k, options, candidates, slice(options.offset, last), level)
 
     @property
     def further(self) -> int:
-        """Return how many nodes are examined where there are more than those shown."""
+        """Return how many nodes are examined if there are more than those shown."""
         one_more = self.options.order != "pagerank"
         return min(self.k + one_more, self.candidates - self.options.offset)
 
@@ -118,7 +118,7 @@ class RankedList(NamedTuple):
     """Nodes in the query's order, including those that may belong before the last one shown.
 
     ``ends`` are those of the intervals, for each confidence. ``certain`` counts the certain ranks,
-    if already known; otherwise they follow from ``draws``, or without these from the ends.
+    if already known; otherwise they follow from ``draws``, or from the ends.
     """
 
     ids: Ids
@@ -130,7 +130,7 @@ class RankedList(NamedTuple):
 
 
 class Searcher:
-    """Answers all queries on one index. Safe to share between threads."""
+    """Answers all queries on one index. Threads may share it."""
 
     def __init__(
         self,
@@ -141,9 +141,9 @@ class Searcher:
         whole: Searcher | None = None,
         scorer: Scorer | None = None,
     ) -> None:
-        """``means`` serve readers of the graph; ``given`` is its location.
+        """Prepare the scorer. ``means`` serve readers of the graph; ``given`` is its location.
 
-        ``scorer`` was made for a single query on the index of ``whole``.
+        ``scorer``, if given, was made for a single query on the index of ``whole``.
         """
         self.stored, self.means, self.given = stored, means, given
         self.scorer = Scorer(stored, means, given) if scorer is None else scorer
@@ -173,7 +173,7 @@ class Searcher:
         return in_links_of(self.stored, self.given, ids)
 
     def ids_of(self, node: object) -> Nodes:
-        """Return the ids of a name, or of a list of names, each once.
+        """Return the ids of a name, or of a list of names, without duplicates.
 
         Raises :class:`UnknownNode`, and :class:`UsageError` for an empty list.
         """
@@ -204,8 +204,8 @@ class Searcher:
         Raises :class:`UsageError` if the measure has no refiner.
         """
         if self._whole is not None and all(part.plan.linearized for part in self.stored.parts):
-            return self._whole.refiner  # needs no samples, so it is the same for all questions
-        with self._lock:  # one for all threads, as it may hold a diagonal that takes seconds
+            return self._whole.refiner  # needs no samples, so it is the same for all queries
+        with self._lock:  # one for all threads, as its diagonal may take seconds
             return self._refiner
 
     @cached_property
@@ -259,7 +259,7 @@ class Searcher:
                 self._successor = Searcher(less, self.means, self.given)
 
     def attempt(self, question: Callable[[Searcher], _Answer]) -> _Answer:
-        """Ask the current searcher, and again without each shard found damaged."""
+        """Query the current searcher, and again without each shard found damaged."""
         while True:
             searcher = self.now
             try:
@@ -302,7 +302,7 @@ class Searcher:
     # -- lists ---------------------------------------------------------------------------
 
     def hits(self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings) -> Hits:
-        """Return the hits with the first intervals, without those that the other intervals filter
+        """Return the hits with the first intervals, without hits that the other intervals filter
         out. Certain ranks are computed on demand.
         """
         found, k = self.listed(nodes, query, chosen, settings), query.k
@@ -346,7 +346,7 @@ class Searcher:
             count = self.attempt(lambda now: now.intervals.certain_ranks(draws, *how))
         else:
             count = certain_prefix(lows, highs)
-        # The last hit of all has no next one.
+        # The very last hit has no next one.
         whole = 0 < ids.size <= query.k and count == ids.size - 1
         return count + (whole and round(lows[-1] * GRAINS) >= floor)
 
@@ -431,7 +431,7 @@ class Searcher:
 
 
 class Searching(Protocol):
-    """An index or a searcher, as batches take it."""
+    """An index or a searcher, as batches use it."""
 
     @property
     def now(self) -> Searcher:

@@ -1,9 +1,8 @@
-"""The graphs behind an index: found where they were when it was built, or where one says.
+"""The graphs behind an index: at their recorded paths, or where the user says.
 
-An index answers from its own files. What goes beyond them reads graphs again: refined answers the
-newest, and the places where walks meet those that the samples were drawn from, of which an index
-that was refreshed has several. Only the very graphs will do: digests are compared with those that
-the index remembers.
+An index answers from its own files. Refined answers also read the newest graph; the places where
+walks meet need the graphs of the samples, of which a refreshed index has several. Digests are
+compared with those in the index, so only the original graphs are accepted.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def find_graphs(stored: StoredIndex, means: Resources, given: GivenGraph = None)
     their recorded paths.
 
     Raises :class:`UsageError` for an unrelated graph. On access, raises :class:`NotAStore` if the
-    only graph is missing; of several, a missing one is None.
+    only graph is missing; one missing among several is None.
     """
     graphs = _source_of(stored, given)
 
@@ -86,7 +85,7 @@ def in_offsets_of(stored: StoredIndex, given: GivenGraph = None) -> NDArray[np.u
 
 
 def out_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> Ids | None:
-    """uint32[h]: how many nodes some nodes link to; None where the graph is not at hand."""
+    """Return uint32[h]: the out-degrees of some nodes; None if the graph is not available."""
     try:
         return find_graph(stored, given).out_degrees[stored.in_graph(ids)]
     except CociteError:

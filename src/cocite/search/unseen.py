@@ -63,7 +63,7 @@ class UnseenNode(NamedTuple):
 
     @classmethod
     def of(cls, out: LinksLike, into: LinksLike) -> UnseenNode:
-        """Raises :class:`UsageError`."""
+        """Return the draft with these links; raise :class:`UsageError`."""
         return cls(_links_of("out", out), _links_of("into", into))
 
     @classmethod
@@ -97,7 +97,7 @@ class UnseenNode(NamedTuple):
 
     @classmethod
     def of_note(cls, content: bytes, names: Names, at: str) -> UnseenNode:
-        """Return the draft of a Markdown note at a path, without suffix, in the folder of notes
+        """Return the draft of a Markdown note at a path, without extension, in the folder of notes
         with these names. Links without a target are skipped and logged.
         """
         from cocite.io.readers.notes.reader import draft_links

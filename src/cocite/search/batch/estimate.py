@@ -1,16 +1,16 @@
-"""What a batch will take, from its first answers: time, memory, rows, bytes, disk.
+"""The predicted cost of a batch, from its first answers: time, memory, rows, bytes, disk.
 
-The first nodes that are answered are a sample, *strata*: runs at equal distances of all that is to
-be done. Their hits are kept like all others, so that nothing is asked twice. It ends after some two
-seconds. One more run goes before, which is not counted: it loads kernels and pages. If all are done
-before that, time is told by fewer, longer runs, as pages may share work with those before them.
+The first nodes to be answered are a sample of evenly spaced runs (*strata*). Their hits are kept,
+so nothing is queried twice. Sampling ends after about two seconds. A warm-up run before it, which
+is not timed, loads kernels and pages. If all strata are finished earlier, fewer and longer runs
+follow, as nodes may share work with those before them.
 
     seconds = nodes * a / threads + rows * w
 
-a is what a node of the sample takes, w what writing its rows took a row, beside what writing none
-took. Bytes go on as from half of the sample to all of it: a table that has each name once grows
-more slowly than its rows. Where few nodes take most of the time, as with hubs, a sample may have
-none of them, or too many.
+a is the time of a node in the sample, and w the time to write a row, without fixed costs. Bytes are
+extrapolated from the second half of the sample, because a table that has each name once grows more
+slowly than its rows. If few nodes take most of the time, such as hubs, the sample may have none or
+too many of them.
 Source: Cochran, *Sampling Techniques*, 8 (systematic sampling).
 """
 
@@ -52,7 +52,7 @@ from cocite.storage import Access, evict
 
 _OUT_ROWS = 1 << 16
 _MANY = 0.001
-"""Share of the nodes from which on a batch reads most pages of an index."""
+"""Share of the nodes from which a batch reads most pages of an index."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -60,10 +60,10 @@ Progress = Callable[[str, int, int], None]
 class Work:
     """Nodes to query, and the conversion of their hits to pages.
 
-    ``nodes`` are names, by default all, or those of a ``side`` of a bipartite graph, by default the
-    right one; each is queried once. With ``ids`` pages hold node ids instead of names; ``options``
-    are those of :class:`Question`. A query for many nodes checks the index first, as it reads
-    nearly all of it.
+    ``nodes`` are names, by default all, or those of a ``side`` of a bipartite graph (by default the
+    right one); duplicates are queried once. With ``ids``, pages hold node ids instead of names;
+    ``options`` are those of :class:`Question`. For many nodes, the index is checked first, as
+    nearly all of it is read.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ class Work:
                 self._stopped.clear()
 
     def advise(self) -> None:
-        """Declare how the index is read: with many nodes nearly every page is needed, so reading
-        ahead pays; but not if the memory limit does not hold them all.
+        """Declare how the index is read. With many nodes, nearly every page is needed, so reading
+        ahead helps, unless the memory limit is too small.
         """
         store = self.index.stored.store
         fits = store.nbytes <= self.index.means.memory
@@ -183,7 +183,7 @@ def _each(called: Callable[[Ids], Sequence[str | None]], ids: Ids) -> NDArray[An
 
 
 def _compare(index: Searcher) -> None:
-    """Check the index by its checksums and exclude damaged shards; raises :class:`Damaged` for any
+    """Check the index by its checksums and exclude damaged shards; raise :class:`Damaged` for any
     other file.
     """
     store = index.stored.store
@@ -219,7 +219,7 @@ _STRATA, _STRATUM = 160, 6
 _LONG, _FEW_LEFT = (24, 128), 10
 """Strata and their size where pages are quick, and of how many such samples a batch has more."""
 _FIRST = 6
-"""Most nodes of the warm-up run, which is not timed."""
+"""Maximum number of nodes of the warm-up run, which is not timed."""
 _SCRATCH, _PLACES, _ROW = 44, 24, 1400
 """Bytes a node and thread while relating; a node asked; a row that is being written."""
 
@@ -245,7 +245,7 @@ class BatchPlan(Document):
 
 
 def strata(missing: Sequence[range], count: int, size: int) -> list[range]:
-    """Return ``count`` evenly spaced runs of ``size`` nodes, of those ``missing``."""
+    """Return ``count`` evenly spaced runs of ``size`` nodes from the ``missing`` ones."""
     places = np.concatenate([np.empty(0, np.int64), *(np.array(run) for run in missing)])
     if places.size <= count * size:
         return list(missing)
@@ -259,7 +259,7 @@ def strata(missing: Sequence[range], count: int, size: int) -> list[range]:
 
 
 def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) -> BatchPlan | None:
-    """Query a sample of the nodes not ``kept`` and keep its hits; None if no node is left."""
+    """Query a sample of the nodes not in ``kept``, and keep its hits; None if no node is left."""
     runs = strata(kept.missing, _STRATA, _STRATUM)
 
     def answer(runs: list[range]) -> list[Piece]:
@@ -274,7 +274,7 @@ def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) 
                     break
         return found
 
-    # A piece that is not counted; then the strata from far to near, as time may run out.
+    # The warm-up; then the strata, spread over the whole range early, as time may run out.
     answer([runs[0][:_FIRST]] if runs else [])
     began = time.monotonic()
     pieces = answer(_far_to_near([runs[0][_FIRST:], *runs[1:]] if runs else []))
@@ -312,7 +312,7 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
             f"relating {work.nodes:,} nodes needs {format_least(need)} of memory; "
             f"{short_of(means.memory)}, or take fewer --threads, or write .jsonl"
         )
-    # Pages of the index and of hits are given back where there is no more memory.
+    # Pages of the index and of hits are released if they exceed the memory.
     mapped = work.index.stored.store.nbytes + 4 * (work.words * hits + work.nodes)
     memory = replace(means, memory=need + min(mapped, means.memory - need)).total
     return BatchPlan(

@@ -1,23 +1,23 @@
-"""A folder with a JSON file a node, for pages that are served as they are.
+"""A folder with a JSON file for each node, for pages that are served statically.
 
-    FOLDER/manifest.json           what they say, how many there are, the ``levels`` of folders,
-                                   whether some nodes are named by ``urls``
-    FOLDER/files.csv               node, file: where each is
-    FOLDER/related.js              of the kind ``site``: puts the list of a page into it
-    FOLDER/pages/NAME.json         of up to 2,000 nodes
-    FOLDER/pages/ab/NAME.json      of up to 500,000: by the first two hexadecimal digits of the
+    FOLDER/manifest.json           the contents, the number of nodes, the ``levels`` of folders, and
+                                   whether some nodes are ``urls``
+    FOLDER/files.csv               node, file: the path of each file
+    FOLDER/related.js              only for the kind ``site``: inserts the list of a page
+    FOLDER/pages/NAME.json         for up to 2,000 nodes
+    FOLDER/pages/ab/NAME.json      for up to 500,000: by the first two hexadecimal digits of the
                                    SHA-256 of the node's name in UTF-8
-    FOLDER/pages/ab/cd/NAME.json   of more: by the first two, and the next two
+    FOLDER/pages/ab/cd/NAME.json   for more: by the first two, and the next two
 
-A file has the line that JSON lines have of its node. NAME is the node's name as in an URL, with
-``=`` in the place of ``%``: letters, digits and ``_.-~`` stay, all other bytes of UTF-8 become
-``=`` and two hexadecimal digits; so does a dot in front. No server decodes it, so it is its own
-URL. What is longer than 150 characters is cut behind 120, and ``==`` and the first 16 digits of the
-SHA-256 follow. In Python: ``file_name`` below.
+A file has the node's line of the JSON lines output. NAME is the node's name as in a URL, with ``=``
+instead of ``%``: letters, digits and ``_.-~`` stay, and all other bytes of UTF-8, as well as a
+leading dot, become ``=`` and two hexadecimal digits. Servers do not decode it, so it is its own
+URL. A NAME of more than 150 characters is cut after 120, followed by ``==`` and the first 16 digits
+of the SHA-256. In Python: ``file_name`` below.
 
-The folder grows in the directory of the unfinished batch, a file for each node after another, and
-takes its name when the manifest is written: a folder under its own name is whole. A batch that goes
-on writes all files again, as what was written may have been lost with the machine's power.
+The folder is written in the directory of the unfinished batch and renamed once its manifest is
+written, so a folder with its final name is complete. A resumed batch writes all files again, as a
+power failure may have lost some.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ def file_name(node: object, levels: int = 0) -> str:
 
 
 class FolderOutput(Output):
-    """A folder of JSON files, with the script (``site``) or without."""
+    """A folder of JSON files, with the script (``site``) or without it."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        """Accept an empty directory like a missing one."""
+        """Accept an empty directory like a missing one; check the output."""
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise OutputExists(f"{path} is not a folder. Choose another output")
         names = os.listdir(path) if path.exists() else []
@@ -93,7 +93,7 @@ class FolderOutput(Output):
         levels = levels_of(facts["nodes"])
         work = scratch / _KIND
         inside, made, urls = work / "files", set[str](), False
-        disk.remove(work)  # of a run that was interrupted
+        disk.remove(work)  # from an interrupted run
         disk.make_own_folder(inside)
         with staged_file(inside / _FILES, work) as listed:
             disk.write(listed, b"node,file\n")
@@ -109,7 +109,7 @@ class FolderOutput(Output):
         if self.kind == "site":
             with staged_file(inside / SCRIPT, work) as put:
                 disk.write(put, script())
-        disk.sync_all()  # all files at once, before the manifest says that they are there
+        disk.sync_all()  # all files at once, before the manifest lists them
         count, size = _counted(inside)
         if count != facts["nodes"]:
             raise StoreError(

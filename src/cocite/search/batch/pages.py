@@ -1,8 +1,7 @@
-"""What an output of a batch is: a class that writes pages.
+"""The interface of batch outputs: classes that write pages.
 
-Hits come as *pages*: some nodes, in the order in which they were asked for, with all their hits.
-Names are looked up before. What an output says beside names and scores comes into
-:class:`OutputPages` first, and from there into ``columns`` and ``each``.
+A *page* is some nodes, in the order queried, with all their hits and with names resolved.
+:class:`OutputPages` holds everything that outputs contain; ``columns`` and ``each`` convert it.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ class OutputPages:
     """Some nodes and their hits.
 
     ``nodes`` are names, object[n], or ids, int64[n]; ``counts`` uint32[n] are their numbers of
-    hits. For all hits, node after node: ``related`` like ``nodes``, and float64 ``numbers`` by
-    title: score and stderr, NaN if missing, and the ends of intervals if requested. ``ids`` and
-    ``related_ids`` are uint32 ids of the nodes and hits. If the graph has titles, ``node_titles``
-    and ``titles`` are those of the nodes and hits, None for none.
+    hits. For all hits, node after node: ``related``, in the form of ``nodes``, and float64
+    ``numbers`` by title: score and stderr, NaN if missing, and the ends of intervals if requested.
+    ``ids`` and ``related_ids`` are uint32 ids of the nodes and hits. If the graph has titles,
+    ``node_titles`` and ``titles`` are those of the nodes and hits, None for none.
     """
 
     nodes: NDArray[Any]
@@ -119,8 +118,8 @@ class Output(ABC):
         """Write all ``pages``, renamed to ``path`` when complete; return the bytes, None if
         unknown.
 
-        ``empty`` has the types of pages but none of them; ``scratch`` is a directory on the same
-        disk, where partial output may stay; ``facts`` describe the output.
+        ``empty`` has the types of pages but no rows; ``scratch`` is a directory on the same disk,
+        where partial output may stay; ``facts`` describe the output.
         """
 
     @abstractmethod

@@ -1,15 +1,15 @@
-"""Pieces of a batch: the hits of a run of nodes each, in any order, kept in a journal.
+"""Pieces of a batch: the hits of one run of nodes each, in any order, in a journal.
 
-    begin      which run: the number of its first node among those asked for, uint32
+    begin      the number of the run's first node among those queried, uint32
     size       how many nodes, uint32
     counts     how many hits each has, uint32[size]
-    rows       all of them, node after node: the id, then as float64 the score, its standard error,
+    rows       all hits, node after node: the id, then as float64 the score, its standard error,
                and with intervals low and high; 5 words of 32 bits, or 9
 
-A run may end anywhere, so that a worker that has been at it for long hands over what it has. What
-is to be done is what no piece covers: pieces never change a byte of an output.
+A run may end anywhere, so that a worker hands over its results after some seconds. The remaining
+work is what no piece covers. Pieces do not affect the output.
 
-Cost: opening reads the journal once; 12 bytes a node asked while rows are read.
+Cost: opening reads the journal once; 12 bytes a node queried while rows are read.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from cocite.search.searcher import Query, Searcher, Searching
 from cocite.storage import Journal
 
 _SECONDS = 3.0
-"""Time that a worker spends on a piece, except its last node. A kill loses at most this much work
-of each worker, and as much again that waits to be written.
+"""Time that a worker spends on a piece, except for its last node. A kill loses at most this much
+work of each worker, and as much again that is not yet written.
 """
 _LEAST, _MOST = 8, 8192
 _SHARES = 2
 
 
 class Piece(NamedTuple):
-    """The hits of ``size`` nodes from number ``begin`` on, and the seconds to find them."""
+    """The hits of ``size`` nodes from number ``begin`` on, and the seconds that they took."""
 
     begin: int
     size: int
@@ -54,7 +54,9 @@ class Piece(NamedTuple):
 
 
 class PieceRows(NamedTuple):
-    """Rows by node number: those of the i-th begin at word ``begins[i]``, ``width`` words each."""
+    """Rows by node number. Those of node i begin at word ``begins[i]``, with ``width`` words
+    each.
+    """
 
     words: Ids
     begins: NDArray[np.uint64]
@@ -180,9 +182,9 @@ def piece_of(run: range, answer: Callable[[int], BatchHits], stopped: Event) -> 
 def answered(
     todo: Iterable[range], work: Callable[[range], Piece], threads: int
 ) -> Generator[Piece]:
-    """Yield the pieces of all runs, found by so many threads.
+    """Yield the pieces of all runs, computed by so many threads.
 
-    Runs are cut so that the last ones are short; the unfinished rest of a run comes next.
+    Runs are split so that the last ones are short; the unfinished rest of a run comes next.
     """
     waiting = deque(todo)
 

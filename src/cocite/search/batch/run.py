@@ -1,15 +1,14 @@
 """The nodes related to every node, written to a file: on all cores, in constant memory, resumable.
 
-Workers hand over pieces, after some seconds at the latest (``search/batch/pieces.py``); these are
-appended to a journal in ``<output>.building``, beside a plan of everything that they depend on. A
-run that finds the same plan asks for what is missing. When all are there they are written in the
-order of the nodes, by one thread, so that equal rows are equal bytes. A batch that finds a shard to
-be damaged begins again without it. On a cluster each machine opens the index by the path that all
-see, and answers runs of nodes; what a lost machine had is asked elsewhere.
+Workers return pieces after at most some seconds (``search/batch/pieces.py``). They are appended to
+a journal in ``<output>.building``, beside a plan of everything that they depend on. A run with the
+same plan computes the missing pieces. Then one thread writes all hits in the order of the nodes, so
+equal rows give equal bytes. If a shard is found damaged, the batch starts over without it. On a
+cluster, each machine opens the index by a common path, and answers runs of nodes; runs of a lost
+machine are repeated elsewhere.
 
-Memory: for each thread 40 bytes a node at most, of which only what is touched exists, and a piece;
-some 20 bytes a node asked. Disk: 20 bytes a row, 36 with intervals, and the output twice while it
-is made.
+Memory: at most 40 bytes a node and a piece for each thread; about 20 bytes a node queried. Disk: 20
+bytes a row, 36 with intervals, and temporarily the output twice.
 """
 
 from __future__ import annotations
@@ -55,8 +54,8 @@ def _silent(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class BatchReport:
-    """Result of a batch: the nodes queried by this run, if it resumed; all rows; how many nodes
-    have no hits; ``without``; and the bytes of the output, None if unknown.
+    """Result of a batch: the nodes queried by this run, if it resumed; all rows; how many nodes are
+    ``without`` hits; and the bytes of the output, None if unknown.
     """
 
     nodes: int
@@ -82,21 +81,21 @@ def related_all(
     index
         An opened index.
     output
-        What to make, by its ending: a table in Parquet, CSV, TSV or Arrow IPC, with the columns
+        The output, by its extension: a table in Parquet, CSV, TSV or Arrow IPC, with the columns
         node, rank, related, score, stderr, low, high; JSON lines (``.jsonl``); the k-nearest graph
         as GraphML, GEXF or DOT; or a folder (``/``) with a JSON file a node
         (``search/batch/folder.py``). Or ``to``, a table of a database. A batch that was interrupted
         is resumed.
     k
-        How many hits a node at most.
+        The largest number of hits for each node.
     cluster
-        Ask on the machines of a cluster, which see the index by the same path: ``"local:4"``,
+        Query on the machines of a cluster, which access the index by the same path: ``"local:4"``,
         ``"HOST:PORT"`` of its head node, or ``"auto"``. ``threads`` are then those of a piece of
         work on a machine, by default all cores of the smallest. The extra ``cluster``.
     progress
         Called with (stage, done, total): ``"relating"`` in nodes, then ``"writing"`` in rows.
     options
-        What :class:`Batch` takes.
+        Options of :class:`Batch`.
 
     Raises
     ------
@@ -121,27 +120,27 @@ class Batch:
     index, output, k
         As for :func:`related_all`.
     kind
-        What the output is, whatever its name (``search/batch/outputs.py``).
+        The kind of output, overriding the extension (``search/batch/outputs.py``).
     to, append
         In the place of an output, the address of a table of a database, such as
         ``"sqlite:///site.db#related"``; and whether rows are added to those that it has.
     nodes, side, ids, threads
-        As for :class:`~cocite.search.batch.estimate.Work`: each node is asked for once, in this
+        As for :class:`~cocite.search.batch.estimate.Work`: each node is queried once, in this
         order.
     overwrite
-        Replace ``output``, or the table, when the new one is whole.
+        Replace ``output``, or the table, once the new one is complete.
     safe
         In CSV and TSV, put an apostrophe before names and titles that a spreadsheet would take for
         formulas.
     restart
-        Throw away an unfinished batch with other settings.
+        Discard an unfinished batch with other settings.
     machines
-        Those of a cluster that ask, instead of this one.
+        Machines of a cluster that compute the hits, instead of this one.
     intervals
-        Write the ends of the intervals, too. By default where that takes no samples: of measures
-        without any, and of refined answers. Samples are read once more for them.
+        Also write the ends of intervals. By default only if that needs no samples: for measures
+        without any, and for refined answers. Otherwise samples are read once more.
     options
-        As for :meth:`Index.related`, all but ``offset`` and ``aggregate``.
+        As for :meth:`Index.related`, except ``offset`` and ``aggregate``.
 
     Raises
     ------
@@ -212,7 +211,7 @@ class Batch:
         return self.kept.done
 
     def estimate(self, progress: Progress = _silent) -> BatchPlan | None:
-        """Predict the cost from a sample of the nodes, whose hits are kept; None if no others are
+        """Predict the cost from a sample of the nodes, whose hits are kept; None if no node is
         left.
         """
         while True:
@@ -223,7 +222,7 @@ class Batch:
 
     @property
     def _plan(self) -> dict[str, Any]:
-        """Return everything that the pieces depend on; the digest does not cover all of it."""
+        """Return everything that the pieces depend on, beyond what the digest covers."""
         return self._facts | {
             "format": _FORMAT,
             "index": self.work.index.stored.digest,
@@ -317,7 +316,7 @@ class Batch:
 
         def pages() -> Iterator[OutputPages]:
             nonlocal done
-            self.work.index.stored.store.evict()  # of which names and titles alone are read now
+            self.work.index.stored.store.evict()  # only its names and titles are read now
             progress("writing", 0, total)
             for low in range(0, self.nodes, self.work.chunk):
                 found = self.work.pages(rows, slice(low, low + self.work.chunk))
@@ -335,12 +334,12 @@ class Batch:
 _LEAST, _MOST, _SHARES = 64, 8192, 4
 """Nodes of a piece of work; there are so many pieces for each that runs at a time, or more."""
 _opened: dict[tuple[object, ...], Work] = {}
-"""The batch that a process of a cluster works for."""
+"""The batch that a process of a cluster is working on."""
 
 
 @dataclass(frozen=True)
 class RangeWork:
-    """Work of a machine: the batch of an index, for a run of nodes."""
+    """Work of a machine: the hits of an index for a run of nodes."""
 
     path: Path
     digest: str
@@ -367,7 +366,7 @@ class RangeWork:
                 f"a node of the cluster does not see {self.path}. Put the index on a disk that all "
                 "its machines share, under the same path"
             )
-        stored = StoredIndex.open(self.path, verify=False)  # the driver has compared it
+        stored = StoredIndex.open(self.path, verify=False)  # the driver has checked it
         index = Searcher(stored, Resources.checked(self.threads, self.memory), self.graph)
         if index.stored.digest != self.digest:
             raise ClusterError(
@@ -383,8 +382,8 @@ class RangeWork:
 
 @dataclass(frozen=True)
 class Machines:
-    """A cluster, and the ``threads`` and ``memory`` of a piece of work there; None for all that its
-    machines have.
+    """A cluster, and the ``threads`` and ``memory`` of a task there; None means all that a machine
+    has.
     """
 
     cluster: Cluster
@@ -398,7 +397,7 @@ def spread_pieces(
     """Yield the pieces of all runs from the machines of a cluster.
 
     ``options`` are those of ``work``, ``key`` that of the batch. Raises :class:`UsageError` for a
-    graph without an index, and :class:`ClusterError` for a machine that does not see the index.
+    graph without an index, and :class:`ClusterError` for a machine that cannot access the index.
     """
     index = work.index
     stored = index.stored
@@ -447,10 +446,10 @@ def plan_related_all(
 ) -> BatchPlan:
     """Return time, memory and size of :func:`related_all` with these options, in three seconds.
 
-    It asks the sample with which a batch begins (``search/batch/estimate.py``) in a directory in
-    ``scratch``, by default the system's for temporary files, which is removed afterwards. Writing
-    counts, so choose the disk that the output will be on. If the sample is all nodes, the figures
-    are those of the whole batch. Other arguments are those of :func:`related_all`.
+    Runs the sample of a batch (``search/batch/estimate.py``) in a temporary directory in
+    ``scratch``, by default that of temporary files. Writing counts, so choose the disk of the
+    output. If the sample has all nodes, the figures are those of the whole batch. Other arguments
+    are those of :func:`related_all`.
 
     Raises
     ------
@@ -479,13 +478,13 @@ def plan_related_all(
 
 DEFAULT_STREAM = "jsonl"
 _WINDOW = 256
-"""Nodes to answer before any is written."""
+"""Nodes to answer before writing."""
 
 
 class HitStream:
     """``HitStream(index, k, kind="csv").run(file)``; options as for :class:`Batch`.
 
-    Nodes come in the order given, some at a time; nothing is stored, so a stream cannot resume.
+    Nodes come in the order given, some at a time. Nothing is stored, so a stream cannot resume.
 
     Raises
     ------

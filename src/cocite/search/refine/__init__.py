@@ -1,1 +1,1 @@
-"""Refined answers: what samples rank roughly, settled."""
+"""Refined answers: better scores for the best hits of samples."""

@@ -1,15 +1,15 @@
-"""Refined answers: what samples rank roughly, settled by reading the graph again.
+"""Refined answers: scores of the best hits are improved by reading the graph.
 
-* SimRank is computed by its linearized form, with walks of any length, and an interval that holds
-  for certain (``search/refine/linear.py``).
-* For other measures of walks, and blends with them, the index's best max(100, 4 k) are candidates.
-  In rounds that double the samples, their walks are made for samples that the index does not hold
-  (a sample is a function of its number), until k candidates are left, all intervals are narrow
-  enough, or ``MOST_SAMPLES`` are drawn. A candidate is dropped when its interval lies below those
-  of k others. Intervals come from equal bets and hold together, over all nodes and rounds.
-* For XJaccard the candidates' neighborhoods are compared (``search/refine/linear.py``).
+* SimRank is computed in its linearized form, with walks of any length and guaranteed intervals
+  (``search/refine/linear.py``).
+* For other measures of walks, and blends with them, the index's best max(100, 4 k) hits are
+  candidates. Rounds that double the samples draw their walks for samples that the index does not
+  have (a sample is a function of its number), until k candidates are left, all intervals are narrow
+  enough, or ``MOST_SAMPLES`` are drawn. A candidate is dropped when its interval is below those of
+  k others. Intervals use equal bets and hold jointly, over all nodes and rounds.
+* For XJaccard, the candidates' neighborhoods are compared (``search/refine/linear.py``).
 
-Parts that are not sampled add what they always do. Cost: some 0.1 ms a sample.
+Parts without samples are added unchanged. Cost: about 0.1 ms a sample.
 Source: Waudby-Smith, Ramdas 2024, as in ``search/intervals.py``.
 """
 
@@ -52,8 +52,8 @@ DEFAULT_TARGET = 0.001
 
 @dataclass(frozen=True)
 class Level:
-    """How far to refine: the target error, and for samples the confidence; and the confidence with
-    which hits must be above a score, if they must.
+    """How far to refine: the target error, the confidence for samples, and the confidence with
+    which hits must be above a score, if required.
     """
 
     target: float
@@ -69,7 +69,7 @@ class Level:
         confidence: float,
         above: float | None = None,
     ) -> Level:
-        """Raise :class:`UsageError` for a query that has no refined answer."""
+        """Return the level of a query; raise :class:`UsageError` if it cannot be refined."""
         if stored.drafted:
             raise UsageError("refined answers need pages of the graph: omit refine for a draft")
         refuse_evidence(stored.parts, settings)
@@ -79,7 +79,7 @@ class Level:
 class Refined(NamedTuple):
     """Hits: ``ids`` uint32[h], ``scores``, standard ``errors``, ``low`` and ``high`` float64[h].
 
-    ``least`` is ``low`` at the confidence :attr:`Level.above`; None where that is ``low`` itself.
+    ``least`` is ``low`` at the confidence :attr:`Level.above`; None if it equals ``low``.
     """
 
     ids: Ids
@@ -96,10 +96,10 @@ class Refined(NamedTuple):
 
 
 class Refiner(ABC):
-    """Refines answers of one index. Safe to share between threads."""
+    """Refines answers of one index. Threads may share it."""
 
     certain = False
-    """Whether intervals always hold, instead of with a probability."""
+    """Whether intervals always hold, rather than with a probability."""
 
     def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
         self._stored, self._given, self._means = stored, graph, means
@@ -123,7 +123,9 @@ class Refiner(ABC):
         return {way: links_of(self.graph, way, self._means.memory) for way in ("in", "out")}
 
     def check(self, settings: WholeSettings) -> None:
-        """Raise :class:`UsageError` for an unsupported query; by default for none."""
+        """Raise :class:`UsageError` for a query that it does not support; by default it supports
+        all.
+        """
         return
 
     @abstractmethod
@@ -136,7 +138,9 @@ class Refiner(ABC):
 
 
 def most_of(stored: StoredIndex, settings: WholeSettings) -> float:
-    """Return the most that different nodes score if all parts are walks: their decays' mean."""
+    """Return the largest possible score of different nodes if all parts are walks: the mean of
+    their decays.
+    """
     return added(part.weight * decay_of(part, settings) for part in stored.parts)
 
 
@@ -163,7 +167,7 @@ class CandidateRefiner(Refiner):
     kind: ClassVar[type[Reader]]
 
     def __init__(self, scorer: Scorer, graph: GivenGraph, means: Resources) -> None:
-        """``scorer`` finds the candidates."""
+        """Find candidates with ``scorer``."""
         super().__init__(scorer.stored, graph, means)
         self._scorer = scorer
         self._others = [each for each in scorer.readers if not isinstance(each, self.kind)]
@@ -172,7 +176,7 @@ class CandidateRefiner(Refiner):
     def _settled(
         self, node: int, ids: Ids, k: int | None, settings: WholeSettings, level: Level
     ) -> Refined:
-        """Refine candidates, at least those that may be among the best ``k``; None for all."""
+        """Refine candidates, at least those that may be among the best ``k``, or all for None."""
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
         """Return the best k of the candidates; ties by hash."""
@@ -192,7 +196,7 @@ class CandidateRefiner(Refiner):
 
     def _exact(self, node: int, ids: Ids, settings: WholeSettings) -> Floats:
         """Return float64[h, 3]: what parts without samples add to scores with ``node``, in grains;
-        and how far the truth may be below and above that, in scores.
+        and how far the exact values may be below and above, in scores.
         """
         found = np.zeros((ids.size, 3))
         with borrowed(self._stored.nodes) as scratch:
@@ -222,7 +226,7 @@ class _Candidates:
 
     ``ids`` uint32[h]; ``counts`` uint64[h, 16] for each sampled part: how often a candidate met the
     node after each number of steps; ``exact`` float64[h, 3]: what the other parts add to the score,
-    in grains, and how far the truth may be below and above that.
+    in grains, and how far the exact values may be below and above.
     """
 
     ids: Ids
@@ -336,7 +340,7 @@ class SampleRefiner(CandidateRefiner):
     def _held(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
     ) -> tuple[Floats, Floats]:
-        """Return the intervals of the sums over walks: of the mean over the samples of all parts,
+        """Return joint intervals of the sums over walks: of the mean over the samples of all parts,
         each value times the part's weight and the number of parts.
         """
         parts = len(self._walking)

@@ -1,16 +1,16 @@
-"""Refined answers that are computed: rows of linearized SimRank, and neighborhoods of XJaccard.
+"""Refined answers without samples: rows of linearized SimRank, and neighborhoods of XJaccard.
 
     s(u, v)   = sum over l of c**l sum over w of (Q**l)(u, w) D(w) (Q**l)(v, w)
     J_k(u, v) = |I_k(u) & I_k(v)| / |I_k(u) | I_k(v)|,      k = 1, ..., length
 
-Two runs from u along the links (``kernels/linear.py``) leave out at most ``bound`` of a score of
-SimRank, and the diagonal D is off by a factor between 1 + low and 1 + high
-(``engine/diagonal.py``): found / (1 + high) <= s(u, v) <= (found + bound) / (1 + low), for certain.
-Thresholds fall until the bound is what was asked for, or the next run would read too many links.
-The diagonal is in an index built with ``refine``, or made when the first question needs it.
-Neighborhoods are counted exactly (``kernels/push.py``), candidate after candidate while links last.
+Two runs from u along the links (``kernels/linear.py``) omit at most ``bound`` of a SimRank score,
+and the factor of the diagonal D is between 1 + low and 1 + high (``engine/diagonal.py``). So
+found / (1 + high) <= s(u, v) <= (found + bound) / (1 + low), always. Thresholds fall until the
+bound is small enough, or the next run would read too many links. The diagonal is stored in an index
+built with ``refine``, or computed for the first query. Neighborhoods are counted exactly
+(``kernels/push.py``), one candidate after another, within a limit of links.
 
-Cost: the links read, some 4 ns each for SimRank, 2 ns for XJaccard.
+Cost: the links read, about 4 ns each for SimRank, 2 ns for XJaccard.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (``measures/xjaccard.py``).
 """
 
@@ -60,24 +60,26 @@ if TYPE_CHECKING:
 _FIRST = 2e-5
 """First threshold, relative to the target; on most graphs one or two runs meet the target."""
 _LEFT_OUT = 1 / 40
-"""Part of the target that a step backward may omit."""
+"""Share of the target that a backward step may omit."""
 _SHARPER = 8.0
 _ENTRIES = 1 << 16
 
 
 @dataclass(frozen=True)
 class LinearRow:
-    """Bounds of a row of scores: what may be missing, and the links read."""
+    """Bounds of a row of scores: what may be missing, and the number of links read."""
 
     bound: float
     links: int
 
 
 class Linear:
-    """Rows of the SimRank scores of one graph, in one direction. Safe to share between threads."""
+    """Rows of the SimRank scores of one graph, in one direction. Threads may share it."""
 
     def __init__(self, rows: Links, columns: Links, diagonal: Diagonal) -> None:
-        """``rows`` are the ``in_links`` of a graph, ``columns`` its ``out_links``; or reversed."""
+        """Prepare for the links ``rows``, the ``in_links`` of a graph, and ``columns``, its
+        ``out_links``; or reversed.
+        """
         from cocite.kernels.linear import Rows
 
         self._rows = Rows(rows.offsets, rows.neighbors)
@@ -146,7 +148,7 @@ _local = threading.local()
 
 @contextmanager
 def _borrowed(nodes: int) -> Iterator[_Lent]:
-    """Lend this thread's scratch, all zero; it is kept only if the query succeeds."""
+    """Lend this thread's scratch, all zero; it is reused only if the query succeeds."""
     found: _Lent | None = getattr(_local, "lent", None)
     if found is None or found.nodes < nodes:
         found = _Lent(nodes)
@@ -156,7 +158,7 @@ def _borrowed(nodes: int) -> Iterator[_Lent]:
 
 
 _MOST_LINKS = 20_000_000
-"""Most links that a query reads: some 0.1 s of work."""
+"""Maximum number of links that a query reads: about 0.1 s of work."""
 _ROUNDING = 1e-11
 
 
@@ -187,7 +189,7 @@ class LinearRefiner(Refiner):
         return Linear(rows, columns, diagonal)
 
     def check(self, settings: WholeSettings) -> None:
-        """Raise on meeting weights other than the decay."""
+        """Raise for meeting weights other than the decay."""
         most_of(self._stored, settings)
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
@@ -209,7 +211,7 @@ class LinearRefiner(Refiner):
         self, node: int, settings: WholeSettings, target: float, scratch: QueryScratch
     ) -> tuple[float, float, float]:
         """Add the rows of all parts, capped at the largest score of different nodes; return what
-        may be missing, and the residuals' extremes.
+        may be missing, and the extremes of the residuals.
         """
         bound, low, high = 0.0, 0.0, 0.0
         for number, part in enumerate(self._stored.parts):
@@ -225,8 +227,8 @@ class LinearRefiner(Refiner):
     def _with_intervals(
         self, ids: Ids, scores: Floats, error: tuple[float, float, float], settings: WholeSettings
     ) -> Refined:
-        """Return intervals from what may be missing and the residuals' extremes; different nodes
-        score at most the decay.
+        """Return intervals from what may be missing and the extremes of the residuals; different
+        nodes score at most the decay.
         """
         bound, least, most = error
         low = np.maximum(0.0, scores / (1 + most) - _ROUNDING)
@@ -236,8 +238,9 @@ class LinearRefiner(Refiner):
 
 
 class SelectedRefiner(LinearRefiner):
-    """Refines SimRank for the selected pages of ``stored``. A row is computed over the whole graph,
-    as paths lead through all of it. Ids are those of the index outside, and of the graph inside.
+    """Refines SimRank for the selected pages of ``stored``. Rows are computed over the whole graph,
+    as paths may leave the selected pages. Ids are those of the index outside, and of the graph
+    inside.
     """
 
     def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
@@ -268,7 +271,7 @@ class SelectedRefiner(LinearRefiner):
 
 
 MOST_LINKS = 100_000_000
-"""Most links that a query reads: some 0.2 s of work."""
+"""Maximum number of links that a query reads: about 0.2 s of work."""
 
 
 class NeighborhoodRefiner(CandidateRefiner):
@@ -283,7 +286,7 @@ class NeighborhoodRefiner(CandidateRefiner):
     def _settled(
         self, node: int, ids: Ids, k: int | None, settings: WholeSettings, level: Level
     ) -> Refined:
-        """Return all candidates, exact as far as the limit on links allows."""
+        """Return all candidates, exact within the limit of links."""
         grains = self._exact(node, ids, settings)
         variances, spread = np.zeros(ids.size), np.zeros((2, 2, ids.size))
         tests = self._stored.nodes * len(self._matching)

@@ -1,7 +1,7 @@
-"""An index whose samples are on other machines: shards of them, in servers.
+"""Indexes with shards of samples on other machines.
 
-    replicas.py   which servers are asked, a question to all shards, what comes back in time
-    index.py      what a server holds, and the scorer of what shards report
+    replicas.py   which servers get a query, and which responses arrive in time
+    index.py      the server of a shard, and the scorer of responses
 
-Nothing here imports what carries questions to other machines: that is ``cluster``'s.
+The transport to other machines is in ``cluster``, which is not imported here.
 """

@@ -1,14 +1,14 @@
-"""Shards of samples on other machines: the server of one, and the scorer of what they report.
+"""Shards of samples on other machines: the server of a shard, and the scorer of responses.
 
-Names, titles, the graph, filters, and parts without samples stay here; of the samples only what
-they report comes in. A question asks all shards once (``search/remote/replicas.py``), and is then
-answered by a :class:`~cocite.search.scorer.Scorer` of the samples that did report. If all of them
-did, the answer is that of the whole index, to the bit.
+Names, titles, the graph, filters, and parts without samples stay on this machine; only responses of
+samples are transferred. A query is sent to all shards once (``search/remote/replicas.py``), and a
+:class:`~cocite.search.scorer.Scorer` of the samples that responded answers it. If all did, the
+answer equals that of the whole index to the bit.
 
-A shard is one of ``shards`` stretches of the samples of every part; of a refreshed index every so
-many of them, so that each shard knows all nodes as well as the whole does.
+A shard is one of ``shards`` ranges of the samples of every part. For a refreshed index, it is every
+n-th sample, so that all shards know all nodes about equally well.
 
-Cost: one round of calls, and for each candidate and sample a look-up in what is reported.
+Cost: one round of calls, and a look-up in the responses for each candidate and sample.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def marked(stored: StoredIndex) -> str:
 
 @dataclass(frozen=True)
 class Holds:
-    """State of a server: its shard and index, the number of samples of the part that has the
-    fewest, the damage found by queries, and its process.
+    """State of a server: its shard and index, the number of samples of the part with the fewest,
+    damage found by queries, and its process.
     """
 
     shard: int
@@ -121,7 +121,7 @@ class ShardStatus(NamedTuple):
 
     ``node`` is its location; ``state`` is ``answers``, or ``left alone`` with the ``fault``.
     ``waiting`` counts unanswered queries, ``seconds`` is the mean time of an answer, ``opened`` how
-    often it failed to answer, ``restarts`` how often another process replaced it.
+    often it failed to answer, ``restarts`` how often its process was replaced.
     """
 
     shard: int
@@ -142,7 +142,9 @@ class ShardQuery(Protocol):
     shards: int
 
     def ask(self, request: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """Return the responses of so many shards by the deadline, for each part; at least one."""
+        """Return the responses of so many shards by the deadline, for each part; at least one
+        shard.
+        """
 
     def status(self) -> list[ShardStatus]:
         """Return the state of all servers."""
@@ -160,11 +162,11 @@ class Answered(NamedTuple):
 
 
 class RemoteShards:
-    """The shards with the samples of an index. Safe to share between threads."""
+    """The shards with the samples of an index. Threads may share it."""
 
     def __init__(self, stored: StoredIndex, company: ShardQuery) -> None:
-        """Raises :class:`UsageError` for an index without samples, or whose samples cannot be
-        remote.
+        """Use the servers ``company``. Raises :class:`UsageError` for an index without samples, or
+        whose samples cannot be remote.
         """
         self._stored, self.company = stored, company
         self.parts = spread_parts(stored)
@@ -178,7 +180,7 @@ class RemoteShards:
         _ = stored.names, stored.titles, stored._cached_settings  # all questions share these
 
     def with_samples(self, samples: int) -> RemoteShards:
-        """Return shards for queries to so many samples, on those that are least busy."""
+        """Return shards for queries to so many samples, on the least busy ones."""
         self._stored.with_samples(samples)  # refuses what it does not have
         found = copy(self)
         found._some = samples

@@ -1,13 +1,13 @@
-"""A question to all shards: which servers get it, what comes back in time, who is left alone.
+"""Queries to all shards: the choice of servers, the deadline, and circuit breakers.
 
-A question goes to the replica of each shard that has least to do; if that fails, or has not
-answered when half of the time is over, to the next. What has come by the deadline is the answer; if
-nothing has, the question waits for the first shard. A server that fails, or lets two questions in a
-row pass that others answered, is left alone (its breaker opens), so that a lost machine holds
-nobody up; a thread asks it what it holds, several times a second, until it says so. Servers hold an
-index by its mark: what one tells of another index is no answer.
+A query goes to the least busy replica of each shard. If that fails, or has not responded after half
+of the time, the query also goes to the next one. The responses by the deadline make the answer; if
+there is none, the query waits for the first shard. A server that fails, or misses two consecutive
+queries that others answered, gets no more queries (its breaker opens), so a lost machine delays no
+one. A thread checks it several times a second until it responds. Servers identify their index by a
+mark; responses from another index are ignored.
 
-Cost: a call to each shard, some milliseconds by Ray, side by side.
+Cost: a call to each shard in parallel, some milliseconds by Ray.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from cocite.search.remote.index import (
 )
 
 _SILENCES = 2
-"""Consecutive queries that a server may miss."""
+"""Number of consecutive queries that a server may miss."""
 
 
 class Breaker:
-    """Circuit breaker of one server. Not safe to share between threads: its owner has a lock."""
+    """Circuit breaker of one server. Not thread-safe: its owner has a lock."""
 
     def __init__(self) -> None:
         self.open = True
@@ -59,7 +59,7 @@ class Breaker:
         self.open, self._silent, self.fault = False, 0, ""
 
     def silent(self) -> None:
-        """Record a timeout of this server while others had answered."""
+        """Record a timeout of this server after others answered."""
         self._silent += 1
         if self._silent >= _SILENCES:
             self._opens("it lets questions pass without an answer")
@@ -127,7 +127,7 @@ class _Server:
         self.refused: StoreError | None = None
 
     def status(self) -> ShardStatus:
-        """Return its state as others see it."""
+        """Return its state as its clients see it."""
         state = "left alone" if self.breaker.open else "answers"
         return ShardStatus(
             self.shard,
@@ -158,7 +158,7 @@ class _Call:
 
 
 class ReplicaSet:
-    """The servers of all shards of an index. Safe to share between threads."""
+    """The servers of all shards of an index. Threads may share it."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class ReplicaSet:
         fault: CociteError | None = None
         for shard in self._chosen(shards):
             self._call(shard, wanted, asked, calls)
-        if not calls:  # nobody is there: whoever comes back first
+        if not calls:  # no server is available: wait for the first one
             for shard in range(self.shards):
                 self._call(shard, wanted, asked, calls, whoever=True)
         while True:
@@ -248,7 +248,7 @@ class ReplicaSet:
                     self._call(shard, wanted, asked, calls)
             if not calls and len(found) < len(asked):
                 if found:
-                    break  # the others have failed, and are known to
+                    break  # the others are known to have failed
                 time.sleep(_SLICE)
                 for shard in range(self.shards):
                     asked[shard] = set()
@@ -295,14 +295,14 @@ class ReplicaSet:
         tried.add(server.replica)
         try:
             calls.append(_Call(server, server.actor.call("tell", wanted)))
-        except Exception as error:  # whatever the carrier says of a server that is gone for good
+        except Exception as error:  # any error of the transport for a lost server
             self._failed(server, error)
             with self._lock:
                 server.waiting -= 1
 
     def _reported(self, call: _Call, end: float) -> dict[int, ShardResponse] | None:
-        """Return the result of a completed call, perhaps after fetching it; None if it is of
-        another index, failed, or late.
+        """Return the result of a completed call, after fetching it; None if it is from another
+        index, failed, or late.
         """
         server = call.server
         try:
@@ -336,7 +336,7 @@ class ReplicaSet:
             self._late += calls
             for call in calls if blamed else ():
                 call.server.breaker.silent()
-                call.server.doubted = True  # it may be another process when it answers again
+                call.server.doubted = True  # its next answer may come from another process
         self._wake.set()
 
     def _failed(self, server: _Server, error: Exception) -> None:
@@ -353,8 +353,8 @@ class ReplicaSet:
 
     def begin(self, seconds: float) -> int:
         """Wait at most ``seconds`` until every shard has a server that answers; return how many
-        have. Raises the servers' error if they cannot open the index, and :class:`ResourceError` if
-        no shard answers.
+        shards have. Raises the servers' error if they cannot open the index, and
+        :class:`ResourceError` if no shard answers.
         """
         end = time.monotonic() + seconds
         while True:
@@ -373,8 +373,8 @@ class ReplicaSet:
             time.sleep(_SLICE)
 
     def look(self) -> None:
-        """Check servers that do not answer; clear calls that came too late."""
-        with suppress(Exception):  # the cluster may be on its way down
+        """Check servers that do not answer, and discard late calls."""
+        with suppress(Exception):  # the cluster may be shutting down
             self._reap()
             self._probe()
 
@@ -429,7 +429,7 @@ class ReplicaSet:
                     server.restarts += 1
                 server.process, server.doubted = holds.process, False
                 if holds.mark == self._mark:
-                    if server.breaker.open:  # else only a question that is answered counts
+                    if server.breaker.open:  # otherwise only an answered query counts
                         server.breaker.answered()
                 else:
                     server.breaker.failed("it holds another index")
@@ -450,7 +450,7 @@ class ReplicaSet:
 _BEGIN = 120.0
 """Seconds for servers to start: a node may have to compile kernels first."""
 _EACH = 2
-"""Default shards per node: after a loss, a node recovers shard by shard."""
+"""Default number of shards for each node: after a loss, a node recovers shard by shard."""
 
 
 def open_spread(
