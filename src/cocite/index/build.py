@@ -1,8 +1,8 @@
 """Building an index: its parts one after another, in a draft that is published as a whole.
 
-The plan of a build is written first (``plan.json``); a run that finds the same plan resumes after
-finished work, part by part and shard by shard. Publication is one rename (or one exchange of names,
-if an old index is replaced); the manifest is the last file written before it.
+The plan of a build is written first (``plan.json``). A run with the same plan resumes after
+finished work, part by part and shard by shard. The manifest is written last; then one rename
+publishes the index (or one exchange of names, if it replaces an old one).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from cocite.storage import FORMAT_VERSION, Entry, Manifest
 from cocite.storage.staging import Staging, copy_array
 
 _BESIDE = 100
-"""Bytes per node beside links in memory: the most of any build, without what grows with a
-setting.
+"""Bytes per node in addition to links in memory: the maximum of all builds, without what grows with
+a setting.
 """
 
 
@@ -62,10 +62,10 @@ class IndexBuild:
         spread: ClusterBuild | None = None,
         elsewhere: bool = False,
     ) -> None:
-        """``overwrite`` replaces an index at ``output``; ``restart`` discards an unfinished build
-        with other settings. With ``spread``, cluster nodes make samples or rows, and the means are
-        those of a piece of work there. ``elsewhere``: the index will be moved, so the manifest
-        omits the relative path of the graph.
+        """Prepare the build. ``overwrite`` replaces an index at ``output``; ``restart`` discards an
+        unfinished build with other settings. With ``spread``, cluster nodes make samples or rows,
+        and the means are those of a task there. With ``elsewhere``, the index will be moved, so the
+        manifest omits the relative path of the graph.
         """
         self._elsewhere = elsewhere
         self._spread = spread
@@ -137,7 +137,7 @@ class IndexBuild:
         return self.options.numbers, None
 
     def _links(self, plan: PartPlan) -> Links:
-        """Return the links that a part follows. For both directions at once samples follow either;
+        """Return the links that a part follows. For both directions at once, samples follow either;
         other layouts take out-links, as the graph stores in-links. Links that the graph does not
         store are made on first use and freed with the last part that uses them.
         """
@@ -193,7 +193,7 @@ class IndexBuild:
     @cached_property
     def unit(self) -> str:
         """Return the unit of progress: samples; nodes, each counted once for all parts; or, with
-        parts of both kinds, steps, equally many for each part.
+        parts of both kinds, steps, the same number for each part.
         """
         if not self._sampled:
             return "nodes"
@@ -221,8 +221,8 @@ class IndexBuild:
 
     @property
     def finished(self) -> tuple[int, int, str]:
-        """Return (finished, total, unit): parts if there are several that are each made in one go;
-        otherwise the unit of progress.
+        """Return (finished, total, unit): parts if there are several without samples; otherwise the
+        unit of progress.
         """
         if self.unit != "nodes" or len(self.parts) == 1:
             return self.done, self.units, self.unit
@@ -302,8 +302,8 @@ class IndexBuild:
         progress: Progress = lambda done, total: None,
         refining: SweepReport = lambda sweep, done, total: None,
     ) -> BuildReport:
-        """Make what is missing and publish. ``progress`` gets samples or nodes (done, total),
-        ``refining`` (sweep, nodes done, nodes in it) while data for refined answers is made.
+        """Make missing parts and publish. ``progress`` gets samples or nodes (done, total),
+        ``refining`` (sweep, nodes done, nodes in total) while data for refined answers is made.
         """
         begin, before, finished = clock(), self.done, self.finished[0]
         progress(before, self.units)
@@ -375,7 +375,7 @@ class IndexBuild:
         return None if keep is None else PageFilter(self.graph.nodes, keep.prefixes)
 
     def _more_files(self) -> dict[str, Entry]:
-        """Return files beside those of the parts and the names."""
+        """Return files other than those of the parts and the names."""
         return {}
 
     def _facts(self, names: str) -> dict[str, Any]:

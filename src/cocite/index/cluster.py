@@ -104,7 +104,7 @@ class SampleWork:
         return sampled_builder(self.plan.layout).fitted(links, self.plan, means)
 
     def makers(self, links: Links, fit: MemoryPlan) -> list[Maker]:
-        """Return makers of any samples of the part, for as many at a time as there are."""
+        """Return makers of any samples of the part, as many as the plan has threads."""
         builder = sampled_builder(self.plan.layout)
         return builder.makers(links, self.plan, fit, self.folder, self.numbers)
 
@@ -206,7 +206,8 @@ class BuiltShard:
 @dataclass(frozen=True)
 class ShardWork:
     """Work of a cluster node: one shard. ``graph`` is a URL with the digest of its manifest, if it
-    is copied; ``seen`` is a file in the draft, or ``staging_url`` the URL for transferring shards.
+    is copied; ``seen`` is a file in the draft that shows access to it, or ``staging_url`` the URL
+    for transferring shards.
     """
 
     work: SampleWork
@@ -281,7 +282,7 @@ class ClusterBuild:
     """A cluster, and the transfer of the graph to its nodes and of shards back."""
 
     def __init__(self, cluster: Cluster, graph: str | None, staging_url: str | None) -> None:
-        """``graph`` is the URL of the graph, if it has one."""
+        """Use a connected cluster. ``graph`` is the URL of the graph, if it has one."""
         self.cluster = cluster
         self._graph, self._staging_url = graph, staging_url
         self._seen = f"seen-{secrets.token_hex(16)}"
@@ -361,8 +362,8 @@ def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
 def of_nodes(
     spread: ClusterBuild | None, means: Resources, threads: object, memory: object
 ) -> Resources:
-    """Return the resources for a piece of work on a node: those given by ``threads`` and ``memory``
-    (not None), else the node's own. Without a cluster, returns ``means``.
+    """Return the resources for a task on a node: those given by ``threads`` and ``memory`` (not
+    None), otherwise the node's own. Without a cluster, return ``means``.
     """
     if spread is None:
         return means
@@ -377,8 +378,8 @@ def of_nodes(
 def spread_on(
     cluster: str | Cluster | None, graph: str | None = None, staging_url: str | None = None
 ) -> Iterator[ClusterBuild | None]:
-    """Connect the cluster of a build for the context; None for none. ``graph`` is the URL of its
-    graph, ``staging_url`` the one for transferring shards.
+    """Connect the cluster of a build for the context, or None. ``graph`` is the URL of its graph,
+    ``staging_url`` the one for transferring shards.
     """
     if cluster is None:
         if staging_url is not None:

@@ -2,11 +2,11 @@
 
 The parts of an index follow from its measure and, for each component, a direction, a layout and
 settings (``index/plan.py``). A manifest is not trusted: the parts are derived as in a build with
-the same choices, and the manifest must agree. Files are compared with what the parts' layouts
-declare; their names come from the measure, never from the manifest.
+the same choices, and the manifest must agree. Files are compared with the declarations of the
+parts' layouts; their names come from the measure, never from the manifest.
 
 An index of SimRank may hold the diagonal that refined answers need, ``in.diagonal``, which depends
-on the graph and the decay only. Cost: none but the manifest; no file is opened.
+only on the graph and the decay. Cost: only the manifest is read; no file is opened.
 """
 
 from __future__ import annotations
@@ -123,11 +123,11 @@ _LARGEST_RESIDUAL = 1e9
 
 @dataclass(frozen=True)
 class IndexFacts:
-    """The facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
-    ``settings``; its ``graph``; its ``parts`` and their ``snapshots``; what is ``refined``, by file
-    name; the selected pages, ``kept``, unless all are; the default ``meeting_weight`` and other
-    ``query_defaults``; how many pages are ``excluded`` because they have too many links; and the
-    last ``local`` refresh since the full build, if any.
+    """The facts of an index. ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
+    ``settings``; its ``graph``; its ``parts`` and their ``snapshots``; data for ``refined``
+    answers, by file name; the selected pages, ``kept``, unless all are; the default
+    ``meeting_weight`` and other ``query_defaults``; how many pages are ``excluded`` because they
+    have too many links; and the last ``local`` refresh since the full build, if any.
     """
 
     nodes: int
@@ -147,7 +147,7 @@ class IndexFacts:
 
     @classmethod
     def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
-        """Read those of the index at ``path``; raises :class:`Damaged`."""
+        """Read the facts of the index at ``path``; raises :class:`Damaged`."""
         try:
             return _read(Facts(told, f"{path}: the manifest"))
         except (UsageError, OverflowError) as error:
@@ -340,7 +340,7 @@ def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
 
 
 def _take_samples(files: DeclaredFiles, path: Path, facts: IndexFacts, plan: PartPlan) -> None:
-    """Claim the files of a part of samples: its shards are named by their first sample, from the
+    """Claim the files of a part with samples: its shards are named by their first sample, from the
     oldest on.
     """
     layout = sampled_format(plan.layout)

@@ -52,7 +52,7 @@ from cocite.storage import Access, Entry, Manifest
 from cocite.storage.staging import Staging, copy_array
 
 _ROOM = 1 << 24
-"""Bytes for what is made of all samples."""
+"""Bytes for data derived from all samples."""
 
 
 class _Source(NamedTuple):
@@ -89,8 +89,9 @@ class Merge:
         verify: bool = True,
         elsewhere: bool = False,
     ) -> None:
-        """``shard``, ``overwrite`` and ``elsewhere`` as for a build; ``verify`` compares input with
-        its checksums. Raises :class:`UsageError` if the indexes do not match.
+        """Check the indexes. ``shard``, ``overwrite`` and ``elsewhere`` are as for a build;
+        ``verify`` compares input with its checksums. Raises :class:`UsageError` if the indexes do
+        not match.
         """
         if isinstance(indexes, str | os.PathLike) or len(indexes) < 2:
             raise UsageError("a merge joins two indexes or more: give all of them")
@@ -250,8 +251,8 @@ def _check_alone(index: StoredIndex) -> None:
 
 
 def check_same(first: StoredIndex, other: StoredIndex, *, pieces: bool = False) -> None:
-    """Raise :class:`UsageError` unless both have the same graph, measure and settings, and the same
-    nodes, if they are not ``pieces`` of the graph.
+    """Raise :class:`UsageError` unless both have the same graph, measure and settings; and the same
+    nodes, unless they are ``pieces`` of the graph.
     """
     one, two = first.store.path, other.store.path
     if first.graph["digest"] != other.graph["digest"]:
@@ -307,7 +308,7 @@ def _shown(told: dict[str, Any], name: str) -> str:
 
 
 def _common_files(index: StoredIndex, made: Collection[str]) -> dict[str, Entry]:
-    """Return all files but samples; ``made`` are the prefixes of the parts of samples."""
+    """Return all files other than samples; ``made`` are the prefixes of the parts with samples."""
     own = {prefix + kind for prefix in made for kind in (MEMBERS, DIGESTS, POSITIONS)}
     files = index.store.manifest.files
     return {n: entry for n, entry in files.items() if n not in own and not is_shard(n)}

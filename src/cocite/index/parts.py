@@ -1,12 +1,12 @@
 """Building parts: samples in shards, resumed at each shard; or arrays, written in one go.
 
-A shard file appears when its bytes are on disk, followed by a small note. A build that stops for
+A shard file appears once its bytes are on disk, followed by a small note. A build that stops for
 any reason loses only the current shard. Run again with the same settings on the same graph, it
-reuses complete shards, whoever made them, and the result is byte-identical: a sample depends only
-on (graph, measure, length, seed, number). A part that is made in one go is made again if its note
-is missing, from its logs if its layout has logs.
+reuses complete shards from any process, and the result is byte-identical: a sample depends only on
+(graph, measure, length, seed, number). A part without samples is made again if its note is missing,
+from its logs if its layout has logs.
 
-Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its turn
+Memory: the graph, mapped, and for each thread one maker and one finished blob
 (``index/layouts/memory_plan.py``).
 """
 
@@ -53,11 +53,11 @@ from cocite.storage.staging import copy_array
 
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
 MOST_SHARDS = 512
-"""Most shards: each is a mapped file, and a process may open about a thousand."""
+"""Maximum number of shards: each is a mapped file, and a process may open about a thousand."""
 
 
 _MOST_LINKED = 256
-"""Most shards to link unchanged; with more, they are rewritten in fewer, larger ones."""
+"""Maximum number of shards to link unchanged; more are rewritten as fewer, larger ones."""
 
 
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
@@ -76,7 +76,7 @@ def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
 
 
 class CarriedShards:
-    """The samples of a part that are kept: their shards linked, or rewritten with new ids."""
+    """The kept samples of a part: their shards are linked, or rewritten with new ids."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class CarriedShards:
         self.shards: Sequence[range] = list(_cut(numbers, self._linked, shard))
 
     def link(self, shard: range, path: Path) -> Note | None:
-        """Link an unchanged shard, and return its note; None if it must be rewritten."""
+        """Link an unchanged shard and return its note; None if it must be rewritten."""
         if shard not in self._linked:
             return None
         store, name = self._part.store, self._part.prefix + shard_file(shard.start)
@@ -153,9 +153,9 @@ def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
 
 
 class ShardedPart:
-    """A part of samples of so many ``nodes``: those of the ``work``, in shards, after those
-    ``kept``. ``links`` returns those of the part's direction on demand, shared between parts. With
-    ``spread`` cluster nodes draw them.
+    """A part with samples for so many ``nodes``: the samples of the ``work``, in shards, after the
+    ``kept`` ones. ``links`` returns the links of the part's direction on demand, shared between
+    parts. With ``spread``, cluster nodes draw the samples.
     """
 
     fit: MemoryPlan | None = None
@@ -227,11 +227,10 @@ class ShardedPart:
         return self._makers
 
     def estimate(self) -> PartEstimate:
-        """Estimate size, memory and time, from pilot samples on this graph: as many as the makers
-        make at once, after a first one each, which compiles the kernels and loads the graph.
+        """Estimate size, memory and time, from pilot samples on this graph.
 
-        Memory is as planned, or what the pilots took, if that is more: compiling kernels takes
-        some.
+        There are as many as the makers make at once, after a first one each, which loads kernels
+        and graph. Memory is as planned, or as used by the pilots, if that is more.
         """
         makers = self._ready_makers()
         count = max(1, min(self.round, len(self.work.numbers)))
@@ -328,8 +327,8 @@ class ShardedPart:
 def finish_part(
     folder: Path, plan: PartPlan, notes: Mapping[str, Note], nodes: int, memory: int
 ) -> dict[str, Entry]:
-    """Write the number of members of each sample of a part, its digest, and what the layout makes
-    of all samples; ``notes`` are those of the shards, by file. Return the entries of all files.
+    """Write the number of members of each sample of a part, its digest, and derived data of the
+    layout; ``notes`` are those of the shards, by file. Return the entries of all files.
     """
     prefix, layout = plan.prefix, sampled_format(plan.layout)
     files = {name: Entry.from_json(name, note["entry"]) for name, note in notes.items()}
@@ -356,8 +355,8 @@ def finish_part(
 
 
 class WholePart:
-    """A part that is made in one go, node by node. ``links`` returns those of its direction; with
-    ``spread`` cluster nodes make pieces of it, if its layout supports that.
+    """A part without samples, made node by node. ``links`` returns the links of its direction; with
+    ``spread``, cluster nodes make pieces of it, if its layout supports that.
     """
 
     fit: MemoryPlan | None = None

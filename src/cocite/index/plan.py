@@ -1,13 +1,14 @@
 """The composition of an index, checked once: a measure, a direction, a layout, settings.
 
-An index is a sum of *parts*. A measure has one for a single direction; for ``both`` one for each,
-with weight 1/2, so that a score stays in the measure's range. A measure that uses both directions
-jointly (``Measure.joint``), such as P-Rank, has a single part. A blend (``measures/blend.py``) has
-the parts of its components, their weights multiplied by the component's.
+An index is a sum of *parts*. A measure has one part for a single direction; for ``both``, one for
+each with weight 1/2, so that a score stays in the measure's range. A measure that uses both
+directions jointly (``Measure.joint``), such as P-Rank, has a single part. A blend
+(``measures/blend.py``) has the parts of its components, their weights multiplied by the
+component's.
 
 An index may store defaults of its queries: ``meeting_weight``, and others (``query_defaults``), as
-``cocite tune`` chose; a query overrides them. It may keep selected pages only (:class:`Keep`):
-those with a prefix, those in a list, ignoring unknown names, or those of a range.
+chosen by ``cocite tune``; a query overrides them. It may contain only selected pages
+(:class:`Keep`): those with a prefix, those in a list, ignoring unknown names, or those of a range.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def query_settings(
     default: str | None = None,
     query_defaults: Mapping[str, Value] | None = None,
 ) -> WholeSettings:
-    """Return all settings of a query to an index of some parts, with the stored ``default`` for
-    ``meeting_weight``, and ``query_defaults`` for others.
+    """Return all settings of a query to an index of some parts. The stored ``default`` applies to
+    ``meeting_weight``, and ``query_defaults`` to others.
 
     Raises :class:`UsageError` for settings of other measures, and for values not allowed for walks
     of these lengths.
@@ -111,13 +112,13 @@ def saved_settings(
 
 _log = logging.getLogger("cocite")
 _SHOWN = 3
-"""Most prefixes that a sentence names."""
+"""Maximum number of prefixes that a sentence names."""
 
 
 @dataclass(frozen=True)
 class Keep:
-    """The pages whose names begin with one of the ``prefixes``, and those in ``names``; or a
-    ``piece`` of the graph: its number, from 1 on, and how many equal ones there are.
+    """Selected pages: those whose names begin with one of the ``prefixes``, and those in ``names``;
+    or a ``piece`` of the graph: its number, from 1 on, and the number of equal pieces.
     """
 
     prefixes: tuple[str, ...] = ()
@@ -227,8 +228,8 @@ def links_in_words(measure: Measure, direction: str) -> str:
 @dataclass(frozen=True)
 class BuildOptions:
     """What an index is built from. ``direction`` is ``mixed`` if components differ; ``unweighted``
-    ignores link weights, ``refine`` prepares refined answers (``index/manifest.py``); ``first`` is
-    the number of the first sample, ``keep`` selects pages, if not all; ``meeting_weight`` and
+    ignores link weights; ``refine`` prepares refined answers (``index/manifest.py``); ``first`` is
+    the number of the first sample; ``only_nodes`` selects pages, if not all; ``meeting_weight`` and
     ``query_defaults`` are defaults of queries; ``texts`` is the path of the pages' texts, if they
     are compared.
     """
@@ -260,8 +261,8 @@ class BuildOptions:
         """Return checked options; the measure chooses those not given.
 
         ``given`` are fields of :class:`~cocite.options.build.IndexOptions`, instead of ``options``.
-        With ``texts`` the measure is blended with ``tfidf``. Raises :class:`UsageError` for a value
-        that is not allowed.
+        With ``texts``, the measure is blended with ``tfidf``. Raises :class:`UsageError` for an
+        invalid value.
         """
         from cocite.options.build import IndexOptions  # questions do not wait for it
 
@@ -418,7 +419,7 @@ def _numbered(
 
 
 def _see_who_takes(measure: Measure, settings: Mapping[str, object]) -> None:
-    """Raise :class:`UsageError` for a setting of another measure, and name that."""
+    """Raise :class:`UsageError` for a setting of another measure, and name that measure."""
     known = {setting.name for setting in (*measure.build, *measure.ask)}
     for name in settings:
         takers = [m.name for m in MEASURES.values() if any(s.name == name for s in m.build)]
@@ -430,7 +431,7 @@ def _see_who_takes(measure: Measure, settings: Mapping[str, object]) -> None:
 
 
 def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
-    """Raise :class:`UsageError` for a layout that cannot store selected pages only."""
+    """Raise :class:`UsageError` for a layout that cannot store only selected pages."""
     for plan in parts:
         if format_of(plan.layout).selects:
             continue
@@ -452,7 +453,9 @@ def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
 
 
 def _check_samples(parts: list[PartPlan], numbers: range | None) -> None:
-    """Check that components have equally many samples: sample i of a blend is the sum of theirs."""
+    """Check that components have the same number of samples: sample i of a blend is the sum of
+    theirs.
+    """
     counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
     if numbers is not None and counts != {len(numbers)}:
         counts.add(len(numbers))

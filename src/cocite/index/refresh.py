@@ -126,7 +126,7 @@ def graph_before(index: StoredIndex, verify: bool, otherwise: str) -> Graph:
 
 
 class RefreshBuild(IndexBuild):
-    """One refresh, used as an :class:`IndexBuild`: its units are the samples to draw and to
+    """One refresh, used like an :class:`IndexBuild`: its units are the samples to draw and to
     rewrite.
     """
 
@@ -140,8 +140,8 @@ class RefreshBuild(IndexBuild):
         verify: bool = True,
         spread: ClusterBuild | None = None,
     ) -> None:
-        """``verify`` compares the index's files with their checksums. With ``spread`` cluster nodes
-        draw new samples.
+        """Prepare the refresh. ``verify`` compares the index's files with their checksums. With
+        ``spread``, cluster nodes draw new samples.
         """
         fraction, date, texts = options.fraction, options.date, options.texts
         restart, force, self._local = options.restart, options.force, options.local
@@ -283,7 +283,7 @@ class RefreshBuild(IndexBuild):
         progress: Progress = lambda done, total: None,
         refining: SweepReport = lambda sweep, done, total: None,
     ) -> BuildReport:
-        """Run like a build; an index of this graph already does not change."""
+        """Run like a build; an index that is of this graph already does not change."""
         if self.already:
             report = BuildReport(0, 0, 0.0, 0, self._old.store.nbytes)
         else:
@@ -315,8 +315,8 @@ class RefreshBuild(IndexBuild):
     # -- what differs from a build -----------------------------------------------------
 
     def _texts_compared(self) -> Texts | None:
-        """Return the given texts, or those in the index: the same for all its parts of texts,
-        except for their settings.
+        """Return the given texts, or those in the index, which are the same for all its parts of
+        texts, except for their settings.
         """
         given = super()._texts_compared()
         if given is not None or not self._old.measure.texts:
@@ -338,8 +338,8 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _new_rows(self) -> tuple[Ids, Bools, Ids]:
-        """Return the old row of each node of the graph; whose rows are recomputed; and the new id
-        of each old node.
+        """Return the old row of each node of the graph; the nodes whose rows are recomputed; and
+        the new id of each old node.
         """
         before, graph, kept = self._before, self.graph, self._pages
         ids = self._ids if kept is None else match_names(before.names, graph.names)
@@ -369,7 +369,9 @@ class RefreshBuild(IndexBuild):
         return self.drawn, CarriedShards(part, numbers, ids, same, self.nodes, shard, threads)
 
     def _room_for(self, each: int) -> int:
-        """Return how many blobs fit the memory; raises :class:`ResourceError` if fewer than two."""
+        """Return how many blobs fit in memory; raises :class:`ResourceError` if fewer than two
+        do.
+        """
         most = max(self._old.nodes, self.graph.nodes)
         beside = 0 if self._same else 4 * self._old.nodes
         need = max(2 * each + beside, 0 if self._same else _MATCH_NODE * most)
@@ -494,9 +496,8 @@ class RefreshBuild(IndexBuild):
 
 
 def _read_anyway(old: StoredIndex, local: bool) -> list[str]:
-    """Return the files of an index that are read whatever is kept: all but recomputed parts, of
-    which texts are converted, and rows if it is refreshed ``local``. Kept shards are compared when
-    they are read.
+    """Return the files of an index that are read in any case: all but recomputed parts. Texts are
+    converted, and so are rows in a ``local`` refresh. Kept shards are compared when they are read.
     """
     anew = tuple(
         part.prefix
@@ -520,7 +521,7 @@ def _unchanged(old: StoredIndex, numbers: range) -> tuple[Snapshot, ...]:
 
 
 def _built_on(old: StoredIndex) -> str:
-    """Return the day on which an index was written."""
+    """Return the date on which an index was written."""
     manifest = (old.store.path / "manifest.json").stat()
     return datetime.datetime.fromtimestamp(manifest.st_mtime, datetime.UTC).date().isoformat()
 

@@ -1,11 +1,11 @@
 """Reports of a build: its expected and its actual cost, and properties of the graph.
 
-*Hubs* are those of ``graph/graph.py``. A measure with a setting for them says how to choose it;
-without one, exclude them from the graph (``graph/exclude.py``).
+*Hubs* are those of ``graph/graph.py``. If a measure has a setting for them, the report says how to
+choose it; otherwise, how to exclude them from the graph (``graph/exclude.py``).
 
-*Without answers* are the pages for which this follows from their degrees: those without links, and,
-for measures that compare in-links or out-links, those without such links. Only queries find the
-others (``cocite related-all`` counts all).
+*Without answers* are pages without links, and, for measures that compare in-links or out-links,
+without such links. Only queries find other pages without answers (``cocite related-all`` counts
+them all).
 
 Cost: a pass over the degrees.
 """
@@ -31,8 +31,8 @@ from cocite.storage import evict
 
 @dataclass(frozen=True)
 class IndexEstimate:
-    """Predicted cost of a build: ``bytes`` on disk, the ``rooms`` of its parts, ``seconds``; and
-    the memory for preparing refined answers, 0 without.
+    """Predicted cost of a build: ``bytes`` on disk, the memory of its parts in words (``rooms``),
+    ``seconds``; and the memory for preparing refined answers, 0 without.
     """
 
     bytes: int
@@ -56,9 +56,9 @@ class IndexEstimate:
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build took: of the units (samples, or nodes) it made itself, if it resumed, and how
-    many it ``finished`` (samples, or parts; :attr:`IndexBuild.finished`). ``traffic`` is what
-    blocks that live apart have sent each other.
+    """Cost of a build: the units (samples, or nodes) that this run made, if it resumed, and how
+    many are ``finished`` (samples, or parts; :attr:`IndexBuild.finished`). ``traffic`` is what
+    partitions exchanged.
     """
 
     units: int
@@ -75,8 +75,9 @@ _PIECE = 1 << 16
 @dataclass(frozen=True)
 class GraphReport:
     """Properties of a graph of so many ``pages``: its ``hubs``; how many pages are ``without``
-    answers, as they have no links in the index's ``way`` (``in``, ``out``, or ``any`` for either);
-    and how many are ``excluded``, as they have more links than ``max_degree`` (None: no limit).
+    answers, because they have no links in the index's ``way`` (``in``, ``out``, or ``any`` for
+    either); and how many are ``excluded``, because they have more links than ``max_degree`` (None:
+    no limit).
     """
 
     hubs: tuple[Hub, ...]
@@ -94,7 +95,7 @@ class GraphReport:
         return cls(graph.hubs, graph.nodes, without, way, *too_wide(graph, options))
 
     def lines(self, graph: Graph, options: BuildOptions) -> list[str]:
-        """Describe both, each with advice; omits what does not occur."""
+        """Describe the findings, each with advice; omit what does not occur."""
         lines, name = self._of_hubs(graph, options), options.measure.name
         if self.excluded and self.max_degree is not None:
             count, has = self.excluded, "page has" if self.excluded == 1 else "pages have"
@@ -114,7 +115,7 @@ class GraphReport:
         return lines
 
     def _of_hubs(self, graph: Graph, options: BuildOptions) -> list[str]:
-        """Describe hubs; [] if all parts down-weight hubs by choice."""
+        """Describe hubs; [] if all parts were chosen to down-weight hubs."""
         parts = [part for part in options.parts if not part.measure.texts]
         if not self.hubs or not parts or all(part.by_page for part in parts):
             return []
@@ -150,9 +151,9 @@ def _way(options: BuildOptions) -> str:
 
 
 def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
-    """Return how many pages have too many links for an index, and the limit, the least of several
-    components; 0 and None without a limit. Pages compared by in-links share what links to them, so
-    its out-links count; a page is its own neighbor.
+    """Return how many pages have too many links for an index, and the limit, the smallest of
+    several components; 0 and None without a limit. Pages compared by in-links share the pages that
+    link to them, so out-links count; a page is its own neighbor.
     """
     parts = [part for part in options.parts if MAX_DEGREE in part.settings]
     if not parts:

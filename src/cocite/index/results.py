@@ -1,8 +1,4 @@
-"""The contents of an index, and the cost of making one, as documents.
-
-The contents of a stored graph or index, and whether it is intact: for Python, as on the command
-line.
-"""
+"""Documents about indexes: their contents, the cost of building one, and verification."""
 
 from __future__ import annotations
 
@@ -122,9 +118,9 @@ class IndexDocument(Document):
 
 @dataclass(frozen=True)
 class BuildDocument(Document):
-    """A completed build. Of all ``units`` (samples, nodes, or parts if several are made in one go)
-    it ``made`` some, if an earlier run had made the others; ``live_steps`` of walks, per node of
-    the graph and sample, are None without walks; ``links`` describes the links that the measure
+    """A completed build. Of all ``units`` (samples, nodes, or parts if several have no samples),
+    this run ``made`` some, if an earlier run had made the others. ``live_steps`` of walks, per node
+    of the graph and sample, are None without walks. ``links`` describes the links that the measure
     uses; ``numbers`` are those of its samples; ``kept`` is None for all pages; ``texts`` as in
     :class:`IndexDocument`; ``told`` has notes on the graph; ``traffic`` is that between partitions.
     """
@@ -193,7 +189,7 @@ class BuildDocument(Document):
         return self.bytes / (self.nodes * (self.units if self.sampled else 1))
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, settings beside the others; field names contain the unit."""
+        """Return the fields, with settings at the top level; field names contain the unit."""
         facts = {name: getattr(self, name) for name in ("index", "measure", "direction", "layout")}
         facts |= {"weighted": self.weighted, **self.settings, f"{self.unit}_made": self.made}
         facts |= {"seconds": self.seconds, "bytes": self.bytes}
@@ -217,8 +213,7 @@ class BuildDocument(Document):
 @dataclass(frozen=True)
 class RefreshDocument(Document):
     """A completed refresh: how many samples were ``kept``, and ``drawn`` from ``graph``; none if
-    the index is ``already`` of that graph. ``local`` has the findings of a local refresh, else
-    None.
+    the index is ``already`` of that graph. ``local`` has the findings of a local refresh, or None.
     """
 
     index: str

@@ -1,14 +1,14 @@
-"""A settings file for people to edit: measure, direction, settings of an index.
+"""An editable settings file: measure, direction and settings of an index.
 
     measure = "psimrank"
     direction = "both"              optional, as are layout and unweighted
 
     [settings]
     samples = 200                   of the index
-    decay = 0.8                     of its questions: kept with the index as their default
+    decay = 0.8                     of queries: the index stores it as their default
 
-``cocite tune`` writes it, with its results in comments; ``cocite index --settings`` reads it, and
-other options override it, except another measure. Unknown keys are refused.
+``cocite tune`` writes it, with its results in comments; ``cocite index --settings`` reads it. Other
+options override it, except another measure. Unknown keys are errors.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEYS = (*_TEXTS, "unweighted", "settings")
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """What an index is built from; ``settings`` are those of building and of queries, by name."""
+    """What an index is built from; ``settings`` are those of the build and of queries, by name."""
 
     measure: str = DEFAULT
     direction: str | None = None

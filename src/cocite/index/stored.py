@@ -1,9 +1,9 @@
 """An open index: its parts, their shards of samples, the names of the nodes.
 
 Samples are independent, so an index that has lost shards answers from the others: scores are means
-over these, and intervals depend on the part with the fewest. A missing or truncated shard is found
-when the index is opened, one that points outside of itself by a query, a changed bit by ``cocite
-verify``. All other files are required. Lost samples are built separately and merged:
+over these, and intervals depend on the part with the fewest. Opening an index detects a missing or
+truncated shard, a query one that points outside of itself, and ``cocite verify`` a changed bit. All
+other files are required. Lost samples are built separately and merged:
 
     cocite index GRAPH -o PATCH --measure NAME --sample-range 16..31 ...   the settings of the index
     cocite merge INDEX PATCH -o INDEX --overwrite
@@ -97,7 +97,7 @@ def lost_in_words(
 
 
 _KEPT = 64
-"""Query settings to cache."""
+"""Number of query settings to cache."""
 
 
 class StoredIndex:
@@ -267,7 +267,7 @@ class StoredIndex:
         return found
 
     def with_samples(self, samples: int) -> StoredIndex:
-        """Return a view with its first samples only; raises :class:`UsageError`."""
+        """Return a view with only its first samples; raises :class:`UsageError`."""
         have = self.samples
         if have is None:
             raise UsageError(f"{self.measure.name} has no samples: all of the index is one")

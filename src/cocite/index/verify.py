@@ -1,7 +1,7 @@
-"""Checks every byte of a store, and whether its files conform to ``storage/FORMAT.md``.
+"""Verification of every byte of a store, and of its conformity with ``storage/FORMAT.md``.
 
 Each file is read in full and compared with its checksum, and the manifest's facts with those
-required for a store of its kind. Checksums reveal accidental damage, but anyone can compute them:
+required for a store of its kind. Checksums reveal accidental damage, but anyone can compute them;
 so if all match, the contents are also compared with the format. Other files in the directory are
 listed but are not faults, as nothing reads them.
 
@@ -45,7 +45,7 @@ from cocite.results import Document
 from cocite.storage import MANIFEST, Manifest, Store, evict, kind_of
 
 Fault = tuple[str, str]
-"""A file after its part's prefix, and a description of its damage."""
+"""A file, named without its part's prefix, and a description of its damage."""
 _PIECE = 1 << 20
 
 
@@ -152,7 +152,7 @@ def _trees(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
 
 
 def _position_faults(part: StoredPart) -> Iterator[Fault]:
-    """Compare the positions with sound members."""
+    """Compare the positions with intact members."""
     from cocite.index.layouts.trees.reader import table_of
     from cocite.kernels import trees
 
@@ -273,7 +273,7 @@ description of the damage.
 
 
 _NAMED = 5
-"""Most surplus files to name."""
+"""Maximum number of surplus files to name."""
 
 
 @dataclass(frozen=True)

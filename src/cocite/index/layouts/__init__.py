@@ -1,1 +1,1 @@
-"""Layouts: how the parts of an index lie on disk. A folder each, below the contracts they keep."""
+"""Layouts: how the parts of an index are stored. A folder for each, beside their interfaces."""

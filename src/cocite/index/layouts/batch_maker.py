@@ -1,9 +1,9 @@
-"""The contract of builders, and makers of several samples at the price of one.
+"""The interface of builders, and makers of several samples at the cost of one.
 
 A blob is a function only of the graph, the part's plan and the sample's number, so threads, blocks,
-machines and interruptions never change a byte. It does not matter which samples walk, or are
-scanned, together; they are laid out singly. For a partitioned graph, samples that are not laid out
-yet are drawn again if a process is lost; what a build has written stays (``index/parts.py``).
+machines and interruptions never change a byte. Samples may walk or be scanned in any groups; they
+are laid out singly. For a partitioned graph, samples that are not laid out yet are drawn again if a
+process is lost; finished ones stay (``index/parts.py``).
 
 Cost: that of the layout. Memory of the conductor of blocks: a piece of a blob.
 """
@@ -107,7 +107,7 @@ class SampledBuilder(SampledFormat):
         """
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
-        """Return what converts samples to a graph of ``nodes`` nodes, if the layout ``carries``
+        """Return a converter of samples to a graph of ``nodes`` nodes, if the layout ``carries``
         them.
 
         ``ids`` uint32[old nodes] is the new id of each node, 2**32 - 1 if it was removed. Each blob
@@ -123,7 +123,7 @@ class BatchMaker:
     """Makes blobs of samples in batches, on its own threads, so one is enough.
 
     ``numbers`` are the samples to make. ``make`` prepares up to ``together`` of them and may drop
-    earlier ones; ``layers`` lay one out each, one per thread.
+    earlier ones; each of the ``layers`` lays one out, one per thread.
     """
 
     def __init__(
@@ -164,7 +164,9 @@ class BatchMaker:
 
 @contextmanager
 def fewer_together(makers: Sequence[Maker], most: int) -> Iterator[None]:
-    """Limit makers to ``most`` samples per batch for the context: pilots of an estimate."""
+    """Limit makers to ``most`` samples per batch for the context, as for the pilots of an
+    estimate.
+    """
     batches = [maker for maker in makers if isinstance(maker, BatchMaker)]
     usual = [maker.together for maker in batches]
     for maker in batches:
@@ -180,7 +182,7 @@ def fewer_together(makers: Sequence[Maker], most: int) -> Iterator[None]:
 
 
 _LOSSES = 8
-"""Most consecutive losses of workers before a sample is finished."""
+"""Maximum number of workers lost in succession before a sample is finished."""
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
-"""One part of an index as it is planned, and the contract of formats: what lies where.
+"""The plan of one part of an index, and the interface of formats: where its arrays are.
 
-Who opens an index needs no more of a layout than this; ``index/layouts/batch_maker.py`` has the
-contract of builders, ``index/layouts/reader.py`` that of readers. A plan was checked before
-(``index/plan.py``); both rely on it.
+Opening an index needs only this module of a layout. ``index/layouts/batch_maker.py`` has the
+interface of builders, ``index/layouts/reader.py`` that of readers. A plan is checked when it is
+made (``index/plan.py``); builders and readers rely on it.
 
-A sample is one blob of 32-bit words. Where everything lies follows from the number of nodes, the
-settings, and one count a sample (its *members*), so a shard, which is nothing but its samples'
-blobs one behind the other, needs no table of its own: shards of any size hold the same bytes in the
-same order. All other layouts are arrays, written in one go.
+A sample is one blob of 32-bit words. The positions of its arrays follow from the number of nodes,
+the settings, and one count for each sample (its *members*). So a shard is just consecutive blobs
+without a table: shards of any size hold the same bytes in the same order. All other layouts are
+arrays, written in one go.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ WANTED = "wanted"
 
 @dataclass(frozen=True)
 class PartRequest:
-    """The pages whose samples an index keeps, if not all: the file ``path``, as ``entry`` says,
-    with for each node of the index its id in the graph, ascending.
+    """The pages whose samples an index stores, if not all.
 
-    Walks go over the whole graph; of each sample only what is said of these pages is stored, in ids
-    of their own, in the same order. So scores are those of an index of all pages, to the bit.
-    Source: Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on
-    the web graph*, 6 (an index "truncated to the ODP pages").
+    The file ``path``, with ``entry``, holds for each node of the index its id in the graph,
+    ascending. Walks go over the whole graph; only the data of these pages is stored, with ids of
+    their own in the same order. So scores equal those of an index of all pages, to the bit. Source:
+    Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the web
+    graph*, 6 (an index "truncated to the ODP pages").
     """
 
     path: Path
@@ -98,13 +98,13 @@ class PartRequest:
 @dataclass(frozen=True)
 class PartPlan:
     """One part: its measure in one direction (``in``, ``out`` or ``any``, or ``both`` for a measure
-    that looks at both at once), and its weight in the scores.
+    that uses both jointly), and its weight in the scores.
 
-    ``label`` tells the components of a blend apart, ``number`` counts them; ``fixed`` are settings
-    of questions that are not to be chosen. ``weighted`` says whether it follows the links' weights.
-    ``wanted`` are the pages whose samples are stored, None for all, ``texts`` what a measure of
-    texts compares, ``old`` the rows that a local refresh leaves as they are, and ``joined`` the
-    parts of ranges of nodes whose rows a merge copies; all four are known to builds alone.
+    ``label`` distinguishes the components of a blend, ``number`` counts them; ``fixed`` are query
+    settings that users cannot choose. ``weighted`` says whether it follows the links' weights. Only
+    builds know four fields: ``wanted`` are the pages whose samples are stored, None for all;
+    ``texts`` are those that a measure of texts compares; ``old`` are rows that a local refresh
+    keeps; ``joined`` are the parts of ranges of nodes whose rows a merge copies.
     """
 
     measure: Measure
@@ -137,7 +137,7 @@ class PartPlan:
 
     @property
     def by_page(self) -> bool:
-        """Return whether links count less if their page has many of them."""
+        """Return whether links from pages with many links count less."""
         return self.settings.get(HUBS, "plain") != "plain"
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
@@ -207,9 +207,9 @@ class SampledFormat(PartFormat):
     shard: ClassVar[str] = "<u4[words]"
     """File of a shard; :meth:`place` returns its number of words."""
     node_bytes: ClassVar[int] = 0
-    """Bytes per node and sample beside the shards."""
+    """Bytes per node and sample in addition to the shards."""
     carry_node: ClassVar[int] = 8
-    """Bytes per node for converting a sample, beside the result."""
+    """Bytes per node for converting a sample, in addition to the result."""
 
     def carries(self, settings: PartSettings) -> bool:
         """Return whether samples can be converted to another graph (``index/refresh.py``)."""
@@ -238,18 +238,18 @@ class SampledFormat(PartFormat):
     def finish(
         self, path: Path, nodes: int, samples: Iterable[tuple[Words, int]], memory: int
     ) -> dict[str, Entry]:
-        """Write what follows from all ``samples``, each with its words and number of members, into
+        """Write derived data of all ``samples``, each with its words and number of members, into
         files whose names begin with ``path``; return their entries by name.
         """
         return {}
 
     @abstractmethod
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the most words of a blob."""
+        """Return the maximum number of words of a blob."""
 
 
 class WholeFormat(PartFormat):
-    """Files of a part that is made in one go."""
+    """Files of a part without samples."""
 
     spreads: ClassVar[bool] = False
     """Whether a cluster can make pieces of it."""
@@ -279,7 +279,7 @@ def shard_number(name: str) -> int | None:
 
 
 def padded(words: int) -> int:
-    """Words rounded up to whole cache lines."""
+    """Return words rounded up to whole cache lines."""
     return -(-words // LINE) * LINE
 
 

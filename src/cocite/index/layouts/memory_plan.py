@@ -1,15 +1,15 @@
-"""How a build fits its memory budget: how many threads, how many blocks, where tokens lie.
+"""The memory plan of a build: threads, blocks, and where tokens are stored.
 
     in memory        graph + threads * maker <= budget         the graph stays in memory
     semi-external    threads * maker + block <= budget         block after block
     external         buffers + largest block <= budget         tokens and samples in files, too
 
-A maker takes 26.5 bytes a node. In blocks, trees of 16 samples are walked together, one scan of the
-links a step; where the links do not fit the free memory, all samples, or as many as fit half of the
-free disk. In the external form a block is 21
-bytes a node and 4 a link, buffers are a quarter of the budget, 16 MiB at most; the budget is at
-least 4 MiB and a 256th of all blocks. A step by weights takes 4 bytes a link, mostly in a scratch
-file, and with ``hubs`` 4 a node in memory. The budget is for the data.
+A maker takes 26.5 bytes a node. In blocks, trees of 16 samples walk together, with one scan of the
+links for each step; if the links exceed the free memory, all samples do, or as many as fit in half
+of the free disk. In the external form, a block takes 21 bytes a node and 4 a link, and buffers a
+quarter of the budget, at most 16 MiB; the budget is at least 4 MiB and a 256th of all blocks. A
+weighted step takes 4 bytes a link, mostly in a scratch file, and with ``hubs`` 4 a node in memory.
+The budget is for data only.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _MOST_ROWS = (16 << 20) // ROW_ROOM
 WALK_NODE, _TREE_NODE = 36, 33
 """Bytes of scratch a node in the external form, of each sample that walks and of one laid out."""
 _MOST_TOGETHER = 128
-"""Most samples made together: each has three open files, of about a thousand."""
+"""Maximum number of samples made together: each has three open files, of about a thousand."""
 _MOST_BLOCKS = 1024
-"""Most blocks: a table of four bytes per pair of blocks is in memory, twice."""
+"""Maximum number of blocks: a table of four bytes per pair of blocks is in memory, twice."""
 
 
 Progress = Callable[[int, int], None]
@@ -47,9 +47,9 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class StepBytes:
-    """Memory of a weighted step beside the links: ``link`` bytes per link and ``node`` bytes per
-    node while it is prepared and used. It reads ``read`` bytes per link, if not the links' own.
-    ``fixed`` is what a part takes besides, independent of the graph.
+    """Memory of a weighted step in addition to the links: ``link`` bytes per link and ``node``
+    bytes per node while it is prepared and used. It reads ``read`` bytes per link, if not the
+    links' own. ``fixed`` bytes are independent of the graph.
     """
 
     link: int = 0
@@ -68,11 +68,11 @@ class StepBytes:
 
 @dataclass(frozen=True)
 class Demand:
-    """Memory of the build of a part: a maker of its ``layout`` takes ``maker(nodes, keep)`` bytes,
+    """Memory of the build of a part. A maker of its ``layout`` takes ``maker(nodes, keep)`` bytes,
     whose blobs persist with ``keep``; its weighted ``step`` more. In blocks it makes ``together``
     samples at once, with their state between steps on disk. The external form makes ``external`` at
-    once, 0 if there is none, with two numbers of bytes of ``scratch`` a node: of each sample that
-    walks, and of the one that is laid out.
+    once, 0 if there is none, with two numbers of bytes of ``scratch`` a node: for each sample that
+    walks, and for the one that is laid out.
     """
 
     layout: str
@@ -85,12 +85,12 @@ class Demand:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """What a build may use: ``cuts`` is the first node of every block but the first; ``wanted`` how
-    many threads were wanted. ``rows`` is how many tokens are under way in the external form, 0 for
-    the others; ``tokens`` the bytes that tokens and trees would take in memory, if that is why.
-    So many samples are made ``together``, at the price of one where the links are read from disk;
-    ``scratch_bytes`` of disk they take between their steps, at most. Of so many blocks that live
-    ``apart``, each takes the ``memory``.
+    """What a build may use. ``cuts`` is the first node of every block but the first; ``wanted`` is
+    the requested number of threads. ``rows`` is the number of tokens in transit in the external
+    form, otherwise 0; ``tokens`` the bytes that tokens and trees would take in memory, if that is
+    the reason. ``together`` samples are made at the cost of one if links are read from disk;
+    between their steps they take at most ``scratch_bytes`` on disk. If the graph has partitions,
+    ``apart`` is their number, and each takes the ``memory``.
     """
 
     memory: int
@@ -160,7 +160,7 @@ class PartEstimate:
 
 
 def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
-    """Plan the most threads that fit beside all links; else blocks; else the external form.
+    """Plan as many threads as fit beside all links; else blocks; else the external form.
 
     Raises :class:`ResourceError` if the external form does not fit either, or the layout has none,
     and :class:`UsageError` for links on other machines.
@@ -277,8 +277,8 @@ def _plan_external(links: Links, means: Resources, demand: Demand, tokens: int) 
 
 
 def _external_together(nodes: int, blocks: int, rows: int, memory: int, most: int) -> int:
-    """Return how many samples, up to ``most``, have their tables in a sixth of the memory, beside
-    buffers and a block.
+    """Return how many samples, up to ``most``, have tables that fit in a sixth of the memory,
+    besides buffers and a block.
     """
     for count in range(most, 1, -1):
         if tables(nodes, blocks, rows, count) <= memory // 6:
@@ -287,16 +287,16 @@ def _external_together(nodes: int, blocks: int, rows: int, memory: int, most: in
 
 
 def samples_together(samples: int, nodes: int, disk: int, node: int = WALK_NODE) -> int:
-    """Return how many samples share a scan of the links: as many as fit in half of the free
-    ``disk``, with ``node`` bytes a node each, at least ``TOGETHER``, and at most as the limit on
-    open files allows.
+    """Return how many samples share a scan of the links. As many as fit in half of the free
+    ``disk``, with ``node`` bytes a node each; at least ``TOGETHER``, and at most as many as the
+    limit on open files allows.
     """
     room = disk // 2 // (node * max(1, nodes))
     return max(TOGETHER, min(samples, room, _MOST_TOGETHER))
 
 
 def too_little(layout: str, nodes: int, needed: int, memory: int, how: str) -> ResourceError:
-    """Return the exception for ``memory`` less than the ``needed`` least."""
+    """Return the exception for less ``memory`` than the minimum ``needed``."""
     return ResourceError(
         f"a graph of {nodes:,} nodes needs {format_least(needed)} of memory to index, in blocks "
         f"and {how}; {short_of(memory)}{floor_text(layout)}"

@@ -1,14 +1,13 @@
-"""Parts with remote samples: what a shard of samples reports about a node, and the resulting
-scores.
+"""Parts with remote samples: responses of shards about a node, and the resulting scores.
 
-A *shard* is some samples of every part, anywhere. The *row* of a node lists the nodes that it meets
-in any of the shard's samples, and for each of these a *code* per sample:
+A *shard* is some samples of every part. The *row* of a node lists the nodes that it meets in any of
+the shard's samples, with a *code* for each sample:
 
-    walks        uint8    the step at which the two meet, 255 where they do not
+    walks        uint8    the step at which the two meet, 255 if they do not
     min-hashes   uint16   the mask of the rings in which they match
 
 Sums, variances, intervals and the order of hits follow from codes, so answers are bit-identical to
-those of an index that holds exactly the samples that answered. There is one round: late answers are
+those of an index with exactly the samples that answered. There is one round: late answers are
 ignored. Cost: for a shard, ``gather``, and the meeting times of all nodes found.
 """
 
@@ -78,8 +77,8 @@ class ShardResponse(NamedTuple):
 
 
 def tell(reader: SummingReader, wanted: ShardRequest, settings: PartSettings) -> ShardResponse:
-    """Return a shard's answer for its part; ``settings`` may be those of any query: codes do not
-    depend on them.
+    """Return a shard's response for its part; ``settings`` may be those of any query, as codes do
+    not depend on them.
     """
     rows = {node: _row(reader, node, settings) for node in wanted.rows}
     others: dict[int, list[int]] = {}
@@ -180,14 +179,14 @@ class RemoteSamples:
 
 
 class _DecodedRows(SummingReader):
-    """A reader of a part that answers from what a shard has sent."""
+    """A reader of a part that answers from the responses of shards."""
 
     response: RemoteSamples
 
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
-        """Return None: there is no kernel for it."""
+        """Return None, as no kernel supports it."""
         return None
 
     @abstractmethod
@@ -256,7 +255,7 @@ class RemoteMinhash(_DecodedRows, MinhashReader):
         return found
 
     def common(self, first: int, second: int) -> Ids:
-        """Return which node made two different nodes match, in every sample and ring."""
+        """Return the winners that two different nodes share, in every sample and ring."""
         return self.response.common((first, second), self.length)
 
 
@@ -280,7 +279,7 @@ def refuse_layout(layout: str) -> None:
 
 
 def remote_reader(part: StoredPart, response: RemoteSamples) -> Reader:
-    """Return the reader of a part for the answer of a shard."""
+    """Return the reader of a part for the response of a shard."""
     fresh = part.freshness
     if not np.array_equal(fresh.held, response.numbers):
         fresh = replace(fresh, there=(response.numbers,))

@@ -1,4 +1,4 @@
-"""One part of an index on disk, opened: its files, its shards of samples, its settings."""
+"""An opened part of an index: its files, its shards of samples, its settings."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from cocite.graph.blocks import Links
 
 _AT_ONCE = 1 << 26
-"""Nodes times samples that a kernel processes between checks of the deadline: 0.2 s at most; with
-very many nodes a few samples.
+"""Nodes times samples that a kernel processes between checks of the deadline: at most 0.2 s; with
+very many nodes, only a few samples.
 """
 
 
@@ -81,7 +81,7 @@ class StoredPart(PartPlan):
 
     @property
     def plan(self) -> PartPlan:
-        """Return the plan that it was made by."""
+        """Return the plan from which it was made."""
         return PartPlan(**{each.name: getattr(self, each.name) for each in fields(PartPlan)})
 
     def to_json(self) -> dict[str, Any]:
@@ -97,8 +97,8 @@ class StoredPart(PartPlan):
         }
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
-        """Return its own query settings, from those of the index. The last ones are cached: a query
-        needs them several times, and a batch has the same for all nodes.
+        """Return its own query settings, from those of the index. The last ones are cached, as a
+        query needs them several times, and a batch has the same for all nodes.
         """
         last: tuple[WholeSettings, PartSettings] | None = self.__dict__.get("_last_asked")
         if last is None or last[0] is not asked:

@@ -1,13 +1,14 @@
-"""What a layout answers: a pair, all scores of a node, reasons; and the table of layouts.
+"""The interface of readers: scores of a pair, of all nodes, and reasons; and the table of layouts.
 
 An index is a sum of *parts*, each a measure in one direction with a weight; a reader answers for
-one part. ``related`` is ``similarity`` with every node, sorted, to the bit: scores are whole grains
-(``kernels/totals.py``), added up in one way. Every measure is a sum over pages, and the terms are
-its reasons (:class:`Reasons`): where walks meet, neighbors or features in common, last steps.
+one part. ``related`` equals ``similarity`` with every node, sorted, to the bit: scores are integer
+grains (``kernels/totals.py``), added up in one way. Every measure is a sum over pages, and the
+terms are its reasons (:class:`Reasons`): where walks meet, common neighbors or features, last
+steps.
 
-A query adds up in arrays over all nodes (:class:`QueryScratch`), of which only the touched pages
-exist: related nodes have neighboring ids, so an array beats a hash table by ten times. To have a
-page anew takes 2 us, so the scratch is all zero between queries, and given back when it is worn.
+A query adds up in arrays over all nodes (:class:`QueryScratch`), of which only touched pages exist:
+related nodes have nearby ids, so an array is ten times faster than a hash table. A new page takes 2
+us, so the scratch is reused, all zero between queries, and released once too many pages exist.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ Paths = tuple[list[int], list[int]]
 
 @dataclass(frozen=True)
 class Graphs:
-    """Access to the graphs of an index: ``find`` returns the one with a digest, None if it is
-    missing, and raises an error if no graph is available at all. ``means`` serve what is made of
-    them.
+    """Access to the graphs of an index. ``find`` returns the one with a digest, None if it is
+    missing, and raises an error if no graph is available at all. ``means`` are the resources for
+    data derived from them.
     """
 
     find: Callable[[str], Graph | None]
@@ -87,8 +88,8 @@ NOTHING = Reasons(np.empty(0, np.uint32), np.empty(0), lambda row: ([], []))
 def apportioned(score: float, nodes: Ids, worths: Floats, path: Callable[[int], Paths]) -> Reasons:
     """Divide a score among ``nodes`` in proportion to their ``worths``, omitting those of 0.
 
-    For measures that divide a sum by what does not depend on its terms. ``path`` is called with a
-    node's id.
+    For measures whose sum has a divisor that does not depend on its terms. ``path`` is called with
+    a node's id.
     """
     found = worths > 0
     if score <= 0 or not found.any():
@@ -109,15 +110,14 @@ _NODE = 44
 
 
 class QueryScratch:
-    """Sums of one thread. ``nodes`` is the most nodes of an index that it serves.
+    """Sums of one thread, for indexes of at most ``nodes`` nodes.
 
-    ``totals`` float64[nodes, 2] (grains, variance) with the nodes that have one in
-    ``touched[:have]``; ``sums`` uint64[nodes, 2], ``marks`` uint32[nodes] and ``used`` for a part's
-    own samples, reset to zero after the part. ``touched`` and ``used`` uint32[2 nodes + 1] have
-    room for twice the nodes: a kernel that finds too many, because files are damaged, need check
-    only now and then. Packed trees use one more row of the sums, as ``changes``, and all marks as
-    ``bytes`` uint8 and ``eights`` uint64. ``below`` keeps scores below 0, as others will be added
-    to them.
+    ``totals`` float64[nodes, 2] (grains, variance) of the nodes ``touched[:have]``; ``sums``
+    uint64[nodes, 2], ``marks`` uint32[nodes] and ``used`` for a part's own samples, reset to zero
+    after the part. ``touched`` and ``used`` uint32[2 nodes + 1] have space for twice the nodes, so
+    that kernels need to check for damaged files only now and then. Packed trees use one more row of
+    the sums, as ``changes``, and all marks as ``bytes`` uint8 and ``eights`` uint64. ``below``
+    keeps scores below 0, as others will be added to them.
     """
 
     def __init__(self, nodes: int) -> None:
@@ -173,7 +173,7 @@ class QueryScratch:
 
     @property
     def worn(self) -> bool:
-        """Return whether it may use too many pages to keep."""
+        """Return whether it may use too many pages to be reused."""
         most = min(_NODE * self.nodes, 2 * _PAGE * self.wear)
         return most + _PAGE * int(np.count_nonzero(self._pages)) + 4 * self._longest > self._most
 
@@ -185,8 +185,7 @@ def _free() -> int:
 
 
 def _mapped(size: int) -> NDArray[np.uint8]:
-    """Return zeros that are allocated page by page when touched: no huge pages for a few scattered
-    cells.
+    """Return zeros whose pages are allocated when touched: no huge pages for a few scattered cells.
 
     Private to this process: a forked child has its own.
     """
@@ -203,7 +202,7 @@ _local = threading.local()
 
 @contextmanager
 def borrowed(nodes: int) -> Iterator[QueryScratch]:
-    """Lend this thread's scratch, all zero; it is kept only if the query succeeds."""
+    """Lend this thread's scratch, all zero; it is reused only if the query succeeds."""
     found: QueryScratch | None = getattr(_local, "scratch", None)
     if found is None or found.nodes < nodes or found.worn:
         found = QueryScratch(nodes)
@@ -227,7 +226,9 @@ class Estimate(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Range of sample values: least value, least truth behind a value, largest value."""
+    """Range of sample values: the least value, the least exact value that a sample may represent,
+    the largest value.
+    """
 
     least: float
     beyond: float
@@ -245,7 +246,7 @@ class Span(NamedTuple):
 
 class ListedHits(NamedTuple):
     """Hits as returned: uint32[h]; float64[h, 4] (score, standard error, ends of the interval); and
-    how many of the first are certain, None if intervals tell.
+    the number of certain ranks, None if they follow from the intervals.
     """
 
     ids: Ids
@@ -263,10 +264,10 @@ class PairEvidence(NamedTuple):
 
 
 class Reader(ABC):
-    """Answers queries from one part of an index. Safe to share between threads."""
+    """Answers queries from one part of an index. Threads may share it."""
 
     signed = False
-    """Whether scores may be below 0, so that sums over parts may be as well."""
+    """Whether scores, and so sums over parts, may be below 0."""
 
     def __init__(self, part: StoredPart) -> None:
         self.part = part
@@ -299,24 +300,23 @@ class Reader(ABC):
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
         """Return the best ``k`` of ``node`` with at least ``floor`` grains, with intervals by
-        betting, in one call if this is the only part and supports it. Bit-identical to the separate
-        methods. ``bets`` are the wealth at which a mean is rejected, and the rounding error of
-        sums.
+        betting, in one call, or None if this is not the only part or does not support it.
+        Bit-identical to the separate methods. ``bets`` are the wealth at which a mean is rejected,
+        and the rounding error of sums.
         """
         return None
 
     def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """Return the same for the first of some nodes, at least one, if one kernel finds all of it;
+        """Return the same for the first of some nodes, at least one, if one kernel can compute it;
         for batches without deadlines. Fastest if adjacent nodes are similar. Omits intervals if no
         wealth rejects a mean.
         """
         return None
 
     def variances(self, node: int, others: Ids, settings: PartSettings) -> Floats:
-        """Return float64[h]: what ``gather`` omitted from the variances of the best hits; by
-        default 0.
+        """Return float64[h]: the variances of the best hits that ``gather`` omitted; by default 0.
 
         For readers that need more data for a variance than for a score.
         """
@@ -339,10 +339,10 @@ class Reader(ABC):
         """
 
     def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
-        """Return float64[h, 2]: how far the true scores may be below and above the computed ones;
+        """Return float64[h, 2]: how far the exact scores may be below and above the computed ones;
         by default 0.
 
-        Covers certain bounds only, not the uncertainty of samples.
+        Covers only certain bounds, not the uncertainty of samples.
         """
         return np.zeros((others.size, 2))
 
@@ -351,14 +351,14 @@ class SampledReader(Reader):
     """A part whose scores are means over samples."""
 
     def known(self, first: int, second: int) -> int:
-        """Return how many samples, the newest ones, know both nodes."""
+        """Return how many samples know both nodes; they are the newest ones."""
         return int(self.part.freshness.knowing(first, np.array([second]))[0])
 
     @abstractmethod
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
         """Return two float64[samples, h]: the value of each sample for ``node`` and others, which
-        must differ from it, and the most that the truth may be if a sample is truncated. Values of
-        samples that do not know both nodes are undefined.
+        must differ from it, and an upper bound on the exact value if a sample is truncated. Values
+        of samples that do not know both nodes are undefined.
         """
 
     @abstractmethod
@@ -389,10 +389,10 @@ class SummingReader(SampledReader):
 
     @abstractmethod
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Fill ``scratch.sums`` and ``scratch.used``; returns how many nodes have a sum."""
+        """Fill ``scratch.sums`` and ``scratch.used``; return how many nodes have a sum."""
 
     def estimated(self, values: NDArray[np.uint64], samples: int) -> Estimate:
-        """Estimate from uint64[2], fixed-point sums of values and squares."""
+        """Return the estimate from uint64[2], fixed-point sums of values and squares."""
         from cocite.kernels import totals
 
         grains, variance = totals.estimate(values[0], values[1], float(samples))
@@ -404,7 +404,8 @@ def weights_of(values: tuple[float, ...]) -> NDArray[np.uint64]:
     """Return uint64[16, 2]: the weights of meetings after 0..15 steps and their squares,
     fixed-point.
 
-    Rounding errors are below 2**-49. None is 0: a sum of 0 tells a kernel that a node was not met.
+    Rounding errors are below 2**-49. No weight is 0, because kernels take a sum of 0 for a node
+    that was not met.
     """
     table = np.array([[max(1, round(w * ONE)), round(w * w * ONE)] for w in values], np.uint64)
     table.flags.writeable = False
@@ -455,7 +456,7 @@ def format_of(layout: str) -> PartFormat:
 
 
 def is_sampled(layout: str) -> bool:
-    """Return whether the layout is one of samples."""
+    """Return whether the layout stores samples."""
     return layout in LAYOUTS and isinstance(format_of(layout), SampledFormat)
 
 
@@ -474,7 +475,7 @@ def sampled_builder(layout: str) -> SampledBuilder:
 
 
 def whole_builder(layout: str) -> type[WholeBuilder]:
-    """Return the builder of a layout that is made in one go."""
+    """Return the builder of a layout without samples."""
     found: type[WholeBuilder] = _found(layout, LAYOUTS[layout][2])
     return found
 

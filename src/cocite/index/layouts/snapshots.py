@@ -1,13 +1,13 @@
-"""How old the samples of an index are, and which of them know a node.
+"""The ages of the samples of an index, and which of them know a node.
 
-An index that was refreshed has samples of several *snapshots*, each drawn from the graph of its
-day, all in the ids of the newest graph. Sample numbers only grow and the oldest retire first, so
-every snapshot is a run of numbers. A node that came after a sample was drawn stands nowhere in
-it: sample s knows node v iff since[v] <= s. A score is the mean over the samples that know both
-nodes, the newest ones. Samples that are lost with their files say nothing.
+A refreshed index has samples of several *snapshots*, each drawn from the graph of its day, all in
+the ids of the newest graph. Sample numbers only grow, and the oldest are replaced first, so a
+snapshot is a range of numbers. A node added after a sample was drawn is not in it: sample s knows
+node v if since[v] <= s. A score is the mean over the samples that know both nodes, which are the
+newest ones. Lost samples are skipped.
 
-Samples stay independent, but their means are those of different graphs: standard errors are rather
-too large, and intervals hold. Source: Maurer, Pontil 2009; several graphs are this project's.
+Samples stay independent, but their means differ, as graphs do: standard errors tend to be too
+large, and intervals hold. Source: Maurer, Pontil 2009; several graphs are our own.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from cocite.storage import Facts
 SINCE = "since"
 """uint32[nodes]: number of the first sample that knows each node."""
 MOST_NUMBERS = 2**32 - 1 - MAX_SAMPLES
-"""Most samples that an index can draw over its lifetime: numbers are uint32."""
+"""Maximum number of samples that an index can draw over its lifetime: numbers are uint32."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The samples of one refresh, 0 for the build. ``samples`` numbers from ``first`` on; the name
-    and digest of their ``graph``; the ``date`` (None if unknown); and the ``path`` of the graph
-    then, relative to the index.
+    """The samples of one refresh, or 0 for the build. ``samples`` numbers from ``first`` on; the
+    name and digest of their ``graph``; the ``date`` (None if unknown); and the ``path`` of the
+    graph at that time, relative to the index.
     """
 
     refresh: int
@@ -57,9 +57,9 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class LocalRefresh:
-    """The last of ``refreshes`` local refreshes of an index of rows, on ``date``: ``nodes`` have
-    recomputed rows, others keep theirs, from the full build of the graph called ``graph`` on
-    ``since``. Of ``checked`` others the share ``differ`` has another list of ten, and scores are
+    """The last of ``refreshes`` local refreshes of an index of rows, on ``date``. ``nodes`` have
+    recomputed rows; others keep theirs, from the full build of the graph called ``graph`` on
+    ``since``. Of ``checked`` others, the share ``differ`` has another list of ten, and scores are
     off by at most ``largest_difference`` (``index/layouts/rows/local.py``).
     """
 
@@ -111,8 +111,8 @@ class Freshness:
 
     @property
     def refreshed(self) -> bool:
-        """Return whether the samples come from several graphs, or some do not know all nodes:
-        results of a refresh.
+        """Return whether a refresh left samples from several graphs, or samples that do not know
+        all nodes.
         """
         return len(self.snapshots) > 1 or self.since is not None
 
@@ -141,7 +141,7 @@ class Freshness:
 
     @property
     def alike(self) -> int | None:
-        """Return how many samples, the last ones, come from the newest graph; None for all."""
+        """Return how many samples, at the end, come from the newest graph; None for all."""
         if len(self.snapshots) == 1:
             return None
         newest = self.newest
@@ -154,8 +154,8 @@ class Freshness:
         return self.there[0] if self.there else np.arange(self.numbers.start, self.numbers.stop)
 
     def knowing(self, node: int | NDArray[Any], others: NDArray[Any]) -> Ints:
-        """Return how many samples, the newest ones, know both ``node`` and each of ``others``,
-        int64[h].
+        """Return how many samples know both ``node`` and each of ``others``, int64[h]; they are the
+        newest ones.
 
         Raises :class:`Damaged` if none does.
         """
@@ -177,7 +177,7 @@ class Freshness:
 
 
 def snapshots_of(facts: Facts, samples: int) -> tuple[Snapshot, ...]:
-    """The snapshots of an index with so many samples; raises :class:`Damaged`."""
+    """Return the snapshots of an index with so many samples; raises :class:`Damaged`."""
     graph = facts.group("graph")
     newest = graph.text("name"), graph.digest("digest")
     if "generations" not in facts:

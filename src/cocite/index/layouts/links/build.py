@@ -1,17 +1,14 @@
-"""The links layout: the links by both ends, for measures that are computed when they are asked.
+"""The layout ``links``: links by both ends, for measures that are computed by each query.
 
-Files: ``in_`` and ``out_`` offsets, neighbors and weights, these if the measure goes by them; for
-the direction any instead all who link to a node or are linked from it. For common neighbors
-``norms``, the sums of w(x) and of w(x)**2 over each node's neighbors x, with w(x) = log(nodes /
-degree of x the other way); for ppr-symmetric ``degrees``. So an index answers without its graph.
+Files: ``in_`` and ``out_`` offsets, neighbors and, if the measure uses them, weights; for the
+direction ``any``, instead, all in- and out-neighbors of each node. For common neighbors ``norms``,
+the sums of w(x) and of w(x)**2 over each node's neighbors x, with w(x) = log(nodes / degree of x
+the other way); for ppr-symmetric ``degrees``. So an index answers without its graph.
 
-Making it is a copy of the in-links and a transposition, in memory or through a scratch file
-(``graph/links.py``), both written as streams. Size: 16 bytes a node and 8 a link (16 with weights),
-and 16 a node for norms; taken either way 8 bytes a node and 8 a link, and 8 a node for degrees.
-Time: some passes over the links, one of them with a random write a link.
-
-Norms are sums over the links of a node, plain and by idf for ``cocitation`` and ``coupling``, or of
-their weights for ``ppr-symmetric`` (``kernels/neighbors.py``).
+A build copies the in-links and transposes them, in memory or through a scratch file
+(``graph/links.py``); both are written as streams. Size: 16 bytes a node and 8 a link (16 with
+weights), and 16 a node for norms; for ``any``, 8 bytes a node and 8 a link, and 8 a node for
+degrees. Time: a few passes over the links, one of them with a random write for each link.
 """
 
 from __future__ import annotations
@@ -153,7 +150,7 @@ def link_norms(
 
 
 def link_degrees(links: Links) -> Iterator[Floats]:
-    """Yield the number, or weight, of each node's links, float64[n], block by block."""
+    """Yield the number of each node's links, or their total weight, float64[n], block by block."""
     from cocite.kernels.links import sum_runs
 
     for first, last in pairwise((0, *cut_blocks(links, _LINK_BYTES), links.nodes)):

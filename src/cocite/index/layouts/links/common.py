@@ -1,11 +1,11 @@
-"""Asking links: common neighbors (cocitation, coupling) and companions, both exact.
+"""Queries on links: common neighbors (cocitation, coupling) and companions, both exact.
 
-A pair merges two rows of neighbors; related nodes are a row of the sparse product of the links with
-their transpose, the neighbors taken in ascending order by both, so that both find the same sum to
-the bit (``kernels/neighbors.py``). Companions are the authorities of HITS on the links in the
-vicinity of a node; both questions take the whole vector of them, and a reader keeps the last one.
+A pair merges two rows of neighbors; a list is a row of the sparse product of the links with their
+transpose. Both take the neighbors in ascending order, so sums are equal to the bit
+(``kernels/neighbors.py``). Companions are the authorities of HITS on the links in the vicinity of a
+node; pairs and lists take the whole vector of them, and a reader caches the last one.
 
-Cost: related nodes one addition for each link of each neighbor, 1 to 3 ns each; a pair reads two
+Cost: a list takes one addition for each link of each neighbor, 1 to 3 ns each; a pair reads two
 rows. Companions: see ``measures/companion.py``; 40 bytes for each link of the vicinity.
 Source: Small 1973; Kessler 1963 (``measures/cocitation.py``); Dean, Henzinger 1999, 3.1.
 """
@@ -46,7 +46,7 @@ def has_norms(plan: PartPlan) -> bool:
 
 
 def has_degrees(plan: PartPlan) -> bool:
-    """Return whether a part has the divisors of its measure: ``ppr-symmetric``."""
+    """Return whether a part stores degrees, as for ``ppr-symmetric``."""
     return plan.measure.name == "ppr-symmetric"
 
 
@@ -103,7 +103,7 @@ class CommonReader(Reader):
         return self._sums if power else _NO_NORMS
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The score of two nodes; a node is wholly similar to itself."""
+        """Return the score of two nodes; a node scores the maximum with itself."""
         from cocite.kernels import neighbors
 
         power, form = _chosen(settings)
@@ -132,7 +132,7 @@ class CommonReader(Reader):
         return apportioned(score, common, worths, lambda node: ([first, node], [second, node]))
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up common neighbors with all nodes, divide, settle."""
+        """Add up common neighbors with all nodes, divide by norms, and settle."""
         from cocite.kernels import neighbors
 
         power, form = _chosen(settings)
@@ -147,7 +147,7 @@ class CommonReader(Reader):
 
 
 def _chosen(settings: PartSettings) -> tuple[int, int]:
-    """Return (power of the weights, form) as kernels take them."""
+    """Return (power of the weights, form) for kernels."""
     from cocite.kernels.neighbors import FORMS
 
     form = settings[FORM]
@@ -159,8 +159,8 @@ _ROUNDS, _ENOUGH = 100, 1e-10
 
 
 class _Vicinity(NamedTuple):
-    """``nodes``, ascending, with their whole ``grains`` of authority and ``hubs``; the links among
-    them, by position in ``nodes``.
+    """``nodes``, ascending, with their authorities in integer ``grains``, and ``hubs``; the links
+    among them, by position in ``nodes``.
     """
 
     nodes: Ids
@@ -242,7 +242,7 @@ class CompanionReader(Reader):
         return begins, ends
 
     def _rows(self, links: Links, nodes: Ids) -> tuple[Ids, Ints]:
-        """Return the neighbors of ``nodes``, row after row, and the index of the node of each."""
+        """Return the neighbors of ``nodes``, row after row, and the index in ``nodes`` of each."""
         check()
         begins, ends = self._ends(links, nodes)
         sizes = ends - begins

@@ -1,11 +1,11 @@
-"""Asking by a forward push from the node, for a pair as for all: personalized PageRank.
+"""Personalized PageRank by a forward push from the node, for pairs and for lists.
 
-The push is a function of the node and the settings alone, so both questions find the same scores to
-the bit. It goes in slices, so that interruptions and deadlines are heeded. That of ppr-symmetric
-ends when it has read enough, degrees divided out; its intervals are those of the push before, which
-each thread keeps (12 bytes a node that it reached), or take a push.
+The push depends only on the node and the settings, so pairs and lists have the same scores to the
+bit. It runs in slices, so that interruptions and deadlines take effect. ppr-symmetric stops once it
+has read enough links, and divides by degrees. Its intervals need the same push again, so each
+thread caches its last push (12 bytes for each node reached).
 
-Cost: what is near the node, about 3 ns a link read; see ``kernels/push.py``.
+Cost: the links near the node, about 3 ns a link read; see ``kernels/push.py``.
 Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
 """
 
@@ -40,8 +40,8 @@ _SLICE = 20_000_000
 
 
 class Pushed(Reader):
-    """Base of all measures by push: ``_pushed`` decides how far to push, ``_finished`` turns the
-    result into scores.
+    """Base of all measures by push: ``_pushed`` pushes, ``_finished`` turns the result into
+    scores.
     """
 
     def __init__(self, part: StoredPart) -> None:
@@ -63,8 +63,8 @@ class Pushed(Reader):
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Return the last steps: how much each node before ``second`` passed on to it.
 
-        The push leaves part of what reached ``second`` out of its score, without saying whose, so
-        the score is divided in proportion to what came from each.
+        The score does not contain all that reached ``second``, and the rest has no known origin, so
+        the score is divided in proportion to what came from each node.
         """
         begin, end = self._before.offsets[second : second + 2].tolist()
         before = self._before.neighbors[begin:end]
@@ -99,8 +99,8 @@ class Pushed(Reader):
 
     @abstractmethod
     def _pushed(self, node: int, settings: PartSettings, scratch: QueryScratch) -> Floats:
-        """Push from ``node`` as far as the settings say: estimates in ``scratch.scores[:, 0]``,
-        residuals beside them. Returns the state of ``kernels/push.py``.
+        """Push from ``node`` as far as required by the settings: estimates in ``scratch.scores[:,
+        0]``, residuals in the other column. Return the state of ``kernels/push.py``.
         """
 
     @abstractmethod
@@ -184,7 +184,7 @@ def _chosen(settings: PartSettings) -> tuple[object, ...]:
 
 
 _EXACT = 1e-13
-"""Total residual below which more pushing changes nothing: a tenth of a grain."""
+"""Total residual below which more pushes change nothing: a tenth of a grain."""
 
 
 class ProximityReader(Pushed):
@@ -196,13 +196,13 @@ class ProximityReader(Pushed):
         self._latest = _Latest()
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The score of two nodes; a node is wholly near to itself."""
+        """Return the score of two nodes; a node scores 1 with itself."""
         if first == second:
             return Estimate(float(GRAINS), 0.0)
         return super().pair(first, second, settings)
 
     def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
-        """Return what unread links may add: as the push says, and the score is at most 1."""
+        """Return how much unread links may add: the bound of the push, with scores of at most 1."""
         slack = np.zeros((others.size, 2))
         if self._degrees[node] == 0:
             return slack

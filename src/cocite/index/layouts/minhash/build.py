@@ -1,14 +1,14 @@
-"""Making samples of min-hashes, 16 at a time, and how that fits the memory.
+"""Samples of min-hashes, 16 at a time, and their memory plan.
 
-A pass over the rings gives the winners of 16 samples (``engine/scan.py``) at the price of one; they
-are kept, and encoded one after another: as groups, or as planes of bits of hashes, which are drawn
-by a key of their own, so the winners alone decide the planes.
+A pass over the rings gives the winners of 16 samples (``engine/scan.py``) at the cost of one. They
+are stored and encoded one after another: as groups, or as planes of bits of hashes. The hashes have
+their own key, so planes depend only on the winners.
 
     in memory    links + rows of the scan + winners of 16 samples + blobs <= budget
-    on disk      2 blobs + a scan in what is left of the budget; winners in a scratch file
-    external     2 bytes a node or 4 MiB + a scan in what is left; blobs in a scratch file, too
+    on disk      2 blobs + a scan in the rest of the budget; winners in a scratch file
+    external     2 bytes a node or 4 MiB + a scan in the rest; blobs in a scratch file, too
 
-Memory, for n nodes: 128 n bytes for the rows, 64 n a ring for the winners; 4 n to list groups.
+Memory for n nodes: 128 n bytes for the rows, 64 n a ring for the winners; 4 n to list groups.
 Source: 001, section 2.3.1.
 """
 
@@ -63,7 +63,7 @@ _ALL = np.empty(0, np.uint32)
 
 @dataclass(frozen=True)
 class RingPlan(MemoryPlan):
-    """Plan of a build: ``memory`` and ``threads`` in all, of them ``layers`` threads for layout;
+    """Plan of a build: ``memory`` and ``threads`` in total, with ``layers`` threads for layout;
     ``plan`` of the scan; bytes of the ``winners`` on disk, with those of blobs laid out there,
     ``rows`` at a time.
     """
@@ -145,7 +145,7 @@ class Layer:
     """Lays a sample out. Owns scratch memory: use one for each thread."""
 
     def __init__(self, part: PartPlan, nodes: int) -> None:
-        """``nodes`` is the number of nodes of the graph."""
+        """Allocate the scratch. ``nodes`` is the number of nodes of the graph."""
         self._part = part
         self._requested = None if part.wanted is None else part.wanted.ids()
         self._most = MinhashFormat().most_words(part.stored_nodes(nodes), part.settings)
@@ -238,7 +238,9 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
         return [RingMaker(links, part, fit, folder, numbers)]
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
-        """Convert samples: removed nodes leave their groups, new ones are alone in every ring."""
+        """Return a converter of samples: removed nodes leave their groups, new ones are alone in
+        every ring.
+        """
         from cocite.kernels import minhash
 
         length = settings[LENGTH]

@@ -1,11 +1,11 @@
-"""Where the arrays of a sample of min-hashes lie: groups or planes (``storage/FORMAT.md``).
+"""The arrays of a sample of min-hashes: groups or planes (``storage/FORMAT.md``).
 
-Groups are the nodes that share their winner in a ring: the node that is first, in the sample's
-random order, among those from which a node is reached in so many links at most. Planes (``bits``,
-the layout ``sketch``) hold some bits of a hash of each winner, for blocks of 512 nodes.
+Groups are the nodes with the same winner in a ring: the first node, in the sample's random order,
+of those that reach a node in so many links. Planes (``bits``, the layout ``sketch``) hold some bits
+of a hash of each winner, for blocks of 512 nodes.
 
 Size: groups take 4 bytes a node, ring and sample for the cells, at most as much for members, and 8
-for each group; on webs less than 8 in all. Planes take ``bits`` / 8: with ``bits`` 1 a sixtieth.
+for each group; less than 8 in all on webs. Planes take ``bits`` / 8: with ``bits`` 1 a sixtieth.
 Source: 001, section 2.3 and Algorithm 3; Li, Koenig 2010, *b-bit minwise hashing*.
 """
 
@@ -28,7 +28,7 @@ BLOCK, PLANE = 512, 16
 
 
 def minhash_words(nodes: int, length: int, members: int) -> int:
-    """Return how many 32-bit words a blob of groups has."""
+    """Return the number of 32-bit words of a blob of groups."""
     return padded(nodes * length + members)
 
 
@@ -57,14 +57,16 @@ class MinhashFormat(SampledFormat):
         return planes if bits else minhash_words(nodes, length, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return where cells and groups begin, p, and the length; for planes where they begin, the
+        """Return where cells and groups begin, p, and the length; for planes, where they begin, the
         length, and the bits.
         """
         length, bits = settings[LENGTH], settings[BITS]
         return (base, length, bits) if bits else (base, base + nodes * length, members, length)
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the words of a sample in which all groups are pairs, or of any with bits."""
+        """Return the words of a sample in which all groups are pairs, or of any sample with
+        bits.
+        """
         length = settings[LENGTH]
         return self.words(nodes, length * (nodes // 2 * 4 + nodes % 2), settings)
 

@@ -1,14 +1,14 @@
-"""Min-hashes of a graph in blocks that each live in a process of their own, or in this one.
+"""Min-hashes of a partitioned graph, whose blocks may be in separate processes.
 
-Before the first ring nothing is sent: what place a node has in an order, every block can draw. For
-groups, 12 bytes are sent a node and ring: a node's block deals (winner, node) to the winner's
-block, which makes the groups and answers where each begins; then the node's block makes cells. The
-conductor writes cells, then groups, ring after ring and block after block, into a scratch file.
-For planes nothing is sent; where blocks meet within 512 nodes, the conductor joins their bits.
-Blobs are those of a build in memory, to the byte.
+The first ring needs no messages: every block can compute the place of a node in an order. For
+groups, 12 bytes are sent for each node and ring: a node's block sends (winner, node) to the
+winner's block, which makes the groups and responds with where each begins; the node's block then
+makes cells. The conductor writes cells, then groups, ring after ring and block after block, into a
+scratch file. Planes need no messages; if blocks meet within 512 nodes, the conductor joins their
+bits. Blobs have the same bytes as in memory.
 
 Memory of a block: its links and rows of values (``engine/partitions.py``), 4 bytes a node, ring and
-sample for winners, 24 a node and ring for a sample that is laid out. Source: 001, section 2.3.1.
+sample for winners, 24 a node and ring for a sample during layout. Source: 001, section 2.3.1.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class RingWork(PartitionWork):
 
 
 class Dealt(NamedTuple):
-    """Message from a block to another: ``pairs`` uint32[k, 2] of winners, counted from the other's
-    first node, and nodes; the number of each ring, int64[length].
+    """Message from one block to another: ``pairs`` uint32[k, 2] of winners, counted from the
+    other's first node, and nodes; the number of pairs in each ring, int64[length].
     """
 
     pairs: Words
@@ -78,7 +78,7 @@ class RingBlock(ScanBlock):
         self._dealt: dict[int, list[tuple[Ints, list[int]]]] = {}
 
     def neighborhoods(self, samples: range) -> tuple[object, ...]:
-        """Start new samples and drop earlier ones; sends nothing."""
+        """Start new samples and drop earlier ones; send nothing."""
         from cocite.kernels import ring_rows
 
         work = self.work
@@ -135,7 +135,7 @@ class RingBlock(ScanBlock):
         return sent, *dealt
 
     def group(self, *dealt: Dealt) -> tuple[object, ...]:
-        """Group what all blocks have sent. Returns int64[length] words of the groups of each ring,
+        """Group the pairs from all blocks. Returns int64[length] words of the groups of each ring,
         and bytes for other blocks; the groups of each ring, uint32; then for each block where the
         group of each of its pairs begins, counted from the first of this block and ring.
         """

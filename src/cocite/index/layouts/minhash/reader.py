@@ -1,14 +1,15 @@
 """Answers from min-hashes: scores from the rings in which two nodes match.
 
-What two nodes share in a sample is a mask, bit k - 1 set if their winners of ring k are the same;
-its value is the sum of the weights of those rings. Of bits of hashes, winners that differ match
-with the probability q = 2**-bits, so the value is, with W the sum of all weights,
+In a sample, two nodes have a mask with bit k - 1 set if their winners of ring k are equal; its
+value is the sum of the weights of those rings. With bits of hashes, different winners match with
+probability q = 2**-bits, so the value is, with W the sum of all weights,
 
     x = (sum of the weights of the rings that match - q W) / (1 - q),    at least -q W / (1 - q)
 
-Cost, groups: a pair reads a line or two a node and sample; relatives the node's groups, 4 ns a
-member. Cost, bits: length * bits lines a node and sample; relatives read the whole index. Source:
-Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Lemma 4); Li, Koenig 2010, theorem 1.
+Cost, groups: a pair reads one or two cache lines a node and sample; a list reads the node's groups,
+4 ns a member. Cost, bits: length * bits lines a node and sample; a list reads the whole index.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Lemma 4); Li, Koenig 2010,
+theorem 1.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Masks = NDArray[np.uint16]
 
 
 class MatchReader(SampledReader):
-    """Base of readers that know in which rings two nodes match."""
+    """Base of readers that return the rings in which two nodes match."""
 
     @property
     def length(self) -> int:
@@ -57,7 +58,7 @@ class MatchReader(SampledReader):
         """
 
     def masks(self, first: int, second: int) -> Masks:
-        """Return uint16[samples]: bit k - 1 is set where two nodes match in ring k."""
+        """Return uint16[samples]: bit k - 1 is set if two nodes match in ring k."""
         if first == second:
             return np.full(self.part.samples, 2**self.length - 1, np.uint16)
         found: Masks = self.masks_with(first, np.array([second], np.uint32))[:, 0]
@@ -96,7 +97,7 @@ def match_weights(weights: tuple[float, ...]) -> NDArray[np.uint64]:
     """Return uint64[2**length, 2]: the sum of the weights of a mask's rings and its square,
     fixed-point.
 
-    No ring has weight 0: a sum of 0 tells a kernel that a node was not met.
+    No ring has weight 0, because kernels take a sum of 0 for a node that was not met.
     """
     fixed = np.array([max(1, round(weight * ONE)) for weight in weights], np.uint64)
     rings = np.arange(2 ** len(weights))[:, None] >> np.arange(len(weights)) & 1
@@ -159,7 +160,7 @@ class MinhashReader(MatchReader, SummingReader):
         )
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The score of two nodes; that of a node and itself has no error."""
+        """Return the score of two nodes; that of a node with itself has no error."""
         table, known = self.table(settings), self.known(first, second)
         found = self.masks(first, second)[-known:]
         return self.estimated(table[found].sum(axis=0, dtype=np.uint64), known)
@@ -225,7 +226,7 @@ class SketchReader(MatchReader):
         return Span(least, least, added(self.weights(settings)))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The score of two nodes; that of a node and itself has no error."""
+        """Return the score of two nodes; that of a node with itself has no error."""
         if first == second:
             full = self.table(settings)[-1:] * np.uint64(self.part.samples)
             found = self._unbiased(full, settings)

@@ -1,19 +1,18 @@
-"""How the layout ``rows`` is made: lists, pushes, expansion, and the transpose.
+"""Builder of the layout ``rows``: lists, pushes, expansion, and the transpose.
 
-    lists       N, of every node, by the builder of ``nearest``
-    pushed      P, of every node: personalized PageRank along links taken either way
-    rows        of each family: expanded, quantized, written as they come
+    lists       N, for every node, by the builder of ``nearest``
+    pushed      P, for every node: personalized PageRank along links taken either way
+    rows        for each family: expanded, quantized, and written in order
     columns     the transpose of each family's rows
 
-A row is a function of the graph and the settings, made node by node on all threads and kept in
-order, so threads, memory, machines and interruptions never change a byte. On a cluster, nodes make
-lists and pushes of ranges of nodes, and the rest is made here. Lists and pushes go into logs, too,
-so that a build that was killed goes on behind them.
+A row depends only on the graph and the settings. Rows are made node by node on all threads and kept
+in order, so threads, memory, machines and interruptions never change a byte. On a cluster, nodes
+make lists and pushes of ranges of nodes; the rest is made here. Lists and pushes are also logged,
+so that a killed build can resume after them.
 
-Size: 10 bytes an entry, 20 a node and family; until it is published 8 more an entry in logs.
-Memory: the links twice, 56 bytes a node and 32 a thread, and lists and pushed rows, 8 bytes an
-entry.
-What does not fit lies in scratch files, with one thread, and is given back as it was read.
+Size: 10 bytes an entry, 20 a node and family; until publication, 8 more an entry in logs. Memory:
+the links twice, 56 bytes a node and 32 a thread, and lists and pushed rows, 8 bytes an entry. With
+less, scratch files are used with one thread, and released after reading.
 Source: ``measures/fusion.py``.
 """
 
@@ -83,7 +82,7 @@ _STEP, _FEW = 256, 16
 that is read brings a piece of its file along.
 """
 _AWAY = 16
-"""Consecutive steps that another machine makes at a time."""
+"""Consecutive steps that another machine takes at a time."""
 _PILOTS, _EXPANDED = 200, 20
 _SHARES = (0.3, 0.5, 0.1, 0.1)
 """Approximate share of each stage in the total time."""
@@ -91,8 +90,8 @@ _SHARES = (0.3, 0.5, 0.1, 0.1)
 
 @dataclass(frozen=True)
 class Family:
-    """Rows to write: those of ``rows``, expanded by ``lists`` if given, with ``keep`` entries each;
-    ``scale`` is the value of code 255, ``weight`` that in a score.
+    """Rows to write: ``rows``, expanded by ``lists`` if given, with ``keep`` entries each;
+    ``scale`` is the value of code 255, ``weight`` the family's weight in a score.
     """
 
     rows: Links
@@ -113,7 +112,9 @@ class Pusher:
         most: int,
         after: Callable[[], None],
     ) -> None:
-        """Make rows for ``most`` nodes at a time, along ``links``; call ``after`` after each."""
+        """Prepare rows for at most ``most`` nodes at a time, along ``links``; call ``after`` after
+        each.
+        """
         weights = np.empty(0, np.float32) if links.weights is None else links.weights
         self._links, self._after = (links.offsets, links.neighbors, weights), after
         volume = float(degrees.sum())
@@ -174,8 +175,8 @@ def _best(size: int) -> tuple[NDArray[Any], ...]:
 
 
 def _scale(degrees: NDArray[np.float64]) -> float:
-    """Return the largest possible value of a pushed row, as p(u, v) <= 1: log(volume / least
-    degree).
+    """Return log(volume / least degree), the largest possible value of a pushed row, as p(u, v) <=
+    1.
     """
     linked = degrees[degrees > 0]
     return float(np.log(linked.sum() / linked.min())) if linked.size > 1 else 1.0
@@ -238,8 +239,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def _row_count(self) -> int:
-        """Return for how many nodes lists and pushed rows are made, at most: for those that are
-        stored, and for those by which their rows are expanded.
+        """Return for how many nodes lists and pushed rows are made, at most: for stored nodes, and
+        for those that expand their rows.
         """
         if self.plan.wanted is None or self.elsewhere is not None:
             return self.links.nodes
@@ -341,7 +342,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return files.entries
 
     def _join(self, directory: Path, *stages: Progress) -> dict[str, Entry]:
-        """Copy the rows of ranges of nodes, and make their columns."""
+        """Copy the rows of ranges of nodes, and make the columns."""
         files = ArrayFiles(directory, self.plan.prefix)
         rows = "rows.offsets", "rows.ids", "rows.codes"
         families = join_rows(
@@ -382,12 +383,12 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def logged(self) -> float:  # type: ignore[override]
-        """Return the share of the work that lists and pushed rows take."""
+        """Return the share of the work for lists and pushed rows."""
         shares = _SHARES[1 - self._listed :]
         return sum(shares[:-2]) / sum(shares)
 
     def _stages(self, progress: Progress) -> Iterator[Progress]:
-        """Yield the progress of one stage after another, each with its share of all nodes."""
+        """Yield the progress of one stage after another; each has its share of all nodes."""
         shares = 0, *_SHARES[1 - self._listed :]
         ends = np.cumsum(shares) / sum(shares) * (self.links.nodes - 1)
         for low, high in pairwise(ends.tolist()):
@@ -408,7 +409,9 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return collected(make, step, self.pushed_entries, offsets, scratch, progress, log)
 
     def _away(self, kind: str, step: int) -> tuple[Making, int] | None:
-        """Return how other machines make rows of a ``kind``, for so many nodes at a time."""
+        """Return a function that makes rows of a ``kind`` on other machines, and how many nodes it
+        takes at a time.
+        """
         if (elsewhere := self.elsewhere) is None:
             return None
         return lambda ranges: elsewhere((kind, nodes) for nodes in ranges), _AWAY * step
@@ -437,7 +440,9 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def _chosen(self) -> NDArray[np.bool_] | None:
-        """bool[nodes]: whose rows are stored, if not all are; a cluster makes those of all."""
+        """Return bool[nodes], whose rows are stored, or None for all; a cluster makes the rows of
+        all nodes.
+        """
         if self.plan.wanted is None or self.elsewhere is not None:
             return None
         found = np.zeros(self.links.nodes, bool)
@@ -458,7 +463,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return [1.0] * self._listed + [_scale(self._walked[1])]
 
     def _write_rows(self, files: ArrayFiles, families: list[Family], progress: Progress) -> None:
-        """Write rows as they are made, family by family."""
+        """Write rows in order, family by family."""
         pages = self._pages
         offsets, norms = [np.zeros(1, np.uint64)], list[Ids]()
         with ExitStack() as stack:
@@ -553,7 +558,7 @@ def _half(stage: Progress, number: int, done: int, total: int) -> None:
 
 
 def first_others(lists: Links) -> Ids:
-    """Return the nodes that expand the rows of some nodes, by their lists, each once."""
+    """Return the nodes that expand the rows of some nodes, by their lists, without duplicates."""
     from cocite.kernels.random import scramble
 
     found = [np.empty(0, np.uint32)]

@@ -1,15 +1,14 @@
 """The layout ``rows``: families of rows of codes, and answers from them.
 
-    rows.offsets, .ids, .codes        for each family and node, what its row has, ids ascending
+    rows.offsets, .ids, .codes        for each family and node, its row, ids ascending
     columns.offsets, .ids, .codes     for each family and id, the nodes whose rows have it
     norms    uint32[rows]             the sums of code**2 of each row
-    weights  float64[families]        what each family counts in a score
+    weights  float64[families]        the weight of each family in a score
     scales   float64[families]        the value of the code 255
 
-A pair merges two rows of each family; a list follows every entry of the node's rows to all who have
-it. Both add up whole numbers, so they agree to the bit (``kernels/rows.py``). Scores are exact.
-
-A plain question is one call of a kernel, and so are many nodes of a batch.
+A pair merges two rows of each family; a list follows every entry of the node's rows to all nodes
+with the same entry. Both add up integers, so they are equal to the bit (``kernels/rows.py``).
+Scores are exact. A plain query is one kernel call, and so are many nodes of a batch.
 
 Cost: see ``measures/fusion.py``.
 """
@@ -40,7 +39,7 @@ from cocite.measures import PartSettings
 from cocite.measures.snn import MAX_DEGREE
 
 _AT_ONCE = 64
-"""Lists that one kernel call makes."""
+"""Lists that one kernel call computes."""
 
 Row = tuple[Ids, NDArray[np.float64]]
 
@@ -52,7 +51,7 @@ class RowsFormat(WholeFormat):
 
     @classmethod
     def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
-        """Return how many families, rows and columns there are."""
+        """Return the numbers of families, rows and columns."""
         families = 1 + (MAX_DEGREE in plan.settings)
         return {"f": families, "r": families * nodes, "c": families * graph_nodes}
 
@@ -141,7 +140,7 @@ class RowsReader(Reader):
         return self._norms[family * nodes : (family + 1) * nodes].astype(np.float64)
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The score of two nodes; a node is wholly similar to itself."""
+        """Return the score of two nodes; a node scores 1 with itself."""
         from cocite.kernels import rows
 
         check()

@@ -1,7 +1,7 @@
-"""Joining rows of ranges of nodes, which follow each other, into those of all nodes.
+"""Merging the rows of consecutive ranges of nodes.
 
-A row is a function of the graph and the settings, in ids of the graph, so rows are copied as they
-are. Cost: a pass over them. Memory: pieces of files, and 12 bytes a node and family.
+A row depends only on the graph and the settings, and has ids of the graph, so rows are copied
+unchanged. Cost: a pass over them. Memory: pieces of files, and 12 bytes a node and family.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""Refreshing the layout ``rows`` here and there: new rows where links changed, all others stay.
+"""Local refresh of the layout ``rows``: new rows for changed links, while all others stay.
 
-    made anew    the rows of nodes whose links changed, and of the neighbors of those, but for hubs
-    left         all other rows, in the ids of the new graph; nodes that are gone leave them
+    recomputed   the rows of nodes whose links changed, and of their neighbors, except for hubs
+    kept         all other rows, in the ids of the new graph, without removed nodes
 
-Rows that are made anew are those of a build of the new graph; codes keep the scales of the full
-build, so that rows of both kinds mean the same. The transpose is made of all rows.
+Recomputed rows equal those of a build of the new graph. Codes keep the scales of the full build, so
+that old and new rows are comparable. The transpose covers all rows.
 
-How stale the rows are that were left is found by making those of some nodes anew for comparison
+To measure how stale the kept rows are, those of some nodes are recomputed for comparison
 (:func:`staleness`). Lists are compared among the nodes that come first by the stored rows, or by
-the node's new rows beside the stored rows of all others. A node that is near by its own new rows
-alone is missed: the share of lists that differ is a lower bound.
+the node's new row beside the stored rows of all others. A node that is near only by its own new row
+is missed, so the share of lists that differ is a lower bound.
 
-Cost: a list and a push for each node that is made anew and the nodes by which its rows are
-expanded; a pass over links and rows; and for each node that is compared those of some 15 more.
+Cost: a list and a push for each recomputed node and for the nodes that expand its rows; a pass over
+links and rows; and for each compared node those of about 15 more.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from cocite.index.layouts.part import StoredPart
 from cocite.storage import evict
 
 HUB = 32
-"""Most links, in either direction, of a changed node whose neighbors are recomputed: one link moves
-the neighbors of a hub little, and they are many.
+"""Maximum number of links, in either direction, of a changed node whose neighbors are recomputed:
+one link changes the many neighbors of a hub little.
 """
 CHECKED, LISTED = 1000, 10
 """Nodes whose rows are made anew for comparison, and how many others their lists have."""
@@ -205,7 +205,7 @@ def staleness(
     left: Ints,
     make: Callable[[Ints], RowArrays],
 ) -> Staleness:
-    """Measure how stale the rows at the positions ``left`` are; ``weights`` are those of the
+    """Measure how stale the rows at the positions ``left`` are. ``weights`` are those of the
     families, and ``make`` recomputes the rows at some positions.
     """
     from cocite.kernels import rows

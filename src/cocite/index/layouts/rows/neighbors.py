@@ -1,25 +1,21 @@
-"""The nearest layout: of every page, which are nearest to it, and in whose lists it is.
+"""The layout ``nearest``: the list of the nearest pages of every page, and its transpose.
 
-    nearest.offsets, .nodes, .values    of every page, its list, with itself, and how near each is
-    holders.offsets, .nodes, .values    of every page, in whose lists it is, and how near it is
+    nearest.offsets, .nodes, .values    for every page, its list, itself included, with nearness
+    holders.offsets, .nodes, .values    for every page, the pages whose lists contain it
     norms           float64[nodes, 2]   the sums of a list's values and of their squares
-    mutual_norms    float64[nodes, 2]   the same of its mutual entries
+    mutual_norms    float64[nodes, 2]   the same for its mutual entries
 
-A value below 0 is one-sided: that near, but the page is not in the list of the other. Lists are
-made page by page on all threads (``kernels/near.py``) and kept in order; holders are their
-transpose, by the same counting pass that turns links round; then one pass over both, side by side,
-sees which entries are mutual.
+A negative value is one-sided: that near, but the page is not in the other's list. Lists are made
+page by page on all threads (``kernels/near.py``) and kept in order. Holders are their transpose.
+One pass over both in parallel marks mutual entries.
 
-Size: 16 bytes an entry and 48 a node, at most nearest + 1 entries a node.
-Memory: the links twice, and the more of two: 40 bytes a node and 24 a thread while lists are made,
-with their entries once; 48 a node and the entries twice while they are turned round. Lists that do
-not fit lie in scratch files, and links do; they are given back as they were read, and turned round
-in files, too, where there is no room for both. With little memory there is one thread. With less
-still, the 40 bytes a node lie in scratch files, too, and others are looked for strip by strip of
-their ids, so that the 24 are of a strip; what is left are 12 bytes a node, to turn the lists round.
+Size: 16 bytes an entry and 48 a node, with at most ``neighbors`` + 1 entries a node.
+Memory: the links twice, and the larger of two: 40 bytes a node and 24 a thread while lists are
+made, with their entries once; 48 a node and the entries twice during the transposition. With less,
+links and lists are in scratch files, released after reading, and there is one thread. With still
+less, the 40 bytes a node are in scratch files, too, and pages are processed in strips of ids, which
+take the 24 bytes; 12 bytes a node remain for the transposition.
 Source: ``measures/snn.py``.
-
-Where the kernels of lists of nearest pages add up.
 """
 
 from __future__ import annotations
@@ -160,8 +156,8 @@ Making = Callable[[Sequence[range]], Iterator[Rows]]
 def making(
     makers: Sequence[Callable[[range], Rows]], only: Bools | None = None, known: Links | None = None
 ) -> Making:
-    """Return what makes rows by ``makers``, one per thread; with ``only`` (bool[nodes]) the rows of
-    other nodes stay empty.
+    """Return a function that makes rows by ``makers``, one per thread; with ``only`` (bool[nodes]),
+    the rows of other nodes stay empty.
     """
     if only is not None:
         kinds, more = only.astype(np.uint8), list[Callable[[range], Rows]]()
@@ -181,8 +177,8 @@ def collected(
     progress: Progress,
     log: Path | None = None,
 ) -> Links:
-    """Return the rows of all nodes, at most ``most`` entries each, made for ``step`` nodes at a
-    time; fills ``offsets``, all 0 before. A ``log`` stores completed rows for a resumed run.
+    """Return the rows of all nodes, with at most ``most`` entries each, made for ``step`` nodes at
+    a time; fill ``offsets``, all 0 before. A ``log`` stores completed rows for a resumed run.
     """
     nodes, used, at = offsets.size - 1, 0, 0
     ids, values = (scratch.zeros(nodes * most, dtype) for dtype in (np.uint32, np.float32))
@@ -251,7 +247,7 @@ def _rows_of_some(
 
 
 def _known(rows: Links, nodes: range) -> Rows:
-    """Counts, ids and values of a range of nodes that are made already."""
+    """Return counts, ids and values of a range of nodes that were made before."""
     offsets = rows.offsets[nodes.start : nodes.stop + 1]
     piece = slice(int(offsets[0]), int(offsets[-1]))
     return np.diff(offsets), rows.neighbors[piece], np.asarray(rows.weights)[piece]
@@ -268,7 +264,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
     @property
     def k(self) -> int:
-        """Return the most entries of a list, without the page itself."""
+        """Return the maximum number of entries of a list, without the page itself."""
         return min(self.plan.settings[NEIGHBORS], max(1, self.links.nodes - 1))
 
     @property
@@ -292,12 +288,12 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return links_of(self.graph, "out", self.means.memory - self._least(self.fit.threads))
 
     def _least(self, threads: int) -> int:
-        """Return the memory beside links and lists."""
+        """Return the memory in addition to links and lists."""
         return (_NODE + threads * _THREAD) * self.links.nodes + 24 * threads * _MOST_ENTRIES
 
     @property
     def _least_streaming(self) -> int:
-        """Return the memory with only the links in files."""
+        """Return the memory if only the links are in files."""
         return self._least(1) + min(_LEAST_LINKS, 2 * self.links.nbytes)
 
     @cached_property
@@ -343,7 +339,9 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
     @cached_property
     def weights(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Return by side each page's weight as a neighbor, and its neighbors' total."""
+        """Return, by side, each page's weight as a neighbor, and the total weight of its
+        neighbors.
+        """
         from cocite.kernels import near
 
         max_degree, scratch = np.int64(self.plan.settings[MAX_DEGREE]), self._scratch(self.lean)
@@ -486,8 +484,8 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return files.entries
 
     def _holders(self, lists: Links, held: NDArray[np.uint32], directory: Path) -> Links:
-        """Return the transpose of lists; ``held`` counts the lists that contain each page. Releases
-        lists in files after reading; holders are in memory only if there is room for both.
+        """Return the transpose of lists. ``held`` counts the lists that contain each page. Lists in
+        files are released after reading; holders are in memory only if both fit.
         """
         memory, keep = self.means.memory - held.nbytes, None
         if not self.lean:
@@ -516,8 +514,8 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         known: Links | None = None,
         log: str | None = "lists",
     ) -> Links:
-        """Return the lists of all pages, in memory or in scratch files, or ``only`` of some pages.
-        With ``elsewhere``, other machines make them, for so many pages at a time.
+        """Return the lists of all pages, or ``only`` of some, in memory or in scratch files. With
+        ``elsewhere``, other machines make them, for so many pages at a time.
         """
         nodes, most = self.links.nodes, self.k + 1
         scratch = Scratch(None) if self.fits else Scratch.near(directory)

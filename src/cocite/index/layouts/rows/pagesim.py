@@ -1,19 +1,19 @@
-"""The features layout: what every page holds of which page's score, and who holds each one's.
+"""The layout ``features``: the part of each page's score that other pages hold, by both ends.
 
-Files: rows ``holders`` (of every page, who holds some of its score) and ``features``, their
-transpose; ``cut`` (how much the features of a page may have lost) and, of normalized scores,
-``own`` (their sum). Holders are made source by source (``kernels/features.py``). What is cut is
-booked, not followed: with b[j, w] what each neighbor of w was not given, which it might have passed
-on for j more hops, and a[r] = 0, ``cut`` is the sum over j, rounded up, of
+Files: rows ``holders`` (for every page, the pages that hold some of its score) and ``features``,
+their transpose; ``cut`` (how much the features of a page may have lost) and, for normalized scores,
+``own`` (their sum). Holders are made source by source (``kernels/features.py``). Truncated values
+are recorded: let b[j, w] be what each neighbor of w was not given and might have passed on for j
+more hops, and a[r] = 0; ``cut`` is the sum over j, rounded up, of
 
     a[j][v] = sum over w that link to v of  b[j, w] + a[j + 1][w] * decay / degree(w)
 
-Of long paths the last row holds what had ``_ROWS`` - 1 hops left or more; it is passed on until
-little remains, and that is added to every page, as a path comes to it once at most.
+For long paths, the last row holds what had ``_ROWS`` - 1 or more hops left. It is passed on until
+little remains, which is added to every page, as a path reaches a page at most once.
 
 Size: 16 bytes an entry, at most (1 + decay + ... + decay**r) / threshold a node on average, and 20
-a node. Memory: the links twice, 40 bytes a node, and (36 + 8 r) a node and thread, r being the
-rows; with less there is one thread, and links lie in scratch files.
+a node. Memory: the links twice, 40 bytes a node, and (36 + 8 r) a node and thread, with r the rows;
+with less, there is one thread, and links are in scratch files.
 Source: Lin, King, Lyu, *PageSim*, 4.2, 5.1 and 5.2.
 """
 
@@ -66,7 +66,7 @@ _ROWS = 8
 _PASSES, _LITTLE = 64, 1e-6
 """How often that is passed on, or until so much of what was lost by a page on average remains."""
 _SPARE = 1 << 16
-"""Entries that rows may have together before one that might be the longest."""
+"""Space for entries of several rows, without the one that might be the longest."""
 _TURN_SECONDS = 3e-8
 """Seconds to transpose an entry and write it twice."""
 _ROUNDING = 1 + 1e-6
@@ -136,7 +136,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @property
     def radius(self) -> int:
-        """Return the most hops: fewer than the number of nodes."""
+        """Return the maximum number of hops, less than the number of nodes."""
         return max(1, min(self.plan.settings[RADIUS], self.nodes - 1))
 
     @property
@@ -152,10 +152,10 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     @cached_property
     def rates(self) -> NDArray[np.float64]:
         """Return the weight of a hop, the threshold, units in 1, the most paths that a score of 1
-        has, the weight of a path, and the most steps for the paths of a page.
+        can have, the weight of a path, and the limit of steps for the paths of a page.
 
-        All scores add up to ``nodes``, and truncation removes at most that, once on every path:
-        units are chosen to fit 62 bits, which leaves half of the range for rounding up.
+        All scores sum to ``nodes``, and truncation removes at most that, once on every path: units
+        are chosen to fit 62 bits, which leaves half of the range for rounding up.
         """
         settings, radius = self.plan.settings, self.radius
         decay, threshold = settings[DECAY], settings[THRESHOLD]
@@ -231,7 +231,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @cached_property
     def longest(self) -> int:
-        """Return the most entries of a row."""
+        """Return the maximum number of entries of a row."""
         return int(min(self.nodes, 3 + self.scores.max() * self.rates[3]))
 
     def estimate(self) -> PartEstimate:
@@ -320,7 +320,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         return transpose(holders, held, max(memory, least), directory)
 
     def _ranges(self) -> Iterator[range]:
-        """Yield the sources to process at once: as many as there is room for full rows."""
+        """Yield the sources to process at once: as many full rows as fit."""
         nodes, fit = self.nodes, self.fit
         spare = max(0, self.means.memory - fit.memory) // (fit.threads + 1)
         size = max(1, min(_MOST_SOURCES, spare // (8 * self.longest)))
@@ -343,9 +343,10 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     def _pass_on(
         self, lost: NDArray[np.float64], came: NDArray[np.float64], rates: NDArray[np.float64]
     ) -> None:
-        """Add to ``lost`` what ``came`` may lead to with many hops left; resets ``came``.
+        """Add to ``lost`` what ``came`` may lead to with many hops left; reset ``came``.
 
-        What remains at the end reaches each page at most once, like paths, undiminished.
+        What remains at the end is added to each page undiminished, as each path reaches it at most
+        once.
         """
         left = self.radius - 1
         for _ in range(min(_PASSES, left)):

@@ -1,14 +1,14 @@
-"""Asking rows: lists of nearest pages, features of PageSim, or the words of texts.
+"""Queries on rows: lists of nearest pages, features of PageSim, or words of texts.
 
-A pair merges two rows; a list follows each entry of the node's row to all who have it (holders).
-Both add up the same numbers in ascending order of what is shared, in float64, then in whole grains,
-so they agree to the bit. Scores are exact for the rows stored; ``certified`` says how far those may
-be from the definition's. What is added up (``kernels/features.py``):
+A pair merges two rows; a list follows each entry of the node's row to all nodes with the same entry
+(holders). Both add the same numbers in ascending order of entries, in float64, then in integer
+grains, so they are equal to the bit. Scores are exact for the stored rows; ``certified`` bounds how
+far these may be from the definition. The sums (``kernels/features.py``):
 
-    nearest, text    products, or least values; divided by norms (``measures/snn.py``)
-    features         min**2 / max; normalized by the root of what both score with themselves
+    nearest, text    products, or minima; divided by norms (``measures/snn.py``)
+    features         min**2 / max; if normalized, divided by the root of both own scores
 
-Cost: a pair reads two rows; a list, of every entry of the node's row, all who have it.
+Cost: a pair reads two rows; a list, for every entry of the node's row, its holders.
 Source: ``measures/snn.py``, ``measures/tfidf.py``; Lin, King, Lyu, *PageSim*, 4.2, 5.2.
 """
 
@@ -76,7 +76,7 @@ class NearestReader(Reader):
             raise part.damaged_file("norms")
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The score of two nodes; a node is wholly similar to itself."""
+        """Return the score of two nodes; a node scores 1 with itself."""
         from cocite.kernels import features
 
         if first == second:
@@ -194,7 +194,7 @@ class FeatureReader(Reader):
 
     @property
     def unit(self) -> bool:
-        """Return whether all scores are at most 1: normalized ones."""
+        """Return whether all scores are at most 1, as for normalized ones."""
         return self._own is not None
 
     def _scale(self, first: int, second: int) -> float:
@@ -207,7 +207,9 @@ class FeatureReader(Reader):
         return float(np.sqrt(one * other))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The score of two nodes; a node and itself score the sum of its features, or 1."""
+        """Return the score of two nodes; a node scores the sum of its features with itself, or 1 if
+        normalized.
+        """
         from cocite.kernels import features
 
         if first == second:
@@ -233,9 +235,9 @@ class FeatureReader(Reader):
     def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return bounds for truncated features, by ``measures/pagesim.py``, and for rounding.
 
-        A node's score with itself is never too high; it is too low by at most what it lost. So a
-        normalized score lies between its least divided by the largest norms, and its most divided
-        by the computed ones.
+        A node's score with itself is never too high, and too low by at most what it lost. So a
+        normalized score lies between its least value divided by the largest norms, and its largest
+        value divided by the computed norms.
         """
         cut = self.part.array("cut").astype(np.float64)
         lost = cut[node] + cut[others]
@@ -270,7 +272,7 @@ class FeatureReader(Reader):
 
 
 _PRODUCT = 0
-"""Form of ``kernels/features.py`` that adds up products."""
+"""Form of ``kernels/features.py`` that adds products."""
 
 
 class WordsReader(Reader):

@@ -1,16 +1,16 @@
-"""The text layout: of every page its words and their weights, and of every word its pages.
+"""The layout ``text``: for every page its words and their weights, and for every word its pages.
 
-Files: rows ``texts`` (of every page its words, ascending, and their weights), ``holders`` (of every
-word its pages), and the words themselves, in the order of the alphabet, in UTF-8.
+Files: rows ``texts`` (for every page its words, ascending, and their weights), ``holders`` (for
+every word its pages), and the words themselves in alphabetical order, in UTF-8.
 
-Texts are read once, one at a time; their pairs of a word and how often it stands there go to a
-nameless file. They are weighed and cut batch by batch, divided by their length in 64 bits, rounded
-to float32, and put in the order of the pages; words are their transpose. A refresh without texts
-takes the rows that the index holds; pages that are new have none.
+Texts are read once, one at a time; pairs of a word and its count go to a nameless file. Batch by
+batch, words are weighted and selected, normalized in float64, rounded to float32, and written in
+the order of the pages; their transpose follows. A refresh without texts keeps the rows of the
+index; new pages have none.
 
-Cost: 10 to 20 ns a letter, most of it scikit-learn's. Size: 16 bytes for each word of a page, 8 a
-node, and 16 and its letters for each word. Memory: 40 bytes a node, 200 for each different word, 32
-MiB for a batch, and 24 bytes for each word of a page, in scratch files where these do not fit.
+Cost: 10 to 20 ns a letter, most of it in scikit-learn. Size: 16 bytes for each word of a page, 8 a
+node, and 16 and its letters for each word. Memory: 40 bytes a node, 200 for each distinct word, 32
+MiB for a batch, and 24 bytes for each word of a page, in scratch files if these do not fit.
 Source: ``measures/tfidf.py``.
 """
 
@@ -79,9 +79,9 @@ class Words:
 @dataclass(frozen=True)
 class WordCounts:
     """Word counts of texts. Text i belongs to node ``nodes[i]``, and has the pairs uint32[:, 2]
-    (word, count) from ``begins[i]`` to ``begins[i + 1]`` of the ``file``; ``numbers`` maps word ids
-    of the file to positions in ``words``, and ``held`` counts the texts with each word. Counting
-    took ``seconds``.
+    (word, count) from ``begins[i]`` to ``begins[i + 1]`` of the ``file``. ``numbers`` maps word ids
+    of the file to positions in ``words``; ``held`` counts the texts with each word. Counting took
+    ``seconds``.
     """
 
     nodes: Ints
@@ -189,7 +189,7 @@ class TextBuilder(TextFormat, WholeBuilder):
     # -- what a build stands on ----------------------------------------------------------
 
     def _need(self, words: int) -> int:
-        """Return the memory beside the rows, for so many distinct words."""
+        """Return the memory in addition to the rows, for so many distinct words."""
         return _NODE * self.graph.nodes + _WORD * words + _BATCHES + _LEAST_TURNED
 
     def _allow(self, words: int, texts: int) -> None:

@@ -80,10 +80,12 @@ def range_cuts(nodes: int, width: int) -> Words:
 
 
 class BlockTrees:
-    """Lays out the trees of a block, in the buffers and with the dealer of its walk."""
+    """Lays out the trees of a block, with the buffers and the dealer of its walk."""
 
     def __init__(self, rooms: Rooms, cuts: Words, dealer: Dealer, ranges: Words) -> None:
-        """``cuts`` are the blocks', ``ranges`` those of positions (:func:`range_cuts`)."""
+        """Share the buffers. ``cuts`` are those of the blocks, ``ranges`` those of positions
+        (:func:`range_cuts`).
+        """
         self._rooms, self._cuts, self._dealer = rooms, cuts, dealer
         self._ranges = Dealer(ranges, rooms.dealt)
 
@@ -147,7 +149,9 @@ class ExternalTrees:
     def __init__(
         self, walker: ExternalWalker, nodes: int, directory: Path, wanted: Words | None = None
     ) -> None:
-        """``wanted`` uint32[m], ascending, are the selected nodes, None for all."""
+        """Prepare scratch files. ``wanted`` uint32[m], ascending, are the selected nodes, None for
+        all.
+        """
         self._walker, self._nodes, self._requested = walker, nodes, wanted
         self._rooms, self._cuts = walker.rooms, walker.cuts
         self._width = self._rooms.at.size
@@ -242,7 +246,7 @@ def _grouped(member: Words, label: Labels) -> Words:
 
 _ROWS = 1 << 16
 _SAMPLE_NODE = 36
-"""Bytes per sample and node of a block: tokens coming and going, and records."""
+"""Bytes per sample and node of a block: incoming and outgoing tokens, and records."""
 _AHEAD = 3
 """Samples to lay out at a time."""
 
@@ -292,7 +296,7 @@ class TreeBlock(BlockWalker):
         self._own_places = {}
 
     def lay_out(self, sample: int, cursor: int, *told: Message) -> tuple[object, ...]:
-        """Lay out the block's nodes: return where the next tree begins, and bytes sent; then the
+        """Lay out the block's nodes. Return where the next tree begins, and bytes sent; then the
         message for each later block, and the places for each range.
         """
         messages, tell = MemorySpool(self._blocks), MemorySpool(self._blocks)

@@ -1,14 +1,14 @@
-"""Making samples of walks: trees, packed or not, paths, and the compact form.
+"""Samples of walks: trees, packed or not, paths, and the compact form.
 
-What the walks of a part go by, with n nodes and d(u) how often u is a neighbor:
+The weights of walks, with n nodes and d(u) how often u is a neighbor:
 
-    hubs=plain       nothing, or the weight w(u, v) of the link
+    hubs=plain       none, or the weight w(u, v) of the link
     hubs=idf         t(u) = log((n + 1) / d(u)), times w(u, v)
     hubs=rare        t(u) = 1 / d(u), times w(u, v)
 
-Memory a sample and node: trees 26.5 bytes, or 35 where one waits to be written; packed 28 and
-the sample; paths 30, and 12 for each step at most; compact 28. Weights beside the links: 4 bytes a
-link for running shares or products, 4 a node for those of pages.
+Memory a sample and node: trees 26.5 bytes, or 35 if one waits to be written; packed 28 and the
+sample; paths 30, and at most 12 for each step; compact 28. Weights in addition to the links: 4
+bytes a link for running shares or products, 4 a node for those of pages.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _ID, _VALUE = 4, 4
 
 
 def step_bytes(part: PartPlan) -> StepBytes:
-    """Return the memory of a part's step beside its links."""
+    """Return the memory of a part's step in addition to its links."""
     if part.measure.step is None or not part.step.weighted:
         return StepBytes()
     node = _VALUE if part.by_page else 0
@@ -86,15 +86,15 @@ def part_weights(links: Links, part: PartPlan, scratch: Scratch) -> StepWeights 
 
 
 WANTED_NODE = 12
-"""Bytes per selected node beside its blob: the mapped list, and places in transit."""
+"""Bytes per selected node in addition to its blob: the mapped list, and places in transit."""
 
 
 class TreesBuilder(TreesFormat, SampledBuilder):
     """Builds the layout ``trees``; also plans and makes samples of ``packed``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """Plan threads that fit beside the whole graph, else blocks, else files for all but a
-        block; packed trees have no form in files.
+        """Plan threads that fit beside the whole graph, else blocks, else files for everything but
+        a block. Packed trees have no form in files.
         """
         packed, step = part.layout == "packed", step_bytes(part)
         if isinstance(links, BlockedLinks) and not packed:
@@ -112,7 +112,9 @@ class TreesBuilder(TreesFormat, SampledBuilder):
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """Return a walker with its scratch per thread, or a group of samples on all threads."""
+        """Return a walker with its scratch for each thread, or a group of samples on all
+        threads.
+        """
         if isinstance(links, BlockedLinks):
             from cocite.index.layouts.trees.assemble import BlocksMaker
 
@@ -133,7 +135,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         return [TreeMaker(Walker(**walk), *laid_out) for _ in range(fit.threads)]
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
-        """Convert samples: removed nodes leave their trees, new ones are in none."""
+        """Return a converter of samples: removed nodes leave their trees, new ones are in none."""
         from cocite.kernels import trees
 
         def carry(words: Words, blob: NDArray[np.uint64]) -> Blob:
@@ -156,7 +158,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
 
 
 class PackedBuilder(PackedFormat, TreesBuilder):
-    """Of the layout ``packed``: trees, encoded as runs."""
+    """Builds the layout ``packed``: trees encoded as runs."""
 
     def _laid_out(self, words: Words, blob: NDArray[np.uint64], nodes: int) -> tuple[Words, int]:
         from cocite.kernels import runs
@@ -200,7 +202,7 @@ def _walk_of(links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> dic
 class TreeMaker:
     """Makes blobs. Owns a walker and scratch memory: use one for each thread.
 
-    With ``keep`` a blob outlives the next one; otherwise it is in the scratch. ``wanted``
+    With ``keep``, a blob outlives the next one; otherwise it is in the scratch. ``wanted``
     uint32[m], ascending, are the selected nodes, None for all. ``packed`` trees are runs, which own
     their memory.
     """
@@ -241,7 +243,7 @@ _NO_ROOM = np.empty(0, np.uint32)
 
 
 def _grouped(member: Words, joined: Labels, room: Words) -> tuple[Words, Words]:
-    """Return trees in groups: in ``room`` as far as it goes, and the rest."""
+    """Return trees in groups: in ``room`` as far as they fit, and the rest."""
     words, cut = tree_words(member.size), min(room.size // GROUP_WORDS, member.size // GROUP)
     parts = room[: cut * GROUP_WORDS], np.zeros(words - cut * GROUP_WORDS, np.uint32)
     for part, places in zip(parts, (slice(cut * GROUP), slice(cut * GROUP, None)), strict=True):
@@ -252,7 +254,7 @@ def _grouped(member: Words, joined: Labels, room: Words) -> tuple[Words, Words]:
 def tree_blob(
     member: Words, joined: Labels, live: tuple[int, ...] = (), room: Words = _NO_ROOM
 ) -> Blob:
-    """Return the blob of laid-out trees, in ``room`` as far as it goes."""
+    """Return the blob of laid-out trees, in ``room`` as far as they fit."""
     return Blob.of(_grouped(member, joined, room), member.size, live)
 
 
@@ -367,7 +369,7 @@ class PathMaker:
 
 
 def path_maker_bytes(length: int, nodes: int, keep: bool) -> int:
-    """Return the memory of one :class:`PathMaker`, with its blob and the one before, if no walks
+    """Return the memory of one :class:`PathMaker`, with its blob and the previous one, if no walks
     meet; usually it is far less.
     """
     blob = 4 * path_words(nodes, nodes * length) - (0 if keep else 8 * nodes)
@@ -419,7 +421,7 @@ class CompactMaker:
 
 
 def compact_maker_bytes(nodes: int, keep: bool) -> int:
-    """Return the memory of one :class:`CompactMaker`, with its blob and the one before, which
+    """Return the memory of one :class:`CompactMaker`, with its blob and the previous one, which
     exists with or without ``keep``.
     """
     return 4 * nodes + 8 * compact_words(nodes, nodes)

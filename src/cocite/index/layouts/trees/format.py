@@ -1,14 +1,14 @@
-"""Where the arrays of a sample of walks lie: trees, packed, paths, compact (``storage/FORMAT.md``).
+"""The arrays of a sample of walks: trees, packed, paths, compact (``storage/FORMAT.md``).
 
-Bytes a node and sample: trees 8.5 at most, 4 of them in the file of positions; packed w + o + 13
-bits a run and 1.5 bytes a node, 3.1 on cnr-2000 and 6.6 with its pages in any order, since a run is
-up to 32 nodes with ids one behind the other; paths 9.5 and 4 for each point, about one a node on
-webs; compact 12, whatever the length of walks. Packed trees are those of the layout trees, so every
-answer is the same, to the bit. In paths a walk that has met a smaller one goes on as that one does,
-so each point is stored once.
+Bytes a node and sample: trees at most 8.5, 4 of them in the file of positions. Packed: w + o + 13
+bits a run and 1.5 bytes a node; 3.1 on cnr-2000, and 6.6 with shuffled ids, as a run is up to 32
+nodes with consecutive ids. Paths: 9.5 and 4 for each point, about one a node on webs. Compact: 12,
+for any length of walks. Packed trees equal those of the layout ``trees``, so answers are equal to
+the bit. In paths, a walk that has met a smaller one continues as that one, so each point is stored
+once.
 
 Source: 001, section 2.1; paths: 000, section 2, Algorithm 1; compact: 000, section 3. Runs, and
-that walks which met need storing once, are this project's.
+storing shared walks once, are our own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cocite.storage import Entry
 
 POSITIONS = "positions"
 """File of uint32[nodes, samples]: the place of each node in each sample, 2**32 - 1 if its walk
-meets no other. A question reads one or two rows.
+meets no other. A query reads one or two rows.
 """
 GROUP, GROUP_WORDS = 64, 72
 """Members in a group of trees, and its words: the members, then their labels, eight per word. So a
@@ -65,7 +65,7 @@ def members_of(words: Words, members: int) -> Words:
 
 
 def labels_of(words: Words, members: int) -> Labels:
-    """Return their labels, uint8[members]."""
+    """Return the labels of trees, uint8[members]."""
     return unpacked(np.ascontiguousarray(_groups(words, members)[:, GROUP:]).reshape(-1), members)
 
 
@@ -91,7 +91,7 @@ class TreesFormat(SampledFormat):
         return tree_words(members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return where the trees begin, as a row of kernels has it, and p."""
+        """Return where the trees begin, in the form of a kernel's row, and p."""
         return base, base, 0, members
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
@@ -109,9 +109,9 @@ class TreesFormat(SampledFormat):
 WIDTH = 6
 """Numbers that locate a sample."""
 _RUN = 13
-"""Bits of a run beside its first node."""
+"""Bits of a run without its first node."""
 _BEHIND = 2
-"""Words after the last run, as runs are read in words of 64 bits."""
+"""Words after the last run, because runs are read in words of 64 bits."""
 
 
 def bits_of(count: int) -> int:

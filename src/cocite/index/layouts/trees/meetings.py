@@ -1,8 +1,8 @@
-"""What all layouts of walks share: scores from meeting times, and meetings from stored walks.
+"""Readers of all layouts of walks: scores from meeting times, and meetings from stored walks.
 
-A sample's value is f(tau), tau the step at which two walks first meet, 0 where they do not; by
-default f(tau) = decay**tau (``measures/meeting_weight.py``). Equal meeting times give equal scores,
-to the bit, whatever the layout that holds them.
+The value of a sample is f(tau), with tau the step at which two walks first meet, or 0 if they do
+not; by default f(tau) = decay**tau (``measures/meeting_weight.py``). Equal meeting times give equal
+scores, to the bit, in every layout.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3 (expected f-meeting distance).
 """
@@ -48,7 +48,7 @@ class Ways(NamedTuple):
 
 
 class MeetingReader(SummingReader):
-    """Base of readers that know when any two walks meet."""
+    """Base of readers that return when any two walks meet."""
 
     @abstractmethod
     def times_with(self, node: int, others: Ids) -> Times:
@@ -75,7 +75,7 @@ class MeetingReader(SummingReader):
 
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
         """Return f(tau) in every sample. Walks that do not meet within ``length`` steps have value
-        0; longer ones would have at most f(length + 1), for a decay; see ``Worth``.
+        0, and an upper bound of ``MeetingWeights.beyond``.
         """
         times = self.times_with(node, others)
         least, most = both_by_time(self.weight(settings))
@@ -88,7 +88,7 @@ class MeetingReader(SummingReader):
         return Span(0.0, min(values), max(values))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The score of two nodes; a node and itself score 1 with no error."""
+        """Return the score of two nodes; a node and itself score 1 with no error."""
         samples = self.known(first, second)
         if first == second:
             return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64), samples)
@@ -97,7 +97,7 @@ class MeetingReader(SummingReader):
         return self.estimated(counts @ weights_of(self.weight(settings).values), samples)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the nodes at which two walks first meet, each meeting worth f(tau) / samples,
+        """Return the nodes at which two walks first meet. Each meeting adds f(tau) / samples,
         unless that is 0.
         """
         times = self.meeting_times(first, second)
@@ -119,7 +119,9 @@ class MeetingReader(SummingReader):
         nodes, rows = np.unique(ways[0][np.arange(steps.size), steps - 1], return_inverse=True)
 
         def path(row: int) -> Paths:
-            """Return the two walks to a node with most of its share; the first one on ties."""
+            """Return the two walks to a node that have most of its share; the first ones on
+            ties.
+            """
             carried: dict[tuple[tuple[int, ...], ...], float] = {}
             for i in np.flatnonzero(rows == row).tolist():
                 pair = tuple(tuple(way[i, : steps[i]].tolist()) for way in ways)
@@ -165,7 +167,7 @@ class WalkReader(MeetingReader):
 
 @lru_cache(maxsize=64)
 def both_by_time(worth: MeetingWeights) -> Floats:
-    """Return float64[2, 256], by meeting time: its value, and the most that the truth may be."""
+    """Return float64[2, 256], by meeting time: its value, and an upper bound on the exact value."""
     found = np.zeros((2, 256))
     found[:, : len(worth.values)] = worth.values
     found[1, NEVER] = worth.beyond

@@ -1,13 +1,13 @@
 """Answers from stored walks: trees, packed or not, paths, and the compact form.
 
-Every other member of a node's tree has met it; the largest label on the way to it is the step at
-which it did. Packed trees are the same trees, read by runs instead of places: two kernel modules
-look samples up (``lookup_of``), all else is one reader, and answers agree to the bit. Trees say
-when walks meet; where, is made again (``index/layouts/trees/replay.py``); others hold it.
+A node meets every other member of its tree, at the step that is the largest label between them.
+Packed trees are the same trees, read by runs instead of places: two kernel modules look samples up
+(``lookup_of``), everything else is one reader, and answers are equal to the bit. Trees store when
+walks meet; where is computed again (``index/layouts/trees/replay.py``). The other layouts store it.
 
 Cost: a pair reads one access a sample and the labels between (packed: two, and the runs between);
-relatives 1.8 ns a member of the trees read (packed: 3 ns a run). Compact: at most 2 * length words
-for a pair, and for relatives the nodes at most k steps below the k-th point of the walk.
+a list 1.8 ns a member of the trees read (packed: 3 ns a run). Compact: at most 2 * length words for
+a pair; for a list, the nodes at most k steps below the k-th point of the walk.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1, 2.1.4; 000, sections 2, 3.1.
 """
 
@@ -57,11 +57,11 @@ _PATIENCE, _MOST_WAITS = 4, 15
 graph where they always do, looks would take a tenth of the time.
 """
 _MOST_HITS = 256
-"""Most hits of an answer from one kernel."""
+"""Maximum number of hits of an answer from one kernel."""
 
 
 class TreeReader(MeetingReader):
-    """The layout ``trees``, and ``packed``, which stores the same trees as runs of nodes. They
+    """The layouts ``trees`` and ``packed``, which stores the same trees as runs of nodes. They
     store when walks meet, but not where: for that, walks are repeated.
     """
 
@@ -195,7 +195,7 @@ class TreeReader(MeetingReader):
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
         """Return the lists of some nodes from one kernel: of many if they share sums, as adjacent
-        pages of a web do, else of a few, one after another.
+        pages of a web do; otherwise of a few, one after another.
         """
         from cocite.kernels import trees_batch
 
@@ -232,9 +232,9 @@ class TreeReader(MeetingReader):
     def _carried(
         self, nodes: Ids, k: int, floor: float, settings: PartSettings
     ) -> list[ListedHits]:
-        """Return the lists of the first nodes, each from the sums of the one before, while that
-        pays. Returns none if two trials on a few samples say that it does not pay, as for the nodes
-        before.
+        """Return the lists of the first nodes, each from the sums of the previous one, while that
+        pays. Return none if two trials on a few samples show that it does not pay, as for the
+        previous nodes.
         """
         from cocite.kernels.trees_batch import TRIED
 
@@ -303,7 +303,7 @@ class TreeReader(MeetingReader):
 
     @cached_property
     def table(self) -> NDArray[np.uint64]:
-        """Return the samples as kernels take them: see ``table_of``."""
+        """Return the samples in the form for kernels: see ``table_of``."""
         return table_of(self.part)
 
 
@@ -315,8 +315,8 @@ def _lists(ids: Ids, rows: Floats, counts: Ints) -> list[ListedHits]:
 
 @lru_cache(maxsize=64)
 def _differences(values: tuple[float, ...]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return uint64[17, 16, 2], how much more a meeting time is worth than another, 16 for never;
-    and how much less.
+    """Return uint64[17, 16, 2]: the weight of a meeting time minus that of another (16 for never);
+    and the same negated.
     """
     weights = weights_of(values)
     others = np.concatenate((weights, np.zeros((1, 2), np.uint64)))
@@ -335,11 +335,11 @@ def lookup_of(part: StoredPart) -> Any:
 
 
 def table_of(part: StoredPart) -> NDArray[np.uint64]:
-    """Return the samples of a part in the rows that kernels take, which begin with addresses.
+    """Return the samples of a part as rows for kernels, which begin with addresses.
 
-    uint64[samples, 4], as in ``kernels/trees.py``. Or packed, uint64[samples, 6]: of directory,
-    order and runs; how many runs; the bits of a node and of the number of a run. The part keeps the
-    files mapped.
+    uint64[samples, 4], as in ``kernels/trees.py``; or packed, uint64[samples, 6]: addresses of
+    directory, order and runs; the number of runs; the bits of a node and of a run number. The part
+    keeps the files mapped.
     """
     width, addresses = (WIDTH, 3) if part.layout == "packed" else (4, 2)
     rows = []

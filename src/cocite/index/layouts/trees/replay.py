@@ -47,8 +47,8 @@ Points = Ids
 
 
 def part_mover(part: StoredPart, links: Links, means: Resources) -> Mover:
-    """Return the mover of a part's walks, along ``links`` of its direction; weights that do not fit
-    in memory beside them are in a scratch file.
+    """Return the mover of a part's walks, along ``links`` of its direction. Weights that do not fit
+    in memory beside the links are in a scratch file.
     """
     plan = part.plan
     fits = links.nbytes + step_bytes(plan).taken(links) <= means.memory
@@ -62,7 +62,9 @@ class Replay:
     """Repeats walks of one part along the links of its graph."""
 
     def __init__(self, part: StoredPart, graph: Graph, means: Resources) -> None:
-        """``graph`` must be one from which samples were drawn (``search/source.py`` checks it)."""
+        """Prepare the links. ``graph`` must be one from which samples were drawn
+        (``search/source.py`` checks it).
+        """
         self._part, self._graph = part, graph
         if part.plan.step.weighted:
             graph.check()  # all weights are gone through, and not two rows alone
