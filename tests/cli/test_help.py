@@ -92,7 +92,7 @@ def test_help_of_links_has_options(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_min_confidence_is_the_same_everywhere() -> None:
-    said = "List only hits above {}, with this probability, such as 0.95."
+    said = "List only hits whose exact scores are above {} with this probability, such as 0.95."
     assert options("related")["min_confidence"] == said.format("--min-score")
     assert said.format("``min_score``") in " ".join(str(cocite.Index.related.__doc__).split())
 

@@ -20,7 +20,7 @@ class OutputOptions(Options):
 
     output: str | None = option(None, "The file to write.", flag="-o,--output", metavar="FILE")
     output_format: str | None = option(
-        None, "The output format (overrides the file extension).", unset="by the extension"
+        None, "The output format. It overrides the file extension.", unset="by the extension"
     )
     to: str | None = option(
         None,
