@@ -184,7 +184,11 @@ def test_an_index_keeps_a_default(make_graph: MakeGraph, tmp_path: Path) -> None
 
 def test_impossible_meeting_weight_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(EDGES, range(12))
-    for by, said in (("t", "after 2 steps"), ("1, 0.5", "2 numbers"), ("t>9", "worth 0")):
+    for by, said in (
+        ("t", "after 2 steps"),
+        ("1, 0.5", "2 numbers"),
+        ("t>9", "is 0 for all meetings"),
+    ):
         with pytest.raises(UsageError, match=said):
             cocite.build(
                 graph, tmp_path / "i", length=LENGTH, meeting_weight=by, measure="psimrank"
