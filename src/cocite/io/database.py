@@ -1,14 +1,14 @@
-"""Databases by address: read for links and titles, and written with results.
+"""Databases by address, from which links and titles are read, and to which results are written.
 
-    sqlite:///site.db, sqlite:site.db    a file of SQLite, relative; four slashes are absolute
-    duckdb:///site.duckdb, duckdb:...    a file of DuckDB
-    postgres://user@host/db              a server of PostgreSQL (postgresql://, any URI of libpq)
+    sqlite:///site.db, sqlite:site.db    an SQLite file, relative; absolute with four slashes
+    duckdb:///site.duckdb, duckdb:...    a DuckDB file
+    postgres://user@host/db              a PostgreSQL server (postgresql://, any URI of libpq)
 
-A table stands behind a ``#``: ``sqlite:///site.db#related``, in a schema ``#web.related``. A file
-may be named as it is where no address can be mistaken for something else. A database is unknown
-content: those for reading cannot write, DuckDB loads no extensions and opens the files that it is
-opened with and no others, and a path is never a pattern (:func:`file_literal`). ``label`` and
-``repr`` leave out the password of an address; :func:`reported` takes it out of drivers' messages.
+A table follows a ``#``: ``sqlite:///site.db#related``, with a schema ``#web.related``. A plain file
+name is accepted where it cannot be mistaken for something else. Databases are untrusted: one opened
+for reading cannot be written, DuckDB loads no extensions and opens only the files given to it, and
+a path is never a pattern (:func:`file_literal`). ``label`` and ``repr`` omit the password of an
+address; :func:`reported` removes it from drivers' messages.
 """
 
 from __future__ import annotations
@@ -328,12 +328,9 @@ _ALONE: dict[str, Any] = {
 def open_duckdb(
     place: str, config: dict[str, Any], *, read_only: bool = False, files: Iterable[str] = ()
 ) -> Any:
-    """A connection of DuckDB that opens ``place``, ``files`` and where it spills, and no other
-    file: folders among them end in a slash. It loads no extension, sees no variable of Python, and
-    nothing that it reads changes that.
-
-    It draws no bars of its own: it does wherever it takes Python for a prompt, as in notebooks and
-    ``python -c``, among what is printed.
+    """Open a DuckDB connection that opens ``place``, ``files`` and its spill folder, and no other
+    file; folders among ``files`` end in a slash. It loads no extension, does not see Python
+    variables, draws no progress bars, and no query can change that.
 
     Raises :class:`InputError` for a path with a backslash.
     """

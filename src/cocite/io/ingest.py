@@ -1,14 +1,13 @@
-"""Ingest: files of links, queries, or links in memory, to a stored graph.
+"""Ingest: from files of links, queries or links in memory to a stored graph.
 
     sources -> read and clean -> load -> number the names -> sort by (destination, source)
             -> drop duplicates -> write
 
-This file decides where links come from, and which options apply; ``io/pipeline.py`` does the rest.
-Readers (``io/readers/``) read and check; DuckDB (``io/tables.py``) connects them with the files,
-out of core within the given memory.
+This file determines the sources and which options apply; ``io/pipeline.py`` does the rest. Readers
+(``io/readers/``) read and check; DuckDB (``io/tables.py``) sorts and joins within the given memory.
 
-Cost: O(m log m) time, and temporary disk beside the output of about twice the unpacked input; the
-fast path of integers (``io/integers.py``) O(m) and none.
+Cost: O(m log m) time, and temporary disk of about twice the decompressed input beside the output;
+the fast path for integers (``io/integers.py``) takes O(m) and no disk.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The fast path of ingest: texts of integers to the files of a stored graph, in memory.
+"""The fast path of ingest: from texts of integers to the files of a stored graph, in memory.
 
     read -> sort by (destination, source) -> drop duplicates -> write
 
-A text is *plain* if each of its rows is a link of two integers below 2**32, as ``str`` formats
-them, except blank lines and comments. All other texts, and links that exceed the memory, are left
-to the tables (``io/tables.py``), with nothing written. Both ways give the same bytes.
+A text is *plain* if each row is a link between two integers below 2**32, formatted as by ``str``,
+apart from blank lines and comments. All other texts, and links that exceed the memory, are left to
+the tables (``io/tables.py``). Both ways write the same bytes.
 
-A link is a key, destination * 2**32 + source; an id is its own number until the end, when the nodes
-are numbered, which keeps every order. Cost: one to two nanoseconds a byte to read
-(``kernels/integers.py``), 25 a link to sort; memory of 16 bytes a link, 24 of those that are stored
-both ways, and 9 for each number up to the largest id.
+A link is a key, destination * 2**32 + source. Ids are the numbers as read until the end, when the
+nodes are renumbered in the same order. Cost: one to two nanoseconds per byte to read
+(``kernels/integers.py``) and 25 per link to sort; memory of 16 bytes per link, 24 per undirected
+link, and 9 per number up to the largest id.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Links in memory: an object is a source like a file, and a reader registers its columns.
 
-A kind is known by the module and the name of the object's class, or of a base, so that no library
-is imported to find out; anything else is taken for rows. Its columns of names are NumPy arrays of
-whole numbers, text (NumPy's or Arrow's), or *mapped*: anything else that can name a node, by the
-text of each (``graph/name_files.py``).
+Objects are recognized by the module and name of their class, or of a base class, so that no library
+is imported to find out; anything else is taken for rows. Columns of names are NumPy arrays of
+integers, text (NumPy's or Arrow's), or *mapped*: other hashable values, each represented by a text
+(``graph/name_files.py``).
 
-Columns of tables are chosen as those of files (``io/readers/dialect.py``). Pairs and arrays may
-have a weight as their third value. Graphs bring all their nodes, and weights where some tell links
-apart: values of a matrix that are not all 1, or the attribute ``weight``, 1 where a link has none.
+Columns of tables are selected as in files (``io/readers/dialect.py``). Pairs and arrays may have a
+weight as third value. Graphs keep all their nodes, and have weights if these differ between links:
+values of a matrix that are not all 1, or the attribute ``weight``, with 1 where it is missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One way to a graph from any source of links: a stored graph, files, or objects in memory."""
+"""Opens a graph from any source of links: a stored graph, files, or objects in memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Ingest to a graph in blocks: a stored graph is cut, or what is read is stored, then cut.
+"""Ingest to a partitioned graph: a stored graph is split, or the input is stored, then split.
 
-Cost: that of ``io/ingest.py``, and a pass over the links. What is stored on the way lies beside the
-output, and goes.
+Cost: that of ``io/ingest.py`` and one pass over the links. The intermediate graph lies beside the
+output, and is deleted.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""From sources to a stored graph, for files, queries and links in memory alike.
+"""From sources to a stored graph, for files, queries and links in memory.
 
     sources -> RowBatch of rows and a report -> Tables -> number -> sort -> graph files
 
-Texts of integers that fit in memory take a faster path (``io/integers.py``), with the same bytes.
+Texts of integers that fit in memory take a faster path (``io/integers.py``) to the same bytes.
 Everything else goes through tables (``io/tables.py``).
 
-Inputs of one kind are read together by a reader with ``read_many``, so that thousands of small
-files cost as much as one of their total size. Ids follow names, and reports are in the order of the
-inputs, whatever the order of reading.
+A reader with ``read_many`` reads inputs of one kind together, so that thousands of small files cost
+as much as one of their total size. Ids follow names, and reports follow the order of the inputs.
 """
 
 from __future__ import annotations
@@ -368,9 +367,8 @@ def check_some(read: Sequence[Found]) -> None:
 
 
 def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
-    """What the manifest says of the inputs: of more than a hundred, those of a kind are one entry,
-    which says how many ``files`` they are, so that opening a graph does not take as long as reading
-    them.
+    """Return the manifest's entries on the inputs. Of more than a hundred, those of a kind are
+    merged into one entry with their number, ``files``, so that opening a graph stays fast.
     """
     if len(read) <= _EACH:
         return [_report(found, found.to_json()) for found in read]
@@ -382,8 +380,8 @@ def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
 
 
 def _merged(group: list[Found]) -> dict[str, Any]:
-    """One entry for inputs of a kind: that of the first, with what all of them counted; a text that
-    differs among them is empty.
+    """Merge the entries of inputs of a kind: the first one's, with total counts; texts that differ
+    are empty.
     """
     first, values = group[0], [found.to_json() for found in group]
     counted = isinstance(first, TextInput | ParquetInput)  # which say what they counted

@@ -1,13 +1,13 @@
 """Remote stores: folders by URL, on any system that fsspec supports, and their local copies.
 
     PLACE/copies/DIGEST/NAME    the copy, a store; DIGEST is of its URL and its manifest
-    PLACE/copies/DIGEST.making  locked by the process that makes it; others wait for it
-    PLACE/copies/DIGEST.lock    locked by readers together, or alone by who removes it; has the URL
+    PLACE/copies/DIGEST.making  locked by the process that makes it; others wait
+    PLACE/copies/DIGEST.lock    locked, shared by readers, exclusively to remove it; holds the URL
 
 PLACE is the user's cache (``storage/user_cache.py``), or ``COCITE_COPIES``. The manifest is read
-first: it limits what is copied, and its checksums are compared after; the caches of fsspec do
-neither. Copies may take half of the space that is free or theirs on that disk; the least recently
-used copy without readers is removed first.
+first: it limits the bytes to copy, and its checksums are verified afterwards. Copies may take half
+of the disk space that is free or their own; the least recently used copy without readers is
+removed first.
 """
 
 from __future__ import annotations
@@ -419,9 +419,8 @@ class Sending:
     """A store of a ``kind`` for ``url``: make it at ``path``, then :meth:`send` it."""
 
     def __init__(self, url: str, kind: str, overwrite: bool) -> None:
-        """Raises :class:`UsageError` for what is no URL that can be reached,
-        :class:`OutputExists` if something is there, :class:`NotAStore` if that is something else
-        than such a store, and :class:`StoreError`.
+        """Raise :class:`UsageError` for an unreachable URL, :class:`OutputExists` if something is
+        there, :class:`NotAStore` if that is not such a store, and :class:`StoreError`.
         """
         self._remote, self._kind, self._overwrite = Remote(url), kind, overwrite
         self._earlier()

@@ -1,13 +1,13 @@
 """From loaded links to the files of a stored graph, as a stream.
 
-    number the names -> leave pages out -> sort by (destination, source) -> drop duplicates -> write
+    number the names -> exclude pages -> sort by (destination, source) -> drop duplicates -> write
 
-Self-loops are dropped unless asked for, duplicates always; both are counted, and a node that is
-named only by such a link is still a node. Weights of duplicates are added one after the other in
-float64, the smallest first, and stored as float32, so that the bytes depend on the input alone: not
-on threads, on memory, or on where the stream is cut. Or a link's weight is how often it was read.
+Self-loops are dropped unless requested, duplicates always; both are counted, and a node named only
+by such a link is still a node. Weights of duplicates are added in ascending order in float64, and
+stored as float32, so that the bytes depend on the input alone, not on threads, memory, or where the
+stream is cut. Alternatively, the weight of a link is the number of times it was read.
 
-Memory beyond DuckDB's: 4 bytes a node for the out-degrees, and a few pieces.
+Memory beyond DuckDB's: 4 bytes per node for the out-degrees, and a few pieces.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """The tables that ingest works on, in DuckDB: out of core, in a private directory.
 
-    part(a, b)      what readers found, names or integers; a alone of inputs that name nodes
+    part(a, b)      results of readers, names or integers; only a for names of nodes
     raw(a, b)       links as read, names or integers, w if weighted; dropped once numbered
     names(name)     distinct names in the order of numbering; the row number is the id
     links(key)      destination * 2**32 + source, ascending, duplicates included; with weights w,
                     ascending among duplicates, so that their sum is always the same
 
-Names are numbered by their sort key, then by name (bytes). That of a URL is its SURT form: the
-host's labels reversed, the port, ")", and the rest, so that a site's pages stand side by side; any
-other name is its own key. Of two sides (``graph/sides.py``) the left one comes first.
+Names are numbered by their sort key, then by their bytes. The sort key of a URL is its SURT form:
+the host's labels reversed, the port, ")", and the rest, so that a site's pages are adjacent; any
+other name is its own key. In a bipartite graph (``graph/sides.py``) the left side comes first.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ IS_URL = f"regexp_matches(name, '{_SCHEME}')"
 
 
 class TitleTable(NamedTuple):
-    """What came of titles: of how many ``names`` there are some; how many of these are ``unknown``,
-    the first of them in ``strangers``; and how many titles were one more of a node, and another.
+    """Counts of titles: nodes with titles, of the given ``names``; ``unknown`` names, the first of
+    them in ``strangers``; and further, different titles of the same node.
     """
 
     names: int

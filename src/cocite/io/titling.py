@@ -1,11 +1,12 @@
-"""Titles while a graph is made: read, assigned to existing nodes, and counted.
+"""Titles during ingest: read, assigned to existing nodes, and counted.
 
-Titles come from tables given for them, from objects in memory (a mapping of names to titles, pairs,
-or a table with two columns), and from readers of links that find some; given ones take precedence,
-and the first one of a node counts. Those of unknown names are counted. For a data frame with one
-column, and for a series, names are the index. Rows without a name or a title are skipped.
+Titles come from tables, from objects in memory (a mapping of names to titles, pairs, or a table
+with two columns), and from readers of links that find some; given titles take precedence, and the
+first one of a node counts. Titles of unknown names are counted. For a data frame with one column,
+and for a series, names are the index. Rows without a name or a title are skipped.
 
-Cost: a pass over the titles; some microseconds for one in memory, and a table is turned into lists.
+Cost: a pass over the titles, with a few microseconds for each in memory; tables in memory become
+lists.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ _DATABASES = ("SQLite", "DuckDB", "PostgreSQL")
 
 
 class Titling:
-    """The titles of one run: those that are ``given`` as for :func:`cocite.ingest`, with the
-    ``columns`` of tables, and those that readers of links meet. ``sources`` are files and databases
-    of them.
+    """The titles of one run: those ``given`` as for :func:`cocite.ingest`, with the ``columns`` of
+    tables, and those that readers of links find. ``sources`` are the files and databases among
+    them.
 
-    Raises :class:`UsageError` for what holds no titles, or columns that are none, and
-    :class:`~cocite.errors.UnrecognizedInput` for what is no table.
+    Raises :class:`UsageError` for objects without titles or columns that do not exist, and
+    :class:`~cocite.errors.UnrecognizedInput` for a file that is not a table.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Readers: each turns one kind of input into clean rows for the tables of ``ingest``.
 
-A new kind is a file in this folder with a ``READER`` (``io/readers/contract.py`` says what that
-is), and a line of the table in ``io/readers/formats.py``.
+To add a kind, write a file in this folder with a ``READER`` (see ``io/readers/contract.py``), and
+list it in the table in ``io/readers/formats.py``.
 """
 
 from cocite.io.readers.contract import FormatReader as FormatReader

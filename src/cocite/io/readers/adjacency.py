@@ -1,14 +1,14 @@
 """Adjacency lists, and Common Crawl's web graphs of hosts and domains.
 
-    Zebra: Lion Horse   0 1 2 3   a,b,c     a node a row, then those it links to: between tabs,
+    Zebra: Lion Horse   0 1 2 3   a,b,c     a node per row, then its targets, separated by tabs,
                                             commas, semicolons or blanks
     0   com.example   (17)                  *vertices*.txt.gz: id, name with its labels reversed
     0   1                                   *edges*.txt.gz: ids of source and target
 
-A node alone on its row links to no other. A list of an undirected graph names each link once:
-``--undirected``. Edges may be named alone if their vertices are beside them; nodes are named
-``example.com`` (https://commoncrawl.org/web-graphs). Cost: a microsecond a name of a list; that of
-text for edges, and a join.
+A node alone on its row has no links. Undirected lists that name each link once need
+``--undirected``. Vertices are found beside their edges; nodes are named ``example.com``
+(https://commoncrawl.org/web-graphs). Cost: a microsecond per name of a list; for edges that of
+text, and a join.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""BVGraph, as LAW publishes its web graphs: ``NAME.graph`` and ``NAME.properties``.
+"""BVGraph, the format of LAW's web graphs: ``NAME.graph`` and ``NAME.properties``.
 
-Name either file, or NAME alone. The graph is read from start to end, so ``NAME.offsets``, with the
-offsets of lists, is not needed. Nodes are the integers from 0 on; if ``NAME.urls`` is beside it
-(compressed or not), with a name per line in order of node, nodes have these names.
+The input is either file, or NAME alone. The graph is read from start to end, without
+``NAME.offsets``. Nodes are the integers from 0 on, or have the names in ``NAME.urls`` if that is
+beside the graph (compressed or not), with one name per line in the order of nodes.
 
-Cost: 60 nanoseconds of decoding a link (``kernels/bvgraph.py``), and as much again to load it;
-memory for some MB and the longest lists.
+Cost: 60 nanoseconds per link to decode (``kernels/bvgraph.py``), and as much again to load; memory
+for a few MB and the longest lists.
 """
 
 from __future__ import annotations

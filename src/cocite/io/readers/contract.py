@@ -1,12 +1,12 @@
-"""What readers of links share: options, jobs, reports; names of pages, and titles.
+"""What readers of links share: options, jobs, reports, names of pages, and titles.
 
 A reader turns inputs into *relations*, queries that DuckDB can run, with the columns ``a`` and
-``b``, source and destination (``a`` alone of an input that names nodes), and ``w``, the weight as
-DOUBLE, if weights are asked for. Every name is clean: not empty, UTF-8 without control characters,
-at most 65,535 bytes; integers (UBIGINT) if all names are canonical integers below 2**64, else text.
-Other rows are refused, or counted by their kind. A format without a faster way hands its rows to
-``clean_rows`` (``io/readers/rows.py``). A second relation gives the nodes of a format that says
-which there are. Tables that a reader needs on its way go into the schema ``reading``.
+``b``, source and destination (only ``a`` for names of nodes), and ``w``, the weight as DOUBLE, if
+weights are requested. Names are not empty, UTF-8 without control characters, of at most 65,535
+bytes; they are integers (UBIGINT) if all are canonical integers below 2**64, else text. Invalid
+rows are refused, or counted by kind. Formats without a faster way pass their rows to ``clean_rows``
+(``io/readers/rows.py``). A second relation holds the nodes, for formats that list them. Temporary
+tables of a reader go into the schema ``reading``.
 """
 
 from __future__ import annotations
@@ -107,10 +107,10 @@ def no_progress(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options of readers: checked :class:`~cocite.options.ingest.IngestOptions` (:meth:`of`), with
-    the same names. ``columns`` are those of source and target, as titles or numbers from 1, and
-    ``weight`` that of link weights; unset ones are empty, and ``site`` "" means automatic.
-    ``sides`` are the titles of the two kinds of nodes of a bipartite table.
+    """Options of readers, from checked :class:`~cocite.options.ingest.IngestOptions` (:meth:`of`),
+    with the same names. ``columns`` are source and target, and ``weight`` the weight of links, by
+    title or number from 1; unset ones are empty, and ``site`` "" means automatic. ``sides`` are the
+    titles of the two kinds of nodes of a bipartite table.
     """
 
     delimiter: str = "auto"
@@ -240,7 +240,7 @@ _FEW = 10
 
 
 class Together:
-    """Progress of ``sources``: each is a stage if they are few, else all are one."""
+    """Progress of ``sources``: a stage for each if they are few, else one for all."""
 
     def __init__(self, progress: Progress, sources: Sequence[Source]) -> None:
         self._progress, self._few = progress, len(sources) <= _FEW
@@ -250,7 +250,7 @@ class Together:
 
     @contextmanager
     def of(self, *sources: Source) -> Iterator[Progress]:
-        """Yield the progress of those that are read next."""
+        """Yield the progress of the sources that are read next."""
         if self._few:
             yield self._progress
             return
@@ -273,12 +273,12 @@ _HELD = 1 << 16
 
 
 class TitleFile:
-    """The titles of one run on their way to the tables: a row a title, its place from ``first`` on,
-    the name of the node, the title; of a node with several the one with the first place stands.
-    Without a ``path`` they are passed over. ``called`` says what the node of a name is called.
+    """Collects the titles of one run in a file, for the tables: a row has a position, counted from
+    ``first``, the name of the node, and the title; the first position of a node counts. Without a
+    ``path``, titles are ignored. ``called`` maps a name in the input to that of its node.
 
-    Titles are trimmed, every run of blanks, line ends, control characters and signs that turn the
-    direction of text (``graph/spelling.py``) in them is one blank. An empty one is none.
+    Titles are trimmed; in them, every run of blanks, line ends, control characters and direction
+    marks (``graph/spelling.py``) becomes one blank. Empty titles are ignored.
     """
 
     def __init__(
@@ -387,8 +387,8 @@ class Job:
 @dataclass
 class Found:
     """How an input was read, and its content, for the manifest. ``file`` is its name in messages,
-    ``rows`` those of the relation, ``bad_rows`` the skipped ones by fault, and ``examples`` the
-    first of these; ``integers`` says whether all names are.
+    ``rows`` the number of rows in the relation, ``bad_rows`` the skipped rows by fault, and
+    ``examples`` the first of these; ``integers`` says whether all names are integers.
     """
 
     file: str
@@ -420,9 +420,9 @@ class Found:
 
 
 class Read(NamedTuple):
-    """Result of a reader: the relation ``rows``, of links or of names, the findings, and the
-    relation of the ``nodes`` (column a), if the input lists them, which stands for ``rows`` if
-    names are wanted.
+    """The result of a reader: the relation ``rows``, of links or of names, the findings, and a
+    relation of ``nodes`` (column a) if the input lists them, used instead of ``rows`` if names are
+    wanted.
     """
 
     rows: str
@@ -431,7 +431,7 @@ class Read(NamedTuple):
 
 
 class RowBatch(NamedTuple):
-    """A batch to load: one relation of the rows of several inputs, findings on each, and the
+    """A batch to load: a relation of the rows of several inputs, the findings on each, and the
     relation of nodes.
     """
 
@@ -445,17 +445,16 @@ class RowBatch(NamedTuple):
 class FormatReader:
     """A kind of input. ``title`` is its name in messages, ``described`` in help.
 
-    ``read`` gives the relations, and what was found; ``read_many`` what is found in many files of
-    the kind, some of them at a time, so that each by itself costs little: what was given before is
-    loaded when the next is asked for, and ``job.source`` is the first of them. Both raise
-    :class:`~cocite.errors.MalformedRow` at the first bad row unless they are to be skipped,
-    :class:`~cocite.errors.InputError` for an input that cannot be read at all, and
-    :class:`~cocite.errors.UsageError` for options that do not go with it.
+    ``read`` returns the relations and the findings. ``read_many`` yields batches of many files of
+    the kind, so that each file costs little: a batch is loaded before the next is requested, and
+    ``job.source`` is the first file. Both raise :class:`~cocite.errors.MalformedRow` at the first
+    bad row unless bad rows are skipped, :class:`~cocite.errors.InputError` for an input that cannot
+    be read, and :class:`~cocite.errors.UsageError` for options that do not apply.
 
-    One that ``streams`` reads a pipe, which can be read once and from the front only. One with
-    ``together`` reads all inputs of its kind in one go: they are the ``inputs`` of its job. One
-    that ``restricts`` takes the pages that are listed only, and one that ``fetches`` may do so.
-    There are kinds whose links have no ``weights``, and kinds that have no ``columns`` at all.
+    A reader that ``streams`` accepts a pipe. One with ``together`` reads all inputs of its kind at
+    once, as ``inputs`` of its job. One that ``restricts`` can limit the nodes to a list of pages,
+    and one that ``fetches`` can fetch pages. Some kinds have no ``weights``, and some no
+    ``columns``.
     """
 
     title: str

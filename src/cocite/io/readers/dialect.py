@@ -1,14 +1,15 @@
-"""How a text is read: its delimiter and its header, found out from its first lines, or asked about.
+"""How a text is read: its delimiter, header and columns, detected from the first lines.
 
 * delimiter: the first of tab, comma, semicolon, bar and blanks that cuts all lines into the same
-  number of columns, two at least (comma first for ``.csv``);
-* header: the first line, unless one of its names is in the rows below it, if the columns taken have
-  well-known titles, or it has words above a column of numbers and no number above any, or its words
-  have no digit, sign or capital where every row below them has some;
-* columns: those whose titles (letters and digits, in any case) name the ends of links, else the
-  first two. Pairs of :data:`_WAYS` say which end is which, those of :data:`_SIDES` do not.
+  number of columns, at least two (comma first for ``.csv``);
+* header: the first line, if none of its names is in the rows below, and if the selected columns
+  have well-known titles, or it has words above a column of numbers and no number above any, or its
+  words lack a digit, sign or capital that every row below has;
+* columns: those with well-known titles for the ends of links (compared by letters and digits, in
+  any case), else the first two. Pairs in :data:`_WAYS` tell source from target, those in
+  :data:`_SIDES` do not.
 
-A name with blanks looks like several columns, and an arrow like a node: both are asked about.
+Names with blanks look like several columns, and arrows like nodes: both raise an error that asks.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ _ANSWERS = {
 
 
 def answer_in(titles: Sequence[str]) -> str:
-    """Why a table with these titles is no list of links, but an answer of ours, and what to do; ""
-    if it is none.
+    """Return why a table with these titles is an answer of cocite rather than a list of links, and
+    what to do; "" if it is not one.
     """
     plain = [title.strip().lower() for title in titles]
     plain = [title for title in plain if title != "title"]
@@ -123,9 +124,9 @@ def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tupl
 
 
 class LinkColumns(NamedTuple):
-    """The columns of a table that are read, from 0 on: the ``ends`` of links, and the ``weight``.
-    ``named``: whether they were asked for, or have titles that say so; ``unread`` is the title of
-    a column of weights that is none of them.
+    """The selected columns of a table, from 0 on: the ``ends`` of links, and the ``weight``.
+    ``named`` says whether they were requested or have well-known titles; ``unread`` is the title of
+    a weight column that is not among them.
     """
 
     ends: tuple[int, ...]
@@ -307,7 +308,9 @@ def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
 
 
 def in_doubt(lines: list[str], delimiter: str) -> str:
-    """Why lines cut by a guessed ``delimiter`` are not surely links, and what to say; "" if so."""
+    """Return why lines split at a guessed ``delimiter`` may not be links, and what to do; "" if
+    there is no doubt.
+    """
     rows = [fields(line, delimiter) for line in lines]
     if not rows:
         return ""

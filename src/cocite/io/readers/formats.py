@@ -1,11 +1,9 @@
-"""Formats by content: one table of what an input may be, how to recognize it, and what to do then.
+"""Formats by content: a table of what an input may be, how to recognize it, and what to do with it.
 
 The first entry of :data:`FORMATS` whose sign matches decides. It has either a reader (see
-``io/readers/contract.py``), or advice for an unsupported format: such input is refused by name, so
-that no other file becomes a graph of nonsense. Everything else is text. ``--input-format`` names a
-reader by the word by which it is ``called``.
-
-A new reader is a file in this folder, and its module here instead of the advice.
+``io/readers/contract.py``), or advice for an unsupported format: such input is refused by name
+instead of being read as nonsense. Everything else is text. ``--input-format`` selects a reader by
+the word by which it is ``called``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Matrix Market: an entry of a square matrix is a link from its row to its column.
 
-Rows and columns are numbered from 1, and so are the nodes. An entry of a symmetric matrix counts
-for both positions. A rectangular matrix has two kinds of nodes, and is refused. The value of an
-entry is its link's weight, as its third column, or ``value``.
+Nodes are numbered from 1, as are rows and columns. An entry of a symmetric matrix counts for both
+positions. Rectangular matrices are refused, as they have two kinds of nodes. The value of an entry
+is the weight of its link, selected as the third column or as ``value``.
 
-Cost: that of text (``io/readers/text.py``); the entries go through the same kernel. Boisvert, Pozo,
-Remington, "The Matrix Market exchange formats", NISTIR 5935, 1996.
+Cost: that of text (``io/readers/text.py``), which uses the same kernel. Boisvert, Pozo, Remington,
+"The Matrix Market exchange formats", NISTIR 5935, 1996.
 """
 
 from __future__ import annotations

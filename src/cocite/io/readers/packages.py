@@ -1,14 +1,12 @@
-"""What packages need, from what their managers write: a link from each package to those it needs.
+"""Dependencies in the files of package managers: a link from each package to those it needs.
 
     poetry.lock, uv.lock, pdm.lock, Cargo.lock     TOML with a [[package]] for each
     package-lock.json, npm-shrinkwrap.json         npm, versions 1 to 3
-    pip inspect                                    what pip has installed, as JSON
+    pip inspect                                    the installed packages, as JSON
 
-Nodes are names of packages, whatever their versions; those of Python as the index spells them
-(``typing-extensions``). What is needed on some systems or for tests only counts, too, if it is in
-the file; extras of what is installed do not.
-
-Cost: that of Python's parsers; such a file is some megabytes, and is read whole.
+Nodes are names of packages without versions; names of Python packages are normalized
+(``typing-extensions``). Dependencies for some systems only, or for tests, count if they are in the
+file; extras of installed packages do not. Files are read whole, by Python's parsers.
 """
 
 from __future__ import annotations

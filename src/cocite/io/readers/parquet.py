@@ -1,9 +1,9 @@
-"""Parquet edge lists: DuckDB reads them; here their columns are chosen and their rows checked.
+"""Parquet edge lists: DuckDB reads them; this file selects their columns and checks their rows.
 
-Source and target are the columns named with ``--columns`` (or numbered from 1), else those whose
-names say so (``io/readers/dialect.py``), else the first two; the weight is that named with
-``--weight-column``. A row with a null, an empty name or what no name has (``graph/spelling.py``) is
-malformed, as in text, and so is one whose weight is not positive.
+Source and target are the columns given by ``--columns`` (titles, or numbers from 1), else those
+with well-known titles (``io/readers/dialect.py``), else the first two; the weight is given by
+``--weight-column``. As in text, a row is malformed if it has a null, an empty or invalid name
+(``graph/spelling.py``), or a weight that is not positive.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ParquetInput(Found):
     unread = ""  # a column of weights that is not read; likewise
 
     def describe(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         text = f"{self.file}: Parquet, columns " + " and ".join(map(repr, self.columns))
         text += "" if self.weight is None else f" with the weight in {self.weight!r}"
         return text + (OTHERS if self.guessed else "") + weights_note(self.unread)

@@ -1,9 +1,9 @@
-"""Checks rows from formats without a faster way, like those of a text.
+"""Checks rows of formats without a faster way.
 
-They go through the kernel that cleans text (``io/readers/text.py``), so the same names are valid,
-the same kinds of bad rows are counted, and the first bad one has the same message.
+They pass through the kernel that cleans text (``io/readers/text.py``), so that the same names are
+valid, and bad rows are counted and reported in the same way.
 
-Cost: about a microsecond a row in addition to producing it; memory for some thousand rows.
+Cost: about a microsecond per row, and memory for a few thousand rows.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""One sheet of a spreadsheet as text with commas. Run as a script, it prints that text.
+"""One sheet of a spreadsheet as comma-separated text. Run as a script, it prints that text.
 
-A cell at XFD1048576, or one of a gigabyte in a zip archive of a megabyte, takes more memory than
-there is, and calamine then aborts its process. So sheets are read in a process of their own
-(``io/readers/spreadsheet.py``), this file, which takes ``limit`` bytes of addresses at most
-(``RLIMIT_AS``, where the system tells how many it has) and imports nothing of cocite. It reads a
-line of JSON, ``{"path": path, "named": name, "limit": bytes}``, and prints such lines, then rows:
-``{"reading": name}`` before a sheet is read, ``{"sheet": name}`` before the rows of the one that is
-taken, or ``{"error": kind, "text": ...}``. A process that a signal ends took too much.
+A cell at XFD1048576, or a gigabyte cell in a zip archive of a megabyte, exhausts the memory, and
+calamine then aborts its process. So sheets are read in a separate process
+(``io/readers/spreadsheet.py``), which runs this file, limits its address space to ``limit`` more
+bytes (``RLIMIT_AS``, where the system tells how many it has), and imports nothing of cocite. It
+reads a line of JSON, ``{"path": path, "named": name, "limit": bytes}``, and prints such lines, then
+rows: ``{"reading": name}`` before a sheet is read, ``{"sheet": name}`` before the rows of the
+selected one, or ``{"error": kind, "text": ...}``. If a signal ends it, memory was insufficient.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Signs of formats: each function here takes a :class:`Beginning` and recognizes one format.
 
 Binary formats are recognized by their magic numbers, text formats by the structure of their first
-lines. A list of links may hold any text, so a sign must not occur in rows of two columns: a closed
-tag, a first value that is JSON up to the end of its line, a header line of the format.
+lines. A list of links may hold any text, so a sign must not occur in rows of two columns: it is a
+closed tag, a JSON value that ends with its line, or a header line of the format.
 
-Cost: one check of 64 KiB. ``io/readers/formats.py`` has their order.
+Cost: one check of 64 KiB. ``io/readers/formats.py`` determines the order of checks.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def json_value(beginning: Beginning) -> bool:
 
 
 def node_link(beginning: Beginning) -> bool:
-    """Test for nodes and links in one object, of which a cut one may show only either."""
+    """Test for nodes and links in one object; a truncated one may show only either."""
     if not beginning.text.lstrip().startswith("{"):
         return False
     keys = ("nodes", "links|edges")

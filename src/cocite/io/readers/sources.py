@@ -1,14 +1,13 @@
 """Inputs as the user names them: files, globs, standard input; plain or compressed.
 
-Compression is recognized by the first bytes of the content, never by the name: gzip, bzip2, xz and
-Zstandard; so is text in UTF-16, as spreadsheets save it, which is converted to UTF-8. The beginning
-of an input (:class:`Beginning`) is examined decompressed, and can still be read afterwards, even
-from a pipe.
+Compression (gzip, bzip2, xz, Zstandard) is recognized by the first bytes, never by the name, and so
+is UTF-16, which is converted to UTF-8. The beginning of an input (:class:`Beginning`) is examined
+decompressed, and can be read again afterwards, even from a pipe.
 
 A compressed input may decompress to at most :data:`MOST_RATIO` times its size, or
-:data:`ALWAYS_UNPACKED` bytes if that is more; beyond, reading it ends with an error. Decompression
-takes a few hundred megabytes at most: xz with a larger dictionary is refused, as the libraries of
-the other formats do.
+:data:`ALWAYS_UNPACKED` bytes if that is more; reading beyond raises an error. Decompression takes a
+few hundred megabytes at most: xz with a larger dictionary is refused, as the libraries of the other
+formats do.
 """
 
 from __future__ import annotations
@@ -252,8 +251,8 @@ _SIZES = 20
 
 
 class Source:
-    """One input: ``path`` is None for standard input. A pipe is opened once, by whoever looks at it
-    first, and what was looked at is still there to be read.
+    """One input: ``path`` is None for standard input. A pipe is opened once, on the first look at
+    it, and what was examined can still be read.
     """
 
     def __init__(self, path: Path | None, label: str = "") -> None:
@@ -469,9 +468,10 @@ def parts_in(folder: str | os.PathLike[str]) -> list[str]:
 
 
 def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Source]:
-    """The inputs, globs and folders of parts expanded in sorted order; ``-`` is standard input.
+    """Return the inputs, with globs and folders of parts expanded in sorted order; ``-`` is
+    standard input.
 
-    Raises :class:`UsageError` if there is none and :class:`InputError` for one that is missing.
+    Raises :class:`UsageError` if there are none, and :class:`InputError` for a missing one.
     """
     if isinstance(inputs, str | os.PathLike):
         inputs = [inputs]

@@ -1,12 +1,12 @@
-"""Spreadsheets: the rows of a sheet of an .xlsx, .xlsb, .xls or .ods file, read as those of a text.
+"""Spreadsheets: the rows of one sheet of an .xlsx, .xlsb, .xls or .ods file.
 
-A sheet becomes text with commas and quotes, so header, columns and weights are found out, or named,
-as of any text (``io/readers/text.py``), and a row that is malformed is named by its number in the
-sheet. The sheet is the one that is named (``--sheet``), or the only one with rows.
+The sheet is the named one (``--sheet``), or the only one with rows. It is converted to
+comma-separated text and read as such (``io/readers/text.py``), with the same detection of header,
+columns and weights; malformed rows are reported by their number in the sheet.
 
-An unknown sheet may claim any size, so it is read in a process with a limit of addresses
-(``io/readers/sheet.py``): what a packed input may unpack to (``io/readers/sources.py``), and no
-more than ``--memory``. Cost: 5 million cells a second, some 130 bytes of memory a cell.
+An untrusted sheet may claim any size, so it is read in a process with limited memory
+(``io/readers/sheet.py``): as much as a compressed input may unpack to (``io/readers/sources.py``),
+and no more than ``--memory``. Cost: 5 million cells a second, about 130 bytes of memory per cell.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ READER = FormatReader(
 
 
 def _begun(job: Job, text: BinaryIO, code: int, most: int) -> str:
-    """Read what stands before the rows, the name of the sheet; raise what is wrong with it, or
-    with a process that ended with another ``code`` than 0: by a signal if memory was too little.
+    """Read the lines before the rows, and return the sheet's name. Raises its error, or one for a
+    process that ended with another ``code`` than 0: by a signal if memory was insufficient.
     """
     label, name = job.source.label, ""
     for line in text:

@@ -1,13 +1,13 @@
-"""What a database gives: the rows of a query, or of a table, with the columns of links or titles.
+"""Rows of a database: of a query or a table, with the columns of links or titles.
 
-    --sql "select src, dst from 'clicks.parquet'"             DuckDB, of files
+    --sql "select src, dst from 'clicks.parquet'"             DuckDB, on files
     --database site.sqlite --table links                      a table; its file is not changed
     --titles 'site.duckdb#pages'                              a table of names and titles
 
-Names are whole numbers or text. Rows of SQLite and PostgreSQL stream through the kernel that checks
-those of text (``io/readers/rows.py``), some microseconds a row; what DuckDB finds goes to a Parquet
-file first. Rows are counted from 1 on in messages. Only one query is run, and one that reads: of a
-database it sees its own tables; DuckDB opens the files that it names in quotes, and no others.
+Names are integers or text. Rows of SQLite and PostgreSQL stream through the kernel for text
+(``io/readers/rows.py``), at a few microseconds each; DuckDB's results are first written to a
+Parquet file. Messages count rows from 1. Only a single, read-only query is run. In a database it
+sees the database's own tables; in DuckDB it opens only the files that it names in quotes.
 """
 
 from __future__ import annotations

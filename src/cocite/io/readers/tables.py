@@ -1,11 +1,11 @@
 """Tables of a name and a value: titles, labels, texts and weights of nodes, and pairs of names.
 
-Text (plain or packed) or Parquet, recognized by content as for links, or a table of a database; a
-:class:`TableForm` says what differs between titles, labels and the rest. The two columns are those
-asked for, or, of titles, those whose titles say so (``Id,Label``, ``title,url``); else the first
-two. A first row of titles is found as that of links, unless it names a node. A row that lacks a
-column or a label is malformed; so is one of titles that is wider than the first. Texts may be a
-folder or a tar archive, each under the name of its node.
+They are text (plain or compressed) or Parquet, recognized by content as for links, or a table of a
+database; a :class:`TableForm` holds the differences between titles, labels and the rest. The two
+columns are those requested, or, for titles, those with well-known titles (``Id,Label``,
+``title,url``); else the first two. A header is detected as for links, unless it names a node. A
+row that lacks a column or a label is malformed; for titles, also one wider than the first. Texts
+may be a folder or a tar archive, with one file per node.
 
 Cost: one pass, a row or a text at a time, of at most 32 Mi characters.
 """
@@ -71,13 +71,14 @@ _EXAMPLES = 5
 
 
 class TableForm(NamedTuple):
-    """What a table is one of, in messages, and how it is read.
+    """A kind of table: how it is read, and how messages name its parts.
 
-    ``what`` rows are of, as in "titles need two columns"; ``ends`` of a row, and one ``cell`` of
-    it; what its ``columns`` are called; ``advice`` if these are in doubt, or a header is none; the
-    ``flags`` that say how it is read. ``titled``: whether titles of columns say which they are, all
-    rows are as wide as the first, and UTF-8; ``filled``: whether both cells have something in them,
-    and no more than a name has; ``longest``: characters of a cell.
+    ``what`` names the contents, as in "titles need two columns"; ``ends`` are the parts of a row,
+    and ``cell`` is one of them; ``columns`` are names of the columns; ``advice`` is for doubtful
+    columns or a false header; ``flags`` are the options that determine how it is read. ``titled``:
+    column titles identify the columns, all rows are as wide as the first, and text is UTF-8.
+    ``filled``: neither cell may be empty, or longer than a name. ``longest``: the most characters
+    of a cell.
     """
 
     what: str
@@ -162,12 +163,12 @@ def _titled(first: Sequence[str]) -> tuple[int, int] | None:
 
 
 class NameTable:
-    """A table of a name and a value: iterate over it for the two, row by row.
+    """A table of a name and a value: iterating yields the two, row by row.
 
-    ``options.columns`` are the two columns; ``is_name`` tells whether a node is called so. A
-    ``database`` of DuckDB reads Parquet, one of its own if it is None. How the table lies is known
-    once the first row is asked for; ``rows``, those ``without`` a value, ``bad_rows`` and
-    ``examples`` when all is read.
+    ``options.columns`` are the two columns; ``is_name`` returns whether a node has that name.
+    ``database`` is the DuckDB connection to read Parquet with, by default a new one. The form of
+    the table is known after the first row; ``rows``, those ``without`` a value, ``bad_rows`` and
+    ``examples`` after the last.
 
     Raises :class:`~cocite.errors.InputError`, :class:`~cocite.errors.MalformedRow`,
     :class:`~cocite.errors.UsageError`.
@@ -471,11 +472,11 @@ def texts_of(
     progress: Callable[[int, int], None] = lambda done, total: None,
     stranger: Callable[[str], None] = lambda name: None,
 ) -> Iterator[tuple[int, str]]:
-    """The texts of the nodes in ``names``, with their ids: of a folder or a tar archive (packed or
-    not) with one file a text, which is called as the node is, with or without an ending such as
-    ``.txt``; or of a table of names and texts (tabs, commas in ``.csv``, or Parquet).
+    """Return the texts of the nodes in ``names``, with their ids: from a folder or a tar archive
+    (compressed or not) with one file per text, named like the node, with or without an extension
+    such as ``.txt``; or from a table of names and texts (tabs, commas in ``.csv``, or Parquet).
 
-    ``progress`` gets (texts found, 0), ``stranger`` what a text is called that is passed over.
+    ``progress`` gets (texts found, 0), and ``stranger`` the name of each text that is skipped.
     Raises :class:`InputError` if it cannot be read, or has no text of any node.
     """
     found = 0

@@ -1,12 +1,12 @@
-"""Text: examine the first lines, decide how to read, then clean the whole (``kernels/text.py``).
+"""Text: examines the first lines, decides how to read, then cleans the rest (``kernels/text.py``).
 
-``io/readers/dialect.py`` detects delimiter, header and columns that are not given, or asks for
-them, and reports them. A file of nodes is one name per line, or a table if tabs (commas in
+``io/readers/dialect.py`` detects delimiter, header and columns that are not given, or raises an
+error that asks for them. A file of nodes has one name per line, or is a table if tabs (commas in
 ``.csv``) split it into columns.
 
-The result is a clean file, which DuckDB loads without detection: a row per line, fields separated
+The result is a clean file, which DuckDB loads without detection: one row per line, fields separated
 by tabs, LF at the end, no header, no quotes. It begins with a byte order mark, so that no name's
-U+FEFF is taken for one.
+U+FEFF is mistaken for one.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class TextInput(Found):
     unread = ""  # a column of weights that is not read; likewise
 
     def describe(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         kind = {"space": "blank-separated"}.get(self.delimiter, f"{self.delimiter}-separated")
         text = f"{self.file}: {kind}, {'a header' if self.header else 'no header'}"
         if self.header and self.first:
@@ -351,7 +351,7 @@ class Cleaner:
             self._first_row = 1 + above.index(lines[0].split("\n")[0])
 
     def rules(self) -> NDArray[np.int64]:
-        """Return the decision as the kernel takes it."""
+        """Return the decision in the form that the kernel takes."""
         k, options, found, taken = self._k, self.options, self.found, self.found.taken
         rules = np.full(k.RULES, -1, np.int64)
         rules[k.DELIMITER] = ord(DELIMITERS[found.delimiter])

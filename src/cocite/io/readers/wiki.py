@@ -1,14 +1,14 @@
 """Dumps of MediaWiki (mysqldump): tables ``page``, ``pagelinks``, ``linktarget``, ``redirect``.
 
-A node is a page of the namespaces that are chosen, and no redirect: a link to a redirect is one to
-the page where it leads in the end. It is called by its title with underscores, with the namespace
-in front (``Category:Birds``) if that is not the main one. Links to pages that are not there (red
-ones), and to redirects that lead nowhere, in a circle or to another wiki, are counted.
+Nodes are the pages of the selected namespaces, without redirects: a link to a redirect leads to the
+redirect's final target. A page is named by its title with underscores, preceded by its namespace
+(``Category:Birds``) unless that is the main one. Links to missing pages, and to redirects that are
+broken, circular or lead to another wiki, are counted.
 
-Files that belong to a named one are found beside it by their names (``enwiki-page.sql.gz``). Tables
-may have a prefix (``wiki_page``). A statement begins a line; what is no row ends with it. Cost: 3
-ns a byte, unpacked (``kernels/sql_rows.py``), and DuckDB's joins; memory for two pieces of
-4 MiB. https://www.mediawiki.org/wiki/Manual:Database_layout
+Missing files of a dump are found beside the named ones by their names (``enwiki-page.sql.gz``).
+Tables may have a prefix (``wiki_page``). Statements begin at the start of a line. Cost: 3 ns per
+decompressed byte (``kernels/sql_rows.py``), and DuckDB's joins; memory for two pieces of 4 MiB.
+https://www.mediawiki.org/wiki/Manual:Database_layout
 """
 
 from __future__ import annotations

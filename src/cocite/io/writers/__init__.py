@@ -1,10 +1,9 @@
-"""Writers: results as files that other programs read, a kind of file by the ending of its name.
+"""Writers: results as files that other programs read, in the format of the file extension.
 
-A file is a *table*, whose columns have titles, an *array*, which is numbers by the ids of nodes and
-has no names, or a *graph* of weighted links. A new kind is a file in this folder with its writer,
-and a line of ``WRITERS``, or of ``GRAPHS``.
-What is written goes to a :class:`Target`, a file or a table of a database
-(``io/writers/databases.py``), and is there when it is whole.
+A file is a *table*, whose columns have titles, an *array* of numbers by node id, without names, or
+a *graph* of weighted links. To add a format, write a file in this folder with its writer, and list
+it in ``WRITERS`` or ``GRAPHS``. Output goes to a :class:`Target`, a file or a database table
+(``io/writers/databases.py``), and appears when complete.
 """
 
 from __future__ import annotations
@@ -64,11 +63,11 @@ def target_of(
     endings: Iterable[str] | None = None,
     safe: bool = False,
 ) -> Target | None:
-    """The file ``output`` or the table ``to`` of a database, whichever is named; None if neither
-    is. ``types`` are those of the table, if they are known; ``safe`` as in :func:`check_output`.
-    Before any work is done.
+    """Return the target for the file ``output`` or the database table ``to``, whichever is given;
+    None if neither is. ``types`` are the column types, if known; ``safe`` as in
+    :func:`check_output`. Call it before any work.
 
-    Raises as :func:`check_output` and :func:`~.databases.database_target` do.
+    Raises like :func:`check_output` and :func:`~.databases.database_target`.
     """
     if to is None:
         if append:
@@ -84,7 +83,7 @@ def target_of(
 
 
 def numbers_types(*columns: str) -> Types:
-    """Return the types of what :func:`write_numbers` writes."""
+    """Return the column types that :func:`write_numbers` writes."""
     return {"node": "VARCHAR"} | dict.fromkeys(columns, "DOUBLE")
 
 
@@ -101,9 +100,9 @@ def check_output(
     *,
     safe: bool = False,
 ) -> FileTarget:
-    """The file, if its ending, or the ``kind``, is among ``endings``, by default all, and it may be
-    written; before any work is done. ``safe``: of CSV and TSV so that no spreadsheet takes a name
-    for a formula (``io/writers/tables.py``); other kinds have none.
+    """Check that the file may be written, and that its extension, or ``kind``, is among ``endings``
+    (by default all); call it before any work. Returns the file. ``safe`` writes CSV and TSV so that
+    no spreadsheet takes a name for a formula (``io/writers/tables.py``); other kinds refuse it.
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """

@@ -1,13 +1,13 @@
-"""Destinations of tables: a file, locally or at a URL, or a table of SQLite, DuckDB or PostgreSQL.
+"""Destinations of tables: a file, local or at a URL, or a table of SQLite, DuckDB or PostgreSQL.
 
-A target is made, and tried without rows, before any work is done, so that errors appear early.
-Everything is one transaction: rows go into a temporary table, which replaces the old one at the
-end. An existing table is replaced (``overwrite``) or extended (``append``), otherwise refused; a
-view is always refused. A replaced table is dropped with its indexes and permissions, and if a view
-depends on it, that is an error. A new table with a column ``node`` gets an index on it, except in
-DuckDB, which scans columns.
+A target is created and tried without rows before any work, so that errors appear early. Each write
+is one transaction: rows go into a temporary table, which replaces the old one at the end. An
+existing table is replaced (``overwrite``), extended (``append``), or refused; a view is always
+refused. A replaced table loses its indexes and permissions; if a view depends on it, that is an
+error. A new table with a column ``node`` gets an index on it, except in DuckDB, which scans
+columns.
 
-Memory: a batch of rows; 250 MB with DuckDB, and the rows once more on disk, beside its file.
+Memory: a batch of rows; with DuckDB 250 MB, and disk for the rows once more beside its file.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ class FileTarget:
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
     ) -> int:
-        """Write pieces of equally long columns; ``types`` names them and their SQL types.
+        """Write pieces of equally long columns; ``types`` maps their names to SQL types.
 
-        The file has its name when it is whole. Returns its bytes. ``folder``, on the same disk, is
-        where it grows.
+        The file appears when complete. Returns its bytes. Partial output goes to ``folder``, on the
+        same disk.
         """
         assert isinstance(self.writer, TableFile)
         with self._staged(folder) as path:
@@ -140,8 +140,8 @@ def _titles(types: Types) -> str:
 
 
 class Dialect(ABC):
-    """A connection within a transaction, which is taken back when it is closed unless it was
-    committed; and what differs from one database to the other.
+    """A connection within a transaction, which is rolled back on closing unless committed;
+    subclasses hold the differences between databases.
     """
 
     types: ClassVar[dict[str, str]]
@@ -429,8 +429,8 @@ class DatabaseTarget:
 def database_target(
     to: str, *, overwrite: bool = False, append: bool = False, types: Types | None = None
 ) -> DatabaseTarget:
-    """The table that an address names behind its ``#``, if it may be written as asked, with
-    ``types`` if they are known; before any work is done.
+    """Return the table that an address names after its ``#``, if it may be written as requested,
+    with ``types`` if they are known; call it before any work.
 
     Raises :class:`~cocite.errors.UsageError`, :class:`~cocite.errors.OutputExists`, and
     :class:`~cocite.errors.InputError` if the database cannot be opened.

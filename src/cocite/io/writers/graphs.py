@@ -1,12 +1,12 @@
-r"""Weighted graphs as files, for Gephi, NetworkX, igraph, Graphviz: GraphML, GEXF 1.2, DOT.
+r"""Weighted graphs as files for Gephi, NetworkX, igraph and Graphviz: GraphML, GEXF 1.2, DOT.
 
-A file names its nodes ``n0``, ``n1``, ... by their ids in the graph: any of the formats takes that,
-and no two names become one. The name of a page is the ``label``. What else is known of nodes and
-links is an attribute, left out where it does not exist; the ``weight`` of a link is one of them.
-XML has no way to write some characters (most of those below U+0020, surrogates, U+FFFE, U+FFFF),
-and DOT ends at a NUL: ``\u0007``, in six letters, stands for these.
+Nodes are named ``n0``, ``n1``, ... by their ids in the graph, which is valid and unique in every
+format. The name of a page is the ``label``. Other values of nodes and links are attributes, omitted
+where missing, including the ``weight`` of links. XML cannot represent some characters (most below
+U+0020, surrogates, U+FFFE, U+FFFF), and DOT ends at a NUL; they are written as ``\u0007``, in six
+characters.
 
-Nodes come before links, as some programs want; links wait in a nameless file. Memory: a byte a
+Nodes precede links, as some programs require; links wait in an unnamed file. Memory: a byte per
 node, and a piece. Disk: the links once more. http://graphml.graphdrawing.org/specification.html,
 https://gexf.net/schema.html, https://graphviz.org/doc/info/lang.html
 """
@@ -37,9 +37,9 @@ _ROWS = 1 << 14
 
 @dataclass(frozen=True)
 class GraphShape:
-    """The attributes of nodes, and of links beside their weight: titles, and ``string``,
-    ``double``, ``int`` or ``boolean``. Links have a direction unless ``directed`` is false;
-    ``about`` is a line on what it is.
+    """The attributes of nodes, and of links beside their weight: titles with the types ``string``,
+    ``double``, ``int`` or ``boolean``. Links are undirected if ``directed`` is false; ``about`` is
+    a line that describes the graph.
     """
 
     node: Mapping[str, str]
@@ -50,9 +50,9 @@ class GraphShape:
 
 @dataclass(frozen=True)
 class GraphPiece:
-    """Some nodes, by ``ids``, with their names as ``labels`` and ``facts``, a column each; of those
-    that were there before the first counts. And some links: ``sources`` and ``targets`` by id,
-    float64 ``weights``, and ``link_facts``.
+    """Some nodes, by ``ids``, with their names as ``labels`` and ``facts``, a column each; the
+    first occurrence of a node counts. And some links: ``sources`` and ``targets`` by id, float64
+    ``weights``, and ``link_facts``.
     """
 
     ids: NDArray[Any]
@@ -66,9 +66,9 @@ class GraphPiece:
 
 @dataclass(frozen=True)
 class GraphForm:
-    """A format, of one graph: text before the nodes, ``between`` nodes and links, and behind the
-    links; and what makes the text of a node (id, label, facts) and of a link (number from 0 on,
-    source, target, weight, facts). Facts that do not exist are left out before.
+    """A format, for one graph: texts before the nodes, ``between`` nodes and links, and after the
+    links; and functions for the text of a node (id, label, facts) and of a link (number from 0 on,
+    source, target, weight, facts). Missing facts are removed before.
     """
 
     head: str
@@ -80,7 +80,7 @@ class GraphForm:
 
 @dataclass(frozen=True)
 class GraphFile:
-    """Files of graphs: ``form(shape)`` returns the form of one."""
+    """A graph file format: ``form(shape)`` returns the form of a graph."""
 
     title: str
     form: Callable[[GraphShape], GraphForm]
@@ -136,7 +136,7 @@ def _write(form: GraphForm, file: BinaryIO, links: BinaryIO, pieces: Iterable[Gr
 
 
 def _there(titles: Iterable[str], values: Iterable[Any]) -> Facts:
-    """Return the facts that exist."""
+    """Return the facts that are not missing."""
     pairs = zip(titles, values, strict=True)
     return {
         t: v for t, v in pairs if v is not None and not (isinstance(v, float) and math.isnan(v))

@@ -1,13 +1,13 @@
 """Tables and arrays as files: Parquet, CSV, TSV, JSON lines, Arrow IPC, and NumPy's ``.npy``.
 
-``.parquet``, ``.csv``, ``.tsv``: rows go through DuckDB a piece at a time, out of core, and lie
-once more beside the file meanwhile. The others take constant memory: ``.jsonl`` has an object a
-row, ``.arrow`` batches that are not compressed, so that they can be mapped. What does not exist is
-null, and a float32 is the shortest decimal that is read as the same float32.
+``.parquet``, ``.csv`` and ``.tsv`` go through DuckDB piece by piece, out of core, with a second
+copy of the rows beside the file. The others take constant memory: ``.jsonl`` has one object per
+row, ``.arrow`` has uncompressed batches, which can be mapped. Missing values are null, and a
+float32 is the shortest decimal that reads as the same float32.
 
-In the ``safe`` form of CSV and TSV a cell of text that begins with one of ``= + - @``, a tab, a
-break of lines, or the wide forms of the four, has an apostrophe before it, so that no spreadsheet
-takes it for a formula. https://owasp.org/www-community/attacks/CSV_Injection
+The ``safe`` form of CSV and TSV puts an apostrophe before a text that begins with one of
+``= + - @``, a tab, a line break, or the wide forms of the four signs, so that no spreadsheet takes
+it for a formula. https://owasp.org/www-community/attacks/CSV_Injection
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ Types = Mapping[str, str]
 
 @dataclass(frozen=True)
 class TableFile:
-    """Files of columns with titles: ``write(path, pieces, types)`` makes one, and takes ``memory``
-    bytes, whatever its size; ``twice`` if its rows lie beside it once more while it is made.
+    """A file format for columns with titles. ``write(path, pieces, types)`` writes a file, within
+    ``memory`` bytes whatever its size; ``twice`` says whether a second copy of its rows lies beside
+    it meanwhile.
 
-    ``text(piece, types, first)`` is what a stream begins with, if the piece is the ``first``, or
-    goes on with; None for a kind that is no stream. ``ready()`` raises
-    :class:`~cocite.errors.UsageError` if a library that it needs is missing. ``safe`` writes the
-    same so that no spreadsheet takes a name for a formula (``io/writers/tables.py``); None where
-    none does.
+    ``text(piece, types, first)`` returns a piece as streamed text, with a header if it is the
+    ``first``; None if the format cannot be streamed. ``ready()`` raises
+    :class:`~cocite.errors.UsageError` if a required library is missing. ``safe`` is the same
+    format, written so that no spreadsheet takes a name for a formula (``io/writers/tables.py``), or
+    None.
     """
 
     title: str
@@ -62,7 +63,9 @@ class TableFile:
 
 @dataclass(frozen=True)
 class ArrayFile:
-    """Files of one array: ``write(path, pieces, dtype, shape)`` makes one of elements in order."""
+    """A file format for one array: ``write(path, pieces, dtype, shape)`` writes its elements in
+    order.
+    """
 
     title: str
     write: Callable[[Path, Iterable[NDArray[Any]], np.dtype[Any], tuple[int, ...]], None]
@@ -142,8 +145,8 @@ def _through_duckdb(
 
 @contextmanager
 def staged(path: Path, pieces: Iterable[Columns], types: Types, *files: Path) -> Iterator[Any]:
-    """Open a new database with all rows in a table ``ROWS``, each piece in its own transaction, as
-    large ones take memory. It may write ``files``.
+    """Open a new database with all rows in a table ``ROWS``; each piece is a transaction, as large
+    transactions take memory. It may write ``files``.
     """
     may = [str(place) for file in files for place in (file.absolute(), file.resolve())]
     with open_duckdb(str(path), _CONFIG, files=may) as connection:

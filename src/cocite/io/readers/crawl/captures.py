@@ -1,12 +1,13 @@
-"""Captures of pages and the links on them: which URLs are pages, and which are other names of a
-page, for folders, archives and fetched pages. All in DuckDB, out of core: a few joins.
+"""Captures of pages and their links: which URLs are pages, and which are other names of a page.
 
-* Of several captures of a URL the newest counts, of those of one moment the last one. A revisit
-  says that nothing has changed; alone of its URL it is the page that it refers to.
-* A redirect is the page that it leads to, and so is a page that says that it is a copy of another
-  one (a canonical link, or ``refresh``), if that is there. What goes in a circle is itself, if it
-  is a page.
-* Links lead to pages that were captured; those to other URLs are counted, or stored.
+For folders, archives and fetched pages. DuckDB joins them out of core.
+
+* The newest capture of a URL counts, and the last of those with the same time. A revisit means an
+  unchanged page; if it is the only capture of its URL, it stands for the page that it refers to.
+* A redirect stands for its target, and so does a page that declares itself a copy of another (by
+  a canonical link or ``refresh``), if that was captured. Circular ones stand for themselves if they
+  are pages.
+* Links lead to captured pages; links to other URLs are counted, or stored.
 """
 
 from __future__ import annotations
@@ -98,11 +99,10 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True)
 class CrawlRules:
-    """What differs between sites and crawls: ``name`` gives the node of a URL, ``inside`` says
-    whether a URL may be the page that another one is a copy of, and ``external`` describes links to
-    pages that were not captured. Lines of a list of pages are URLs as seen from ``base``;
-    ``advice`` says what to do where none of them is there. Reports leave the beginning ``hidden``
-    of URLs out.
+    """Differences between sites and crawls. ``name`` returns the node of a URL, ``inside`` whether
+    a URL may be the original of a copy, and ``external`` describes links to pages that were not
+    captured. Lines of a list of pages are relative to ``base``; ``advice`` says what to do if none
+    of them was captured. Reports omit the prefix ``hidden`` of URLs.
     """
 
     name: Callable[[str], str]

@@ -1,14 +1,14 @@
-"""Pages fetched from their servers, politely: httpx, robots.txt (RFC 9309, by Protego), a delay.
+"""Fetches pages politely, with httpx: robots.txt (RFC 9309, by Protego), and a delay.
 
-Only hosts that were named are asked, eight side by side at most, each for one page at a time, and
-not before the delay is over; that of its robots.txt, if it is longer (to a minute). Where that file
-cannot be read (500 to 599, no answer) nothing is asked; where there is none, all is allowed. Status
-429 and 503 are asked once more. At most ten redirects are followed, each as a URL of its own.
+Only hosts named in the input are asked, at most eight at a time, each for one page at a time and
+after the delay, or that of its robots.txt if longer (up to a minute). If robots.txt cannot be read
+(status 500 to 599, no answer), nothing is fetched; if it is missing, everything is allowed. Status
+429 and 503 are retried once. At most ten redirects are followed, each under the same rules.
 
-A body is cut off at 32 MiB. An answer that stands still ends after 30 seconds, every answer after
-two minutes, and a run after ten minutes and ten seconds a page, beside the delays. No cookies or
-referrers are sent; proxies are those of the environment. Requests run on an event loop in a thread
-of their own, so that an interrupt cancels them at once. Memory: eight pages, and the URLs.
+A body is cut off at 32 MiB. A stalled response ends after 30 seconds, every response after two
+minutes, and a run after ten minutes plus ten seconds per page, delays not counted. No cookies or
+referrers are sent; proxies come from the environment. Requests run on an event loop in a separate
+thread, so that an interrupt cancels them at once. Memory: eight pages, and the URLs.
 """
 
 from __future__ import annotations

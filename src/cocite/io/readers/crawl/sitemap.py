@@ -1,13 +1,13 @@
-"""Sitemaps and lists of URLs: the pages that they name. They may be packed.
+"""Sitemaps and lists of URLs, compressed or not: the pages that they name.
 
     <urlset><url><loc>https://a.org/b</loc></url>...            a sitemap (sitemaps.org)
     <sitemapindex><sitemap><loc>https://a.org/1.xml.gz</loc></sitemap>...     an index of sitemaps
-    https://a.org/b                                             a list: a URL a line, # for comments
+    https://a.org/b                                             a list: one URL per line, # comments
 
-``loc`` elements of extensions (images, videos) name no pages. What is no URL of http or https is
+``loc`` elements of extensions (images, videos) are ignored. Anything but an http or https URL is
 refused with its line.
 
-Cost: a microsecond a URL; memory for those that are named, each once.
+Cost: a microsecond per URL; memory for the distinct URLs.
 """
 
 from __future__ import annotations

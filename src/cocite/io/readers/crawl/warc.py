@@ -1,14 +1,14 @@
-"""Web archives (WARC, ISO 28500), and what Common Crawl tells of them (WAT), as links of pages.
+"""Web archives (WARC, ISO 28500) and Common Crawl's metadata on them (WAT), as links between pages.
 
-A node is a URL, as browsers write it (WHATWG, without its fragment), at which a page was captured:
-a response of status 200 to 299 that is HTML. All files are read as one crawl; what is no page is
-counted. WAT describes each page in JSON, without where elements stand: none is navigation.
+A node is a URL, normalized as in browsers (WHATWG) and without fragment, at which a page was
+captured: an HTML response of status 200 to 299. All files are one crawl; other records are counted.
+WAT describes each page in JSON, without the positions of elements, so no link counts as navigation.
 
-FastWARC reads the records, packed one by one (gzip, Zstandard, lz4), as a whole, or not at all, and
-takes one for whole however many bytes of it there are, so they are counted here. Damage is refused
-by its place, a byte of the file, or counted, and reading goes on at the next record, of a file.
-Cost: 5 µs a record, some 2 ms a page of 50 KB, on all threads, 0.2 ms of WAT; memory for a record.
-https://iipc.github.io/warc-specifications/, https://commoncrawl.org
+FastWARC reads records, each compressed by itself (gzip, Zstandard, lz4), but accepts truncated
+ones, so their bytes are counted here. Damage is refused with its byte offset, or counted; in a
+file, reading then goes on at the next record.
+Cost: 5 µs per record, about 2 ms per page of 50 KB, on all threads, 0.2 ms with WAT; memory for a
+record. https://iipc.github.io/warc-specifications/, https://commoncrawl.org
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Formats of whole graphs, read in one way: GraphML, GEXF, GML, JSON of nodes and links."""
+"""Formats of whole graphs: GraphML, GEXF, GML, JSON, RDF, and works with citations."""

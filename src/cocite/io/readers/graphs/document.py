@@ -1,12 +1,12 @@
-"""Graphs of nodes with ids and labels, and links between ids: the common part of GraphML, GEXF, GML
-and node-link JSON.
+"""The common part of GraphML, GEXF, GML and node-link JSON: nodes with ids and labels, and links
+between ids.
 
-Nodes are *named* by their labels if every node has one and all differ, as people search for these;
-otherwise by their ids, and labels are titles. An undirected link is two links. A link to an id that
-no node has is malformed, unless there are no nodes at all.
+Nodes are named by their labels if every node has one and all differ; otherwise by their ids, and
+labels are titles. An undirected link is two links. A link to an unknown id is malformed, unless
+there are no nodes at all.
 
-Cost: some microseconds a node and link. All of it is in memory, and :func:`whole_text` refuses what
-would not fit: programs that write these formats hold their graphs in memory, too.
+Cost: a few microseconds per node and link. Everything is in memory; :func:`whole_text` refuses what
+would not fit.
 """
 
 from __future__ import annotations

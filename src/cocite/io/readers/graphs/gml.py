@@ -2,10 +2,10 @@
 
     graph [ directed 1  node [ id 0 label "Zebra" ]  edge [ source 0 target 1 value 2 ] ]
 
-Links are without direction unless the graph says ``directed 1``. ``--weight-column`` is a key of
-links, such as ``value`` or ``weight``. Text is UTF-8, with the entities of HTML in it.
+Links are undirected unless the graph has ``directed 1``. ``--weight-column`` is a key of links,
+such as ``value`` or ``weight``. Text is UTF-8, with HTML entities.
 
-Cost: a microsecond a word, and that of :mod:`~cocite.io.readers.graphs.document`.
+Cost: a microsecond per word, and that of :mod:`~cocite.io.readers.graphs.document`.
 Himsolt, "GML: a portable graph file format", University of Passau, 1997.
 """
 

@@ -1,18 +1,17 @@
-"""JSON: a graph as nodes and links, or a link a line.
+"""JSON: a graph as nodes and links, or one link per line.
 
     {"directed": true, "nodes": [{"id": "a"}, ...], "links": [{"source": "a", "target": "b"}, ...]}
     {"source": "a", "target": "b"}      ["a", "b"]      [{"source": "a", "target": "b"}, ...]
     {"id": "a", "links": ["b", "c"]}    ["a", ["b", "c"]]
 
-Nodes and links are those of NetworkX and d3: ``edges`` may stand for ``links``, a node's label is
-its ``label``, ``name`` or ``title``, and where nodes have no ids, links name them by their numbers
-from 0. ``--weight-column`` is a key of links. The ends of a link a line are the members that
-``--columns`` names, else those whose keys name them (``io/readers/dialect.py``), else the only two.
-A second end that is a list makes a link of each element, and a node of the first; those of works
-are known by their keys (``io/readers/graphs/works.py``).
+Nodes and links are as in NetworkX and d3. ``edges`` is accepted for ``links``, a node's label is
+its ``label``, ``name`` or ``title``, and if nodes have no ids, links refer to them by number from
+0. ``--weight-column`` is a key of links. In a link per line, the ends are the members given by
+``--columns``, else those with well-known keys (``io/readers/dialect.py``), else the only two. If
+the second is a list, there is a link to each element. Works with citations are recognized by their
+keys (``io/readers/graphs/works.py``).
 
-Lines are read one by one, whatever their number. A document of one value is read whole, and its
-links are counted from 1 on in messages. Cost: some microseconds a value.
+Lines are read one by one; a document of one value is read whole. Cost: a few microseconds a value.
 """
 
 from __future__ import annotations

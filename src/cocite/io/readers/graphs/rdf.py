@@ -1,13 +1,13 @@
-"""RDF: a link from subject to object of each triple, of one predicate or of all.
+"""RDF: a link from subject to object for each triple, of one predicate or of all.
 
     <http://www.wikidata.org/entity/Q1> <http://www.wikidata.org/prop/direct/P31> <...Q2> .
 
-N-Triples, N-Quads, Turtle, TriG and RDF/XML are parsed by pyoxigraph (``rdf``), triple by triple.
-Literals are no nodes; ``rdfs:label`` gives titles, those in English or in no language before
-others. Blank nodes have no name that lasts, so their triples are counted and passed over. A
-predicate is named by its IRI or by what stands behind the last / or # of it.
+pyoxigraph (``rdf``) parses N-Triples, N-Quads, Turtle, TriG and RDF/XML, triple by triple. Literals
+are not nodes; ``rdfs:label`` gives titles, preferably in English or without a language. Triples
+with blank nodes, which have no lasting names, are counted and skipped. A predicate is named by its
+IRI or by the part after the last / or #.
 
-Cost: 5 µs a triple, most of it the parser; no memory.
+Cost: 5 µs per triple, most of it in the parser; constant memory.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Graphs in XML: GraphML and GEXF.
 
-GraphML: a node's label is its ``label``, ``name`` or ``title``, the first that is declared, or what
-yEd draws; ``--weight-column`` is the ``attr.name`` or id of a key of links. Hyperedges are refused.
-GEXF: links are without direction unless their ``type`` or ``defaultedgetype`` is ``directed``;
-``--weight-column`` is ``weight``, 1 where none is given, or the title or id of an attribute.
+GraphML: a node's label is the first declared of ``label``, ``name`` and ``title``, or the label
+that yEd draws. ``--weight-column`` is the ``attr.name`` or id of a key of links. Hyperedges are
+refused. GEXF: links are undirected unless their ``type`` or ``defaultedgetype`` is ``directed``;
+``--weight-column`` is ``weight``, 1 if missing, or the title or id of an attribute.
 http://graphml.graphdrawing.org/specification.html, https://gexf.net/schema.html
 """
 

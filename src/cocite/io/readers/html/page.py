@@ -1,14 +1,14 @@
 """One HTML page: its links, title and other names, as a browser finds them (lexbor, ada-url).
 
-URLs are resolved against the first ``<base href>``, without fragments. The encoding is what a byte
-order mark says, else the server (``charset``), else ``<meta charset>`` in the first 1,024 bytes;
-what says nothing is UTF-8, or windows-1252 if it is not. A link is of the navigation if it stands
-in ``nav``, ``aside``, or the page's header or footer (or elements with their roles), or beside
-``main``, where there is one.
+URLs are resolved against the first ``<base href>``, without fragments. The encoding is that of a
+byte order mark, else of the server (``charset``), else of ``<meta charset>`` in the first 1,024
+bytes, else UTF-8 if the page is valid UTF-8, else windows-1252. A link belongs to the navigation if
+it is in ``nav``, ``aside``, or the page's header or footer (or elements with their roles), or
+outside ``main``, if there is one.
 
-Parsers in C have crashed on hostile input, so this file runs as a script in a process that may die
-(``io/readers/html/parsers.py``), and imports nothing of cocite: it reads requests from standard
-input, a line of JSON and the page, and writes answers in JSON, each behind its length in 8 bytes.
+Parsers in C have crashed on hostile input, so this file runs as a script in a separate process
+(``io/readers/html/parsers.py``), and imports nothing of cocite. It reads requests from standard
+input, a line of JSON and the page, and writes JSON answers, each after its length in 8 bytes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Pages parsed in parallel, in a process for each thread (``io/readers/html/page.py``).
+"""Parses pages in parallel, with a process per thread (``io/readers/html/page.py``).
 
 A parser that dies, or takes longer than a minute for a page, is restarted; its page has no links.
 
-Cost: some 0.8 ms a page of 40 KB, on all threads; eight pages a thread are in memory.
+Cost: about 0.8 ms per page of 40 KB, on all threads; memory for eight pages per thread.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     site.py: which files are pages -> page.py: the links on them -> ../crawl/captures.py: rows
 
-A node is the path of a page in the folder; all pages are nodes, and every link on one is a row, so
-that ``--count-duplicates`` counts them. The URL at which the site is published, which makes
-absolute links internal, is given, or else the one on which the canonical links of some pages agree.
-A page whose canonical link or ``refresh`` leads to another page of the folder is that page.
-``--links main`` excludes navigation: links in its elements, and links to pages to which 9 in 10
-pages of the site link, at least ten.
+A node is the path of a page in the folder; all pages are nodes. Every link is a row, so that
+``--count-duplicates`` counts them. The URL of the published site, which makes absolute links
+internal, is given, or taken from the canonical links of some pages if they agree. A page whose
+canonical link or ``refresh`` leads to another page of the folder is that page. ``--links main``
+excludes navigation: links in its elements, and links to targets that 9 in 10 pages of the site, and
+at least ten, link to.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SAMPLED = 100
 
 
 def _read_folder(job: Job) -> Read:
-    """The links between pages, and the pages."""
+    """Return the links between pages, and the pages."""
     if job.source.path is None or not job.source.is_directory:
         raise UnrecognizedInput(
             f"{job.source.label} is a file. HTML is read as a folder, a whole site: name that"

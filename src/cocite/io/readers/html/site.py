@@ -1,13 +1,13 @@
 """A folder as a site: which files are pages, and where a URL leads.
 
-Pages end in .html, .htm, .xhtml or .shtml (also with a query behind, as ``wget`` calls them), or
-begin as HTML does and end in nothing, or as programs do (.php). A URL's path leads to the file of
-that name, with the query first (``p.php?id=2``), else without it; else, of a folder, to its
-index.html; else to the file of that name with .html behind, as hosts of static sites have it.
+Pages end in .html, .htm, .xhtml or .shtml (also followed by a query, as ``wget`` saves them), or
+begin like HTML and have no extension or that of a program (.php). A URL's path leads to the file of
+that name, with the query first (``p.php?id=2``), then without; for a folder, to its index.html;
+else to the file with .html appended, as on hosts of static sites.
 
-All files are listed first, a few hundred bytes each, and nothing else is there, so that no link
-leads out of the folder. Links of the file system inside it are other names; those that lead out of
-it, in a circle or nowhere are counted. Names that begin with a dot are passed over.
+All files are listed first, at a few hundred bytes each, and URLs lead to these only, so that no
+link leads out of the folder. Symbolic links inside it are other names; broken and circular ones,
+and those that lead out of it, are counted. Names that begin with a dot are skipped.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Members of a tar archive as a stream: names, links and contents.
 
-Archives are untrusted, so a member is never a file here, none is remembered, and the content of
-sparse files is skipped. The standard library ends silently at a damaged or truncated header, so
-here only zeros may follow the last member, at least a block of them.
+Archives are untrusted: members are neither written to files nor remembered here, and the content of
+sparse files is skipped. The standard library ends silently at a damaged or truncated header; here
+only zeros, at least a block of them, may follow the last member.
 """
 
 from __future__ import annotations

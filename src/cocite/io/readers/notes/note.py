@@ -1,12 +1,12 @@
-"""One Markdown note: its links, title, other names and tags, as CommonMark and Obsidian read it.
+"""One Markdown note: its links, title, aliases and tags, as CommonMark and Obsidian read it.
 
 Links are those of Markdown (inline, by reference, autolinks), wiki links ``[[Note#part|text]]`` and
 embeds ``![[Note]]``, wiki links in front matter, and ``ref``, ``relref``, ``link`` and ``post_url``
-of Hugo and Jekyll. Code, comments (``<!-- -->``, ``%% %%``) and other HTML hold none. Front matter
-is YAML or TOML; properties of Logseq (``title:: x``) are those of the first block.
+of Hugo and Jekyll. Code, comments (``<!-- -->``, ``%% %%``) and other HTML are ignored. Front
+matter is YAML or TOML; Logseq's properties (``title:: x``) are those of the first block.
 
-This file runs as a script in a process that may die (``io/readers/html/parsers.py``), and imports
-nothing of cocite. Cost: .5 ms for a note of 2 KB (markdown-it-py without what makes no links).
+This file runs as a script in a separate process (``io/readers/html/parsers.py``), and imports
+nothing of cocite. Cost: 0.5 ms per note of 2 KB (markdown-it-py, without rules that make no links).
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     html/site.py: which files -> note.py: what is in each -> vault.py: where its links lead
 
-A node is the path of a note in the folder, without its suffix; all notes are nodes, and every link
-is a row, so that ``--count-duplicates`` counts them. With ``--tags`` tags are nodes, ``#tag``, that
-notes link to. What is read of notes lies in a scratch file until all aliases are known, so names
-are all that is in memory.
+A node is the path of a note in the folder, without its suffix; all notes are nodes. Every link is a
+row, so that ``--count-duplicates`` counts them. With ``--tags``, tags are nodes, ``#tag``, and
+notes link to them. The contents of notes are kept in a scratch file until all aliases are known, so
+only names are in memory.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OTHERS = {
 
 
 def _read_folder(job: Job) -> Read:
-    """The links between notes, and the notes."""
+    """Return the links between notes, and the notes."""
     if job.source.path is None or not job.source.is_directory:
         raise UnrecognizedInput(
             f"{job.source.label} is a file. Notes are read as a folder, all together: name that. "

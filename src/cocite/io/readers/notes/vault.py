@@ -1,11 +1,11 @@
-"""Where links of notes lead: names of notes, found as Obsidian finds them.
+"""Where links of notes lead, found as Obsidian finds them.
 
-A wiki link leads to the note at that path from the folder's root (``./`` and ``../`` count from the
-note it stands in), else to one whose path ends so, whatever the case: of several the one below the
-folder of the note it stands in, then the one with the shortest path; else to a note with such an
-alias. A Markdown link leads to the path as seen from its note, or from the root if it begins with
-a slash, with or without suffix (.html stands for .md), of a folder to its index or README; else,
-unless it begins with a slash or a dot, where a wiki link does. Nothing leads out of the folder.
+A wiki link leads to the note at that path from the folder's root (with ``./`` and ``../``, from the
+linking note); else to a note whose path ends so, ignoring case: preferably below the linking note's
+folder, then with the shortest path; else to a note with that alias. A Markdown link leads to the
+path relative to its note, or to the root if it begins with a slash, with or without suffix (.html
+stands for .md), and for a folder to its index or README; else, unless it begins with a slash or a
+dot, to the same target as a wiki link. No link leads out of the folder.
 """
 
 from __future__ import annotations
