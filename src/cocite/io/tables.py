@@ -77,8 +77,8 @@ IS_URL = f"regexp_matches(name, '{_SCHEME}')"
 
 
 class TitleTable(NamedTuple):
-    """Counts of titles: nodes with titles, of the given ``names``; ``unknown`` names, the first of
-    them in ``strangers``; and further, different titles of the same node.
+    """Counts of titles: ``names`` with a title; those ``unknown``, the first of them in
+    ``strangers``; and ``others``, further and different titles of the same name.
     """
 
     names: int

@@ -102,7 +102,7 @@ def check_output(
 ) -> FileTarget:
     """Check that the file may be written, and that its extension, or ``kind``, is among ``endings``
     (by default all); call it before any work. Returns the file. ``safe`` writes CSV and TSV so that
-    no spreadsheet takes a name for a formula (``io/writers/tables.py``); other kinds refuse it.
+    no spreadsheet takes a name for a formula (``io/writers/tables.py``); other kinds are unaffected.
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
