@@ -4,8 +4,9 @@
 
 It is drawn where there is a terminal or a notebook, by a thread of its own, so that work that
 reports nothing is not silent either; never into a file. On a terminal it goes when the work has
-ended, in a notebook it stays and says how long that took. Functions that may take long have it by
-:func:`shows`, and give way to a ``progress`` of the caller's. Those that they call share the line.
+ended, in a notebook it stays and says how long that took. Functions that may take long show
+it by :func:`shows`, unless the caller passes a ``progress``. Functions that they call share the
+line.
 
 The command line and servers say themselves what they do: they turn this off (:func:`turn`).
 

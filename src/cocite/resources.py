@@ -273,7 +273,7 @@ class Resources:
 
     How work is cut, where one says so: ``shard`` samples between two points at which a build can
     resume, ``blocks`` of the graph of which one is in memory, everything but a block in files if
-    ``external``. ``disk`` is how many bytes are free for scratch files, 0 if nobody has looked.
+    ``external``. ``disk`` is how many bytes are free for scratch files, 0 if unknown.
     """
 
     threads: int

@@ -178,7 +178,7 @@ def stored_of(path: str) -> list[str]:
 
 
 def _called(path: str) -> tuple[str, str]:
-    """Return the name of an input, and how to type it."""
+    """Return the name of an input for messages, and for a shell command."""
     return ("standard input", "FILE") if path == "-" else (path, shlex.quote(path))
 
 

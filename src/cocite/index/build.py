@@ -206,7 +206,7 @@ class IndexBuild:
         return done * self._sampled[0].settings[SAMPLES] // max(1, part.units)
 
     def _counted(self, steps: int) -> int:
-        """Convert steps of all parts to units: a node counts when all parts have it."""
+        """Convert steps of all parts to units; a node counts once, when all parts have it."""
         return steps // len(self.parts) if self.unit == "nodes" else steps
 
     @cached_property

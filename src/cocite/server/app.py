@@ -179,7 +179,7 @@ class Guard:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
         self.asked = service.config.local and service.keys is None
-        """Whether the name is looked at that the server is asked by."""
+        """Whether the host name of requests is checked."""
         self.names = frozenset(name.lower() for name in service.config.options.allow_host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

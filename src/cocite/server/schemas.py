@@ -145,7 +145,7 @@ _OWN: dict[str, dict[str, Schema]] = {
         "shards": list_of(ref("Shard")),
     },
 }
-"""Keys with another meaning in one answer."""
+"""Keys that have another meaning in one kind of answer."""
 _PROBLEM: Schema = {
     "type": "object",
     "properties": {

@@ -126,7 +126,7 @@ class RecordReader:
         self.path = path
         self._file: BinaryIO | None = None
         self.position = 0
-        """The byte behind the last record that was read."""
+        """The position after the last record read."""
 
     def new(self) -> list[bytes]:
         """Return records added since the last call; all records if the log was rewritten. Takes two

@@ -101,8 +101,8 @@ def check_output(
     safe: bool = False,
 ) -> FileTarget:
     """Check that the file may be written, and that its extension, or ``kind``, is among ``endings``
-    (by default all); call it before any work. Returns the file. ``safe`` writes CSV and TSV so that
-    no spreadsheet takes a name for a formula (``io/writers/tables.py``); other kinds are unaffected.
+    (by default all); call it before any work. Returns the file. ``safe`` affects CSV and TSV: no
+    spreadsheet takes a name for a formula (``io/writers/tables.py``).
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """

@@ -287,7 +287,7 @@ class Question:
                 site_of(self.index.nodes.stored.name(node))
 
     def each(self, nodes: Ids) -> Iterator[BatchHits]:
-        """Yield the hits of some nodes, one after another; one kernel makes plain lists."""
+        """Yield the hits of some nodes, one node after another."""
         query = self._query
         exact = not self.index.sampled and len(self._levels) < 2
         plain = (exact or not self._levels) and not self.refined and self._filter.empty

@@ -484,7 +484,7 @@ _WINDOW = 256
 class HitStream:
     """``HitStream(index, k, kind="csv").run(file)``; options as for :class:`Batch`.
 
-    Nodes come in the order given, some at a time. Nothing is stored, so a stream cannot resume.
+    Nodes are answered in the given order. Nothing is stored, so a stream cannot resume.
 
     Raises
     ------
