@@ -267,9 +267,9 @@ def check_head(store: Store) -> None:
 class GraphDocument(Document):
     """The facts of a graph: its digest, its hubs, and how each of its ``sources`` was read.
     ``excluded`` counts excluded pages, their links, and names without a page, if any were
-    requested; ``titles`` counts titles, None if there are none; ``sides`` are those of a bipartite graph.
-    ``blocks`` is None unless the graph is partitioned: the number of blocks, of local ones, and the
-    links of the largest.
+    requested; ``titles`` counts titles, None if there are none; ``sides`` are those of a bipartite
+    graph. ``blocks`` is None unless the graph is partitioned: the number of blocks, of local ones,
+    and the links of the largest.
     """
 
     path: str
