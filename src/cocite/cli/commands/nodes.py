@@ -41,7 +41,7 @@ _SIDE = {
 @click.option(
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many nodes to show."
 )
-@click.option("--graph", metavar="DIR", help="Where the graph of an INDEX is now, if it was moved.")
+@click.option("--graph", metavar="DIR", help="The graph of an INDEX, if it was moved.")
 @takes(QuerySource, "source", only=("side", "bipartite", "no_cache", "titles"), side=_SIDE)
 @format_option
 def nodes(
