@@ -12,7 +12,7 @@ import pytest
 import cocite
 from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
 from cocite.io.pipeline import facts_of
-from cocite.io.readers.crawl.captures import PagesFound
+from cocite.io.readers.contract import PagesFound
 from cocite.io.readers.tables import read_values
 from cocite.io.readers.text import TextInput
 from tests.io.plain import links
@@ -95,7 +95,8 @@ def test_many_inputs_of_other_kinds_are_one_entry_too(tmp_path: Path) -> None:
 def test_what_folders_of_pages_held_is_added_up() -> None:
     sites = [
         PagesFound(
-            *(f"/a/{i:03}", 3, {}, [], False, 2, {"a": 2, "area": i % 2}, {"outside": 1}),
+            *(f"/a/{i:03}", 3, {}, [], False, "HTML pages", ""),
+            *(2, {"a": 2, "area": i % 2}, {"outside": 1}),
             site=f"http://{i}/",
         )
         for i in range(101)
@@ -103,9 +104,8 @@ def test_what_folders_of_pages_held_is_added_up() -> None:
     (entry,) = facts_of(sites)
     assert (entry["files"], entry["pages"], entry["rows"]) == (101, 202, 303)
     assert (entry["links"], entry["others"]) == ({"a": 202, "area": 50}, {"outside": 101})
-    assert entry["site"] == ""
-    assert entry["file"] == "000"
-    assert "202 HTML pages; 252 links" in entry["read_as"]
+    assert (entry["site"], entry["file"]) == ("http://0/", "000")
+    assert entry["read_as"].startswith("101 files, the first as 000: 2 HTML pages of http://0/")
     assert len(facts_of(sites[:100])) == 100
 
 

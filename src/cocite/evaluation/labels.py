@@ -123,7 +123,7 @@ def read_labels(
     strangers: dict[str, None] = {}
     unknown = held = 0
     chosen = IngestOptions(delimiter=delimiter, header=header, bad_rows=bad_rows)
-    options = replace(ReadOptions.of(chosen), columns=tuple(map(str, columns)))
+    options = replace(ReadOptions.checked(chosen), columns=tuple(map(str, columns)))
     table = NameTable(path, LABELS, options, lambda name: names.find(name) is not None)
     for name, label in table:
         node = ids.get(name)
@@ -149,7 +149,7 @@ def read_labels(
                 f"{len(pairs):,} pairs of a node and a label. Give more with --memory, or fewer"
             )
     if not pairs:
-        how = table.describe().removeprefix(f"{table.label}: ")
+        how = table.describe().removeprefix(f"{table.file}: ")
         raise InputError(
             f"{path} labels no node of the graph; it names "
             + (", ".join(map(repr, strangers)) or "nothing")

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cocite.errors import InputError, ResourceError, UnrecognizedInput, UsageError
 from cocite.graph.excluded import checked_names
@@ -26,12 +26,10 @@ from cocite.io.database import database_named, literal
 from cocite.io.integers import store_integers
 from cocite.io.objects import ObjectInput, sources_of
 from cocite.io.readers import FormatReader, Found, Job, ReadOptions, Source, expand, reader_of
-from cocite.io.readers.contract import IS_WEB, Progress, Reported, RowBatch, split
-from cocite.io.readers.crawl.captures import PagesFound, report_to
-from cocite.io.readers.parquet import ParquetInput
+from cocite.io.readers.contract import IS_WEB, PagesFound, Progress, Reported, RowBatch, split
+from cocite.io.readers.crawl.captures import report_to
 from cocite.io.readers.sql import SqlSource
 from cocite.io.readers.text import TextInput
-from cocite.io.readers.wiki import WikiFound
 from cocite.io.storing import store_links
 from cocite.io.titling import Titling
 from cocite.options.ingest import IngestOptions
@@ -54,7 +52,7 @@ if TYPE_CHECKING:
 _EACH = 100
 """Most inputs to report separately."""
 _EXAMPLES = 5
-_COUNTS = ("rows", "comments", "blank_lines")
+_COUNTS = ("rows", "comments", "blank_lines", "pages", "copies", "redirects", "nodes")
 
 
 # -- inputs ------------------------------------------------------------------------------
@@ -88,7 +86,7 @@ class StoreRequest(NamedTuple):
     @classmethod
     def of(cls, links: Any, options: IngestOptions, memory: int) -> StoreRequest:
         """Check the inputs; ``memory`` is for all data of the run."""
-        read = ReadOptions.of(options)
+        read = ReadOptions.checked(options)
         named, nodes = links, options.nodes
         if isinstance(links, ObjectInput):
             read = _of_object(links, read)
@@ -127,26 +125,23 @@ def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
         raise UsageError(
             f"{given.what} has weights, and count_duplicates makes some: omit one of the two"
         )
-    both, weight = read.undirected or given.undirected, "w" if given.weighted else ""
-    return replace(read, columns=(), weight=weight, undirected=both)
+    both, weight = read.undirected or given.undirected, "w" if given.weighted else None
+    return replace(read, columns=(), weight_column=weight, undirected=both)
+
+
+_OF_SOME = {
+    "pages": "--pages (pages=) names pages of a folder of HTML pages or of web archives",
+    "predicate": "--predicate (predicate=) chooses triples of RDF",
+    "fetch": "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs",
+}
+"""Options that only some readers take."""
 
 
 def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
     """Check that some input supports what is requested."""
-    if options.pages and not any(each.restricts for each in readers):
-        raise UsageError(
-            "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
-            "is none in the input"
-        )
-    if options.predicate and not any(each.title == "RDF" for each in readers):
-        raise UsageError(
-            "--predicate (predicate=) chooses triples of RDF, and there is none in the input"
-        )
-    if options.fetch and not any(each.fetches for each in readers):
-        raise UsageError(
-            "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs, and there is "
-            "none in the input"
-        )
+    for name, what in _OF_SOME.items():
+        if getattr(options, name) and not any(name in reader.takes for reader in readers):
+            raise UsageError(f"{what}, and there is none in the input")
 
 
 def _sources(named: Any) -> list[Source]:
@@ -356,7 +351,7 @@ def check_some(read: Sequence[Found]) -> None:
         if isinstance(found, TextInput):
             kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
         rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
-        if isinstance(found, PagesFound | WikiFound):
+        if isinstance(found, PagesFound):
             said.append(found.describe().replace(": ", " has ", 1))
             continue
         said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
@@ -374,32 +369,23 @@ def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
         return [_report(found, found.to_json()) for found in read]
     groups: dict[tuple[object, ...], list[Found]] = {}
     for found in read:
-        kind = type(found), getattr(found, "format", ""), getattr(found, "what", "")
-        groups.setdefault(kind, []).append(found)
+        groups.setdefault((type(found), found.format), []).append(found)
     return list(map(_merged, groups.values()))
 
 
 def _merged(group: list[Found]) -> dict[str, Any]:
-    """Merge the entries of inputs of a kind: the first one's, with total counts; texts that differ
-    are empty.
-    """
+    """One entry for inputs of a kind: that of the first, with what all of them counted."""
     first, values = group[0], [found.to_json() for found in group]
-    counted = isinstance(first, TextInput | ParquetInput)  # which say what they counted
-    entry = dict(values[0])
+    entry = _report(first, dict(values[0]))
     for name, value in values[0].items():
-        each = [one[name] for one in values]
         if isinstance(value, dict):
-            entry[name] = dict(sum(map(Counter, each), Counter()))
-        elif type(value) is int and (name in _COUNTS or not counted):
-            entry[name] = sum(each)
-        elif isinstance(value, str) and name != "file" and len(set(each)) > 1:
-            entry[name] = ""
+            entry[name] = dict(sum((Counter(one[name]) for one in values), Counter()))
+        elif name in _COUNTS:
+            entry[name] = sum(one[name] for one in values)
     files = sum(getattr(found, "files", 1) for found in group)
     examples = [f"{Path(found.file).name}: {one}" for found in group for one in found.examples]
     entry |= {"files": files, "examples": examples[:_EXAMPLES]}
     entry["integers"] = all(found.integers for found in group)
-    described = first if counted else cast(Any, type(first))(**{k: entry[k] for k in values[0]})
-    _report(described, entry)
     if files > 1:
         entry["read_as"] = f"{files:,} files, the first as {entry['read_as']}"
     return entry

@@ -417,20 +417,13 @@ class Tables:
 def _places(sources: list[Source]) -> list[str]:
     """Return the files as named, as patterns, and resolved."""
     named = [str(source.path) for source in sources if source.path is not None]
-    folders: dict[str, str] = {}
     found = []
     for path in named:
         whole = os.path.join(os.getcwd(), path)
         found += [whole, path]
         with suppress(InputError):  # of no reader that asks DuckDB
             found.append(file_pattern(path))
-        folder, name = os.path.split(path)
-        if os.path.islink(path) or name in ("", ".", ".."):
-            found.append(os.path.realpath(path))
-            continue
-        if folder not in folders:  # thousands of files lie in few
-            folders[folder] = os.path.realpath(folder)
-        found.append(os.path.join(folders[folder], name))
+        found.append(os.path.realpath(path))
     return found
 
 

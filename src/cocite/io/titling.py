@@ -153,10 +153,6 @@ def _facts(table: NameTable, titles: int, without: int) -> dict[str, Any]:
     rows = f"{without:,} row{'s' * (without > 1)}"
     return {
         "file": name,
-        "format": table.delimiter,
-        "header": list(table.header),
-        "columns": table.width,
-        "taken": list(table.places),
         "titles": titles,
         "without": without,
         "bad_rows": dict(table.bad_rows),
@@ -169,12 +165,9 @@ def title_sources(named: Any, memory: int) -> list[Source]:
     """Return files and databases of titles, in the given order; ``memory`` is for DuckDB."""
     if named is None:
         return []
-    each = [named] if isinstance(named, str | os.PathLike) else list(named)
-    texts = [os.fspath(one) if isinstance(one, str | os.PathLike) else "" for one in each]
-    if not any(database_named(text) for text in texts):
-        return expand(each)
     found: list[Source] = []
-    for one, text in zip(each, texts, strict=True):
+    for one in [named] if isinstance(named, str | os.PathLike) else named:
+        text = os.fspath(one) if isinstance(one, str | os.PathLike) else ""
         if database_named(text) is None:
             found += expand([one])
         else:

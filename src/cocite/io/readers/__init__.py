@@ -13,7 +13,6 @@ from cocite.io.readers.formats import FORMATS as FORMATS
 from cocite.io.readers.formats import Format as Format
 from cocite.io.readers.formats import reader_of as reader_of
 from cocite.io.readers.formats import readers as readers
-from cocite.io.readers.rows import RowsFound as RowsFound
 from cocite.io.readers.rows import clean_rows as clean_rows
 from cocite.io.readers.sources import Source as Source
 from cocite.io.readers.sources import expand as expand

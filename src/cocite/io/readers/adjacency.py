@@ -19,8 +19,16 @@ from pathlib import Path
 
 from cocite.errors import InputError, MalformedRow
 from cocite.io.readers import signs
-from cocite.io.readers.contract import DELIMITERS, FormatReader, Job, Read, ReadOptions, text_lines
-from cocite.io.readers.rows import LinkWriter, RowsFound
+from cocite.io.readers.contract import (
+    DELIMITERS,
+    FormatReader,
+    Found,
+    Job,
+    Read,
+    ReadOptions,
+    text_lines,
+)
+from cocite.io.readers.rows import LinkWriter
 from cocite.io.readers.sources import Source
 from cocite.io.readers.text import TextInput, load_text
 
@@ -78,7 +86,7 @@ def _rows(job: Job, by: str) -> Iterator[tuple[int, list[str]]]:
 _NAME = "array_to_string(list_reverse(string_split(b::VARCHAR, '.')), '.')"
 
 
-_WITHOUT_TITLES = ReadOptions("tab", "no", ("1", "2"), "")
+_WITHOUT_TITLES = ReadOptions(delimiter="tab", header="no", columns=("1", "2"), comment="")
 
 
 def _read_crawl(job: Job) -> Read:
@@ -86,11 +94,11 @@ def _read_crawl(job: Job) -> Read:
     nodes = "SELECT name AS a FROM reading.vertices"
     if _is_vertices(job.source):
         _load_vertices(job, [job.source])
-        found = RowsFound(job.source.label, integers=False, format=READER.title, note="vertices")
+        found = Found(job.source.label, integers=False, format=READER.title, note="vertices")
         return Read("SELECT name AS a, name AS b FROM reading.vertices LIMIT 0", found, nodes)
     _load_vertices(job, _vertices_of(job))
     edges = _load(job, job.source, "edges")
-    found = RowsFound.of(edges, READER.title, "named by the vertices beside it")
+    found = edges.read_as(READER.title, "named by the vertices beside it")
     found.integers = False
     known = "(SELECT id FROM reading.vertices)"
     lost = f"a::UBIGINT NOT IN {known} OR b::UBIGINT NOT IN {known}"

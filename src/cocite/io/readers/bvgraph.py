@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,29 +39,17 @@ _PARTS = {
 """Kinds of numbers in the order of encoding, with their default codes."""
 
 
-@dataclass
-class BVGraphInput(Found):
-    """Findings on one graph, for the manifest."""
-
-    nodes: int = 0
-    named_by: str = ""
-
-    def describe(self) -> str:
-        """Return one line for people."""
-        names = f"named by {self.named_by}" if self.named_by else "numbered from 0"
-        return f"{self.file}: BVGraph, {self.nodes:,} nodes, {names}"
-
-
 def _read(job: Job) -> Read:
     """Read all links, and all nodes."""
     path = job.source.path
     assert path is not None
     base = path.with_suffix("") if path.suffix in (".graph", ".properties") else path
     properties = _Properties(base)
-    found = BVGraphInput(str(path), nodes=properties.nodes)
+    found = Found(str(path), format=f"BVGraph, {properties.nodes:,} nodes")
     names = _load_names(job, base, properties.nodes)
     if names is not None:
-        found.named_by, found.integers = names
+        name, found.integers = names
+    found.note = "numbered from 0" if names is None else f"named by {name}"
     job.database.execute("CREATE TABLE reading.links (a UBIGINT, b UBIGINT)")
     if job.wanted == 2:
         for sources, targets in _links(Source(base.with_suffix(".graph")), properties, job):
@@ -271,7 +259,8 @@ def _load_names(job: Job, base: Path, nodes: int) -> tuple[str, bool] | None:
     file = next(filter(Path.is_file, files), None)
     if file is None:
         return None
-    alone = replace(job, wanted=1, options=ReadOptions("tab", "no", comment=""))
+    options = ReadOptions(delimiter="tab", header="no", comment="")
+    alone = replace(job, wanted=1, options=options)
     read = load_text(alone, Source(file), "names")
     if read.rows != nodes or read.blank_lines:
         raise InputError(

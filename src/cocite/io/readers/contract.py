@@ -11,13 +11,12 @@ tables of a reader go into the schema ``reading``.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 from cocite.errors import SKIP_ADVICE, InputError, UsageError
 from cocite.extras import need
@@ -106,40 +105,14 @@ def no_progress(stage: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
-class ReadOptions:
-    """Options of readers, from checked :class:`~cocite.options.ingest.IngestOptions` (:meth:`of`),
-    with the same names. ``columns`` are source and target, and ``weight`` the weight of links, by
-    title or number from 1; unset ones are empty, and ``site`` "" means automatic. ``sides`` are the
-    titles of the two kinds of nodes of a bipartite table.
+class ReadOptions(IngestOptions):
+    """Options of readers: :class:`~cocite.options.ingest.IngestOptions` after all checks
+    (:meth:`checked`). ``columns`` are those of source and target, as titles or numbers from 1,
+    ``sides`` the titles of the two kinds of nodes of a bipartite table.
     """
 
-    delimiter: str = "auto"
-    header: str = "auto"
-    columns: tuple[str, ...] = ()
-    comment: str = "#"
-    bad_rows: str = "stop"
-    weight: str = ""
-    input_format: str = "auto"
-    undirected: bool = False
-    namespaces: tuple[int, ...] = (0,)
-    predicate: str = ""
-    normalize_urls: bool = False
-    sheet: str = ""
-    sides: tuple[str, str] | None = None
-    keep_self_loops: bool = False
-    count_duplicates: bool = False
-    links: str = "all"
-    link_tags: tuple[str, ...] = ("a", "area", "frame")
-    site: str = ""
-    ignore_canonical: bool = False
-    keep_external: bool = False
-    tags: bool = False
-    pages: str = ""
-    fetch: bool = False
-    delay: float = 1.0
-
     @classmethod
-    def of(cls, chosen: IngestOptions) -> Self:
+    def checked(cls, chosen: IngestOptions) -> Self:
         """Return the read options; raise :class:`UsageError` for conflicting ones."""
         columns = split(chosen.columns)
         if len(columns) not in (0, 2):
@@ -179,19 +152,21 @@ class ReadOptions:
                 f"site is {site!r}; it must be the URL of the folder, such as "
                 "https://www.example.org/docs/"
             )
-        same: dict[str, Any] = {each.name: getattr(chosen, each.name, None) for each in fields(cls)}
-        checked: dict[str, Any] = {
+        normal: dict[str, Any] = {
             "columns": columns,
-            "weight": weight,
+            "weight_column": weight or None,
             "input_format": chosen.input_format.lower(),
             "predicate": (chosen.predicate or "").strip("<>"),
             "namespaces": tuple(dict.fromkeys(map(int, namespaces))),
             "sides": checked_sides(chosen.bipartite, chosen.sides),
             "link_tags": tags,
-            "site": site,
-            "pages": os.fspath(chosen.pages or ""),
         }
-        return cls(**(same | checked))
+        return cls(**(vars(chosen) | normal))
+
+    @property
+    def weight(self) -> str:
+        """Return the column of weights, as a title or a number, or ""."""
+        return str(self.weight_column or "")
 
     @property
     def called(self) -> Callable[[str], str]:
@@ -208,7 +183,9 @@ class ReadOptions:
         header that links have.
         """
         header = "no" if self.header == "no" else "auto"
-        return ReadOptions(self.delimiter, header, (), self.comment, self.bad_rows)
+        return ReadOptions(
+            delimiter=self.delimiter, header=header, comment=self.comment, bad_rows=self.bad_rows
+        )
 
 
 def split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
@@ -388,7 +365,8 @@ class Job:
 class Found:
     """How an input was read, and its content, for the manifest. ``file`` is its name in messages,
     ``rows`` the number of rows in the relation, ``bad_rows`` the skipped rows by fault, and
-    ``examples`` the first of these; ``integers`` says whether all names are integers.
+    ``examples`` the first of these; ``integers`` says whether all names are integers. ``note`` says
+    how its ``format`` was read.
     """
 
     file: str
@@ -396,13 +374,12 @@ class Found:
     bad_rows: dict[str, int] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
     integers: bool = True
-    first_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys that come first in a manifest entry, if not in the order of the fields."""
+    format: str = ""
+    note: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a manifest stores it."""
-        values = asdict(self)
-        return {key: values[key] for key in (*self.first_keys, *values)}
+        return asdict(self)
 
     @property
     def bad(self) -> int:
@@ -416,7 +393,46 @@ class Found:
 
     def describe(self) -> str:
         """Return one line for people, beginning with ``file``."""
-        return self.file
+        how = f"{self.format}, {self.note}" if self.note else self.format
+        return f"{self.file}: {how}" if how else self.file
+
+    def read_as(self, title: str, note: str = "") -> Found:
+        """Return the same counts of an input of the format ``title``."""
+        counted = self.file, self.rows, self.bad_rows, self.examples, self.integers
+        return Found(*counted, title, note)
+
+
+@dataclass
+class PagesFound(Found):
+    """Summary of pages. ``links`` are those between them, by tag; ``others`` all other links, by
+    target; ``left_out`` files or records, by kind. ``files`` were read, the first of which is
+    ``file``; ``site`` is the URL of a folder. The ``format`` is what the pages are called.
+    """
+
+    pages: int = 0
+    links: dict[str, int] = field(default_factory=dict)
+    others: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+    copies: int = 0
+    site: str = ""
+    files: int = 1
+    redirects: int = 0
+
+    def describe(self) -> str:
+        """Return one line for people."""
+        text = self.file + (f" and {self.files - 1:,} more" if self.files > 1 else "")
+        text += f": {self.pages:,} {self.format}" + (f" of {self.site}" if self.site else "")
+        text += f", {self.redirects:,} redirects" if self.redirects else ""
+        text += f", {self.copies:,} copies of pages" if self.copies else ""
+        kinds = [f"{count:,} by {tag}" for tag, count in self.links.items() if count]
+        text += f"; {sum(self.links.values()):,} links between them"
+        text += f" ({', '.join(kinds)})" if len(kinds) > 1 else ""
+        text += f"; {_listed(self.others)}" if self.others else ""
+        return text + (f"; left out: {_listed(self.left_out)}" if self.left_out else "")
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items())
 
 
 class Read(NamedTuple):
@@ -452,9 +468,8 @@ class FormatReader:
     be read, and :class:`~cocite.errors.UsageError` for options that do not apply.
 
     A reader that ``streams`` accepts a pipe. One with ``together`` reads all inputs of its kind at
-    once, as ``inputs`` of its job. One that ``restricts`` can limit the nodes to a list of pages,
-    and one that ``fetches`` can fetch pages. Some kinds have no ``weights``, and some no
-    ``columns``.
+    once, as ``inputs`` of its job. One that ``takes`` the option ``pages`` can limit the nodes to a
+    list of pages. Some kinds have no ``weights``, and some no ``columns``.
     """
 
     title: str
@@ -463,8 +478,7 @@ class FormatReader:
     streams: bool = True
     read_many: Callable[[Job, Sequence[Source]], Iterator[RowBatch]] | None = None
     together: bool = False
-    restricts: bool = False
-    fetches: bool = False
+    takes: tuple[str, ...] = ()
     weights: bool = True
     columns: bool = True
 

@@ -206,6 +206,15 @@ def weights_note(unread: str) -> str:
     return f"; {unread!r} is ignored (as weights: --weight-column {name})" if unread else ""
 
 
+def columns_note(titles: Sequence[str], weight: str, guessed: bool, unread: str = "") -> str:
+    """Return which columns were read, and what to do if they were ``guessed`` wrongly, by position
+    only, or if the column ``unread`` has weights.
+    """
+    note = f"columns {' and '.join(map(repr, titles))}"
+    note += f" with the weight in {weight!r}" if weight else ""
+    return note + (OTHERS if guessed else "") + weights_note(unread)
+
+
 def without_index(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
     """Return the two columns after an index that pandas wrote, or None."""
     if len(rows) < 2 or len(rows[0]) < 3 or rows[0][0].strip():

@@ -23,7 +23,6 @@ from cocite.io.readers.imports import is_code
 from cocite.io.readers.signs import (
     Sign,
     begins,
-    begins_text,
     begun,
     each,
     has_line,
@@ -121,7 +120,7 @@ FORMATS: tuple[Format, ...] = (
         ),
         _ROWS,
     ),
-    Format("a PDF", begins_text("%pdf-", "%!ps"), _NO_LINKS),
+    Format("a PDF", begun(r"%pdf-|%!ps", table=True), _NO_LINKS),
     Format(
         "an image",
         begins(
@@ -164,24 +163,16 @@ FORMATS: tuple[Format, ...] = (
     _read("json-lines", "JSON lines", signs.json_rows, "graphs.json_text:LINES_READER"),
     Format("JSON", json_value, _ROWS + ", for example with jq and its @tsv"),
     _read("gml", "GML", signs.gml, "graphs.gml"),
-    _read(
-        "matrix-market",
-        "Matrix Market",
-        lambda beginning: beginning.text[:14].lower() == "%%matrixmarket",
-        "matrix_market",
-    ),
+    _read("matrix-market", "Matrix Market", begun("%%matrixmarket", table=True), "matrix_market"),
     Format(
         "Pajek",
-        has_line(
-            r"\*(?:vertices\s+\d.*|network\b[^\t]*|arcs|edges|arcslist|edgeslist|matrix)", "*"
-        ),
+        has_line(r"\*(?:vertices\s+\d.*|network\b[^\t]*|arcs|edges|arcslist|edgeslist|matrix)"),
         _PAJEK,
     ),
     Format(
         "Graphviz (DOT)",
         has_line(
             r'(?:strict\s+)?(?:di)?graph(?:\s+(?:"[^"]*"|\w+))?\s*\{(?:.*(?:--|->|;|\[).*)?',
-            heads="sdg",
             first=5,
         ),
         _ROWS + """, for example with gvpr 'E { printf("%s\\t%s\\n", tail.name, head.name) }'""",
@@ -197,7 +188,7 @@ FORMATS: tuple[Format, ...] = (
     _read("rdf", "RDF", signs.rdf, "graphs.rdf"),
     Format(
         "SQL",
-        has_line(r"(?:create table|insert into) [^\t]*\(.*|drop table if exists [^\t]*;", "cid"),
+        has_line(r"(?:create table|insert into) [^\t]*\(.*|drop table if exists [^\t]*;"),
         "Load it into a database, and print its table of links as rows",
     ),
     # -- works
@@ -205,8 +196,7 @@ FORMATS: tuple[Format, ...] = (
         "BibTeX",
         has_line(
             r"@(?:string|preamble|comment)\s*[{(][^\t]*|@[a-z]+\s*[{(]\s*[^\s,{}()\"]+\s*,[^\t]*"
-            r"|@(?:article|book|misc|in\w+|phdthesis|techreport|online)\s*[{(]\s*",
-            "@",
+            r"|@(?:article|book|misc|in\w+|phdthesis|techreport|online)\s*[{(]\s*"
         ),
         _WORKS,
     ),
@@ -240,7 +230,7 @@ FORMATS: tuple[Format, ...] = (
         for name, sign in (
             ("a certificate or key (PEM)", begun(r"-----BEGIN [A-Z0-9 ]+-----\n")),
             ("a file of contacts or events (vCard, iCalendar)", begun(r"BEGIN:V[A-Z]+\n")),
-            ("a diff", has_line(r"diff --git \S.*|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*", "d@")),
+            ("a diff", has_line(r"diff --git \S.*|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*")),
             ("a log of Git", begun(r"commit [0-9a-f]{40}\b")),
             ("a file of subtitles", begun(r"WEBVTT\b|\d+\n\d\d:\d\d:\d\d[,.]\d+ -->")),
             ("a file of variants (VCF, GFF)", begun(r"##(?:fileformat|gff-version)\b", table=True)),
@@ -276,9 +266,10 @@ def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> FormatRe
     Raises :class:`UnrecognizedInput` for unsupported content, and :class:`UsageError` for an
     unknown reader.
     """
-    known = source.reader or source.readers.get((options, wanted))
+    key = options.input_format, options.delimiter, options.columns_named, wanted
+    known = source.reader or source.readers.get(key)
     if known is None:
-        known = source.readers[options, wanted] = _found(source, options, wanted)
+        known = source.readers[key] = _found(source, options, wanted)
     return cast(FormatReader, known)
 
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
-from cocite.io.readers.contract import FormatReader, Job, Read
-from cocite.io.readers.rows import RowsFound
+from cocite.io.readers.contract import FormatReader, Found, Job, Read
 from cocite.io.readers.sources import Pieces, Source, rejoined
 from cocite.io.readers.text import Cleaner, TextInput, clean_relation, new_clean_file
 from cocite.resources import format_least, short_of
@@ -55,7 +54,7 @@ def _read(job: Job) -> Read:
         with new_clean_file(job) as out:
             read = cleaner.run(entries, raw.tell, out, job.progress)
     nodes = f"SELECT range::UBIGINT AS a FROM range(1, {header.size + 1})"
-    found = RowsFound.of(read, READER.title, "rows link to columns, and are numbered from 1")
+    found = read.read_as(READER.title, "rows link to columns, and are numbered from 1")
     every = read.rows + read.bad
     if every != header.entries:
         raise InputError(
@@ -159,7 +158,7 @@ def _check_weight(job: Job, header: _MatrixHeader) -> None:
         )
 
 
-def _check_range(job: Job, header: _MatrixHeader, found: RowsFound) -> None:
+def _check_range(job: Job, header: _MatrixHeader, found: Found) -> None:
     """Check that entries are within the matrix."""
     within = " AND ".join(
         f"coalesce(TRY_CAST({end} AS UBIGINT) BETWEEN 1 AND {header.size}, false)" for end in "ab"

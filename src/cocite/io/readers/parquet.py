@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +28,7 @@ from cocite.io.readers.contract import (
     Together,
     bad_row_advice,
 )
-from cocite.io.readers.dialect import OTHERS, answer_in, choose_columns, weights_note
+from cocite.io.readers.dialect import answer_in, choose_columns, columns_note
 from cocite.io.readers.sources import Source
 
 if TYPE_CHECKING:
@@ -47,22 +46,6 @@ _TOGETHER = 500
 _FILE = "the file of cocite"
 """Column for the names of files; DuckDB rejects files that have such a column."""
 BAD_WEIGHT = "(w IS NULL OR NOT (w >= 1e-30 AND w < 1e30))"
-
-
-@dataclass
-class ParquetInput(Found):
-    """Findings on one Parquet file, for the manifest."""
-
-    columns: tuple[str, ...] = ()
-    weight: str | None = None
-    guessed = False  # the columns; is no field, as it is not kept
-    unread = ""  # a column of weights that is not read; likewise
-
-    def describe(self) -> str:
-        """Return one line for people."""
-        text = f"{self.file}: Parquet, columns " + " and ".join(map(repr, self.columns))
-        text += "" if self.weight is None else f" with the weight in {self.weight!r}"
-        return text + (OTHERS if self.guessed else "") + weights_note(self.unread)
 
 
 _PARTS = (
@@ -108,7 +91,7 @@ def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
 READER = FormatReader("Parquet", "a table in Parquet", _read, streams=False, read_many=_read_many)
 
 
-def read_file(job: Job, source: Source, path: Path) -> tuple[str, ParquetInput]:
+def read_file(job: Job, source: Source, path: Path) -> tuple[str, Found]:
     """Return the relation of ``path``, with ``source``'s name in messages, and findings."""
     import duckdb
 
@@ -134,11 +117,10 @@ class _Taken(NamedTuple):
     guessed: bool = False
     unread: str = ""
 
-    def of(self, source: Source) -> ParquetInput:
+    def of(self, source: Source) -> Found:
         """Return the findings on a file with these columns, as far as known."""
-        found = ParquetInput(source.label, columns=self.chosen, weight=self.weight)
-        found.guessed, found.unread = self.guessed, self.unread
-        return found
+        note = columns_note(self.chosen, self.weight or "", self.guessed, self.unread)
+        return Found(source.label, format="Parquet", note=note)
 
     @property
     def _ends(self) -> str:
@@ -181,7 +163,7 @@ class _Taken(NamedTuple):
 
     def refuse(
         self,
-        found: ParquetInput,
+        found: Found,
         count: int,
         every: int,
         examples: list[tuple[int, list[Any]]],
@@ -271,7 +253,7 @@ def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
     yield RowBatch(rows, group, list(every))
 
 
-def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, list[ParquetInput]]:
+def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, list[Found]]:
     """Return the relation of files with equal columns, by path, and findings on each."""
     rows, bad, name = taken.rows(paths), taken.bad, quoted_column(_FILE)
     figures = {

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import BinaryIO, Self
 
 import numpy as np
 
 from cocite.errors import SKIP_ADVICE
-from cocite.io.readers.contract import EXAMPLES, Found, Job, Read
+from cocite.io.readers.contract import EXAMPLES, Job, Read
 from cocite.io.readers.text import Cleaner, TextInput, clean_relation, new_clean_file, relation_of
 from cocite.storage import disk
 
@@ -28,24 +28,6 @@ _MARK = "-\t"
 """Prefix of every line, so that none is blank, even with empty names."""
 _BREAKS = str.maketrans(dict.fromkeys("\t\n\r", "\x01"))
 """Line breaks, replaced by another control character, which no name has."""
-
-
-@dataclass
-class RowsFound(Found):
-    """Findings on an input of a ``format`` that is read row by row; ``note`` says how."""
-
-    format: str = ""
-    note: str = ""
-
-    @classmethod
-    def of(cls, read: Found, title: str, note: str = "") -> Self:
-        """Return the findings on an input of the format ``title``."""
-        counted = read.file, read.rows, read.bad_rows, read.examples, read.integers
-        return cls(*counted, title, note)
-
-    def describe(self) -> str:
-        """Return one line for people."""
-        return f"{self.file}: {self.format}" + (f", {self.note}" if self.note else "")
 
 
 def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
@@ -59,7 +41,7 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
         for number, row in enumerate(rows, 1):
             writer.add(row, number)
         read = writer.finish()
-    return Read(clean_relation(job, read.integers), RowsFound.of(read, title))
+    return Read(clean_relation(job, read.integers), read.read_as(title))
 
 
 class LinkWriter:
@@ -90,7 +72,7 @@ class LinkWriter:
         """Write what is left; return the relations of links, and of nodes if they are ``named``."""
         links, nodes = self.links.finish(), self.nodes.finish()
         self._open.close()
-        found = RowsFound.of(links, title, note.replace("{nodes}", f"{nodes.rows:,}"))
+        found = links.read_as(title, note.replace("{nodes}", f"{nodes.rows:,}"))
         found.bad_rows = dict(Counter(links.bad_rows) + Counter(nodes.bad_rows))
         found.examples = [*nodes.examples, *links.examples][:EXAMPLES]
         found.integers = links.integers and nodes.integers
@@ -117,8 +99,9 @@ class RowWriter(Cleaner):
         weighted: bool = False,
         unit: str = "line",
     ) -> None:
-        weight = job.options.weight if weighted else ""
-        super().__init__(job.source, names, replace(job.options, comment="", weight=weight))
+        weight = job.options.weight_column if weighted else None
+        options = replace(job.options, comment="", weight_column=weight)
+        super().__init__(job.source, names, options)
         self.unit = unit
         self.found.taken = tuple(range(1, names + 1))
         self.found.columns = 1 + names + weighted

@@ -134,8 +134,6 @@ def wiki(beginning: Beginning) -> bool:
 
 _FEW, _LOOKED = 100, 8192
 """Lines, and characters, by which texts are told that are no tables."""
-_WORD = 100
-"""Most letters of a word by which texts begin."""
 
 _LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
 
@@ -143,29 +141,10 @@ _LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
 # -- text ------------------------------------------------------------------------------
 
 
-def begins_text(*words: str) -> Sign:
-    """Return a test for a first word of these, in any case, after blanks and comments."""
-
-    def found(beginning: Beginning) -> bool:
-        text = beginning.text.lstrip()[:_WORD].lower()
-        rows = beginning.rows
-        return text.startswith(words) or bool(rows and rows[0].lower().startswith(words))
-
-    return found
-
-
-def has_line(pattern: str, heads: str, first: int = 100) -> Sign:
-    """Return a test whether one of the ``first`` lines, at most 100, matches in full, ignoring
-    case; such a line begins with one of the letters ``heads``.
-    """
+def has_line(pattern: str, first: int = 100) -> Sign:
+    """Return a test whether one of the ``first`` lines matches in full, ignoring case."""
     whole = re.compile(pattern, re.I)
-
-    def found(beginning: Beginning) -> bool:
-        if not any(head in beginning.heads for head in heads):
-            return False  # most inputs: without a look at each line
-        return any(whole.fullmatch(line) for line in beginning.rows[:first])
-
-    return found
+    return lambda beginning: any(map(whole.fullmatch, beginning.rows[:first]))
 
 
 def begun(pattern: str, *, table: bool = False) -> Sign:

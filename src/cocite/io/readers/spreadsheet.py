@@ -22,7 +22,6 @@ from typing import BinaryIO
 from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.extras import need
 from cocite.io.readers.contract import FormatReader, Job, Read, no_progress
-from cocite.io.readers.rows import RowsFound
 from cocite.io.readers.sources import ALWAYS_UNPACKED, MOST_RATIO, most_unpacked
 from cocite.io.readers.text import Cleaner, clean_relation, new_clean_file
 from cocite.resources import format_size
@@ -48,7 +47,7 @@ def _read(job: Job) -> Read:
         options = replace(job.options, delimiter="comma")
         found = Cleaner(job.source, job.wanted, options).run(sheet, sheet.tell, out, no_progress)
     note = found.describe().removeprefix(f"{found.file}: comma-separated, ")
-    named = RowsFound.of(found, f"the sheet {name!r} of a spreadsheet", note)
+    named = found.read_as(f"the sheet {name!r} of a spreadsheet", note)
     return Read(clean_relation(job, found.integers), named)
 
 

@@ -35,15 +35,9 @@ from cocite.io.database import (
     reported,
 )
 from cocite.io.readers.contract import FormatReader, Job, Read
-from cocite.io.readers.dialect import (
-    OTHERS,
-    choose_columns,
-    ends_of,
-    unread_weights,
-    weights_note,
-)
+from cocite.io.readers.dialect import choose_columns, columns_note, ends_of, unread_weights
 from cocite.io.readers.parquet import read_file
-from cocite.io.readers.rows import RowsFound, RowWriter
+from cocite.io.readers.rows import RowWriter
 from cocite.io.readers.sources import Source
 from cocite.io.readers.text import clean_relation, new_clean_file
 
@@ -263,8 +257,7 @@ def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job) -> Read
             f"COPY ({query}\n) TO {literal(str(path))} (FORMAT parquet, USE_TMP_FILE false)"
         )
     rows, found = read_file(job, source, path)
-    note = _columns_note(found.columns, found.weight or "", job)
-    return Read(rows, RowsFound.of(found, "a query of DuckDB", note))
+    return Read(rows, found.read_as("a query of DuckDB", found.note))
 
 
 def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
@@ -292,20 +285,13 @@ def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
                 writer.add([str(value) for value in values], number)
         read = writer.finish()
     titles = [names[place] for place in places]
-    note = _columns_note(titles[: job.wanted], titles[-1] if weighted else "", job)
-    note += "" if weighted or job.wanted != 2 else weights_note(unread_weights(names, titles))
-    found = RowsFound.of(read, f"a {'query' if source.sql else 'table'} of {address.title}", note)
+    ends = titles[: job.wanted]
+    guessed = job.wanted == 2 and not job.options.columns
+    guessed = guessed and not ends_of(ends, job.options.sides)
+    unread = "" if weighted or job.wanted != 2 else unread_weights(names, titles)
+    note = columns_note(ends, titles[-1] if weighted else "", guessed, unread)
+    found = read.read_as(f"a {'query' if source.sql else 'table'} of {address.title}", note)
     return Read(clean_relation(job, read.integers), found)
-
-
-def _columns_note(titles: Sequence[str], weight: str, job: Job) -> str:
-    """Return which columns were selected, and what to do if these, selected by position, are
-    wrong.
-    """
-    note = f"columns {' and '.join(map(repr, titles))}"
-    note += f" with the weight in {weight!r}" if weight else ""
-    placed = job.wanted == 2 and not job.options.columns
-    return note + (OTHERS if placed and not ends_of(titles, job.options.sides) else "")
 
 
 def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, None, None]:

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from cocite.graph.names import Names
 
 
-_COMMENT = "#"
 _TITLES = (
     *("title", "pagetitle", "label", "heading", "headline", "caption", "displayname", "fullname"),
     *("titel", "titre", "titulo", "name"),
@@ -192,7 +191,7 @@ class NameTable:
         self.file = self.source.label
         self.delimiter, self.places, self.width = "tab", (0, 1), 2
         self.header: tuple[str, ...] = ()
-        self.rows = self.without = 0
+        self.rows = self.without = self._line = 0
         self.bad_rows: Counter[str] = Counter()
         self.examples: list[str] = []
 
@@ -243,7 +242,7 @@ class NameTable:
 
     def describe(self) -> str:
         """Return one line for people after reading: how, and what was skipped."""
-        text = f"{self.label}: {self.separated}"
+        text = f"{self.file}: {self.separated}"
         if self.delimiter in DELIMITERS:
             titles = ", ".join(repr(self.header[i]) for i in self.places) if self.header else ""
             text += f", a header ({titles}; {self.form.header_advice})" if titles else ", no header"
@@ -253,12 +252,6 @@ class NameTable:
         if bad := self.bad_rows.total():
             text += f"; left out {bad:,} bad row{'s' * (bad != 1)}, such as {self.examples[0]}"
         return text
-
-    @property
-    def label(self) -> str:
-        """Return its name in messages: relative to the current folder, if below it."""
-        here = os.path.relpath(self.file)
-        return self.file if here.startswith(os.pardir) else here
 
     # -- text ---------------------------------------------------------------------------
 
@@ -272,19 +265,32 @@ class NameTable:
                     cast(BinaryIO, stream), "utf-8-sig", errors="surrogateescape", newline=""
                 ) as text,
             ):
-                lines = TableLines(text, self.file, self._options.comment)
-                for number, row in enumerate(self._cut(lines)):
-                    if (number > 0 or not self.header) and self._is_good(lines.number, row):
+                for number, row in enumerate(self._cut(self._lines(text))):
+                    if (number > 0 or not self.header) and self._is_good(row):
                         yield row[self.places[0]].strip(), row[self.places[1]].strip()
                     if number % _PROGRESS_ROWS == 0:
                         at, size = raw.tell(), self.source.nbytes
                         self._progress("reading " + self.source.short, at, size)
         except csv.Error as error:
-            raise InputError(f"{self.file}:{lines.number}: {error}") from error
+            raise InputError(f"{self.file}:{self._line}: {error}") from error
         finally:
             csv.field_size_limit(before)
 
-    def _cut(self, lines: TableLines) -> Iterator[list[str]]:
+    def _lines(self, text: TextIO) -> Iterator[str]:
+        """Yield lines that are not comments or blank, counting all."""
+        mark = self._options.comment or None
+        while line := text.readline(LONGEST + 1):
+            self._line += 1
+            if len(line) > LONGEST:
+                raise InputError(
+                    f"{self.file}:{self._line}: a line of more than {LONGEST:,} characters, the "
+                    "most that a row has. Use a table with one row per line"
+                )
+            bare = line.lstrip()
+            if bare and not (mark and bare.startswith(mark)):
+                yield line
+
+    def _cut(self, lines: Iterator[str]) -> Iterator[list[str]]:
         """Yield the rows; quoted cells may contain line breaks."""
         if self.delimiter == "space":
             return map(str.split, lines)
@@ -342,7 +348,7 @@ class NameTable:
                 f"{self.form.advice}"
             )
 
-    def _is_good(self, line: int, row: list[str]) -> bool:
+    def _is_good(self, row: list[str]) -> bool:
         """Return whether a row is valid; otherwise raise an error, or count it, with an example."""
         kind, what = self._wrong(row)
         if not kind:
@@ -350,10 +356,10 @@ class NameTable:
         content = DELIMITERS[self.delimiter].join(row).encode("utf-8", "surrogateescape")
         shown = content.decode("utf-8", "backslashreplace")[:100]
         if self._options.bad_rows == "stop":
-            raise MalformedRow(self.file, line, what, shown)
+            raise MalformedRow(self.file, self._line, what, shown)
         self.bad_rows[kind] += 1
         if len(self.examples) < _EXAMPLES:
-            self.examples.append(f"line {line}: {what}: {shown!r}")
+            self.examples.append(f"line {self._line}: {what}: {shown!r}")
         return False
 
     def _wrong(self, row: list[str]) -> tuple[str, str]:
@@ -425,7 +431,7 @@ def read_values(path: Path) -> NameTable:
     ``.csv``, or Parquet. Raises like :class:`NameTable`.
     """
     delimiter = "comma" if ".csv" in path.suffixes[-2:] else "tab"
-    return NameTable(path, VALUES, ReadOptions(delimiter, "no"))
+    return NameTable(path, VALUES, ReadOptions(delimiter=delimiter, header="no"))
 
 
 def _utf8(text: str) -> bool:
@@ -441,29 +447,6 @@ def _bounded_text(column: str, most: int) -> str:
     text = _text_of(column)
     long = f"a value of more than {most:,} bytes"
     return f"CASE WHEN strlen({text}) > {most} THEN error('{long}') ELSE {text} END"
-
-
-class TableLines:
-    """Iterable of lines that are not comments or blank, with the number of the last one. Raises
-    :class:`~cocite.errors.InputError` for an overlong line.
-    """
-
-    def __init__(self, lines: TextIO, label: str, comment: str = _COMMENT) -> None:
-        self._lines, self._label = lines, label
-        self._marks = (comment,) if comment else ()
-        self.number = 0
-
-    def __iter__(self) -> Iterator[str]:
-        while line := self._lines.readline(LONGEST + 1):
-            self.number += 1
-            if len(line) > LONGEST:
-                raise InputError(
-                    f"{self._label}:{self.number}: a line of more than {LONGEST:,} characters, the "
-                    "most that a row has. Use a table with one row per line"
-                )
-            bare = line.lstrip()
-            if bare and not bare.startswith(self._marks):
-                yield line
 
 
 def texts_of(

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,11 +91,6 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 @dataclass
 class TextInput(Found):
     """Findings on one text, for the manifest."""
-
-    first_keys: ClassVar[tuple[str, ...]] = (
-        *("file", "delimiter", "header", "columns", "taken", "weight"),
-        *("rows", "comments", "blank_lines"),
-    )
 
     delimiter: str = "tab"
     header: bool = False

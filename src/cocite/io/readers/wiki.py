@@ -17,7 +17,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,6 +28,7 @@ from cocite.io.readers.contract import (
     FormatReader,
     Found,
     Job,
+    PagesFound,
     Progress,
     Read,
     follow,
@@ -223,27 +223,6 @@ _WORDS = {
 }
 
 
-@dataclass
-class WikiFound(Found):
-    """Findings on a dump. ``others`` are links without a target node, by kind."""
-
-    files: int = 1
-    pages: int = 0
-    redirects: int = 0
-    namespaces: tuple[int, ...] = (0,)
-    others: dict[str, int] = field(default_factory=dict)
-
-    def describe(self) -> str:
-        """Return one line for people."""
-        more = f" and {self.files - 1:,} more" if self.files > 1 else ""
-        numbers = ", ".join(map(str, self.namespaces))
-        s = "s" * (len(self.namespaces) > 1)
-        text = f"{self.file}{more}: {self.pages:,} pages of a wiki, namespace{s} {numbers}"
-        text += f", {self.redirects:,} redirects; {self.rows:,} links"
-        others = [f"{count:,} {what}" for what, count in self.others.items()]
-        return text + (f"; {', '.join(others)}" if others else "")
-
-
 READER = FormatReader(
     "a dump of MediaWiki",
     "a dump of MediaWiki: page, pagelinks, linktarget and redirect (.sql.gz), of which one is "
@@ -260,7 +239,9 @@ class _Wiki:
     def __init__(self, job: Job, sources: list[Source]) -> None:
         self._job, self._sources = job, sources
         self._chosen = job.options.namespaces
-        self._found = WikiFound(job.source.label, integers=False, namespaces=self._chosen)
+        numbers = ", ".join(map(str, self._chosen))
+        what = f"pages of a wiki, namespace{'s' * (len(self._chosen) > 1)} {numbers}"
+        self._found = PagesFound(job.source.label, integers=False, format=what)
 
     def run(self) -> Read:
         """Read the files, and join the tables."""
@@ -428,6 +409,7 @@ class _Wiki:
         )
         counts = dict(self._job.run(f"SELECT {what}, count(*) {joined} GROUP BY ALL"))
         self._found.rows = counts.pop("", 0)
+        self._found.links = {"link": self._found.rows}
         others = {_WORDS[name]: count for name, count in counts.items()}
         rest = every - self._found.rows - sum(counts.values())
         if rest:

@@ -140,13 +140,6 @@ def _name_at(url: str) -> str:
     return name
 
 
-def write_table(
-    path: Path, pieces: Iterable[Columns], types: Types, folder: Path | None = None
-) -> None:
-    """Write a table to a file that may be replaced; see :meth:`Target.write_table`."""
-    check_output(path, True).write_table(pieces, types, folder)
-
-
 def write_numbers(target: Target, names: Names, **columns: NDArray[np.float64]) -> None:
     """Write numbers per node: a table of ``node`` and the column titles, or an array by id, with a
     row per column if there are several. Both may exceed memory.

@@ -103,7 +103,7 @@ def graph_text(form: GraphForm, pieces: Iterable[GraphPiece]) -> str:
 
 def _write(form: GraphForm, file: BinaryIO, links: BinaryIO, pieces: Iterable[GraphPiece]) -> None:
     seen, number = np.zeros(0, bool), 0
-    _put(file, form.head)
+    disk.write(file, form.head.encode())
     for piece in pieces:
         most = int(piece.ids.max()) + 1 if piece.ids.size else 0
         if most > seen.size:
@@ -114,7 +114,7 @@ def _write(form: GraphForm, file: BinaryIO, links: BinaryIO, pieces: Iterable[Gr
         columns = [[values[i] for i in new] for values in piece.facts.values()]
         rows = zip(piece.ids[new].tolist(), (piece.labels[i] for i in new), *columns, strict=True)
         text = [form.node(n, str(label), _there(piece.facts, facts)) for n, label, *facts in rows]
-        _put(file, "".join(text))
+        disk.write(file, "".join(text).encode())
         for low in range(0, piece.sources.size, _ROWS):
             part = slice(low, low + _ROWS)
             ends = (each[part].tolist() for each in (piece.sources, piece.targets, piece.weights))
@@ -127,12 +127,12 @@ def _write(form: GraphForm, file: BinaryIO, links: BinaryIO, pieces: Iterable[Gr
                 known = _there(piece.link_facts, facts)
                 text.append(form.link(number, source, target, weight, known))
                 number += 1
-            _put(links, "".join(text))
-    _put(file, form.between)
+            disk.write(links, "".join(text).encode())
+    disk.write(file, form.between.encode())
     links.seek(0)
     while text_of_links := links.read(1 << 20):
-        _put(file, text_of_links)
-    _put(file, form.tail)
+        disk.write(file, text_of_links)
+    disk.write(file, form.tail.encode())
 
 
 def _there(titles: Iterable[str], values: Iterable[Any]) -> Facts:
@@ -141,15 +141,6 @@ def _there(titles: Iterable[str], values: Iterable[Any]) -> Facts:
     return {
         t: v for t, v in pairs if v is not None and not (isinstance(v, float) and math.isnan(v))
     }
-
-
-def _put(file: BinaryIO, text: str | bytes) -> None:
-    """Write text, from which forms must remove what UTF-8 cannot encode."""
-    data = text.encode() if isinstance(text, str) else text
-    if isinstance(file, BytesIO):
-        file.write(data)
-    else:
-        disk.write(file, data)
 
 
 def _visible(codes: Iterable[int]) -> dict[int, str]:

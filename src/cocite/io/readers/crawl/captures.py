@@ -17,15 +17,15 @@ import io
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from cocite.errors import UnrecognizedInput
 from cocite.io.readers import signs
-from cocite.io.readers.contract import Found, Job, Read, Reported, follow, no_report
+from cocite.io.readers.contract import Job, PagesFound, Read, Reported, follow, no_report
 from cocite.io.readers.crawl.sitemap import read_listed
 from cocite.io.readers.html.page import TAGS, joined
 from cocite.io.readers.html.parsers import HtmlPage, Pages
@@ -61,40 +61,6 @@ _LINKS = {
 }
 _NO_CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], " ")
 _NOTHING: dict[str, Any] = {"title": "", "same": {}, "links": []}
-
-
-@dataclass
-class PagesFound(Found):
-    """Summary of pages. ``links`` are those between them, by tag; ``others`` all other links, by
-    target; ``left_out`` files or records, by kind. ``files`` were read, the first of which is
-    ``file``; ``site`` is the URL of a folder.
-    """
-
-    pages: int = 0
-    links: dict[str, int] = field(default_factory=dict)
-    others: dict[str, int] = field(default_factory=dict)
-    left_out: dict[str, int] = field(default_factory=dict)
-    copies: int = 0
-    site: str = ""
-    what: str = "HTML pages"
-    files: int = 1
-    redirects: int = 0
-
-    def describe(self) -> str:
-        """Return one line for people."""
-        text = self.file + (f" and {self.files - 1:,} more" if self.files > 1 else "")
-        text += f": {self.pages:,} {self.what}" + (f" of {self.site}" if self.site else "")
-        text += f", {self.redirects:,} redirects" if self.redirects else ""
-        text += f", {self.copies:,} copies of pages" if self.copies else ""
-        kinds = [f"{count:,} by {tag}" for tag, count in self.links.items() if count]
-        text += f"; {sum(self.links.values()):,} links between them"
-        text += f" ({', '.join(kinds)})" if len(kinds) > 1 else ""
-        text += f"; {_listed(self.others)}" if self.others else ""
-        return text + (f"; left out: {_listed(self.left_out)}" if self.left_out else "")
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {what}" for what, count in counts.items())
 
 
 @dataclass(frozen=True)

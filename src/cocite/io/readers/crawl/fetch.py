@@ -29,14 +29,13 @@ from urllib.parse import urlsplit
 from cocite import __version__
 from cocite.errors import InputError, UnrecognizedInput
 from cocite.extras import need
-from cocite.io.readers.contract import FormatReader, Job, Read
+from cocite.io.readers.contract import FormatReader, Job, PagesFound, Read
 from cocite.io.readers.crawl.captures import (
     ERROR,
     LARGEST,
     REDIRECTS,
     Captures,
     HttpMessage,
-    PagesFound,
     body_of,
     is_web,
 )
@@ -304,7 +303,7 @@ def _read(job: Job) -> Read:
     if not job.options.fetch:
         raise UnrecognizedInput(_advice(job.source, every[0]))
     found = PagesFound(
-        job.source.label, integers=False, files=len(job.inputs), what="pages fetched"
+        job.source.label, integers=False, files=len(job.inputs), format="pages fetched"
     )
     whole = Listed()
     for each in every:
@@ -328,7 +327,7 @@ READER = FormatReader(
     "(--fetch), or it names those of a folder or archive (--pages)",
     _read,
     together=True,
-    fetches=True,
+    takes=("fetch",),
     columns=False,
 )
 

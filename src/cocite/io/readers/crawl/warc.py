@@ -18,20 +18,17 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
-from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
 
 from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.extras import need
-from cocite.io.readers.contract import FormatReader, Job, Read
+from cocite.io.readers.contract import FormatReader, Job, PagesFound, Read
 from cocite.io.readers.crawl.captures import (
     LARGEST,
     OTHER,
     REVISIT,
     Captures,
     HttpMessage,
-    PagesFound,
     is_web,
     message_of,
     page_type,
@@ -313,10 +310,10 @@ def _read(job: Job) -> Read:
     """Return the links between pages of all the files, and the pages."""
     refuse_site(job, READER.title)
     found = PagesFound(
-        job.source.label, integers=False, files=len(job.inputs), what="pages in a web archive"
+        job.source.label, integers=False, files=len(job.inputs), format="pages in a web archive"
     )
-    with Captures(job, found) as captures, ExitStack() as stack:
-        crawl = _Crawl(job, captures, stack)
+    with Captures(job, found) as captures, Pages(job.threads, "reading WARC", "warc") as pages:
+        crawl = _Crawl(job, captures, pages)
         for source in job.inputs:
             crawl.read(source)
         return captures.finish()
@@ -327,7 +324,7 @@ READER = FormatReader(
     "web archives of crawlers: WARC, and WAT of Common Crawl; nodes are URLs of pages",
     _read,
     together=True,
-    restricts=True,
+    takes=("pages",),
     columns=False,
 )
 
@@ -335,9 +332,8 @@ READER = FormatReader(
 class _Crawl:
     """The files of one crawl, read one after the other."""
 
-    def __init__(self, job: Job, captures: Captures, stack: ExitStack) -> None:
-        self._job, self._captures, self._stack = job, captures, stack
-        self._pages: Pages | None = None
+    def __init__(self, job: Job, captures: Captures, pages: Pages) -> None:
+        self._job, self._captures, self._pages = job, captures, pages
 
     def read(self, source: Source) -> None:
         """Add the content of a file."""
@@ -363,11 +359,7 @@ class _Crawl:
                 if page is not None:
                     yield page
 
-        first = next(pages := html(), None)
-        if first is not None:
-            if self._pages is None:
-                self._pages = self._stack.enter_context(Pages(job.threads, "reading WARC", "warc"))
-            self._captures.parse(self._pages, chain((first,), pages))
+        self._captures.parse(self._pages, html())
         if not seen and not self._captures.found.bad:
             raise UnrecognizedInput(f"{source.label} holds no record of a page that was fetched")
 

@@ -75,6 +75,7 @@ READER = FormatReader(
     "RDF of Wikidata, DBpedia and others, N-Triples, Turtle or XML: a link from subject to object, "
     "of one --predicate or of all; rdfs:label gives titles",
     _read_rdf,
+    takes=("predicate",),
     weights=False,
     columns=False,
 )

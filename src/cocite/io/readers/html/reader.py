@@ -31,8 +31,8 @@ from urllib.parse import quote
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
 from cocite.graph.spelling import refused_in
-from cocite.io.readers.contract import FormatReader, Job, Read, no_report
-from cocite.io.readers.crawl.captures import ERROR, OTHER, Captures, CrawlRules, PagesFound
+from cocite.io.readers.contract import FormatReader, Job, PagesFound, Read, no_report
+from cocite.io.readers.crawl.captures import ERROR, OTHER, Captures, CrawlRules
 from cocite.io.readers.html.parsers import HtmlPage, Pages
 from cocite.io.readers.html.site import (
     HERE,
@@ -73,7 +73,7 @@ READER = FormatReader(
     "a folder of HTML pages, a static site: links as a browser follows them",
     _read_folder,
     streams=False,
-    restricts=True,
+    takes=("pages",),
     columns=False,
 )
 
@@ -84,7 +84,7 @@ def read_site(job: Job, site: Site) -> Read:
         raise UnrecognizedInput(f"{job.source.label} holds no HTML page")
     if job.wanted == 1:
         return clean_rows(job, READER.title, ((page,) for page in site.pages))
-    found = PagesFound(job.source.label, integers=False)
+    found = PagesFound(job.source.label, integers=False, format="HTML pages")
     refuse_names(job, site, found)
     with Pages(job.threads, "reading HTML") as pages:
         root = job.options.site or _published(job, site, pages)
@@ -231,7 +231,7 @@ ARCHIVE_READER = FormatReader(
     "an archive of HTML pages",
     "a tar or zip archive of HTML pages, read as the folder that was packed",
     _read_archive,  # a zip archive out of a pipe is refused when it is met
-    restricts=True,
+    takes=("pages",),
     columns=False,
 )
 

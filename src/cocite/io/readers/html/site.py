@@ -16,7 +16,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from cocite.errors import InputError
@@ -59,7 +58,8 @@ def is_note_name(name: str) -> bool:
 
 def is_site(folder: Path) -> bool:
     """Return whether a folder holds pages rather than files of links: more of them, or an index."""
-    return _has_index(folder) or _counts(folder).is_site
+    pages, _, tables = _counts(folder)
+    return pages > tables or _has_index(folder)
 
 
 def is_vault(folder: Path) -> bool:
@@ -73,29 +73,18 @@ def folder_kind(folder: Path) -> str:
     """
     if is_vault(folder):
         return "notes"
-    counts = _counts(folder)
-    if counts.notes > max(counts.pages, counts.tables):
+    pages, notes, tables = _counts(folder)
+    if notes > max(pages, tables):
         return "notes"
-    return "html" if counts.is_site or _has_index(folder) else ""
-
-
-class _Counts(NamedTuple):
-    """Numbers of files in a folder by kind, judging by names."""
-
-    pages: int
-    notes: int
-    tables: int
-
-    @property
-    def is_site(self) -> bool:
-        return self.pages > self.tables
+    return "html" if pages > tables or _has_index(folder) else ""
 
 
 def _has_index(folder: Path) -> bool:
     return any((folder / name).is_file() for name in _INDEXES)
 
 
-def _counts(folder: Path) -> _Counts:
+def _counts(folder: Path) -> tuple[int, int, int]:
+    """Return the numbers of pages, notes and tables in a folder, judging by names."""
     pages = notes = tables = 0
     for _, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -106,7 +95,7 @@ def _counts(folder: Path) -> _Counts:
             pages += is_page_name(name)
             notes += is_note_name(name) and not name.startswith(".")
             tables += plain.endswith(_TABLES)
-    return _Counts(pages, notes, tables)
+    return pages, notes, tables
 
 
 class Site:

@@ -19,8 +19,7 @@ from typing import Any
 from cocite.errors import UnrecognizedInput
 from cocite.extras import need
 from cocite.graph.spelling import refused_in
-from cocite.io.readers.contract import FormatReader, Job, Read
-from cocite.io.readers.crawl.captures import PagesFound
+from cocite.io.readers.contract import FormatReader, Job, PagesFound, Read
 from cocite.io.readers.html.parsers import HtmlPage, Pages
 from cocite.io.readers.html.reader import content_of, refuse_names
 from cocite.io.readers.html.site import Site, is_note_name, is_page_name
@@ -53,7 +52,7 @@ def _read_folder(job: Job) -> Read:
     site = Site(job.source.path, lambda path: is_note_name(path) and not path.startswith(_BACKUPS))
     if not site.pages:
         raise UnrecognizedInput(f"{job.source.label} holds no Markdown note")
-    found = PagesFound(job.source.label, integers=False, what="Markdown notes")
+    found = PagesFound(job.source.label, integers=False, format="Markdown notes")
     refuse_names(job, site, found)
     names = _names(site.pages)
     if job.wanted == 1:
