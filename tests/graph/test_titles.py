@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from cocite.cli.main import main
 from cocite.errors import Damaged, InputError, MalformedRow, UnrecognizedInput, UsageError
 from cocite.index.verify import VerifyDocument
 from cocite.io.readers import text as text_reader
-from cocite.io.readers.contract import Job, Read
+from cocite.io.readers.contract import Job, RowBatch
+from cocite.io.readers.sources import Source
 from tests.io.plain import TURNS, titles_of
 
 LINKS = "a\tb\nb\tc\nc\ta\nb\ta\nc\tb\n"
@@ -192,12 +194,13 @@ def test_link_reader_passes_titles(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Those of a table go before them, and titles of strangers alone are no error."""
     reader = text_reader.READER
 
-    def meeting(job: Job) -> Read:
+    def meeting(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
         for name, title in (("a", "Met"), ("b", "Beta\nmet"), ("x", "Nobody"), ("b", "Second")):
             job.titles.add(name, title)
-        return reader.read(job)
+        assert reader.read_many is not None
+        yield from reader.read_many(job, sources)
 
-    monkeypatch.setattr(text_reader, "READER", replace(reader, read=meeting))
+    monkeypatch.setattr(text_reader, "READER", replace(reader, read_many=meeting))
     assert titles_of(titled(tmp_path, "a\tGiven\n")) == ["Given", "Beta met", None]
     graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g")
     assert titles_of(graph) == ["Met", "Beta met", None]

@@ -164,7 +164,7 @@ def test_namespaces_are_chosen(tmp_path: Path) -> None:
         *(("Bird", "Category:Birds"), ("Ähre", "Category:Birds"), ("Category:Birds", "Bird")),
     }
     assert sorted(graph.names) == ["Bird", "Category:Birds", HARE, "User:Alone", "Ähre"]
-    assert source["namespaces"] == [0, 14, 2]
+    assert "namespaces 0, 14, 2" in source["read_as"]
     graph, _ = read(path, namespaces=[14, 0])
     assert graph.nodes == 4
     for wrong in ("x", "-1", "", "0,1.5"):

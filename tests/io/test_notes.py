@@ -282,7 +282,7 @@ def test_a_site_that_holds_notes_says_so(vault: MakeVault) -> None:
         {"index.html": "<a href=b.html>b</a>", "b.html": "", "a.md": "[[c]]", "c.md": ""}
     )
     _, source = read(folder)
-    assert source["what"] == "HTML pages"
+    assert source["format"] == "HTML pages"
     assert source["left_out"] == {"Markdown notes (--input-format notes reads them)": 2}
     found, source = read(folder, input_format="notes")
     assert found == {("a", "c")}

@@ -213,11 +213,10 @@ def _store_inputs(
             return _with_rows(stored.facts, stored.found, stored.found), stored.files
     from cocite.io.tables import Tables  # DuckDB: only those who need it wait for it
 
-    titling.open(work, options.called)
     sources, spare = request.sources, database_memory(resources.memory)
     threads = threads_for(sources, resources.threads)
     with Tables(work, sources, spare, threads, weighted=bool(options.weight)) as tables:
-        titling.read(tables, progress)
+        titling.read(tables, options.called, progress)
         job = partial(
             Job,
             scratch=work / "input",
@@ -304,9 +303,10 @@ def load_all(
 
 def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[RowBatch]:
     """Yield what a reader finds in inputs: in many of a kind, or in one."""
-    if len(some) > 1 and reader.read_many is not None:
+    if reader.read_many is not None:
         yield from reader.read_many(job, some)
         return
+    assert reader.read is not None
     rows, found, nodes = reader.read(job)
     if job.wanted == 1 and nodes:  # of an input of links its nodes are taken
         rows, nodes = nodes, ""

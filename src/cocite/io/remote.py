@@ -160,15 +160,11 @@ class Remote:
         except (CociteError, KeyboardInterrupt):
             raise
         except Exception as error:
-            raise _said_of(f"{self.url}/{name}", error) from error
-
-
-def _said_of(place: str, error: Exception) -> StoreError:
-    told = " ".join(str(error).split()) or type(error).__name__
-    return StoreError(
-        f"{place} cannot be read or written: {told}. See whether it is there, and whether this "
-        "machine may use it"
-    )
+            said = " ".join(str(error).split()) or type(error).__name__
+            raise StoreError(
+                f"{self.url}/{name} cannot be read or written: {said}. See whether it is there, "
+                "and whether this machine may use it"
+            ) from error
 
 
 def _checked(name: str) -> Any:

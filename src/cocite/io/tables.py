@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 from cocite.errors import InputError, ResourceError
 from cocite.graph.excluded import LeftOut
 from cocite.graph.spelling import PADDED, trimmed
-from cocite.io.database import csv_relation, file_pattern, open_duckdb
+from cocite.io.database import file_pattern, open_duckdb
 from cocite.io.readers import Source
-from cocite.io.readers.contract import TITLE_COLUMNS, TitleFile
 from cocite.resources import format_size
 from cocite.storage import disk
 
@@ -353,10 +352,15 @@ class Tables:
 
     # -- titles ---------------------------------------------------------------------
 
-    def load_titles(self, files: Sequence[TitleFile]) -> TitleTable:
-        """Assign titles to the named nodes, the one with the first position each."""
-        read = (csv_relation(Path(file.path or ""), TITLE_COLUMNS) for file in files if file.count)
-        self._run("CREATE TABLE titled AS " + " UNION ALL ".join(read))
+    def add_titles(self, rows: Sequence[tuple[int, str, str]]) -> None:
+        """Add titles by place and name."""
+        self._run("CREATE TABLE IF NOT EXISTS titled (place UBIGINT, name VARCHAR, title VARCHAR)")
+        places, names, titles = zip(*rows, strict=True)
+        texts = {"name": np.array(names, object), "title": np.array(titles, object)}
+        self._insert("titled", place=np.array(places, np.uint64), **texts)
+
+    def load_titles(self) -> TitleTable:
+        """Assign the titles to the named nodes, the one with the first position each."""
         self._run(
             "CREATE TABLE firsts AS SELECT name, min(place) AS place FROM titled GROUP BY name"
         )
@@ -388,13 +392,9 @@ class Tables:
             return ((key, None) for key in self._stream("links", "key", _PIECE))
         return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
 
-    def integer_names(self) -> Iterator[NDArray[np.uint64]]:
-        """Yield the names in order of id, as integers."""
-        return self._stream("names", "name", _PIECE)
-
-    def text_names(self) -> Iterator[list[str]]:
-        """Yield the names in order of id, as text, in pieces that are multiples of a block."""
-        return (piece.tolist() for piece in self._stream("names", "name", NAMES_PIECE))
+    def names(self, piece: int = _PIECE) -> Iterator[NDArray[Any]]:
+        """Yield the names in order of id, in pieces of so many."""
+        return self._stream("names", "name", piece)
 
     def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
         """Yield the ids in the order of their names' bytes."""

@@ -24,7 +24,7 @@ from cocite.graph.names import text_of
 from cocite.io.database import database_named
 from cocite.io.objects import columns_of, is_missing, kind_of_object, split_objects
 from cocite.io.readers import NameTable, ReadOptions, Source, expand, reader_of
-from cocite.io.readers.contract import Progress, TitleFile
+from cocite.io.readers.contract import Progress, Titles
 from cocite.io.readers.formats import PARQUET, TEXT, reader_at
 from cocite.io.readers.sql import SqlSource
 from cocite.io.readers.tables import TITLES, places_of
@@ -72,15 +72,12 @@ class Titling:
             columns=columns, comment=options.comment, bad_rows=options.bad_rows
         )
 
-    def open(self, work: Path, called: Callable[[str], str]) -> None:
-        """Store titles in files in ``work``; ``called`` returns the names of nodes."""
-        self._given = TitleFile(work / "titles.given", called=called)
-        self.met = TitleFile(work / "titles.met", _BEHIND, called)
+    def read(self, tables: Tables, called: Callable[[str], str], progress: Progress) -> None:
+        """Read the tables of titles; ``called`` returns the names of nodes."""
+        self._given = Titles(tables.add_titles, called=called)
+        self.met = Titles(tables.add_titles, _BEHIND, called)
         """Takes the titles that readers of links meet."""
-
-    def read(self, tables: Tables, progress: Progress) -> None:
-        """Read the tables."""
-        with self._given, tables.reading() as database:
+        with tables.reading() as database:
             for name, title in self._pairs:
                 self._given.add(name, title)
             for source in self.sources:
@@ -93,19 +90,18 @@ class Titling:
                     self._given.add(name, title)
                 without = self._given.empty - before[1] + table.without
                 self._read.append(_facts(table, self._given.count - before[0], without))
+        self._given.flush()
 
     def store(self, directory: Path, tables: Tables) -> tuple[dict[str, Any], dict[str, Entry]]:
         """Write the titles of the nodes that ``tables`` has numbered; return the manifest's facts
         and the files, nothing if there are none and none were given.
         """
-        with self.met:  # which writes what is left of them
-            pass
-        files = [file for file in (self._given, self.met) if file.count]
-        if not files:
+        self.met.flush()
+        if not self._given.count + self.met.count:
             if self.sources:
                 raise InputError(f"{self.sources[0].label} has no title")
             return {}, {}
-        kept = tables.load_titles(files)
+        kept = tables.load_titles()
         known = kept.names - kept.unknown
         if self._given.count and not known:
             raise InputError(

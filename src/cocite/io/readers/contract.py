@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from cocite.errors import SKIP_ADVICE, InputError, UsageError
 from cocite.extras import need
@@ -24,7 +24,6 @@ from cocite.graph.sides import checked_sides
 from cocite.graph.spelling import REFUSED, trimmed
 from cocite.io.readers.sources import Source
 from cocite.options.ingest import IngestOptions
-from cocite.storage import disk
 
 if TYPE_CHECKING:
     import duckdb
@@ -241,35 +240,35 @@ class Together:
 # -- titles ------------------------------------------------------------------------------
 
 
-TITLE_COLUMNS = {"place": "UBIGINT", "name": "VARCHAR", "title": "VARCHAR"}
 _CONTROL = re.compile(f"[{REFUSED}\u2028\u2029]+")
 _MOST = 65_535
 _LATE = 1 << 50
-_HELD = 1 << 16
-"""Bytes to buffer before writing."""
+_HELD = 1 << 14
+"""Titles to hold before they are stored."""
 
 
-class TitleFile:
-    """Collects the titles of one run in a file, for the tables: a row has a position, counted from
-    ``first``, the name of the node, and the title; the first position of a node counts. Without a
-    ``path``, titles are ignored. ``called`` maps a name in the input to that of its node.
+class Titles:
+    """Collects the titles of one run for the tables, by ``store``: a row has a position, counted
+    from ``first``, the name of the node, and the title; the first position of a node counts.
+    Without ``store``, titles are ignored. ``called`` maps a name in the input to that of its node.
 
     Titles are trimmed; in them, every run of blanks, line ends, control characters and direction
     marks (``graph/spelling.py``) becomes one blank. Empty titles are ignored.
     """
 
     def __init__(
-        self, path: Path | None = None, first: int = 0, called: Callable[[str], str] = str
+        self,
+        store: Callable[[list[tuple[int, str, str]]], object] | None = None,
+        first: int = 0,
+        called: Callable[[str], str] = str,
     ) -> None:
-        self.path, self.count, self.empty = path, 0, 0
-        self._called = called
-        self._place = first
-        self._held = bytearray()
-        self._out: BinaryIO | None = None
+        self.store, self.count, self.empty = store, 0, 0
+        self._called, self._first = called, first
+        self._held: list[tuple[int, str, str]] = []
 
     def add(self, name: str, title: str, late: bool = False) -> None:
         """Add the title of a node, after all others if ``late``; raises :class:`InputError`."""
-        if self.path is None:
+        if self.store is None:
             return
         text = " ".join(_CONTROL.sub(" ", title).split())
         if not text:
@@ -280,32 +279,19 @@ class TitleFile:
             raise InputError(
                 f"the title of {name!r} has {len(encoded):,} bytes; a title has {_MOST:,} at most"
             )
-        name = self._called(trimmed(name))
-        if _CONTROL.search(name):  # no node is called so
-            name = _CONTROL.sub("\x1a", name)
-        place = self._place + (_LATE if late else 0)
-        self._held += b"%d\t%b\t%b\n" % (place, name.encode("utf-8", "replace"), encoded)
-        self._place += 1
+        # No node is called by what has control characters.
+        name = _CONTROL.sub("\x1a", self._called(trimmed(name))).encode("utf-8", "replace").decode()
+        place = self._first + self.count + (_LATE if late else 0)
+        self._held.append((place, name, encoded.decode()))
         self.count += 1
         if len(self._held) >= _HELD:
-            self._write()
+            self.flush()
 
-    def _write(self) -> None:
-        if self._out is None:
-            assert self.path is not None
-            self._out = disk.rewrite(self.path)
-        disk.write(self._out, bytes(self._held))
-        self._held = bytearray()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, *error: object) -> None:
-        if self._held and kind is None:
-            self._write()
-        if self._out is not None:
-            self._out.close()
-            self._out = None
+    def flush(self) -> None:
+        """Store what is held."""
+        if self._held and self.store is not None:
+            self.store(self._held)
+            self._held = []
 
 
 _ROWS = 1 << 16
@@ -339,7 +325,7 @@ class Job:
     database: duckdb.DuckDBPyConnection
     progress: Progress
     inputs: tuple[Source, ...] = ()
-    titles: TitleFile = field(default_factory=TitleFile)
+    titles: Titles = field(default_factory=Titles)
     threads: int = 1
     memory: int = 1 << 30
     report: Reported = no_report
@@ -376,10 +362,13 @@ class Found:
     integers: bool = True
     format: str = ""
     note: str = ""
+    first_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys that come first in a manifest entry, if not in the order of the fields."""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a manifest stores it."""
-        return asdict(self)
+        values = {key: value for key, value in asdict(self).items() if value != ""}
+        return {key: values[key] for key in (*self.first_keys, *values)}
 
     @property
     def bad(self) -> int:
@@ -461,7 +450,7 @@ class RowBatch(NamedTuple):
 class FormatReader:
     """A kind of input. ``title`` is its name in messages, ``described`` in help.
 
-    ``read`` returns the relations and the findings. ``read_many`` yields batches of many files of
+    ``read`` returns the relations and the findings. Or ``read_many`` yields batches of all files of
     the kind, so that each file costs little: a batch is loaded before the next is requested, and
     ``job.source`` is the first file. Both raise :class:`~cocite.errors.MalformedRow` at the first
     bad row unless bad rows are skipped, :class:`~cocite.errors.InputError` for an input that cannot
@@ -474,7 +463,7 @@ class FormatReader:
 
     title: str
     described: str
-    read: Callable[[Job], Read]
+    read: Callable[[Job], Read] | None = None
     streams: bool = True
     read_many: Callable[[Job, Sequence[Source]], Iterator[RowBatch]] | None = None
     together: bool = False

@@ -75,18 +75,16 @@ def _read(called: str, name: str, sign: Sign, reader: str, sure: bool = True) ->
 
 
 PARQUET = _read("parquet", "Parquet", begins(b"PAR1"), "parquet")
-HTML = _read("html", "a folder of HTML pages", lambda beginning: False, "html.reader")
-NOTES = _read("notes", "a folder of Markdown notes", lambda beginning: False, "notes.reader")
+_FOLDERS = (
+    _read("html", "a folder of HTML pages", lambda beginning: False, "html.reader"),
+    _read("notes", "a folder of Markdown notes", lambda beginning: False, "notes.reader"),
+    _read("code", "a folder of source code", lambda beginning: False, "imports"),
+)
 """Recognized by the content of the folder (``io/readers/html/site.py``), not by its beginning."""
-
-CODE = _read("code", "a folder of source code", lambda beginning: False, "imports")
-"""Likewise."""
 
 FORMATS: tuple[Format, ...] = (
     PARQUET,
-    HTML,
-    NOTES,
-    CODE,
+    *_FOLDERS,
     # -- by name
     _read("bvgraph", "a BVGraph", signs.webgraph, "bvgraph"),
     _read("common-crawl", "a web graph of Common Crawl", signs.common_crawl, "adjacency"),
@@ -310,7 +308,7 @@ def folder_format(folder: Path) -> str:
     others.
     """
     if not is_vault(folder) and is_code(folder):
-        return CODE.called
+        return "code"
     return folder_kind(folder)
 
 
@@ -374,7 +372,7 @@ def _of_directory(source: Source, options: ReadOptions) -> FormatReader:
             f"{path} is a stored {kind} of cocite. Ask it: cocite related {path} PAGE"
         )
     called = folder_format(path) if options.input_format == "auto" else options.input_format
-    found = next((each for each in (HTML, NOTES, CODE) if each.called == called), None)
+    found = next((each for each in _FOLDERS if each.called == called), None)
     if found is not None:
         return reader_at(found.reader)
     raise UnrecognizedInput(

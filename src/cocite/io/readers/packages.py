@@ -19,9 +19,9 @@ from typing import Any
 
 from cocite.errors import InputError
 from cocite.io.readers.contract import FormatReader, Job, Read
+from cocite.io.readers.graphs.document import whole_text
 from cocite.io.readers.rows import LinkWriter
 
-_MOST = 1 << 28
 _NPM = ("dependencies", "optionalDependencies", "peerDependencies", "devDependencies")
 _LINK = tuple[str, str]
 
@@ -49,12 +49,8 @@ READER = FormatReader(
 def _packages(job: Job) -> tuple[list[str], list[_LINK]]:
     """Return names of packages, and their dependencies."""
     label = job.source.label
-    with job.source.reading() as (stream, _):
-        content = stream.read(_MOST + 1)
-    if len(content) > _MOST:
-        raise InputError(f"{label} has more than {_MOST:,} bytes; lock files are some megabytes")
     try:
-        text = content.decode("utf-8-sig")
+        text = whole_text(job).decode("utf-8-sig")
         whole = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except RecursionError:
         raise InputError(f"{label} has lists in lists without end") from None

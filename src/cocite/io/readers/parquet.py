@@ -22,7 +22,6 @@ from cocite.io.readers.contract import (
     FormatReader,
     Found,
     Job,
-    Read,
     ReadOptions,
     RowBatch,
     Together,
@@ -65,12 +64,6 @@ def not_parquet(source: Source, error: Exception) -> InputError:
     )
 
 
-def _read(job: Job) -> Read:
-    """Read the wanted columns, as integers or text, with the weights if there are any."""
-    job.progress("reading " + job.source.short, 0, 0)
-    return Read(*read_file(job, job.source, _path(job.source)))
-
-
 def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
     """Read many files, those with equal columns in one scan."""
     import duckdb
@@ -88,7 +81,7 @@ def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
             yield from _together(job, group)
 
 
-READER = FormatReader("Parquet", "a table in Parquet", _read, streams=False, read_many=_read_many)
+READER = FormatReader("Parquet", "a table in Parquet", streams=False, read_many=_read_many)
 
 
 def read_file(job: Job, source: Source, path: Path) -> tuple[str, Found]:
@@ -123,43 +116,27 @@ class _Taken(NamedTuple):
         return Found(source.label, format="Parquet", note=note)
 
     @property
-    def _ends(self) -> str:
+    def ends(self) -> str:
+        """Return the columns of names in relations."""
         return "ab"[: len(self.chosen)]
-
-    @property
-    def pairs(self) -> str:
-        """Return them as a, b and w."""
-        pairs = [f"{quoted_column(c)} AS {n}" for c, n in zip(self.chosen, self._ends, strict=True)]
-        if self.weight is not None:
-            pairs.append(f"CAST({quoted_column(self.weight)} AS DOUBLE) AS w")
-        return ", ".join(pairs)
 
     @property
     def bad(self) -> str:
         """Return the condition for a malformed row."""
-        each = [bad_name(column) for column in self._ends]
+        each = [bad_name(column) for column in self.ends]
         return " OR ".join(each if self.weight is None else [*each, BAD_WEIGHT])
 
     def rows(self, paths: Iterable[str]) -> str:
         """Return the rows of files, with file and row number, and ``n`` for negative names."""
         negative = " OR ".join(f"{quoted_column(c)} < 0" for c in self.chosen)
+        pairs = [f"{quoted_column(c)} AS {n}" for c, n in zip(self.chosen, self.ends, strict=True)]
+        if self.weight is not None:
+            pairs.append(f"CAST({quoted_column(self.weight)} AS DOUBLE) AS w")
         return (
             f"(SELECT {quoted_column(_FILE)}, file_row_number + 1 AS row, "
-            f"{negative if self.integers else 'false'} AS n, {self.pairs} FROM read_parquet("
+            f"{negative if self.integers else 'false'} AS n, {', '.join(pairs)} FROM read_parquet("
             f"{_list(paths)}, hive_partitioning = false, filename = {literal(_FILE)}))"
         )
-
-    @property
-    def values(self) -> str:
-        """Return them as displayed."""
-        every = self._ends if self.weight is None else self._ends + "w"
-        return ", ".join(f"CAST({n} AS VARCHAR)" for n in every)
-
-    def cast(self, integers: bool) -> str:
-        """Return them as loaded."""
-        kind = "UBIGINT" if integers else "VARCHAR"
-        columns = ", ".join(f"CAST({n} AS {kind}) AS {n}" for n in self._ends)
-        return columns + ("" if self.weight is None else ", w")
 
     def refuse(
         self,
@@ -182,7 +159,7 @@ class _Taken(NamedTuple):
 
     def _turn(self, content: list[Any]) -> str:
         """Describe direction marks in the names of a row, which would distort messages."""
-        names = content[: len(self._ends)]
+        names = content[: len(self.ends)]
         turns = filter(None, (turn_in(name) for name in names if name is not None))
         return next((f"a name with {turn}" for turn in turns), "")
 
@@ -256,6 +233,7 @@ def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
 def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, list[Found]]:
     """Return the relation of files with equal columns, by path, and findings on each."""
     rows, bad, name = taken.rows(paths), taken.bad, quoted_column(_FILE)
+    weight = "" if taken.weight is None else "w"
     figures = {
         str(path): (int(every), int(wrong), bool(negatives))
         for path, every, wrong, negatives in job.database.execute(
@@ -264,8 +242,9 @@ def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, li
     }
     examples: dict[str, list[tuple[int, list[Any]]]] = {}
     if any(wrong for _, wrong, _ in figures.values()):
+        values = ", ".join(f"CAST({n} AS VARCHAR)" for n in taken.ends + weight)
         query = (
-            f"SELECT {name}, row, {taken.values} FROM {rows} WHERE {bad} "
+            f"SELECT {name}, row, {values} FROM {rows} WHERE {bad} "
             f"QUALIFY row_number() OVER (PARTITION BY {name} ORDER BY row) <= {EXAMPLES} "
             f"ORDER BY {name}, row"
         )
@@ -279,8 +258,9 @@ def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, li
         if wrong:
             taken.refuse(found, wrong, count, examples[path], job.options)
         every.append(found)
-    integers = all(found.integers for found in every)
-    return f"SELECT {taken.cast(integers)} FROM {rows} WHERE NOT ({bad})", every
+    kind = "UBIGINT" if all(found.integers for found in every) else "VARCHAR"
+    columns = ", ".join([*(f"CAST({n} AS {kind}) AS {n}" for n in taken.ends), *weight])
+    return f"SELECT {columns} FROM {rows} WHERE NOT ({bad})", every
 
 
 def _path(source: Source) -> Path:

@@ -17,7 +17,6 @@ from typing import BinaryIO, Self
 
 import numpy as np
 
-from cocite.errors import SKIP_ADVICE
 from cocite.io.readers.contract import EXAMPLES, Job, Read
 from cocite.io.readers.text import Cleaner, TextInput, clean_relation, new_clean_file, relation_of
 from cocite.storage import disk
@@ -115,7 +114,6 @@ class RowWriter(Cleaner):
         self._stand_at: list[int] = []
         self._before = 0
         self._other: dict[str, int] = {}
-        self._of_weight = False
 
     def add(self, row: Sequence[str], place: int) -> None:
         """Add a row."""
@@ -129,7 +127,7 @@ class RowWriter(Cleaner):
     def leave_out(self, kind: str, place: int, what: str, content: str) -> None:
         """Raise an error for a row that cannot be added, or count it as of this ``kind``."""
         self.flush()
-        self._example(place, what, content)
+        super().refuse(place, what, content)
         self._other[kind] = self._other.get(kind, 0) + 1
 
     def finish(self) -> TextInput:
@@ -155,27 +153,4 @@ class RowWriter(Cleaner):
     def refuse(self, line: int, what: str, content: str) -> None:
         """Handle a bad row, by its number."""
         shown = content.removeprefix(_MARK).split("\t")[: self._shown]
-        place = self._stand_at[line - self._before - 1]
-        if self.found.weight is not None and what == self._explain(self._k.NO_WEIGHT):
-            *ends, weight = shown
-            key, numbers = repr(self.options.weight), what.removeprefix("a weight that is ")
-            found = f"is {weight!r}, {numbers}" if weight else "is missing"
-            self._of_weight = True
-            self._example(place, f"the weight of a link, {key}, {found}", " -> ".join(ends))
-            self._of_weight = False
-            return
-        self._example(place, what, "\t".join(shown))
-
-    def _advice(self, line: int) -> str:
-        """Return advice without options for columns, which do not apply here."""
-        advice = super()._advice(line)
-        if not self._of_weight:
-            return advice
-        first = f"{advice}. If" if advice == SKIP_ADVICE else "If"
-        return (
-            f"{first} weights have another name: --weight-column NAME (weight_column=); without it "
-            "links have no weights"
-        )
-
-    def _example(self, place: int, what: str, content: str) -> None:
-        super().refuse(place, what, content)
+        super().refuse(self._stand_at[line - self._before - 1], what, "\t".join(shown))

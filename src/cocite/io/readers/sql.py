@@ -35,7 +35,13 @@ from cocite.io.database import (
     reported,
 )
 from cocite.io.readers.contract import FormatReader, Job, Read
-from cocite.io.readers.dialect import choose_columns, columns_note, ends_of, unread_weights
+from cocite.io.readers.dialect import (
+    OTHERS,
+    choose_columns,
+    columns_note,
+    ends_of,
+    unread_weights,
+)
 from cocite.io.readers.parquet import read_file
 from cocite.io.readers.rows import RowWriter
 from cocite.io.readers.sources import Source
@@ -105,12 +111,14 @@ def _read(job: Job) -> Read:
             files=[str(_result(job)), *_files_of(source.sql)] if memory is not None else (),
         )
     ) as connection:
-        query = source.sql
+        query, titles = source.sql, list[str]()
         if not query:
             choose = partial(_places, source, job=job)
-            query, _ = _columns_query(connection, address, _LINKS, choose)
+            query, titles = _columns_query(connection, address, _LINKS, choose)
         if address.kind == "duckdb":
-            return _by_duckdb(connection, query, source, job)
+            return _by_duckdb(
+                connection, query, source, job, bool(titles) and _guessed(titles, job)
+            )
         return _by_rows(connection, query, source, job)
 
 
@@ -243,8 +251,8 @@ def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
 # -- queries ---------------------------------------------------------------------------
 
 
-def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
-    """Read the result through a Parquet file."""
+def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job, guessed: bool) -> Read:
+    """Read the result through a Parquet file; ``guessed`` if its columns of a table are."""
     import duckdb
 
     address = source.address or Address("duckdb", "the query")
@@ -257,7 +265,7 @@ def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job) -> Read
             f"COPY ({query}\n) TO {literal(str(path))} (FORMAT parquet, USE_TMP_FILE false)"
         )
     rows, found = read_file(job, source, path)
-    return Read(rows, found.read_as("a query of DuckDB", found.note))
+    return Read(rows, found.read_as("a query of DuckDB", found.note + OTHERS * guessed))
 
 
 def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
@@ -286,12 +294,16 @@ def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
         read = writer.finish()
     titles = [names[place] for place in places]
     ends = titles[: job.wanted]
-    guessed = job.wanted == 2 and not job.options.columns
-    guessed = guessed and not ends_of(ends, job.options.sides)
     unread = "" if weighted or job.wanted != 2 else unread_weights(names, titles)
-    note = columns_note(ends, titles[-1] if weighted else "", guessed, unread)
+    note = columns_note(ends, titles[-1] if weighted else "", _guessed(ends, job), unread)
     found = read.read_as(f"a {'query' if source.sql else 'table'} of {address.title}", note)
     return Read(clean_relation(job, read.integers), found)
+
+
+def _guessed(titles: Sequence[str], job: Job) -> bool:
+    """Return whether only positions of columns tell that they are the link."""
+    known = job.options.columns or ends_of(titles[: job.wanted], job.options.sides)
+    return job.wanted == 2 and not known
 
 
 def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, None, None]:

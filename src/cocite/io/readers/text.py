@@ -18,12 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import MalformedRow, UnrecognizedInput
+from cocite.errors import SKIP_ADVICE, MalformedRow, UnrecognizedInput
 from cocite.graph.spelling import turn_in
 from cocite.io.database import csv_relation
 from cocite.io.readers.contract import (
@@ -33,7 +33,6 @@ from cocite.io.readers.contract import (
     Found,
     Job,
     Progress,
-    Read,
     ReadOptions,
     RowBatch,
     Together,
@@ -92,6 +91,11 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 class TextInput(Found):
     """Findings on one text, for the manifest."""
 
+    first_keys: ClassVar[tuple[str, ...]] = (
+        *("file", "delimiter", "header", "columns", "taken", "weight"),
+        *("rows", "comments", "blank_lines"),
+    )
+
     delimiter: str = "tab"
     header: bool = False
     columns: int = 2
@@ -127,13 +131,6 @@ class TextInput(Found):
         return text
 
 
-def _read(job: Job) -> Read:
-    """Write the clean rows to a file, and load it."""
-    with new_clean_file(job) as out:
-        found = clean_text(job.source, job.wanted, job.options, out, job.progress)
-    return Read(clean_relation(job, found.integers), found)
-
-
 def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
     """Write one file of clean rows for many texts, and load it."""
     shown = Together(job.progress, sources)
@@ -153,7 +150,6 @@ def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
 READER = FormatReader(
     "text",
     "rows of columns between tabs, commas, semicolons, bars or blanks",
-    _read,
     read_many=_read_many,
 )
 
@@ -253,7 +249,12 @@ class Cleaner:
             what = advice = ""
             if reason == self._k.TURNED:
                 what = f"a name with {turn_in(content)}"
-            elif reason == self._k.NO_WEIGHT and self.as_written:
+            elif reason == self._k.NO_WEIGHT and not self.as_written:
+                what = f"the weight of a link, {self.options.weight!r}, is missing, or is not a "
+                what += "number from 1e-30 to below 1e30"
+                advice = f"{SKIP_ADVICE}. If weights have another name: --weight-column NAME "
+                advice += "(weight_column=); without it links have no weights"
+            elif reason == self._k.NO_WEIGHT:
                 comma = self.found.delimiter != "comma" and "," in content
                 advice = "Weights have a decimal point, as in 0.5" if comma else ""
             content = content if len(content) <= 100 else content[:100] + "..."

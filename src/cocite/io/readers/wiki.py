@@ -358,7 +358,7 @@ class _Wiki:
             "SELECT count(*) FROM reading.redirect JOIN reading.page p USING (id) "
             f"WHERE p.ns IN ({chosen})"
         )
-        if self._job.titles.path is None:
+        if self._job.titles.store is None:
             return
         for (name,) in self._job.streamed("reading.nodes", "name"):
             if "_" in name:

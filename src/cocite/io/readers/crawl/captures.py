@@ -494,21 +494,14 @@ def report_to(path: str, overwrite: bool) -> Iterator[Reported]:
     if not path:
         yield no_report
         return
-    where = check_file(Path(path), overwrite)
-    text = io.StringIO(newline="")
-    rows = csv.writer(text, delimiter="," if path.endswith(".csv") else "\t", lineterminator="\n")
-    with staged_file(where) as file:
+    delimiter = "," if path.endswith(".csv") else "\t"
+    with staged_file(check_file(Path(path), overwrite)) as file:
 
-        def write() -> None:
+        def add(*fields: str) -> None:
+            text = io.StringIO(newline="")
+            row = [" ".join(field.split()) for field in fields]
+            csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(row)
             disk.write(file, text.getvalue().encode("utf-8", "backslashreplace"))
-            text.seek(0)
-            text.truncate()
 
-        def add(page: str, what: str, written: str, url: str) -> None:
-            rows.writerow([" ".join(field.split()) for field in (page, what, written, url)])
-            if text.tell() > _HELD:
-                write()
-
-        rows.writerow(("page", "what", "written", "leads to"))
+        add("page", "what", "written", "leads to")
         yield add
-        write()
