@@ -1,10 +1,9 @@
 """Removal of pages or links from a stored graph, and verification of its files.
 
 Pages are removed with all links to and from them; pages linked only with these stay, without links.
-While links are ingested, DuckDB does it (``io/tables.py``). Here, rows of a stored graph are read
-block by block and written without those links, and ids are renumbered in the same order. The result
-is byte-identical to the graph of the links without the pages. An index of selected pages stores
-their names in the same way.
+Rows of a stored graph are read block by block and written without those links, and ids are
+renumbered in the same order. The result is byte-identical to the graph of the links without the
+pages. An index of selected pages stores their names in the same way.
 
 Cost: a pass over the links and one over the names; 9 bytes a node, 12 a remaining name, and a block
 of links. Verification takes a pass over the links, and two over the names, some microseconds a

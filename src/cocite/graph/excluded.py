@@ -26,7 +26,7 @@ def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Numbers of excluded pages, of their links as read, and of names that match no page, with the
+    """Numbers of excluded pages, of their stored links, and of names that match no page, with the
     first such name.
     """
 

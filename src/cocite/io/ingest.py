@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,9 +26,10 @@ from cocite.graph.exclude import leave_out
 from cocite.graph.excluded import checked_names
 from cocite.graph.graph import HUBS_LOG, Graph, hubs_in_words
 from cocite.graph.partitions import BlockedGraph
+from cocite.graph.spelling import trimmed
 from cocite.io.objects import links_of, split_objects
 from cocite.io.pipeline import database_in, place_for, store
-from cocite.io.readers.contract import Progress, no_progress
+from cocite.io.readers.contract import Progress, ReadOptions, no_progress
 from cocite.io.readers.sql import SqlSource
 from cocite.io.remote import is_url
 from cocite.options import accepts
@@ -36,6 +38,7 @@ from cocite.progress import shows
 from cocite.resources import Resources, database_memory
 from cocite.storage import Store, kind_of
 from cocite.storage.atomic import staged_folder
+from cocite.storage.staging import Staging
 
 _log = logging.getLogger(HUBS_LOG)
 
@@ -115,19 +118,46 @@ def ingest(
     if options.partitions is not None:
         return _ingest_partitions(inputs, output, options, resources, progress)
     names = checked_names(options.exclude_nodes)
-    stored = _stored_graph(inputs)
-    if stored is not None and names is not None:
-        _refuse_others(
-            options,
-            _OF_STORED,
-            f"{stored.path} is a stored graph, whose links are "
-            "read as they are: pages can be left out of it, and nothing else chosen. Leave {} out",
-        )
-        home, place = place_for(output, 2 * stored.store.nbytes, resources.memory)
-        leave_out(stored, str(place), names, overwrite=options.overwrite, progress=progress)
-        return _opened(replace(Store.open(place, "graph"), home=home))
+    if names is not None:
+        return _ingest_rest(inputs, output, options, resources, names, progress)
     links = _links(inputs, options, resources.memory)
     return _opened(store(links, output, options, resources, progress))
+
+
+def _ingest_rest(
+    inputs: Any,
+    output: str | os.PathLike[str] | None,
+    options: IngestOptions,
+    resources: Resources,
+    names: tuple[str, ...],
+    progress: Progress,
+) -> Graph:
+    """Store links without the nodes called ``names``: those of a stored graph, if it is the only
+    input, or what is read, which is stored on the way.
+    """
+    with ExitStack() as stack:
+        whole = _stored_graph(inputs)
+        if whole is not None:
+            _refuse_others(
+                options,
+                _OF_STORED,
+                f"{whole.path} is a stored graph, whose links are "
+                "read as they are: pages can be left out of it, and nothing else chosen. Leave {} "
+                "out",
+            )
+        else:
+            names = tuple(map(ReadOptions.checked(options).called, map(trimmed, names)))
+            place = None
+            if output is not None:
+                with Staging(os.fspath(output), "graph", overwrite=options.overwrite):
+                    pass  # which refuses what is in the way, before links are read
+                beside = staged_folder(Path(os.fspath(output) + ".whole"))
+                place = stack.enter_context(beside) / "graph"
+            links = _links(inputs, options, resources.memory)
+            whole = Graph(store(links, place, options, resources, progress))
+        home, path = place_for(output, 2 * whole.store.nbytes, resources.memory)
+        leave_out(whole, str(path), names, overwrite=options.overwrite, progress=progress)
+    return _opened(replace(Store.open(path, "graph"), home=home, labels=whole.store.labels))
 
 
 def _links(inputs: Any, options: IngestOptions, memory: int) -> Any:

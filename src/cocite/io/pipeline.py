@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cocite.errors import InputError, ResourceError, UnrecognizedInput, UsageError
-from cocite.graph.excluded import checked_names
 from cocite.graph.sides import refuse_undirected
 from cocite.io.database import database_named, literal
 from cocite.io.integers import store_integers
@@ -73,15 +72,12 @@ def database_in(inputs: Any) -> str | None:
 
 
 class StoreRequest(NamedTuple):
-    """Everything to store: sources of links and of names of nodes, titles, how to read all of them,
-    and names of pages to exclude, or None.
-    """
+    """Everything to store: sources of links and of names of nodes, titles, how to read all."""
 
     links: list[Source]
     nodes: list[Source]
     titling: Titling
     options: ReadOptions
-    excluded: tuple[str, ...] | None
 
     @classmethod
     def of(cls, links: Any, options: IngestOptions, memory: int) -> StoreRequest:
@@ -97,8 +93,7 @@ class StoreRequest(NamedTuple):
             )
         columns = split(options.title_columns)
         titling = Titling(options.titles, columns, read, memory - READERS_MEMORY)
-        out = checked_names(options.exclude_nodes)
-        found = cls(_sources(named), _sources(nodes), titling, read, out)
+        found = cls(_sources(named), _sources(nodes), titling, read)
         if sum(source.is_stdin for source in found.sources) > 1:
             raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
         readers: list[FormatReader] = []
@@ -206,7 +201,7 @@ def _store_inputs(
     """
     disk.make_own_folder(work := directory / "work")
     links, options, titling = request.links, request.options, request.titling
-    if not (request.nodes or titling.any or request.excluded is not None):
+    if not (request.nodes or titling.any):
         few = resources.up_to(threads_for(links, resources.threads))
         stored = store_integers(directory, links, options, few, progress)
         if stored is not None:
@@ -235,8 +230,6 @@ def _store_inputs(
             progress("normalizing URLs", 0, 0)
             which = f"regexp_matches(name, {literal(IS_WEB)})"
             more["normalized_urls"], _ = tables.rename(options.called, which)
-        if request.excluded is not None:
-            tables.leave_out(list(map(options.called, request.excluded)))
         facts, files = store_links(directory, tables, options, progress)
         of_titles, titles = titling.store(directory, tables)
     return _with_rows(facts, of_links, read) | more | of_titles, files | titles

@@ -1,6 +1,6 @@
 """From loaded links to the files of a stored graph, as a stream.
 
-    number the names -> exclude pages -> sort by (destination, source) -> drop duplicates -> write
+    number the names -> sort by (destination, source) -> drop duplicates -> write
 
 Self-loops are dropped unless requested, duplicates always; both are counted, and a node named only
 by such a link is still a node. Weights of duplicates are added in ascending order in float64, and
@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from cocite.errors import InputError
 from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, WeightFacts
-from cocite.graph.excluded import nothing_left
 from cocite.graph.name_files import BY_NAME, VALUES, joined_names, write_text_names
 from cocite.graph.sides import SIDES, Sides
 from cocite.io.readers.contract import Progress, ReadOptions
@@ -47,9 +46,6 @@ def store_links(
     progress("numbering the names", 0, 0)
     mark = tables.mark(options.sides[0]) if options.sides else ""
     count = tables.number()
-    left_out = tables.cut()
-    if left_out is not None and not count:
-        raise nothing_left(left_out.nodes)
     dense = tables.dense(count)
     kind = "dense" if dense else "integers" if tables.integers else "text"
     progress("sorting the links", 0, 0)
@@ -63,9 +59,6 @@ def store_links(
     if options.sides:
         left = tables.marked()
         facts[SIDES] = Sides(options.sides, mark, left, count - left).to_json()
-    if left_out is not None:
-        left_out.tell()
-        facts["excluded"] = left_out.to_json()
     return facts, files
 
 

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, ResourceError
-from cocite.graph.excluded import LeftOut
 from cocite.graph.spelling import PADDED, trimmed
 from cocite.io.database import file_pattern, open_duckdb
 from cocite.io.readers import Source
@@ -116,7 +115,6 @@ class Tables:
         self._db, self._directory = database, directory
         self._parts: list[str] = []
         self._node_parts: list[str] = []
-        self._left_out = False
         self._mark = ""
         self.weighted = weighted
         self.integers = True
@@ -198,13 +196,6 @@ class Tables:
             parts.append(table)
         self.integers &= integers
 
-    def leave_out(self, names: Sequence[str]) -> None:
-        """Exclude nodes with these names, and their links."""
-        self._run("CREATE TABLE excluded (name VARCHAR)")
-        if names:
-            self._insert("excluded", name=np.array(list(map(trimmed, names)), object))
-        self._left_out = True
-
     def rename(self, normal: Callable[[str], str], which: str) -> tuple[int, int]:
         """Rename nodes by ``normal``, if their name satisfies the condition ``which``; return how
         many names changed, and how many fewer distinct names there are.
@@ -283,9 +274,6 @@ class Tables:
         if self._mark:
             order = f"NOT starts_with(name, '{self._mark}'), {order}"
         every = f"({' UNION '.join(names)})"
-        if self._left_out:
-            self._run(f"CREATE TABLE every AS SELECT name FROM {every}")
-            every = f"every WHERE {self._stays('name')}"
         self._run(f"CREATE TABLE names AS SELECT name FROM {every} ORDER BY {order}")
         count = self._count("names")
         if count > MAX_NODES:
@@ -293,24 +281,6 @@ class Tables:
                 f"the links name {count:,} nodes; a graph can have {MAX_NODES:,} (ids are uint32)"
             )
         return count
-
-    @staticmethod
-    def _stays(name: str) -> str:
-        """Return the condition that a name is not excluded; integers are compared as written."""
-        return f"{name}::VARCHAR NOT IN (SELECT name FROM excluded)"
-
-    def cut(self) -> LeftOut | None:
-        """Drop the links of excluded nodes, after numbering; None if none are excluded."""
-        if not self._left_out:
-            return None
-        links = self._run(f"DELETE FROM raw WHERE NOT ({self._stays('a')} AND {self._stays('b')})")
-        nodes = self._count(f"every WHERE NOT {self._stays('name')}")
-        strangers = "excluded WHERE name NOT IN (SELECT name::VARCHAR FROM every)"
-        unknown = self._count(strangers)
-        first = self._run(f"SELECT name FROM {strangers} ORDER BY rowid LIMIT 1")
-        self._run("DROP TABLE every")
-        example = str(first[0][0]) if first else None
-        return LeftOut(nodes, int(links[0][0]), unknown, example)
 
     def dense(self, count: int) -> bool:
         """Return whether the names are the integers 0 to count - 1, so that names are ids."""
