@@ -233,7 +233,7 @@ def test_a_graph_without_some_pages_has_the_titles_of_the_others(tmp_path: Path)
         cocite.ingest(graph.path, tmp_path / "h", exclude_nodes=["a"], titles=tmp_path / "t.tsv")
     again = titled(tmp_path, "a\tAlpha\nb\tBeta\n", exclude_nodes=["a"])
     assert titles_of(again) == ["Beta", None]
-    assert again.store.facts["titles"]["unknown"] == 1
+    assert again.store.facts["titles"]["unknown"] == 0
 
 
 def test_a_refresh_takes_the_titles_of_now(tmp_path: Path) -> None:

@@ -178,17 +178,16 @@ def _stored(sums: NDArray[np.float64]) -> NDArray[np.float32]:
 
 def _write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict[str, Entry]:
     """Write the names of ``tables`` as ``kind``: dense, integers or text; return the entries."""
-    from cocite.io.tables import NAMES_PIECE
-
     files: dict[str, Entry] = {}
     if kind == "integers":
         with ArrayWriter(directory / VALUES, np.uint64) as values:
-            for piece in tables.names():
+            for piece in tables.integer_names():
                 values.write(piece)
         files[VALUES] = values.finished
     elif kind == "text":
-        texts = (joined_names(piece.tolist()) for piece in tables.names(NAMES_PIECE))
-        files |= write_text_names(directory, tables.sort_hashes, texts)
+        files |= write_text_names(
+            directory, tables.sort_hashes, map(joined_names, tables.text_names())
+        )
         if tables.has_urls():
             with ArrayWriter(directory / BY_NAME, np.uint32) as by_name:
                 for ids in tables.ids_by_name():

@@ -362,9 +362,13 @@ class Tables:
             return ((key, None) for key in self._stream("links", "key", _PIECE))
         return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
 
-    def names(self, piece: int = _PIECE) -> Iterator[NDArray[Any]]:
-        """Yield the names in order of id, in pieces of so many."""
-        return self._stream("names", "name", piece)
+    def integer_names(self) -> Iterator[NDArray[np.uint64]]:
+        """Yield the names in order of id, as integers."""
+        return self._stream("names", "name", _PIECE)
+
+    def text_names(self) -> Iterator[list[str]]:
+        """Yield the names in order of id, as text, in pieces that are multiples of a block."""
+        return (piece.tolist() for piece in self._stream("names", "name", NAMES_PIECE))
 
     def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
         """Yield the ids in the order of their names' bytes."""
