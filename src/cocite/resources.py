@@ -18,7 +18,9 @@ import errno
 import os
 import re
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +30,7 @@ PROCESS_MEMORY = 52_000_000
 """Memory of a process without data: Python, NumPy, the kernels, and a command's code; a test checks
 every command.
 """
+_beside: ContextVar[int] = ContextVar("beside", default=0)
 READERS_MEMORY = 116_000_000
 """Further memory for the code of DuckDB, and for readers of files."""
 _DATABASE, _LEAST_DATABASE = READERS_MEMORY + (80 << 20), 80 << 20
@@ -77,12 +80,12 @@ def format_size(size: float) -> str:
 
 def format_total(size: float) -> str:
     """Format the memory of a process with ``size`` bytes of data."""
-    return format_size(size + PROCESS_MEMORY)
+    return format_size(size + _base())
 
 
 def format_least(size: int) -> str:
     """Format the least ``--memory`` that suffices for ``size`` bytes of data, rounded up."""
-    size += PROCESS_MEMORY
+    size += _base()
     unit = 10 ** max(0, len(str(size)) - 3)
     return format_size(-(-size // unit) * unit)
 
@@ -114,6 +117,28 @@ def give_back_at_once() -> None:
 def resident() -> int:
     """Return the process's memory in bytes, including mapped files; 0 if unknown."""
     return _status("VmRSS:")
+
+
+@contextmanager
+def beside(size: int) -> Iterator[None]:
+    """Count ``size`` bytes of data as taken in the context: budgets are smaller by that, and sizes
+    in messages larger.
+    """
+    token = _beside.set(_beside.get() + size)
+    try:
+        yield
+    finally:
+        _beside.reset(token)
+
+
+def _base() -> int:
+    return PROCESS_MEMORY + _beside.get()
+
+
+def require(needed: int, memory: int, what: str) -> None:
+    """Raise :class:`ResourceError` if ``what`` needs more than ``memory`` bytes for its data."""
+    if needed > memory:
+        raise ResourceError(f"{what} needs {format_least(needed)} of memory; {short_of(memory)}")
 
 
 def _status(name: str) -> int:
@@ -157,7 +182,7 @@ def budget(memory: str | int | None) -> int:
         if left == 0:
             by = "the limit of addresses (ulimit -v)" if _addresses() else "the system"
             raise ResourceError(f"no memory is left: {by} limits this process. Raise it")
-        return max(0, left - PROCESS_MEMORY)
+        return max(0, left - _base())
     given = parse_size(memory)
     for left in _addresses_available():
         if given > left:
@@ -165,7 +190,7 @@ def budget(memory: str | int | None) -> int:
                 f"{format_size(given)} of memory cannot be had: the limit of addresses (ulimit -v) "
                 f"leaves {format_size(max(left, 0))}. Raise it, or give less with --memory"
             )
-    return max(0, given - PROCESS_MEMORY)
+    return max(0, given - _base())
 
 
 def note_low_memory(error: BaseException) -> str:
@@ -303,7 +328,7 @@ class Resources:
     @property
     def total(self) -> int:
         """Return the corresponding ``--memory``."""
-        return self.memory + PROCESS_MEMORY
+        return self.memory + _base()
 
     @property
     def cut(self) -> bool:

@@ -105,16 +105,22 @@ def test_lists_keep_memory(small: Path, tmp_path: Path, measure: str, budget: st
         "all-pairs {few} --prune 1e-4 --epsilon 0.1",
         "ingest {few}.tsv",
         "refresh {index} {web} --force",
+        "evaluate {index} --labels {labels} --queries 100",
+        "tune {small} --measure psimrank --direction in --queries 20 --samples 8",
     ],
 )
 def test_least_memory_suffices(
     web: Path, small: Path, few: Path, tmp_path: Path, command: str
 ) -> None:
-    index = tmp_path / "i"
+    index, labels = tmp_path / "i", tmp_path / "labels.tsv"
     if "{index}" in command:
         cocite.build(web, index, measure="psimrank", samples=4)
-    words = command.format(web=web, small=small, few=few, index=index).split()
-    words += ["-o", str(tmp_path / "o.npy")] if words[0] not in ("rank", "refresh") else []
+    if "{labels}" in command:
+        names = Graph.open(web).names
+        labels.write_text("".join(f"{names.name(i)}\tb{i % 40}\n" for i in range(0, 250_000, 5)))
+    words = command.format(web=web, small=small, few=few, index=index, labels=labels).split()
+    alone = words[0] in ("rank", "refresh", "evaluate", "tune")
+    words += [] if alone else ["-o", str(tmp_path / "o.npy")]
     given, found = "53MB", done([*words, "--memory", "53MB"])
     assert found.returncode == 1
     while found.returncode:  # each refusal asks for more than the last, and no more than is taken

@@ -111,8 +111,8 @@ def test_a_label_is_no_longer_than_a_name(make_graph: MakeGraph, tmp_path: Path)
 def test_labels_take_no_more_memory_than_is_given(make_graph: MakeGraph, tmp_path: Path) -> None:
     names = make_graph(NODES).names
     (tmp_path / "l.tsv").write_text("".join(f"a\tlabel {i}\n" for i in range(5000)))
-    assert len(read_labels(tmp_path / "l.tsv", names, header="no", memory=5_000_000).paths) == 5000
-    with pytest.raises(ResourceError, match=r"take more than 500 kB of memory, after [\d,]+ pairs"):
+    assert len(read_labels(tmp_path / "l.tsv", names, header="no", memory=10**7).paths) == 5000
+    with pytest.raises(ResourceError, match=r"the 5,000 labels of .*needs 6\.\d+ MB of memory"):
         read_labels(tmp_path / "l.tsv", names, header="no", memory=500_000)
 
 
@@ -130,9 +130,9 @@ def test_texts_take_no_more_memory_than_is_given(make_graph: MakeGraph, tmp_path
     names = make_graph(NODES).names
     file = tmp_path / "t.tsv"
     file.write_text("".join(f"{name}\t{'word ' * 20_000}\n" for name in "abc"))
-    assert len(read_texts(file, names, memory=700_000)) == 3
-    with pytest.raises(ResourceError, match="take more than 500 kB of memory, after 2 of them"):
-        read_texts(file, names, memory=500_000)
+    assert len(read_texts(file, names, memory=150_700_000)) == 3
+    with pytest.raises(ResourceError, match=r"the words of .* needs 151 MB of memory"):
+        read_texts(file, names, memory=150_500_000)
 
 
 def test_a_file_in_an_archive_or_a_folder_has_an_end(make_graph: MakeGraph, tmp_path: Path) -> None:

@@ -159,6 +159,7 @@ def test_a_large_index_is_given_back_after_each_answer(
 ) -> None:
     made = cocite.build(graph, tmp_path / "i", measure="psimrank", samples=10)
     index = cocite.open(tmp_path / "i", memory=memory)
+    ranker, usual = IndexRanker(index), IndexRanker(made)
     calls: list[bool] = []
     evict = type(index.stored.store).evict
 
@@ -167,7 +168,6 @@ def test_a_large_index_is_given_back_after_each_answer(
         evict(store)
 
     monkeypatch.setattr(Store, "evict", seen)
-    ranker, usual = IndexRanker(index), IndexRanker(made)
     for node in (5, 6):
         assert ranker.related(node, 9).ids.tolist() == usual.related(node, 9).ids.tolist()
     assert len(calls) == given_back

@@ -3,10 +3,13 @@
 import http.client
 import json
 import os
+import re
 import select
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,6 +21,8 @@ from urllib.parse import quote
 import pytest
 
 import cocite
+from cocite.graph.generate import generate_web
+from cocite.resources import parse_size
 from tests.clock import LIMIT
 from tests.server.conftest import Server, Start
 
@@ -308,3 +313,28 @@ def enough_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4 * DAWDLERS), hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_each_process_takes_the_memory_that_is_given(start: Start, tmp_path: Path) -> None:
+    """The index is larger than what remains for it."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc")
+    nodes = 80_000
+    generate_web(tmp_path / "g", nodes=nodes, links=320_000, seed=1)
+    cocite.build(tmp_path / "g", tmp_path / "i", measure="psimrank", samples=24)
+    command = [sys.executable, "-m", "cocite", "serve", str(tmp_path / "i"), "--threads", "2"]
+    small = [*command, "--memory", "60MB"]
+    refused = subprocess.run(small, check=False, capture_output=True, text=True)
+    assert refused.returncode == 1
+    needed = re.search(r"with 2 threads, needs ([0-9.]+ MB) of memory", refused.stderr)
+    assert needed is not None, refused.stderr
+    server = start(str(tmp_path / "i"), "--threads", "2", "--memory", needed[1])
+    names = cocite.open_graph(tmp_path / "g").names
+    for node in range(0, nodes, 500):
+        assert server.ask("related", node=names.name(node)).status == 200
+    parent = server.process.pid
+    (worker,) = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    status = Path(f"/proc/{worker}/status").read_text()
+    peak = re.search(r"VmHWM:\s*(\d+)", status)
+    assert peak is not None
+    assert 1024 * int(peak[1]) <= 1.05 * parse_size(needed[1])

@@ -352,14 +352,19 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
         raise click.BadParameter(str(error)) from error
 
 
-memory_option: Decorator = click.option(
-    "--memory",
-    metavar="SIZE",
-    callback=_size,
-    help="How much memory the process may take, such as 600MB or 4GiB: all of its resident memory, "
-    "mapped files included. Python and its libraries take 52 MB.  [default: half of what is "
-    "available]",
-)
+def memory_option_of(process: str) -> Decorator:
+    """Return ``--memory`` of a process, or of each of several."""
+    return click.option(
+        "--memory",
+        metavar="SIZE",
+        callback=_size,
+        help=f"How much memory {process} may take, such as 600MB or 4GiB: all of its resident "
+        "memory, mapped files included. Python and its libraries take 52 MB.  [default: half of "
+        "what is available]",
+    )
+
+
+memory_option = memory_option_of("the process")
 
 
 def resource_options(command: Any) -> Any:

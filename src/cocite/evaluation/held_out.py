@@ -41,10 +41,13 @@ from cocite.graph.blocks import Links
 from cocite.graph.exclude import write_rest
 from cocite.graph.links import in_links, out_links
 from cocite.graph.name_files import NAME_FILES
+from cocite.resources import require
 from cocite.storage import Manifest, evict
 from cocite.storage.staging import Staging, copy_array
 
-_PIECE = 1 << 20
+_PIECE = 1 << 17
+_COUNTED, _TRIED, _LINK = 24, 60, 60
+"""Bytes while links are chosen: a node, a pair tried, a link of a piece."""
 _LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
 Pairs = NDArray[np.uint64]
 
@@ -76,10 +79,11 @@ class Hidden:
         return [others[a:b] for a, b in zip(begins, stops, strict=True)]
 
 
-def hidden_pairs(graph: Graph, share: float, seed: int) -> Pairs:
+def hidden_pairs(graph: Graph, share: float, seed: int, memory: int = 1 << 62) -> Pairs:
     """Return the pairs to hide, uint64, ascending: smaller id * 2**32 + larger id.
 
-    Raises :class:`UsageError` if every link is the only one of a page.
+    Raises :class:`UsageError` if every link is the only one of a page, and :class:`ResourceError`
+    if it takes more than ``memory`` bytes.
     """
     from cocite.kernels.links import admit
 
@@ -87,6 +91,8 @@ def hidden_pairs(graph: Graph, share: float, seed: int) -> Pairs:
     wanted, bound = max(1, round(share * total)), share
     while True:
         bound = min(1.0, 1.5 * bound + 64 / max(1, graph.edges))
+        needed = _COUNTED * graph.nodes + round(_TRIED * bound * graph.edges)
+        require(needed + _LINK * min(_PIECE, graph.edges), memory, "choosing links to hide")
         pairs, keys, links = _tried(graph, bound, seed)
         order = np.lexsort((pairs, keys))
         pairs, links = pairs[order], links[order]

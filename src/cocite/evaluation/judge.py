@@ -44,13 +44,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.cluster import in_order
-from cocite.errors import InputError, ResourceError, UsageError
+from cocite.errors import InputError, UsageError
 from cocite.evaluation.labels import SAME, SIBLING, Bootstrap, Hierarchy, Interval
 from cocite.evaluation.rankers import Ranker
 from cocite.extras import need
 from cocite.graph.names import Names
 from cocite.io.readers.tables import texts_of
-from cocite.resources import format_size
+from cocite.resources import require
 
 
 class PairCount(NamedTuple):
@@ -103,6 +103,10 @@ def count_pairs(
 Progress = Callable[[int, int], None]
 
 
+_WEIGHING = 150_000_000
+"""Bytes of scikit-learn and of the libraries that it loads."""
+
+
 def read_texts(
     path: Path,
     names: Names,
@@ -110,17 +114,16 @@ def read_texts(
     memory: int | None = None,
 ) -> dict[int, str]:
     """Return the texts of nodes, by id, as :func:`~cocite.io.readers.tables.texts_of`, with its
-    errors. Raises :class:`~cocite.errors.ResourceError` if they, and as much again for their words,
-    exceed ``memory`` bytes.
+    errors. Raises :class:`~cocite.errors.ResourceError` if they, as much again for their words, and
+    the libraries that weigh these exceed ``memory`` bytes.
     """
     found, held = dict[int, str](), 0
-    for node, text in texts_of(path, names, progress):
+    texts = texts_of(path, names, progress)
+    for node, text in texts:
         held += sys.getsizeof(text) - sys.getsizeof(found.get(node, ""))
-        if memory is not None and 2 * held > memory:
-            raise ResourceError(
-                f"the texts in {path} take more than {format_size(memory)} of memory, after "
-                f"{len(found):,} of them. Give more with --memory, or fewer texts"
-            )
+        if memory is not None and 2 * held + _WEIGHING > memory:
+            held += sum(sys.getsizeof(text) for _, text in texts)
+            require(2 * held + _WEIGHING, memory, f"weighing the words of {path}")
         found[node] = text
     return found
 

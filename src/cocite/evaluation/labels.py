@@ -29,11 +29,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import InputError, ResourceError, UsageError
+from cocite.errors import InputError, UsageError
 from cocite.graph.names import Names
 from cocite.io.readers import LABELS, NameTable, ReadOptions
 from cocite.options.ingest import IngestOptions
-from cocite.resources import format_size
+from cocite.resources import require
 
 _log = logging.getLogger("cocite")
 OTHER, SIBLING, SAME = 0, 1, 2
@@ -106,7 +106,7 @@ def read_labels(
         unless ``header`` says so.
 
     memory
-        Limit in bytes: about 300 for each pair, and the distinct labels.
+        Limit in bytes: about 600 for each pair while they are sorted, and the distinct labels.
 
     Raises
     ------
@@ -125,7 +125,8 @@ def read_labels(
     chosen = IngestOptions(delimiter=delimiter, header=header, bad_rows=bad_rows)
     options = replace(ReadOptions.checked(chosen), columns=tuple(map(str, columns)))
     table = NameTable(path, LABELS, options, lambda name: names.find(name) is not None)
-    for name, label in table:
+    rows = enumerate(table, 1)
+    for row, (name, label) in rows:
         node = ids.get(name)
         if node is None:
             node = names.find(name)
@@ -143,11 +144,9 @@ def read_labels(
             held += _PAIR + _PART * len(parts) + len(label)
         held += _PAIR * ((node, found[parts]) not in pairs)
         pairs.add((node, found[parts]))
-        if memory is not None and held > memory:
-            raise ResourceError(
-                f"the labels in {path} take more than {format_size(memory)} of memory, after "
-                f"{len(pairs):,} pairs of a node and a label. Give more with --memory, or fewer"
-            )
+        if memory is not None and 2 * held > memory:
+            total = row + sum(1 for _ in rows)
+            require(2 * held * total // row + 1, memory, f"holding the {total:,} labels of {path}")
     if not pairs:
         how = table.describe().removeprefix(f"{table.file}: ")
         raise InputError(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -28,8 +28,9 @@ from cocite.constants import GRAINS
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.index.cluster import connected
+from cocite.index.layouts.reader import NODE_SCRATCH, pages_memory, release_pages
 from cocite.measures import SAMPLES, Value
-from cocite.resources import Resources, resident
+from cocite.resources import Resources, beside, require, resident
 from cocite.search import Index, build
 from cocite.search.scorer import Filter, ScoreQuery
 from cocite.storage import Access
@@ -62,16 +63,25 @@ class Ranker(Protocol):
 class IndexRanker:
     """An index with query settings."""
 
-    def __init__(self, index: Index, candidates: Ids | None = None, **settings: Value) -> None:
-        """Use the index with ``settings``. ``candidates`` are ascending ids, or None for all nodes.
-        Raises :class:`UsageError`.
+    def __init__(
+        self,
+        index: Index,
+        candidates: Ids | None = None,
+        means: Resources | None = None,
+        **settings: Value,
+    ) -> None:
+        """Use the index with ``settings``. ``candidates`` are ascending ids, or None for all nodes;
+        ``means`` are for lists, by default those of the index. Raises :class:`UsageError`.
         """
         self._index = index
         self._settings = index.stored.ask_settings(settings)
         self._filter = Filter() if candidates is None else Filter(only=(candidates,))
-        self._large = index.stored.store.nbytes > index.means.memory
-        if self._large:
+        if index.stored.store.nbytes > index.means.memory:
             index.stored.store.advise(Access.SCATTERED)
+        index.stored.store.evict()
+        self._since = resident()
+        means, pages = means or index.means, pages_memory(self.nodes, index.samples or 0)
+        self._memory = means.memory - means.threads * pages
         self._mask = np.ones(self.nodes, bool)
         if candidates is not None:
             self._mask[:] = False
@@ -91,21 +101,22 @@ class IndexRanker:
         if whole and self._filter.only:
             keep = self._mask[ids]
             ids, scores = ids[keep], scores[keep]
-        if self._large and resident() > self._index.means.total:
-            self._index.stored.store.evict()
+        release_pages(self._index.stored.store, self._memory, self._since)
         return Related(ids, scores)
 
 
 @dataclass(frozen=True)
 class Builds:
     """Builds indexes: locally with ``means``, or on a ``cluster``. There, each task takes the
-    threads and memory in ``asked``, unless None; ``staging_url`` transfers shards.
+    threads and memory in ``asked``, unless None; ``staging_url`` transfers shards. Beside a build
+    the process holds ``held`` bytes.
     """
 
     means: Resources
     cluster: Cluster | None = None
     asked: tuple[int | None, str | int | None] = (None, None)
     staging_url: str | None = None
+    held: int = 0
 
     def index(
         self,
@@ -122,10 +133,27 @@ class Builds:
         chosen = {"measure": measure, "direction": direction, **settings, **more}
         if self.cluster is None or SAMPLES.name not in settings:
             means = self.means
-            return build(graph, place, threads=means.threads, memory=means.total, **chosen)
+            total = means.total
+            with beside(self.held):
+                return build(graph, place, threads=means.threads, memory=total, **chosen)
         threads, memory = self.asked
         where: dict[str, Any] = {"cluster": self.cluster, "staging_url": self.staging_url}
         return build(graph, place, threads=threads, memory=memory, **where, **chosen)
+
+
+def means_to_judge(
+    means: Resources, since: int, nodes: int, samples: int, rows: int, listed: int
+) -> Resources:
+    """Return what remains of ``means`` for builds and lists beside what the process holds now,
+    beyond ``since``, and the figures, ``rows`` bytes: as many threads as fit.
+
+    ``nodes`` and ``samples`` are those of an index, ``listed`` the bytes of a node in a list.
+    Raises :class:`ResourceError` if not even one thread fits.
+    """
+    held = max(0, resident() - since) + rows
+    each = (NODE_SCRATCH + listed) * nodes + pages_memory(nodes, samples)
+    require(held + each, means.memory, "judging, beside what to judge by,")
+    return replace(means.up_to((means.memory - held) // each), memory=means.memory - held)
 
 
 @contextmanager

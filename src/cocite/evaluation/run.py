@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,7 @@ from cocite.evaluation.points import (
     point,
     taken,
 )
-from cocite.evaluation.rankers import Builds, IndexRanker, builds_on
+from cocite.evaluation.rankers import Builds, IndexRanker, builds_on, means_to_judge
 from cocite.evaluation.report import Result, Study, StudyDocument, facts_of
 from cocite.evaluation.truth import Examples, Truth, read_truth
 from cocite.graph import Graph
@@ -44,7 +44,7 @@ from cocite.measures import find_measure
 from cocite.options import accepts
 from cocite.options.evaluate import EvaluateOptions
 from cocite.progress import shows
-from cocite.resources import Resources
+from cocite.resources import Resources, resident
 from cocite.search import Index
 from cocite.storage import disk, kind_of
 
@@ -55,6 +55,8 @@ Progress = Callable[[str, int, int], None]
 Stored = Index | Graph | str | os.PathLike[str]
 
 _DIRECTIONS = ("in", "out", "both")
+_LISTED = 36
+"""Bytes of a node in a list of all nodes: ids, scores, their order, labels."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class Assessment:
     plan: JudgePlan
     seed: int
     progress: Progress
+    since: int
+    """Memory of the process before anything was read."""
 
     def of_indexes(self, indexes: Sequence[Index], resources: Resources) -> Study:
         """Judge indexes of one graph, named by path.
@@ -90,13 +94,16 @@ class Assessment:
         about = "Indexes of one graph, side by side" if several else f"The index {paths[0]}"
         edges, name = int(first.stored.graph["edges"]), str(first.stored.graph["name"])
         facts = facts_of(first.stored.nodes, edges, truth, self.seed)
-        methods = (
+        methods = [
             Method(path, index, _point_of(index, self.settings))
             for path, index in zip(paths, indexes, strict=True)
-        )
+        ]
         examples = Examples(first.nodes, truth, self.seed, first.titles)
         study = Study(about, self.plan, facts, graph=name)
-        return self._judge(methods, study, truth, examples, resources.threads)
+        for index in indexes:
+            index.stored.store.evict()
+        samples = max(index.samples or 0 for index in indexes)
+        return self._judge(lambda held: methods, study, truth, examples, resources, samples)
 
     def of_graph(self, graph: Graph, builds: Builds) -> Study:
         """Judge every measure in every direction on a graph, one index after another.
@@ -115,8 +122,10 @@ class Assessment:
         ]
         examples = Examples(graph.names, truth, self.seed, graph.titles)
         with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
-            methods = self._built(graph, points, builds, Path(folder))
-            return self._judge(methods, study, truth, examples, builds.means.threads)
+            graph.store.evict()
+            samples = max(each.samples or 0 for each in points)
+            methods = partial(self._built, graph, points, builds, Path(folder))
+            return self._judge(methods, study, truth, examples, builds.means, samples)
 
     def _truth(self, names: Any, resources: Resources) -> Truth:
         how: dict[str, Any] = {"seed": self.seed, "progress": self.progress}
@@ -124,19 +133,25 @@ class Assessment:
 
     def _judge(
         self,
-        methods: Iterator[Method],
+        methods: Callable[[int], Iterable[Method]],
         study: Study,
         truth: Truth,
         examples: Examples,
-        threads: int,
+        means: Resources,
+        samples: int,
     ) -> Study:
-        """Judge methods one after another, and add each to the study."""
+        """Judge methods one after another, beside the bytes that the process holds, and add each to
+        the study.
+        """
         judge, plan = truth.judge(self.plan), self.plan
+        rows, nodes = 16 * truth.queries.size * len(judge.titles), int(study.facts["nodes"])
+        left = means_to_judge(means, self.since, nodes, samples, rows, _LISTED)
         resamples = Bootstrap(truth.queries.size, plan.resamples, plan.confidence, self.seed)
-        for each in methods:
-            ranker = IndexRanker(each.index, truth.candidates, **dict(each.point.ask))
+        for each in methods(means.memory - left.memory):
+            asked = dict(each.point.ask)
+            ranker = IndexRanker(each.index, truth.candidates, left, **asked)
             stage = partial(self.progress, f"judging {each.name}")
-            judgment = judge(ranker, threads=threads, progress=stage)
+            judgment = judge(ranker, threads=left.threads, progress=stage)
             examples.ask(each.name, ranker)
             size, figures = each.index.stored.store.nbytes, judgment.figures(resamples)
             study.methods.append(
@@ -147,9 +162,10 @@ class Assessment:
         return study
 
     def _built(
-        self, graph: Graph, points: Sequence[Point], builds: Builds, folder: Path
+        self, graph: Graph, points: Sequence[Point], builds: Builds, folder: Path, held: int
     ) -> Iterator[Method]:
         """Yield each index; it is removed before the next one is built."""
+        builds = replace(builds, held=held)
         for number, each in enumerate(points, 1):
             place, texts = folder / f"{number}.index", self.data.texts
             begin = clock()
@@ -163,6 +179,7 @@ class Assessment:
                 texts=texts if texts and find_measure(each.measure).texts else None,
             )
             yield Method(f"{each.measure} {each.direction}", index, each, clock() - begin)
+            index.stored.store.evict()  # until it is collected
             disk.remove_tree(place)
 
 
@@ -232,7 +249,7 @@ def evaluate(
         cutoffs=_cutoffs(options.cutoffs),
     )
     data = DataPlan.of(options, depth=options.depth, texts=options.texts)
-    work = Assessment(chosen, data, plan, options.seed, progress)
+    work = Assessment(chosen, data, plan, options.seed, progress, resident())
     kinds = [kind_of(path) for path in paths]
     if kinds == ["graph"]:
         with builds_on(cluster, staging_url, threads, memory) as builds:

@@ -31,6 +31,7 @@ import tempfile
 import time as clock
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,7 @@ from cocite.evaluation.held_out import (
 from cocite.evaluation.judge import Judge
 from cocite.evaluation.labels import Bootstrap, Interval
 from cocite.evaluation.points import DataPlan, JudgePlan, Point, called
-from cocite.evaluation.rankers import Builds, Ids, IndexRanker, builds_on
+from cocite.evaluation.rankers import Builds, Ids, IndexRanker, builds_on, means_to_judge
 from cocite.evaluation.trials import (
     Records,
     Trial,
@@ -68,7 +69,7 @@ from cocite.io.readers.contract import split
 from cocite.options import accepts
 from cocite.options.evaluate import TuneOptions
 from cocite.progress import shows
-from cocite.resources import format_time
+from cocite.resources import format_time, resident
 from cocite.search.plan import parse_time
 from cocite.storage import check_file, disk
 from cocite.storage.staging import Building
@@ -112,6 +113,7 @@ class Tuning:
         self._seconds, self._begin = seconds, clock.monotonic() - records.seconds
         self._seed, self._by = int(plan["seed"]), str(plan["figure"])
         self._notes: list[str] = []
+        self._since = resident()
         self._hidden: int | None = None
         self._candidates: Ids | None = None
         self._last: dict[Point, int] = {}
@@ -130,6 +132,13 @@ class Tuning:
         self._notes += notes
         if not first:
             raise UsageError("nothing is left to try: " + "; ".join(notes))
+        for graph in (self._graph, self._shown):
+            graph.store.evict()
+        rows = 16 * self._judge.queries.size * len(self._judge.titles)
+        means = self._builds.means
+        nodes, samples = self._graph.nodes, max(each.samples or 0 for each in first)
+        self._means = means_to_judge(means, self._since, nodes, samples, rows, 0)
+        self._builds = replace(self._builds, held=means.memory - self._means.memory)
         usual = [first[0]] if is_default(first[0]) else []
         one = self._round(1, first, usual)
         leading = list(one)[: _ADVANCING[0]]
@@ -154,7 +163,8 @@ class Tuning:
         """Hide links, and return the judge by company."""
         plan, graph = self._plan, self._graph
         self._progress("hiding links", 0, 0, "")
-        pairs = hidden_pairs(graph, plan["share"], self._seed)
+        memory = self._builds.means.memory
+        pairs = hidden_pairs(graph, plan["share"], self._seed, memory)
         place = self._folder / "shown.graph"
         disk.remove_tree(place)
         self._shown = hide_links(graph, place, pairs)
@@ -163,7 +173,7 @@ class Tuning:
         low, high = plan.get("nodes", (0, graph.nodes))
         able = hidden.pages[(hidden.pages >= low) & (hidden.pages < high)]
         pages = sample_pages(able, plan["queries"], self._seed)
-        return CoNeighborGain(graph, self._shown, hidden, pages, self._builds.means.memory)
+        return CoNeighborGain(graph, self._shown, hidden, pages, memory)
 
     def _labeled(self) -> Judge | CoNeighborGain:
         """Return the judge by labels, on the whole graph."""
@@ -264,16 +274,17 @@ class Tuning:
             restart=True,
             progress=self._watch,
         )
-        seconds, threads = clock.perf_counter() - begin, self._builds.means.threads
+        seconds, threads = clock.perf_counter() - begin, self._means.threads
         try:
             for each in points:
                 begin = clock.perf_counter()
-                ranker = IndexRanker(index, self._candidates, **dict(each.ask))
+                ranker = IndexRanker(index, self._candidates, self._means, **dict(each.ask))
                 judgment = judge(ranker, threads=threads, progress=self._watch)
                 asking = clock.perf_counter() - begin
                 record = TrialRecord(judgment, index.stored.store.nbytes, seconds, asking)
                 self._records.add(turn, self._at(turn, each), record)
         finally:
+            index.stored.store.evict()  # until it is collected
             disk.remove_tree(place)
 
     def _watch(self, done: int, total: int) -> None:

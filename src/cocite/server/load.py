@@ -18,7 +18,7 @@ import gc
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -27,6 +27,7 @@ import xxhash
 
 from cocite.deadline import clock, limited, too_long
 from cocite.errors import CociteError, Damaged
+from cocite.index.layouts.reader import NODE_SCRATCH, pages_memory, release_pages
 from cocite.search import Index, open_index
 from cocite.server.fresh import FreshLinks
 from cocite.storage.manifest import MANIFEST
@@ -53,6 +54,19 @@ def swept() -> None:
     gc.collect()
     if aside:
         gc.freeze()
+
+
+_SERVER = 24_000_000
+"""Memory of a process for the code of a server, and for what is on its way in or out."""
+
+
+def serving_memory(indexes: Iterable[Index], threads: int) -> tuple[int, int]:
+    """Return the bytes that a process needs to serve these indexes, beside ``PROCESS_MEMORY``, and
+    those of them that are pages of the indexes.
+    """
+    asked = [(len(index.nodes), index.samples or 0) for index in indexes]
+    pages = threads * max(pages_memory(*each) for each in asked)
+    return _SERVER + threads * NODE_SCRATCH * max(asked)[0] + pages, pages
 
 
 # -- holder ------------------------------------------------------------------------------
@@ -118,6 +132,8 @@ class Holder:
         """Open the index; raises a :class:`CociteError` if that fails."""
         self.name, self.path, self._graphs, self._means = name, path, graphs, means
         self._accept_links = accept_links
+        self.most: int | None = None
+        """Memory of the process from which on pages are released after a question."""
         self._seen = _identity(path)
         self._refused: tuple[object, ...] | None = None
         self._lock = threading.Lock()
@@ -136,6 +152,8 @@ class Holder:
         finally:
             with self._lock:
                 held.users -= 1
+            if self.most is not None:
+                release_pages(held.index.stored.store, self.most)
 
     def look(self) -> str | None:
         """Switch to the current directory if it is new: return ``taken`` or its fault; None if it

@@ -26,12 +26,13 @@ from cocite.deadline import clock, limited
 from cocite.errors import CociteError, InputError, NotAStore, QueryTimeout, UnknownNode, UsageError
 from cocite.graph.sides import Sides
 from cocite.options.query import DEFAULT_K
+from cocite.resources import Resources
 from cocite.results import Document
 from cocite.search import Index
 from cocite.search.results import RelatedDocument
-from cocite.server.cache import AnswerCache, AnswerKey
+from cocite.server.cache import MOST_BYTES, AnswerCache, AnswerKey
 from cocite.server.keys import Keys
-from cocite.server.load import Adaptation, Full, Holder, LoadedIndex, Pool
+from cocite.server.load import Adaptation, Full, Holder, LoadedIndex, Pool, serving_memory
 from cocite.server.metrics import Log, Metrics
 from cocite.server.requests import (
     ANSWERS,
@@ -243,7 +244,7 @@ class Service:
             for each in config.indexes
         }
         self.keys = None if options.api_keys is None else Keys(options.api_keys)
-        self.cache = AnswerCache()
+        self.cache = AnswerCache(min(MOST_BYTES, self._limit_memory()))
         self.starts: dict[str, Any] = {}  # of front pages (pages/front.py)
         self.operations = operations_of(config.limits, list(self.holders))
         places = [(each.path, each.name) for each in config.indexes]
@@ -259,6 +260,19 @@ class Service:
         self.gauge()
         self._stop = threading.Event()
         threading.Thread(target=self._watch, name="watcher", daemon=True).start()
+
+    def _limit_memory(self) -> int:
+        """Have pages of indexes released where they exceed the memory of a process; return the
+        bytes that answers may take.
+        """
+        opened = [holder.now.index for holder in self.holders.values()]
+        needed, pages = serving_memory(opened, self.config.threads)
+        means = Resources.checked(memory=self.config.memory)
+        left = max(0, means.memory - needed) // 2
+        if sum(index.stored.store.nbytes for index in opened) > left:
+            for holder in self.holders.values():
+                holder.most = means.total - pages
+        return left
 
     # -- asking ---------------------------------------------------------------------------
 

@@ -13,16 +13,17 @@ import click
 from cocite.cli.console import CONSOLE, say
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import IndexSource, asks, opened, refuse_folder
-from cocite.cli.options import memory_option, resource_options, takes
+from cocite.cli.options import memory_option_of, resource_options, takes
 from cocite.errors import ResourceError, UsageError
 from cocite.extras import need
 from cocite.options.serve import AssistantOptions, ServeOptions
+from cocite.resources import budget, require
 
 
 @click.command(cls=SectionedCommand)
 @click.argument("indexes", metavar="INDEX...", nargs=-1)
 @takes(ServeOptions, "options")
-@memory_option
+@memory_option_of("each process that answers")
 def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -> None:
     """Answer queries over HTTP: related, similarity, why and others, with the JSON of the commands.
 
@@ -65,6 +66,7 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
         from cocite.cluster.ray.cluster import library as ray_library
 
         ray_library()
+    needed = 0
     for each in served:  # what is wrong is said once, and not by every process
         refuse_folder(each.path)
         if is_links(each.path):
@@ -73,7 +75,8 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
                 f"{each.path} holds links, but a server needs an index. Build one: cocite index "
                 f"{file} -o web.index, then cocite serve web.index"
             )
-        _see_that_it_opens(each.path, options)
+        needed = max(needed, _needed_to_open(each.path, options, config.threads))
+    require(needed, budget(memory), f"each of the processes, with {config.threads} threads,")
     keys = None if options.api_keys is None else Keys(options.api_keys)
     if options.accept_links and (keys is None or not keys.writers):
         raise UsageError(
@@ -87,14 +90,18 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
     run(replace(config, options=replace(options, port=port)))
 
 
-def _see_that_it_opens(path: str, options: ServeOptions) -> None:
-    """Open an index like the server's processes, and close it, so that they inherit none."""
+def _needed_to_open(path: str, options: ServeOptions, threads: int) -> int:
+    """Open an index like the server's processes, and close it, so that they inherit none; return
+    the bytes that it needs.
+    """
     from cocite.search import open_index
     from cocite.server.fresh import FreshLinks
+    from cocite.server.load import serving_memory
 
     index = open_index(path, graph=options.graphs or None)
     if options.accept_links:
         FreshLinks(index, path).close()
+    return serving_memory([index], threads)[0]
 
 
 def _origin(text: str) -> str:

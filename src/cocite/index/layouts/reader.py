@@ -32,7 +32,8 @@ from cocite.graph.names import Names
 from cocite.index.layouts.contract import PartFormat, SampledFormat
 from cocite.index.layouts.part import StoredPart
 from cocite.measures import PartSettings
-from cocite.resources import Resources, available, cores
+from cocite.resources import Resources, available, cores, resident
+from cocite.storage import Store
 
 if TYPE_CHECKING:
     from cocite.graph import Graph
@@ -106,7 +107,12 @@ _MOST_MEMORY, _MOST_SHARE = 1 << 28, 32
 free as the first one is made, less where there are many cores, if it is more.
 """
 _PAGE = 4096
-_NODE = 44
+NODE_SCRATCH = 44
+"""Bytes of scratch a node and thread."""
+_RUN, _RECORD = 4 << 16, 16
+"""Bytes that a question maps a sample, about: some runs, and 64 kB around each; and bytes of a node
+in a sample.
+"""
 
 
 class QueryScratch:
@@ -174,8 +180,23 @@ class QueryScratch:
     @property
     def worn(self) -> bool:
         """Return whether it may use too many pages to be reused."""
-        most = min(_NODE * self.nodes, 2 * _PAGE * self.wear)
+        most = min(NODE_SCRATCH * self.nodes, 2 * _PAGE * self.wear)
         return most + _PAGE * int(np.count_nonzero(self._pages)) + 4 * self._longest > self._most
+
+
+def pages_memory(nodes: int, samples: int) -> int:
+    """Return the bytes of an index that the system maps for a question: some runs a sample, and
+    what is around them.
+    """
+    return (samples + 1) * min(_RUN, _RECORD * nodes)
+
+
+def release_pages(store: Store, memory: int, since: int = 0) -> None:
+    """Release the pages of an index if the process takes more than ``memory`` bytes beyond
+    ``since``.
+    """
+    if resident() > memory + since:
+        store.evict()
 
 
 @cache

@@ -33,6 +33,7 @@ from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.names import text_of
 from cocite.index.layouts.contract import is_shard
 from cocite.index.layouts.part import DamagedShard
+from cocite.index.layouts.reader import NODE_SCRATCH
 from cocite.options.query import QueryOptions
 from cocite.resources import checked_threads, format_least, resident, short_of
 from cocite.results import Document
@@ -220,8 +221,8 @@ _LONG, _FEW_LEFT = (24, 128), 10
 """Strata and their size where pages are quick, and of how many such samples a batch has more."""
 _FIRST = 6
 """Maximum number of nodes of the warm-up run, which is not timed."""
-_SCRATCH, _PLACES, _ROW = 44, 24, 1400
-"""Bytes a node and thread while relating; a node asked; a row that is being written."""
+_PLACES, _ROW = 24, 1400
+"""Bytes a node asked while relating; a row that is being written."""
 
 
 @dataclass(frozen=True)
@@ -303,7 +304,7 @@ def _far_to_near(runs: list[range]) -> list[range]:
 
 def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) -> BatchPlan:
     """Return the plan, with memory and disk."""
-    scratch = work.threads * _SCRATCH * len(work.index.nodes)
+    scratch = work.threads * NODE_SCRATCH * len(work.index.nodes)
     chunk = _ROW * min(hits, work.chunk * work.question.k)
     means = work.index.means
     need = _PLACES * work.nodes + max(scratch, output.memory + chunk)
