@@ -126,7 +126,7 @@ class SectionedCommand(click.Command):
             with formatter.section(title):
                 for names, sentence, values in lines:
                     start = f"{names:<{width}}  "
-                    text = _cut(sentence, room - len(start) - len(values)) + values
+                    text = _cut(sentence, max(room - len(start) - len(values), 0)) + values
                     if "..." in text:  # what it is comes before what it may be
                         text = _cut(sentence, room - len(start))
                     formatter.write(f"  {start}{text}".rstrip() + "\n")
