@@ -29,7 +29,7 @@ from benchmarks.convergence.comparison import Difference
 from benchmarks.convergence.orders import Histogram, sizes_to
 from benchmarks.convergence.study import Agreement, ConvergenceStudy, Iteration
 from cocite.errors import OutputExists
-from cocite.io.writers import write_table
+from cocite.io.writers import check_output
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +82,7 @@ def write_study(
         folder = Path(beside, path.name)
         folder.mkdir()
         for name, (pieces, types) in _tables(found).items():
-            write_table(folder / name, pieces, types)
+            check_output(folder / name, True).write_table(pieces, types)
         if with_plots:
             _draw(found, folder)
         files = sorted({entry.name for entry in folder.iterdir()} | {CONTENTS})
