@@ -30,7 +30,7 @@ PROCESS_MEMORY = 52_000_000
 """Memory of a process without data: Python, NumPy, the kernels, and a command's code; a test checks
 every command.
 """
-_beside: ContextVar[int] = ContextVar("beside", default=0)
+_reserved: ContextVar[int] = ContextVar("reserved", default=0)
 READERS_MEMORY = 116_000_000
 """Further memory for the code of DuckDB, and for readers of files."""
 _DATABASE, _LEAST_DATABASE = READERS_MEMORY + (80 << 20), 80 << 20
@@ -120,19 +120,19 @@ def resident() -> int:
 
 
 @contextmanager
-def beside(size: int) -> Iterator[None]:
+def reserve(size: int) -> Iterator[None]:
     """Count ``size`` bytes of data as taken in the context: budgets are smaller by that, and sizes
     in messages larger.
     """
-    token = _beside.set(_beside.get() + size)
+    token = _reserved.set(_reserved.get() + size)
     try:
         yield
     finally:
-        _beside.reset(token)
+        _reserved.reset(token)
 
 
 def _base() -> int:
-    return PROCESS_MEMORY + _beside.get()
+    return PROCESS_MEMORY + _reserved.get()
 
 
 def require(needed: int, memory: int, what: str) -> None:

@@ -254,6 +254,7 @@ def cached(
     chosen = reading.changed() if reading else {}
     chosen |= {"bipartite": True} if source.bipartite else {}
     chosen |= {"exclude_nodes": list(exclude)} if exclude else {}
+    chosen |= {"titles": source.titles} if source.titles else {}
     try:
         with Stages(_UNITS) as stages, held(HUBS_LOG) as notes:
             found = find_or_make(
@@ -261,7 +262,6 @@ def cached(
                 index=index,
                 options=built,
                 reading=chosen,
-                titles=source.titles,
                 cache=not source.no_cache,
                 progress=stages,
                 **limits,

@@ -30,7 +30,7 @@ from cocite.graph import Graph
 from cocite.index.cluster import connected
 from cocite.index.layouts.reader import NODE_SCRATCH, pages_memory, release_pages
 from cocite.measures import SAMPLES, Value
-from cocite.resources import Resources, beside, require, resident
+from cocite.resources import Resources, require, reserve, resident
 from cocite.search import Index, build
 from cocite.search.scorer import Filter, ScoreQuery
 from cocite.storage import Access
@@ -134,14 +134,14 @@ class Builds:
         if self.cluster is None or SAMPLES.name not in settings:
             means = self.means
             total = means.total
-            with beside(self.held):
+            with reserve(self.held):
                 return build(graph, place, threads=means.threads, memory=total, **chosen)
         threads, memory = self.asked
         where: dict[str, Any] = {"cluster": self.cluster, "staging_url": self.staging_url}
         return build(graph, place, threads=threads, memory=memory, **where, **chosen)
 
 
-def means_to_judge(
+def judging_resources(
     means: Resources, since: int, nodes: int, samples: int, rows: int, listed: int
 ) -> Resources:
     """Return what remains of ``means`` for builds and lists beside what the process holds now,

@@ -33,7 +33,7 @@ from cocite.evaluation.points import (
     point,
     taken,
 )
-from cocite.evaluation.rankers import Builds, IndexRanker, builds_on, means_to_judge
+from cocite.evaluation.rankers import Builds, IndexRanker, builds_on, judging_resources
 from cocite.evaluation.report import Result, Study, StudyDocument, facts_of
 from cocite.evaluation.truth import Examples, Truth, read_truth
 from cocite.graph import Graph
@@ -145,7 +145,7 @@ class Assessment:
         """
         judge, plan = truth.judge(self.plan), self.plan
         rows, nodes = 16 * truth.queries.size * len(judge.titles), int(study.facts["nodes"])
-        left = means_to_judge(means, self.since, nodes, samples, rows, _LISTED)
+        left = judging_resources(means, self.since, nodes, samples, rows, _LISTED)
         resamples = Bootstrap(truth.queries.size, plan.resamples, plan.confidence, self.seed)
         for each in methods(means.memory - left.memory):
             asked = dict(each.point.ask)

@@ -50,7 +50,7 @@ from cocite.evaluation.held_out import (
 from cocite.evaluation.judge import Judge
 from cocite.evaluation.labels import Bootstrap, Interval
 from cocite.evaluation.points import DataPlan, JudgePlan, Point, called
-from cocite.evaluation.rankers import Builds, Ids, IndexRanker, builds_on, means_to_judge
+from cocite.evaluation.rankers import Builds, Ids, IndexRanker, builds_on, judging_resources
 from cocite.evaluation.trials import (
     Records,
     Trial,
@@ -137,7 +137,7 @@ class Tuning:
         rows = 16 * self._judge.queries.size * len(self._judge.titles)
         means = self._builds.means
         nodes, samples = self._graph.nodes, max(each.samples or 0 for each in first)
-        self._means = means_to_judge(means, self._since, nodes, samples, rows, 0)
+        self._means = judging_resources(means, self._since, nodes, samples, rows, 0)
         self._builds = replace(self._builds, held=means.memory - self._means.memory)
         usual = [first[0]] if is_default(first[0]) else []
         one = self._round(1, first, usual)

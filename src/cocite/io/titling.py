@@ -24,7 +24,7 @@ from cocite.graph.names import text_of
 from cocite.io.database import database_named
 from cocite.io.objects import columns_of, is_missing, kind_of_object, split_objects
 from cocite.io.readers import NameTable, ReadOptions, Source, expand, reader_of
-from cocite.io.readers.contract import Progress, Titles
+from cocite.io.readers.contract import Progress, TitleSink
 from cocite.io.readers.formats import PARQUET, TEXT, reader_at
 from cocite.io.readers.sql import SqlSource
 from cocite.io.readers.tables import TITLES, places_of
@@ -74,8 +74,8 @@ class Titling:
 
     def read(self, tables: Tables, called: Callable[[str], str], progress: Progress) -> None:
         """Read the tables of titles; ``called`` returns the names of nodes."""
-        self._given = Titles(tables.add_titles, called=called)
-        self.met = Titles(tables.add_titles, _BEHIND, called)
+        self._given = TitleSink(tables.add_titles, called=called)
+        self.met = TitleSink(tables.add_titles, _BEHIND, called)
         """Takes the titles that readers of links meet."""
         with tables.reading() as database:
             for name, title in self._pairs:

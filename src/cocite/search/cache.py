@@ -99,7 +99,6 @@ def find_or_make(
     index: bool = True,
     options: BuildOptions | None = None,
     reading: Mapping[str, Any] | None = None,
-    titles: Sequence[str] = (),
     cache: bool = True,
     threads: int | None = None,
     memory: str | int | None = None,
@@ -109,13 +108,15 @@ def find_or_make(
     of it, by default of the default measure.
 
     ``reading`` holds the options of :func:`~cocite.ingest` for reading links, including
-    ``exclude``. Without ``titles``, an entry keeps its titles.
+    ``exclude_nodes`` and ``titles`` (a sequence). Without ``titles``, an entry keeps its titles.
 
     Raises like :func:`~cocite.ingest` and :func:`~cocite.build`, and :class:`InputError` if the
     source changes while it is read.
     """
     means = {"threads": threads, "memory": memory}
-    work = _Work(source, dict(reading or {}), tuple(titles), options, index, means)
+    given = dict(reading or {})
+    titles = tuple(given.pop("titles", ()))
+    work = _Work(source, given, titles, options, index, means)
     folder, why = work.place() if cache else (None, "")
     if folder is not None and not why:
         if work.is_complete(folder):

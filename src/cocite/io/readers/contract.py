@@ -247,7 +247,7 @@ _HELD = 1 << 14
 """Titles to hold before they are stored."""
 
 
-class Titles:
+class TitleSink:
     """Collects the titles of one run for the tables, by ``store``: a row has a position, counted
     from ``first``, the name of the node, and the title; the first position of a node counts.
     Without ``store``, titles are ignored. ``called`` maps a name in the input to that of its node.
@@ -325,7 +325,7 @@ class Job:
     database: duckdb.DuckDBPyConnection
     progress: Progress
     inputs: tuple[Source, ...] = ()
-    titles: Titles = field(default_factory=Titles)
+    titles: TitleSink = field(default_factory=TitleSink)
     threads: int = 1
     memory: int = 1 << 30
     report: Reported = no_report
