@@ -83,7 +83,7 @@ def real_text(text: str, folder: Path) -> str:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("document", "least"), [(README, 2), (LANDING, 2), (START, 12)])
+@pytest.mark.parametrize(("document", "least"), [(README, 2), (LANDING, 1), (START, 12)])
 def test_transcripts_are_what_is_printed(
     document: Path, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

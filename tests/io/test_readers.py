@@ -76,7 +76,6 @@ def test_a_new_reader_is_one_file_and_one_line(arrows: Path) -> None:
         "bad_rows": {"empty name": 1},
         "examples": ["row 4: an empty name: 'c\\t'"],
         "integers": False,
-        "note": "",
         "read_as": "links.arrows: arrows",
     }
     weighted = cocite.ingest(

@@ -181,10 +181,17 @@ def test_a_packed_text_that_is_cut_is_told_the_same(tmp_path: Path) -> None:
 
 def test_options_beyond_numbers_go_through_tables(tmp_path: Path, ways_taken: list[bool]) -> None:
     links, more = written(tmp_path, DENSE, b"0\t9\n")
-    for options in ({"nodes": more}, {"titles": {"0": "zero"}}, {"exclude_nodes": ["2"]}):
+    for options in ({"nodes": more}, {"titles": {"0": "zero"}}, {"bipartite": True}):
         assert isinstance(both([links], tmp_path / "graph", **options), dict)
-    assert isinstance(both([links], tmp_path / "graph", bipartite=True), dict)
     assert not any(ways_taken)
+
+
+def test_nodes_are_excluded_from_what_either_way_has_stored(
+    tmp_path: Path, ways_taken: list[bool]
+) -> None:
+    found = both(written(tmp_path, DENSE), tmp_path / "graph", exclude_nodes=["2"])
+    assert isinstance(found, dict)
+    assert any(ways_taken)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -148,7 +148,7 @@ def read_labels(
             total = row + sum(1 for _ in rows)
             require(2 * held * total // row + 1, memory, f"holding the {total:,} labels of {path}")
     if not pairs:
-        how = table.describe().removeprefix(f"{table.file}: ")
+        how = table.describe().removeprefix(f"{table.label}: ")
         raise InputError(
             f"{path} labels no node of the graph; it names "
             + (", ".join(map(repr, strangers)) or "nothing")

@@ -242,7 +242,7 @@ class NameTable:
 
     def describe(self) -> str:
         """Return one line for people after reading: how, and what was skipped."""
-        text = f"{self.file}: {self.separated}"
+        text = f"{self.label}: {self.separated}"
         if self.delimiter in DELIMITERS:
             titles = ", ".join(repr(self.header[i]) for i in self.places) if self.header else ""
             text += f", a header ({titles}; {self.form.header_advice})" if titles else ", no header"
@@ -252,6 +252,14 @@ class NameTable:
         if bad := self.bad_rows.total():
             text += f"; left out {bad:,} bad row{'s' * (bad != 1)}, such as {self.examples[0]}"
         return text
+
+    @property
+    def label(self) -> str:
+        """Return its name in notes: a file's is relative to the current folder, if below it."""
+        if isinstance(self.source, SqlSource):
+            return self.file
+        here = os.path.relpath(self.file)
+        return self.file if here.startswith(os.pardir) else here
 
     # -- text ---------------------------------------------------------------------------
 
