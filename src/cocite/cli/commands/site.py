@@ -76,14 +76,17 @@ def site(
                 found = work.insert_lists(of, stages)
     show(Reply(found, lambda: _text(found, options)))
     for pages, what in (
-        (list(found.hubs), "linked with more than a quarter of the site, so related to none"),
+        (
+            list(found.hubs),
+            "with links to or from more than a quarter of the site, related to none",
+        ),
         (
             list(found.edited),
             "edited since the list was put there: the list is gone, the rest stays",
         ),
     ):
         if pages:
-            more = ", ..." if len(pages) > _EXAMPLES else ""
+            more = f" and {len(pages) - _EXAMPLES:,} more" if len(pages) > _EXAMPLES else ""
             say(f"{counted(len(pages), 'page')} {what}: {', '.join(pages[:_EXAMPLES])}{more}")
     for page, why in list(found.left_alone.items())[:_EXAMPLES]:
         say(f"left as it is: {page}: {why}")
@@ -104,6 +107,8 @@ def _text(found: SiteDocument, options: SiteOptions) -> str:
         facts["lists"] = (
             f"on {counted(found.listed, 'page')}, {counted(found.links_listed, 'link')}"
         )
+        if alone := found.pages - found.listed:
+            facts["lists"] += f"; {counted(alone, 'page')} without"
         ends = {"main": "end of main", "article": "end of article", "body": "end of body"}
         places = (f"{ends.get(p, p)} {n:,}" for p, n in found.places.items())
         facts |= {"places": ", ".join(places)} if found.places else {}
