@@ -340,7 +340,7 @@ def test_people_read_what_was_done(folder: Path, capsys: pytest.CaptureFixture[s
     out, err = capsys.readouterr()
     assert re.search(r"^lists +on 12 pages, \d+ links; 7 pages without$", out, re.M)
     assert re.search(r"^places +end of main 12$", out, re.M)
-    assert "2 pages with links to or from over a quarter" in err
+    assert "2 pages with links to or from more than a quarter" in err
     assert "a.html: ends inside a tag or a comment" in err
     assert "4 pages are left as they are" in err
 
