@@ -97,7 +97,7 @@ def test_a_log_gets_the_error_with_the_sweeps(
 
 def test_an_output_is_refused_before_any_work(graph: Graph, tmp_path: Path, shell: Shell) -> None:
     reply = shell(["all-pairs", str(graph.path), "-o", str(tmp_path / "s.xlsx")], 2)
-    assert "it ends in one of .parquet" in reply.err
+    assert "it must end in one of .parquet" in reply.err
     (tmp_path / "s.npy").write_bytes(b"mine")
     assert main(["all-pairs", str(graph.path), "-o", str(tmp_path / "s.npy")]) == 1
     assert (tmp_path / "s.npy").read_bytes() == b"mine"
@@ -163,7 +163,7 @@ def test_ranks_by_id_go_to_an_array(star: Graph, tmp_path: Path) -> None:
 
 def test_rank_refuses_an_output_before_any_work(star: Graph, tmp_path: Path, shell: Shell) -> None:
     reply = shell(["rank", str(star.path), "-o", str(tmp_path / "r.xlsx")], 2)
-    assert "ends in '.xlsx'; it ends in one of .parquet" in reply.err
+    assert "ends in '.xlsx'; it must end in one of .parquet" in reply.err
     (tmp_path / "r.npy").write_bytes(b"mine")
     assert main(["rank", str(star.path), "-o", str(tmp_path / "r.npy")]) == 1
     assert (tmp_path / "r.npy").read_bytes() == b"mine"

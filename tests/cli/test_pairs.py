@@ -67,7 +67,7 @@ def test_pairs_are_printed_and_written(
         (["one", "two", "-o", "x.csv"], "--output needs --pairs FILE"),
         (["one", "two", "--overwrite"], "--overwrite needs --pairs FILE"),
         (["--pairs", "none.tsv"], "none.tsv"),
-        (["--pairs", "pairs.tsv", "-o", "x.png"], "it ends in one of"),
+        (["--pairs", "pairs.tsv", "-o", "x.png"], "it must end in one of"),
         (["--pairs", "pairs.tsv", "--append"], "--append needs a database table"),
         (["--pairs", "wide.csv", "--pair-columns", "1"], "pair columns are two"),
         (["--pairs", "wide.csv", "--pair-columns", "a,to"], "has no column 'a'"),

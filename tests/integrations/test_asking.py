@@ -232,7 +232,7 @@ def test_ranks_are_written(graph: cocite.Graph, tmp_path: Path) -> None:
 
 
 def test_a_table_of_hits_is_no_array(index: cocite.Index, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"ends in '\.npy'; it ends in one of \.parquet, "):
+    with pytest.raises(UsageError, match=r"ends in '\.npy'; it must end in one of \.parquet, "):
         index.related(0).write(tmp_path / "x.npy")
     path = index.related(0, 3).write(tmp_path / "x.csv")
     with path.open() as file:

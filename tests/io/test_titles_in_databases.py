@@ -118,7 +118,7 @@ def test_titles_of_a_file_of_links_are_read_when_they_are_named(
         ("site.db#page", UsageError, "has no table 'page'; it has others, pages"),
         ("site.db#others", InputError, "has 1 column where titles need two"),
         ("sqlite:///none.db#pages", InputError, "none.db: no such file"),
-        ("sqlite://host/none.db", UsageError, "a file has three slashes"),
+        ("sqlite://host/none.db", UsageError, "takes three slashes"),
         ("none.db#pages", InputError, "no such file"),
         ("blobs.db", InputError, "row 1 has bytes in 'title', and titles are text"),
         ("floats.db", InputError, "row 1 has 1.5 in 'name', and names of nodes are whole numbers"),

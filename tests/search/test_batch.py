@@ -312,7 +312,7 @@ def test_an_output_that_exists_stays_unless_told_otherwise(index: Index, tmp_pat
     related_all(index, output, overwrite=True)
     assert output.read_text().startswith("node,rank,related,score,stderr\n")
     with pytest.raises(
-        UsageError, match=r"ends in '.npy'; it ends in one of .parquet, .csv, .tsv, .jsonl"
+        UsageError, match=r"ends in '.npy'; it must end in one of .parquet, .csv, .tsv, .jsonl"
     ):
         related_all(index, tmp_path / "x.npy")
 

@@ -1,8 +1,8 @@
 """Answers on standard output: a function for each format, and text for people that fits the
 terminal.
 
-A command returns one :class:`Reply`, independent of how it is printed. A new format is a function
-that takes a reply, and an entry in ``OUTPUTS``.
+A command returns one :class:`Reply`, independent of how it is printed. To add a format, write a
+function that takes a reply, and add an entry to ``OUTPUTS``.
 
 A name is never cut, so that it can be copied; the title before it may be. Some characters are two
 columns wide on a terminal, and others none.

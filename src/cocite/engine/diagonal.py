@@ -104,7 +104,8 @@ def make_diagonal(
     reached: tuple[int, Table] | None = None,
     keep: Callable[[Table], None] = lambda table: None,
 ) -> Diagonal:
-    """Compute the diagonal of the links ``rows``; ``columns`` are the same by their other end.
+    """Compute the diagonal for the links ``rows``; ``columns`` holds the same links, grouped by the
+    other end.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
     y[v] = start[v] (+) x[u1] (+) x[u2] (+) ...      u1 < u2 < ... the in-neighbors of v
 
 (+) is a :class:`Fold`: sum, min or max. Without ``start``, it starts with its identity, which is
-the result for a node without in-links. x holds one value a node, or a row of *lanes* of up to 64
+the result for a node without in-links. x holds one value per node, or a row of *lanes* of up to 64
 bytes, a cache line: 16 samples of 32 bits cost about three times as much as one. For a scan of
 f(x[u]), the caller applies f to x. Float sums are accumulated in float64 and rounded once; sums of
 uint32 are modulo 2**32. Min and max ignore NaN in x.
@@ -11,11 +11,12 @@ uint32 are modulo 2**32. Min and max ignore NaN in x.
 In memory, ranges of destinations are distributed over all cores. With less memory, the links are
 read from disk in sequence. With less still, blocks of destinations are scanned one after another,
 with links arranged by source (``engine/arrangement.py``), and x and y are files. Each y[v] is
-combined in ascending order of source: results are bit-identical for any threads, blocks and
-budgets.
+combined in ascending order of source: so results are bit-identical regardless of the number of
+threads, the blocks, and the memory budget.
 
-Cost: O(links * lanes); 3 ns a link with 16 lanes of 32 bits in memory, 1.5 to 3.5 times that in
-blocks (``engine/plan.py``). Source: 004, section 3; with min, 001, section 2.3.1.
+Cost: O(links * lanes); 3 ns per link with 16 lanes of 32 bits in memory, 1.5 to 3.5 times that in
+blocks (``engine/plan.py``). Source: Haveliwala, *Efficient computation of PageRank*, 3; with min,
+Fogaras, Racz, *Scaling link-based similarity search*, 2.3.1.
 """
 
 from __future__ import annotations

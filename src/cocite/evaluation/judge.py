@@ -220,7 +220,7 @@ def relevance_at(
 
 
 TOP = 100
-"""Length of a list for the micro-averaged Gamma (001)."""
+"""Length of a list for the micro-averaged Gamma (Fogaras, Racz, *Scaling ...*)."""
 CUTOFFS = (1, 5, 10, 20, 50)
 _BATCH = 32
 _RELEVANCE = ("precision", "recall", "ndcg")

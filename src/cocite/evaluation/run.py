@@ -84,7 +84,8 @@ class Assessment:
     def of_indexes(self, indexes: Sequence[Index], resources: Resources) -> Study:
         """Judge indexes of one graph, named by path.
 
-        Raises :class:`UsageError` for different graphs, or if one does not support a setting.
+        Raises :class:`UsageError` if the indexes belong to different graphs, or if one of them does
+        not support a setting.
         """
         if len({index.stored.graph["digest"] for index in indexes}) > 1:
             raise UsageError("the indexes belong to different graphs; compare indexes of one graph")

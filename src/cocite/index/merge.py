@@ -126,7 +126,7 @@ class Merge:
 
     @property
     def contents(self) -> str:
-        """Return the merged samples in words."""
+        """Describe what is merged: the range of samples, as text."""
         return f"samples {self.numbers.start} to {self.numbers.stop - 1}"
 
     @property
@@ -433,7 +433,7 @@ class RangeMerge(IndexBuild):
 
     @property
     def contents(self) -> str:
-        """Return the merged nodes in words."""
+        """Describe what is merged: the number of nodes, as text."""
         return f"{self.nodes:,} nodes"
 
     def _part(self, plan: PartPlan) -> PartBuild:

@@ -152,9 +152,10 @@ def without_list(content: bytes) -> bytes:
 
 
 def place_in(content: bytes, selector: Selector = ()) -> Place:
-    """Return where a list goes on a page without one: before the end of the first element that the
-    ``selector`` names. Without one at the first ``<!-- cocite -->`` or in the first element with
-    ``data-cocite``; else before the end of ``main``, of the only ``article``, of ``body``.
+    """Return where to insert the list on a page that has none: just before the end of the first
+    element that ``selector`` names. Without a selector: at the first ``<!-- cocite -->`` or in the
+    first element with ``data-cocite``; otherwise before the end of ``main``, of the only
+    ``article``, or of ``body``.
     """
     tokens = _shown(tokens_of(content))
     base = next((t.attributes() for t in tokens if t.name == "base"), {}).get("href")

@@ -118,7 +118,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             For a matrix that is not square, or has values below 0, infinite ones or NaN.
         """
         if self.mode not in MODES:
-            raise UsageError(f"mode is {self.mode!r}; it must be " + ", ".join(MODES))
+            raise UsageError(f"mode is {self.mode!r}; it must be one of " + ", ".join(MODES))
         self._requested(self.n_neighbors)
         found = self._checked(X, reset=True)
         if found.shape[0] != found.shape[1]:

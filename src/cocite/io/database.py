@@ -123,7 +123,8 @@ def address_of(text: str, *, files: bool = False) -> Address:
         host, slash, path = rest[2:].partition("/")
         if host not in ("", "localhost") or not slash:
             raise UsageError(
-                f"{text!r}: a file has three slashes, {kind}:///FILE, or four if it is absolute"
+                f"{text!r}: a file's URL takes three slashes, {kind}:///FILE, or four if the "
+                "path is absolute"
             )
     place, table = _behind(path)
     if not place or place == _MEMORY_ALONE:

@@ -104,7 +104,7 @@ class Remote:
             except FileNotFoundError:
                 raise Damaged(f"{self.url} has no {name}") from None
         if left:
-            raise Damaged(f"{self.url}/{name} has not the {size:,} bytes that are written down")
+            raise Damaged(f"{self.url}/{name} does not have the recorded size of {size:,} bytes")
 
     def get(self, name: str, size: int, path: Path) -> None:
         """Copy a file to ``path``, which appears when complete."""

@@ -31,7 +31,7 @@ from cocite.kernels._kernel import helper, kernel, prefetch
 from cocite.kernels._types import *
 
 DAMAGED = -1
-"""Returned if links point outside of themselves."""
+"""Returned if an offset or a node id is out of range."""
 FORMS = "cosine", "jaccard", "count"
 """Forms of scores; kernels take positions in this list."""
 _COSINE, _COUNT = 0, 2

@@ -3,10 +3,10 @@
     draw(seed, sample, step, node)  = mix(key + node * GOLDEN),  key = mix(seed, sample, step)
     order(seed, sample, step)       = a random bijection of {0, ..., 2**bits - 1}
 
-``draw`` gives 64 independent bits a node, with which SimRank's uniform step takes one in-neighbor.
-``order`` gives the random permutation of PSimRank (Fogaras, Racz, *Scaling link-based similarity
-search*, 2.2.1). It is invertible, so the argmin of a hub can be found by walking the order from its
-smallest place instead of scanning all its in-links.
+``draw`` gives 64 independent bits per node; SimRank's uniform step uses them to pick an
+in-neighbor. ``order`` gives the random permutation of PSimRank (Fogaras, Racz, *Scaling link-based
+similarity search*, 2.2.1). It is invertible, so the argmin of a hub can be found by walking the
+order from its smallest place instead of scanning all its in-links.
 
 The papers suggest linear maps modulo a prime, which are only pairwise independent: the argmin over
 a set is then not uniform. An order here is four rounds of (key, odd multiplier, xor-shift), drawn
@@ -122,7 +122,9 @@ def place_of(order: U32s, node: U32) -> U32:
 
 @shared
 def node_at(order: U32s, place: U32) -> U32:
-    """Return the word at ``place``: the inverse of :func:`place_of`. May exceed the nodes."""
+    """Return the word at ``place``: the inverse of :func:`place_of`. May exceed the largest node
+    id.
+    """
     mask, shift = order[_MASK], order[_SHIFT]
     value = np.uint32(place)
     for i in range(_ROUNDS - 1, 0, -1):

@@ -192,8 +192,9 @@ def outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any, carr
 def spread(table: U64s2, node: U32, weights: U64s2, changes: OutU64s2, marks: OutU8s) -> I64:
     """Add the weights of all relatives of ``node`` over the samples of ``table``.
 
-    ``weights`` uint64[16, 2] holds the weight of each meeting time, never 0, and of its square;
-    ``changes`` uint64[nodes + 1, 2] receives both, for ``collect``, and ``marks`` uint8[nodes / 16
+    ``weights`` uint64[16, 2] holds each meeting time's weight, never 0, and the square of that
+    weight; ``changes`` uint64[nodes + 1, 2] receives both, for ``collect``, and ``marks``
+    uint8[nodes / 16
     + 1] the blocks where runs begin. Returns SOUND, or the number of a sample that points outside
     of itself.
     """

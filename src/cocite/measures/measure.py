@@ -38,8 +38,8 @@ class Choice(Protocol):
 class Measure:
     """A measure: its name, settings, layouts and properties.
 
-    ``summary`` is one line; the first of ``layouts`` is the default. ``step`` is the step of its
-    walks, ``weighted_step`` the one by weights of links or ``hubs``, None if it has none.
+    ``summary`` is one line; the first of ``layouts`` is the default. ``step`` is how its walks
+    step, ``weighted_step`` how they step with link weights or ``hubs``; None if unsupported.
 
     Scores: ``symmetric`` if s(u, v) = s(v, u), ``unit`` if they lie in [0, 1], ``monotone`` if none
     falls when the decay rises. In the layouts ``noisy``, scores of unrelated nodes scatter about 0.

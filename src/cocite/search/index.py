@@ -1,6 +1,7 @@
 """The public interface of an index: related nodes, similarities, and reasons.
 
-An :class:`Index` checks queries and returns results. Its ``Searcher`` answers by node ids:
+An :class:`Index` checks queries and returns results. Its ``Searcher`` does the work, with node ids
+in place of names:
 
     Scorer      scores by node ids             Explainer   the reasons of a score
     Intervals   errors, and certain ranks      Refiner     better scores from the graph
@@ -378,7 +379,8 @@ class Index:
         Alternatively ``a`` alone is a table of two columns, an array of shape (pairs, 2), or a list
         of pairs. With ``ids``, they hold node ids instead of names. ``threads`` blocks of pairs run
         at a time, by default as many as the index has threads. ``progress`` is called with
-        (``"scoring"``, done, total), in pairs. Other arguments are those of :meth:`similarity`.
+        (``"scoring"``, done, total), both counted in pairs. Other arguments are those of
+        :meth:`similarity`.
 
         The answer holds a :class:`Score` for each pair, the arrays ``score``, ``stderr``, ``low``
         and ``high``, and a table of these with ``a`` and ``b``. Raises :class:`UnknownNode` before

@@ -351,7 +351,7 @@ class Scorer:
     ) -> tuple[float, list[float], list[float]]:
         """Return the score of a hit with several nodes, its score with each, and the share of each.
 
-        With ``min``, the first node with the lowest score has the whole share.
+        With ``min``, the first node with the lowest score gets the entire share.
         """
         grains = [round(self.pair(node, other, settings)[0] * GRAINS) for node in nodes]
         scores = [each / GRAINS for each in grains]

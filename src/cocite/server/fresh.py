@@ -221,8 +221,8 @@ class FreshLinks:
         return replace(document, loss=document.loss | {"fresh": name}), index
 
     def _draft(self, changed: list[str]) -> tuple[str, Index] | None:
-        """Return the first new or else the first changed one of some nodes, and the index with its
-        current links. Raises :class:`UnknownNode` for a second new one.
+        """Return the first new node, or else the first changed node, and the index with its current
+        links. Raises :class:`UnknownNode` if more than one of the nodes is new.
         """
         new = [name for name in changed if not self._is_node(name)]
         if len(new) > 1:

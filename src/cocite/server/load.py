@@ -403,7 +403,7 @@ class Pool:
 _STEP = 0.75
 _WINDOW = 0.1
 _CALM, _LONGEST = 10, 100
-"""Windows that have to be calm before a step up, at first and at most."""
+"""Number of calm windows required before a step up: initially, and at most."""
 _ENOUGH, _LONG = 5, 1.0
 """Answers that a window needs, or else seconds."""
 _LATE_SHARE, _LATE_LEAST = 0.1, 2

@@ -4,9 +4,9 @@
 The shell runs the program itself, with ``_COCITE_COMPLETE``: click answers for commands, options
 and choices, ``node_names`` for the nodes of the index, graph or file of links before them.
 
-Names of nodes contain blanks, quotes and colons. zsh and fish quote what they insert. bash does
+Node names can contain blanks, quotes, and colons. zsh and fish quote what they insert. bash does
 not, and splits words at some characters, so it has its own script: the program gets the line as
-typed and removes what precedes such a character; bash quotes the rest.
+typed and removes everything up to the last character at which bash splits; bash quotes the rest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``cocite info``: what a graph or index holds, or the cache. ``cocite verify``: check its bytes.
 
-``cocite cache``: remove copies of stores at URLs, and what is cached of links.
+``cocite cache``: remove cached copies of remote stores, and cached results from links.
 """
 
 from __future__ import annotations
@@ -219,7 +219,9 @@ def _whole(found: VerifyDocument) -> str:
 
 @dataclass(frozen=True)
 class CacheDocument(Document):
-    """Location of the cache (``path``, None if none is safe), the reason, and its content."""
+    """The cache's location (``path``, None if no location is safe), why it was chosen, and its
+    contents.
+    """
 
     path: str | None
     because: str

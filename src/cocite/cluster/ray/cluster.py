@@ -449,7 +449,7 @@ class Cluster:
         memory: int,
         ahead: int | None = None,
     ) -> Iterator[R]:
-        """Yield ``work(item)`` for every item, in the items' order, from all nodes.
+        """Yield ``work(item)``, computed on all nodes, for every item, in the items' order.
 
         A piece of work has ``threads`` and ``memory`` of its node to itself; ``ahead`` are begun
         before the first of them is yielded, twice as many as run at a time unless told. An item

@@ -386,7 +386,7 @@ class Found:
         return f"{self.file}: {how}" if how else self.file
 
     def read_as(self, title: str, note: str = "") -> Found:
-        """Return the same counts of an input of the format ``title``."""
+        """Return the same counts for input in the format ``title``."""
         counted = self.file, self.rows, self.bad_rows, self.examples, self.integers
         return Found(*counted, title, note)
 

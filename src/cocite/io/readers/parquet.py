@@ -100,8 +100,8 @@ def read_file(job: Job, source: Source, path: Path) -> tuple[str, Found]:
 
 
 class _Taken(NamedTuple):
-    """The selected columns: names of the ends, and the weight; ``integers`` if the ends have such a
-    type, ``guessed`` if only their positions suggest that they are the link.
+    """The selected columns: names of the ends, and the weight; ``integers`` if the ends are
+    integers, ``guessed`` if only the columns' positions suggest that they hold the ends.
     """
 
     chosen: tuple[str, ...]

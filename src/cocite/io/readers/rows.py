@@ -30,7 +30,7 @@ _BREAKS = str.maketrans(dict.fromkeys("\t\n\r", "\x01"))
 
 
 def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
-    """Return the relation of ``rows``, and the findings, for an input of the format ``title``.
+    """Return the relation of ``rows``, and the findings, for input in the format ``title``.
 
     A row is the source and the destination of a link, with its weight as text if ``job`` wants
     weights; or one name of a node. Messages count rows from 1.

@@ -342,7 +342,9 @@ class NameTable:
         self.header = first if named or options.header == "yes" else ()
 
     def _see_clear(self, lines: list[str]) -> None:
-        """Ask for the columns if blanks cut lines into more than two."""
+        """Raise an error for titles that blanks separate or that have one column, and for other
+        rows that blanks split into more or fewer than two columns, if none were chosen.
+        """
         blanks, counts = self.delimiter == "space", [len(fields(x, self.delimiter)) for x in lines]
         if self.form.titled and lines and (blanks or counts[0] < 2):
             raise InputError(

@@ -116,8 +116,8 @@ def check_output(
         raise UsageError(f"kind is {kind!r}; it must be one of {', '.join(kinds_of(some))}")
     if writer is None:
         raise UsageError(
-            f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(some)}. Or say what "
-            "it is with --output-format (kind=)"
+            f"{path} ends in {path.suffix!r}; it must end in one of {', '.join(some)}. Or name "
+            "the format with --output-format (kind=)"
         )
     if isinstance(writer, TableFile):
         writer.ready()

@@ -121,7 +121,7 @@ def _write(how: str, safe: bool, target: Path, pieces: Iterable[Columns], types:
     ) as error:
         free = shutil.disk_usage(target.parent).free
         raise ResourceError(
-            f"could not write {target}, with its temporary files beside it: {error} "
+            f"could not write {target} (temporary files go in the same folder): {error} "
             f"({format_size(free)} free there). Free some room or choose another output, and run "
             "the same command again"
         ) from error

@@ -75,8 +75,9 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool 
         if kind not in OUTPUTS or (kind in _FOLDERS and found):
             endings = ", ".join(f".{each}" for each in OUTPUTS if each not in _FOLDERS)
             raise UsageError(
-                f"{name} ends in {os.path.splitext(name)[1]!r}; it ends in one of {endings}, or in "
-                "/ for a folder with a file a page. Or say what it is with --output-format (kind=)"
+                f"{name} ends in {os.path.splitext(name)[1]!r}; it must end in one of {endings}, "
+                "or in / for a folder with one file per page. Or name the format with "
+                "--output-format (kind=)"
             )
     if kind not in OUTPUTS:
         raise UsageError(f"kind is {kind!r}; it must be one of {', '.join(OUTPUTS)}")

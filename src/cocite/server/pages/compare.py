@@ -1,7 +1,7 @@
 """Two answers about the same pages side by side: from two indexes, or with two settings of one.
 
-The first query is that of ``/``. Fields of the second begin with ``with.``; it shares the filters
-of the first. Cost: that of both answers.
+The first query takes the same fields as ``/``. Fields of the second begin with ``with.``; it shares
+the filters of the first. Cost: that of both answers.
 """
 
 from __future__ import annotations

@@ -423,7 +423,7 @@ def calls_of(index: str, document: RelatedDocument, state: PageState) -> list[tu
 
 
 def _literal(value: str) -> str:
-    """Return a value of an address as a Python literal."""
+    """Return a query-string value as a Python literal."""
     if value in ("true", "false"):
         return value.capitalize()
     try:

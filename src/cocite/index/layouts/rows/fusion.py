@@ -440,8 +440,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def _chosen(self) -> NDArray[np.bool_] | None:
-        """Return bool[nodes], whose rows are stored, or None for all; a cluster makes the rows of
-        all nodes.
+        """Return a bool[nodes] mask of the nodes whose rows are stored, or None for all; on a
+        cluster, the rows of all nodes are made.
         """
         if self.plan.wanted is None or self.elsewhere is not None:
             return None

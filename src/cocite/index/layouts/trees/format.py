@@ -7,8 +7,9 @@ for any length of walks. Packed trees equal those of the layout ``trees``, so an
 the bit. In paths, a walk that has met a smaller one continues as that one, so each point is stored
 once.
 
-Source: 001, section 2.1; paths: 000, section 2, Algorithm 1; compact: 000, section 3. Runs, and
-storing shared walks once, are our own.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1; paths and compact: their *A
+scalable randomized method to compute link-based similarity rank on the web graph*, 2 (Algorithm 1)
+and 3. Runs, and storing shared walks once, are our own.
 """
 
 from __future__ import annotations

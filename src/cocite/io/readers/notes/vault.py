@@ -110,7 +110,9 @@ class Vault:
         return next(filter(None, every), None) if _key(folder) in self._folders else None
 
     def _ending(self, target: str, at: str) -> Destination | None:
-        """Return a note with such a path suffix or alias, or a file that is not a note, or None."""
+        """Return the note with this path suffix or alias, or a file with it that is not a note, or
+        None.
+        """
         for each in dict.fromkeys((target, _plain(target))):
             key = _key(each)
             found = self._last.get(key.rpartition("/")[2], [])
