@@ -8,8 +8,8 @@ and scans them; :class:`BlocksScan` is the conductor.
 
 Cost: a scan in memory, and :class:`~cocite.engine.carriers.Traffic`. Memory of a block: its links
 twice, a row of values for each of its own nodes, twice, and one for each node of others that it
-reads. The memory of the conductor does not depend on the graph. Source: 004, section 3; 001, 2.3.2;
-Haveliwala, *Efficient computation of PageRank*, 3.2.
+reads. The memory of the conductor does not depend on the graph. Source: Haveliwala, *Efficient
+computation of PageRank*, 3 and 3.2; Fogaras, Racz, *Scaling link-based similarity search*, 2.3.2.
 """
 
 from __future__ import annotations

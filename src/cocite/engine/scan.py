@@ -277,8 +277,9 @@ def _copy(source: Values, target: Values, piece: int) -> None:
 # The probability that two nodes have the same fp_k is their Jaccard coefficient,
 # |I_k(u) n I_k(v)| / |I_k(u) u I_k(v)|. All rings of a sample use one order, drawn for
 # (seed, sample, 0), as the steps of walks count from 1. Samples are computed 16 at a time, one in
-# each lane of a scan with min; the grouping does not matter. Memory: two rows of 64 bytes a node,
-# or less with a smaller budget. Source: 001, section 2.3 (Algorithm 3).
+# each lane of a scan with min; the grouping does not matter. Memory: two rows of 64 bytes per
+# node, or less with a smaller budget. Source: Fogaras, Racz, *Scaling link-based similarity
+# search*, 2.3 (Algorithm 3).
 
 LANES = ROW_BYTES // 4
 """Samples computed at once."""

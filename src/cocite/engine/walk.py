@@ -235,8 +235,8 @@ def walker_bytes(nodes: int) -> int:
 #
 # F(0) are all nodes that u meets, each with the step t at which it entered. Cost: ``follow`` takes
 # a step for each walk that continues; ``probe`` one for each node that is linked from nodes in F or
-# on the walk. Source: after 001, 2.1.4, without stored trees; backwards as in Liu et al. 2017
-# (ProbeSim).
+# on the walk. Source: after Fogaras, Racz, *Scaling link-based similarity search*, 2.1.4, without
+# stored trees; backwards as in Liu et al. 2017 (ProbeSim).
 
 Nodes = NDArray[np.uint32]
 

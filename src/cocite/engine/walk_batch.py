@@ -15,8 +15,8 @@ processor time for the same samples on cnr-2000.
 
 Cost of a sample: O(live steps), and 1/group of a scan a step. Memory: 25 bytes a node and thread,
 and a block. Scratch: 28 bytes a node and sample at most; 10 to 20 on webs. Source: Fogaras, Racz,
-*A scalable randomized method to compute link-based similarity rank on the web graph* (000), 2.2:
-one edge-scan serves the walks of all fingerprints.
+*A scalable randomized method to compute link-based similarity rank on the web graph*, 2.2: one
+edge-scan serves the walks of all fingerprints.
 """
 
 from __future__ import annotations

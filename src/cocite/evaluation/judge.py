@@ -11,9 +11,11 @@ query's own class before nodes w of sibling classes (``evaluation/labels.py``). 
 that both orders rank, C are ranked alike and D the other way round. Tied scores are in no pair, nor
 are nodes that score 0 (or ``least``) or are not in the list.
 
-    micro (001)   Gamma of each query in the best 100 of its list, then the mean over queries
-    macro (000)   C and D summed over queries and whole lists, each with the query itself in front;
-                  that alone raises Gamma by about 0.1 (001). ``pairs`` is C + D
+    micro   Gamma of each query in the best 100 of its list, then the mean over queries, as in
+            *Scaling link-based similarity search* (see Source), 5.1
+    macro   C and D summed over queries and whole lists, each with the query itself in front, as in
+            *A scalable randomized method ...*; that alone raises Gamma by about 0.1, according to
+            the other paper. ``pairs`` is C + D
 
 With r_i = 1 if hit i is relevant, else 0, and R the relevant nodes without the query itself,
 precision@k = (r_1 + ... + r_k) / k, recall@k the same over R, and ndcg@k the sum of r_i / log2(i +

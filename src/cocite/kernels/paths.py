@@ -9,8 +9,9 @@ A compact sample is the function ``forward``, the node that a walk at v steps to
 the children of each node. The walks of u and y first meet at step k if y is k steps below the k-th
 point of u's walk, but not through the point before it.
 
-Cost: a point reads labels to the left; a compact pair two words a step. Source: 000, Algorithms 1
-and 2, counting only first meetings; storing points once is our own.
+Cost: a point reads labels to the left; a compact pair two words per step. Source: Fogaras, Racz, *A
+scalable randomized method to compute link-based similarity rank on the web graph*, Algorithms 1 and
+2, counting only first meetings; storing points once is our own.
 """
 
 from __future__ import annotations

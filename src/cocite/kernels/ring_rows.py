@@ -1,4 +1,4 @@
-"""Rows of min-hashes, one sample a lane: the start of a scan, and the winning nodes at its end.
+"""Rows of min-hashes, one sample per lane: the start of a scan, and the winning nodes at its end.
 
     rows[v, l] = place of node v in the random order of lane l
 
@@ -9,7 +9,8 @@ winners are equal exactly if places are.
 Both process tiles of nodes, one order at a time in a buffer with one lane a line, so that rows are
 written and read in sequence.
 
-Cost: 2 to 3 ns for each node and lane. Source: 001, section 2.3.1 (Algorithm 3, line 3).
+Cost: 2 to 3 ns for each node and lane. Source: Fogaras, Racz, *Scaling link-based similarity
+search*, 2.3.1 (Algorithm 3, line 3).
 """
 
 from __future__ import annotations

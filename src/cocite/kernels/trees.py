@@ -11,7 +11,8 @@ of the trees, the words from one node's position to the next one's, and the numb
 positions of a node in all samples are adjacent. Trees are groups of 72 words: 64 members, then
 their labels, eight to a word, low half-byte first. Scores are sums of fixed-point weights (2**48 is
 1), which do not depend on the order. Cost: a pair reads two positions and the labels between them;
-relatives read the node's tree. Source: 001, 2.1.1.
+relatives read the node's tree. Source: Fogaras, Racz, *Scaling link-based similarity search*,
+2.1.1.
 """
 
 from __future__ import annotations

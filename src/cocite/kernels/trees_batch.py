@@ -9,7 +9,8 @@ meets u' at the same step. So only nodes that u or u' meets *before* t change, a
 Weights are integers, so sums equal those of ``trees.gather`` exactly. It pays where consecutive
 nodes meet early, as neighbors on a site do; unrelated nodes cost more than starting over. Squares
 are included, for standard errors. Cost: 2 ns for each place that changes, or 3 for each run; one
-pass over the nodes with a sum. Source: 001, 2.1.1; the difference of two queries is our own.
+pass over the nodes with a sum. Source: Fogaras, Racz, *Scaling link-based similarity search*,
+2.1.1; the difference of two queries is our own.
 """
 
 from __future__ import annotations

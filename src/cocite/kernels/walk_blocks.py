@@ -13,8 +13,9 @@ token to arrive at a node survives, and offsets equal those of the walk in memor
 smaller than its children, so one ascending pass over the blocks lays out all trees: earlier blocks
 have already sent the positions of the parents in them.
 
-Cost: O(log blocks) a token for the merge, O(1) for everything else.
-Source: 001, section 2.1.3 (sorting and merging; tokens that go to the owner of the node).
+Cost: O(log blocks) per token for the merge, O(1) for everything else.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (sorting and merging; tokens
+that go to the owner of the node).
 """
 
 from __future__ import annotations

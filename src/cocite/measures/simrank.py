@@ -5,14 +5,15 @@
             = E[decay**tau],  tau the step at which uniform reversed walks from u and v first meet
 
 with I(x) the in-neighbors of x; 0 if either has none. Walks of ``length`` steps give the value
-after ``length`` rounds (001, Theorem 1); intervals include decay**(length + 1) for later meetings.
-The index stores meeting times and not scores, so the decay is chosen for each query.
+after ``length`` rounds (Fogaras, Racz, Theorem 1); intervals include decay**(length + 1) for later
+meetings. The index stores meeting times and not scores, so the decay is chosen for each query.
 
 Weights: a walk draws in-neighbors in proportion to them. ``hubs`` multiplies the weight of a link
 from u by log((nodes + 1) / |O(u)|) (``idf``) or 1 / |O(u)| (``rare``), with O(u) its out-neighbors.
 Convention: in-links; a node without any is similar to itself only; ``out`` reverses everything.
 Known weakness: pages that share k in-neighbors, unrelated to each other, score decay / k, so
-popular pages look unrelated (001, 2.2). PSimRank solves that; ``measures/evidence.py`` reduces it.
+popular pages look unrelated (Fogaras, Racz, 2.2). PSimRank solves that; ``measures/evidence.py``
+reduces it.
 
 ``compact-simrank`` draws one in-neighbor F(v) for each node and sample, not for each step: tau is
 the first k with F^k(u) = F^k(v). Scores equal SimRank's for length 1, and where all paths to a node

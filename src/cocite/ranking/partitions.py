@@ -12,7 +12,8 @@ only one block at a time adds what rows get from below. Only the blocks hold lin
 
 Cost of a block: a pass over its links a sweep. Memory: 8 bytes a link, 60 a node, and 12 for each
 node of another block that it reads or that reads it.
-Source: Haveliwala, *Efficient computation of PageRank*, 3.2 (blocks); 001, 2.3.2 (distributed).
+Source: Haveliwala, *Efficient computation of PageRank*, 3.2 (blocks); Fogaras, Racz, *Scaling
+link-based similarity search*, 2.3.2 (distributed).
 """
 
 from __future__ import annotations

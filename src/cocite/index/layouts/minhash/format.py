@@ -6,7 +6,8 @@ of a hash of each winner, for blocks of 512 nodes.
 
 Size: groups take 4 bytes a node, ring and sample for the cells, at most as much for members, and 8
 for each group; less than 8 in all on webs. Planes take ``bits`` / 8: with ``bits`` 1 a sixtieth.
-Source: 001, section 2.3 and Algorithm 3; Li, Koenig 2010, *b-bit minwise hashing*.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 and Algorithm 3; Li, Koenig 2010,
+*b-bit minwise hashing*.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ scratch file. Planes need no messages; if blocks meet within 512 nodes, the cond
 bits. Blobs have the same bytes as in memory.
 
 Memory of a block: its links and rows of values (``engine/partitions.py``), 4 bytes a node, ring and
-sample for winners, 24 a node and ring for a sample during layout. Source: 001, section 2.3.1.
+sample for winners, 24 a node and ring for a sample during layout. Source: Fogaras, Racz, *Scaling
+link-based similarity search*, 2.3.1.
 """
 
 from __future__ import annotations

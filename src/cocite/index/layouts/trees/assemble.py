@@ -8,9 +8,10 @@ parents lie in the block, or in one before it, which has sent a message (node, p
 Every place (position, node, label) then goes to its range of positions, and ranges are collected
 one after another. The blob grows in a scratch file; it is that of a build in memory, to the byte.
 
-Memory: what the walk had (``engine/walk_blocks.py``), used again; of a process 36 bytes a node and
-sample that walks. Scratch: 33 bytes a node, and 36 for each sample that walks.
-Source: 001, section 2.1.3; there it takes a pass for each step, with offsets one is enough.
+Memory: what the walk had (``engine/walk_blocks.py``), used again; in a process 36 bytes per node
+and sample that walks. Scratch: 33 bytes per node, and 36 for each sample that walks.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3; there it takes a pass for each
+step, with offsets one is enough.
 """
 
 from __future__ import annotations
