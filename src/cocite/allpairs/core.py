@@ -11,7 +11,7 @@ where W[k, a] sums q_k over the nodes of class a. The last factor, the *excess* 
 lacks of S on the diagonal: 1 for a node without a class. A class of one node keeps its diagonal at
 1 instead; all other nodes are *loose*, and their terms are added sparsely (``add_shared``).
 
-Cost: O(n + m) memory and time, in Python a step a node. wiki-Vote has 7,115 nodes and 2,379 rows.
+Cost: O(n + m) memory and time, in Python a step per node. wiki-Vote has 7,115 nodes and 2,379 rows.
 Source: Yu et al. 2011, eq. 6; teleportation its eq. 7.
 """
 

@@ -3,10 +3,10 @@
 A value below Delta becomes 0, so rows stay short. The value before relaxation decides, as relaxed
 values could alternate forever. ``allpairs/scores.py`` bounds the error by the largest value that
 each sweep dropped: in the end at most Delta / (1 - c), for any number of sweeps. Each pair is
-computed once a sweep, with the block of its larger row, and stored or dropped in both places; the
+computed once per sweep, with the block of its larger row, and stored or dropped in both places; the
 paper drops column by column (Algorithm 3, line 21).
 
-Memory: 8 or 12 bytes a value, twice while the next matrix is computed. Source: Yu et al. 2011,
+Memory: 8 or 12 bytes per value, twice while the next matrix is computed. Source: Yu et al. 2011,
 4.1.4, eq. 9.
 """
 

@@ -246,7 +246,7 @@ class Scores:
         return found
 
     def array(self) -> NDArray[Any]:
-        """Return all scores, [nodes, nodes], or those of one side: 4 or 8 bytes a pair."""
+        """Return all scores, [nodes, nodes], or those of one side: 4 or 8 bytes per pair."""
         found = np.empty(self._shape, self.dtype)
         for at, row in enumerate(self._rows(lambda nodes: None)):
             found[at] = row

@@ -11,7 +11,7 @@ diagonal, which is n linear equations for D, solved by GMRES. One plain step mea
 |X - S*| <= |G(X) - X| / (1 - c). The factors come from subspace iteration with a fixed start, or
 from NumPy if the rank is at least n / 4.
 
-Cost: O(n r^2) a step for D, O(n^2 r) for X. Memory: ``low_rank_bytes``.
+Cost: O(n r^2) per step for D, O(n^2 r) for X. Memory: ``low_rank_bytes``.
 Source: Li et al. 2010, as described in Yu et al. 2011, 5.1.4 and 6; doubling: Smith 1968; subspace
 iteration: Halko, Martinsson, Tropp 2011; GMRES: Saad, Schultz 1986.
 """

@@ -8,7 +8,7 @@
     panels   either of them on a matrix on disk, with equal results
     coupled  PSimRank
 
-Each pair is computed once a sweep, with the block of its larger row, and written to both places.
+Each pair is computed once per sweep, with the block of its larger row, and written to both places.
 Blocks of one column are the paper's iteration (its eqs. 11 and 12 with k and k + 1 exchanged: fresh
 columns are those with j < i). Wider blocks are fast, but their columns do not use each other's new
 values, which the bounds in ``allpairs/scores.py`` include. Self-loops are not special.

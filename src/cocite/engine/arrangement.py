@@ -7,10 +7,10 @@ may end anywhere, even among a node's in-links; as in-links ascend, a node's ter
 ascending order of source.
 
 A strip is a stream of 32-bit words: a source, then its targets in the block, the last one marked
-(``kernels/scan.py``). That takes 4 bytes a link and 4 for every source in a strip.
+(``kernels/scan.py``). That takes 4 bytes per link and 4 for every source in a strip.
 
-Cost: a sort of every strip, 50 to 80 ns a link in all. Memory: 24 bytes a link of a strip. Source:
-Haveliwala, *Efficient computation of PageRank*, 3.2.
+Cost: a sort of every strip, 50 to 80 ns per link in all. Memory: 24 bytes per link of a strip.
+Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ like a block of the walk on disk (``engine/walk_blocks.py``), so samples are byt
 :class:`BlocksWalk` is the conductor: it counts live tokens and bytes sent.
 
 Cost: that of the walk on disk, without its files; :class:`Traffic` reports the bytes sent. Memory
-of a block: that of ``BlockPart``, its rows, and for each sample 24 bytes a token and 12 a record.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: hosts own nodes, and "the
-tokens are transferred on the network to their new owner", which merges those that have met.
+of a block: that of ``BlockPart``, its rows, and for each sample 24 bytes per token and 12 per
+record. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: hosts own nodes, and
+"the tokens are transferred on the network to their new owner", which merges those that have met.
 """
 
 from __future__ import annotations

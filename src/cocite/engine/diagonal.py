@@ -14,7 +14,7 @@ and s (1 + high), where low and high are the extremes of r. The first diagonal i
 result does not depend on threads.
 
 Cost: a short backward run from every node for the limits, and in each sweep a forward run of some
-hundreds to some thousands of links; 24 bytes a node and thread, 120 a node. Source: Maehara,
+hundreds to some thousands of links; 24 bytes per node and thread, 120 per node. Source: Maehara,
 Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (mixing sweeps); the correction and
 the bounds are our own.
 """

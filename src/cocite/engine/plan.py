@@ -8,8 +8,8 @@ In blocks, half of a thread's share holds the accumulators of its block, so the 
 and how often x is read, is proportional to the size of y over the budget. The rest buffers data
 that is read in sequence:
 
-    bytes read a scan = blocks * size of x + 4 to 8 a link
-    bytes of scratch  = size of x + size of y + 8 a link
+    bytes read per scan  = blocks * size of x + 4 to 8 per link
+    bytes of scratch     = size of x + size of y + 8 per link
 """
 
 from __future__ import annotations

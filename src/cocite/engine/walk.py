@@ -11,9 +11,9 @@ With links by both ends (``Links.back``), all walkers of a sample take the same 
 step: along the links themselves with probability ``in_share``. A meeting time depends only on
 walkers that take the same directions.
 
-Cost of a sample: O(live steps), about 2 a node on web graphs for a length of 10; times log of the
+Cost of a sample: O(live steps), about 2 per node on web graphs for a length of 10; times log of the
 in-degree for the weighted step; for argmin and clock, plus the in-links of the nodes with tokens.
-Memory: 25 bytes a node. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 and
+Memory: 25 bytes per node. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 and
 2.2.3.
 """
 

@@ -1,4 +1,4 @@
-"""Walks of several samples at once: one scan of the links a step for all of them.
+"""Walks of several samples at once: one scan of the links per step for all of them.
 
     step      block by block:       its links are read once, and of each sample the tokens move that
                                     stand in it
@@ -7,16 +7,16 @@
 A single walk (``engine/walk.py``) on a graph larger than memory reads it once for every step of
 every sample. Here a scratch file holds a sample between its turns: its tokens (node, head,
 members), and a record of every meeting, 12 bytes each. After the first step few tokens are left,
-and a sample reads and writes 40 bytes a live token instead of the graph. Threads share the block;
+and a sample reads and writes 40 bytes per live token instead of the graph. Threads share the block;
 each moves, or merges, the tokens of one sample. Samples are byte-identical.
 
 The walk with all tokens in files (``engine/walk_blocks.py``) would take 1.4 to 1.9 times the
 processor time for the same samples on cnr-2000.
 
-Cost of a sample: O(live steps), and 1/group of a scan a step. Memory: 25 bytes a node and thread,
-and a block. Scratch: 28 bytes a node and sample at most; 10 to 20 on webs. Source: Fogaras, Racz,
-*A scalable randomized method to compute link-based similarity rank on the web graph*, 2.2: one
-edge-scan serves the walks of all fingerprints.
+Cost of a sample: O(live steps), and 1/group of a scan per step. Memory: 25 bytes per node and
+thread, and a block. Scratch: 28 bytes per node and sample at most; 10 to 20 on webs. Source:
+Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the web
+graph*, 2.2: one edge-scan serves the walks of all fingerprints.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LEAST_WORDS = 192
 
 @dataclass
 class _BatchState:
-    """One sample between its turns; in its ``file`` lie, from multiples of 4 bytes a node on:
+    """One sample between its turns; in its ``file`` lie, from multiples of 4 bytes per node on:
     where tokens stand, by block; their place by head; by head, heads and members; records.
 
     ``starts`` uint32[blocks + 1] says where each block's tokens begin; ``ends`` how many records

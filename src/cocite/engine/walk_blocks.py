@@ -10,8 +10,8 @@ take turns in one process (:class:`ExternalWalker`), or memory, if they send eac
 ascending order of head, so both give the same bytes. Tokens that go to one node merge only on
 arrival: the survivor depends on tokens from other blocks.
 
-Cost: O(log blocks) a token for the merge, O(1) for everything else, and the step itself. Memory: 13
-bytes for each node of the largest block, 64 for each of ``rows`` rows in transit.
+Cost: O(log blocks) per token for the merge, O(1) for everything else, and the step itself. Memory:
+13 bytes for each node of the largest block, 64 for each of ``rows`` rows in transit.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (sorting and merging; tokens,
 which go to the host that owns their node), 2.2.3.
 """
@@ -318,7 +318,7 @@ class ExternalWalker:
     """Computes up to ``together`` samples of one graph at a time, with tokens in scratch files in
     ``directory`` and one block in memory.
 
-    Blocks take turns in one process; a token is written and read once a step. The files take 12
+    Blocks take turns in one process; a token is written and read once per step. The files take 12
     bytes for each token of two steps and for each record. A node with more in-links than fit needs
     no more memory: the uniform step reads one of them, the argmin step does not scan the in-links
     of such a hub, and the clock step reads pages of the file that the system can reclaim.

@@ -1,6 +1,6 @@
 """Weights of the walk's steps, and the arrays that weighted steps read in addition to the links.
 
-    Step.WEIGHTED   the running shares of each node's links, in units of 2**-32: 4 bytes a link
+    Step.WEIGHTED   the running shares of each node's links, in units of 2**-32: 4 bytes per link
     Step.CLOCK      the weights as they are: of links, or one for each node as an in-neighbor
 
 A weight is the link's own, its in-neighbor's (``node_weights``), or the product of both. Node
@@ -8,7 +8,7 @@ weights such as 1 / out-degree (:func:`inverse_degrees`) reduce the weight of li
 many links, like inverse document frequency for words. CLOCK then needs no array for links. All
 walkers of a run share the arrays.
 
-Cost: a pass over the links for shares and for products; memory or scratch of 4 bytes a link.
+Cost: a pass over the links for shares and for products; memory or scratch of 4 bytes per link.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def telling_weights(links: Links, hubs: str) -> NDArray[np.float32]:
 
     The weight is :func:`idf_weights` (``hubs`` is ``idf``) or :func:`inverse_degrees` (``rare``) of
     how often it is a neighbor in ``links``: its out-degree for in-links, its in-degree for
-    out-links. Takes a pass over the links and 4 bytes a node.
+    out-links. Takes a pass over the links and 4 bytes per node.
     """
     from cocite.kernels.links import add_counts
 
@@ -96,7 +96,7 @@ def step_weights(
     node_weights
         float32[nodes], positive and finite: the weight of each node as a neighbor.
     scratch
-        Scratch for arrays of 4 bytes a link; by default they are in memory.
+        Scratch for arrays of 4 bytes per link; by default they are in memory.
 
     Raises
     ------

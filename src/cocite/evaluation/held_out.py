@@ -16,7 +16,7 @@ Without g, lists of popular pages would win, as these are in every company. Comp
 
 Convention: a w with more than 10,000 links of that kind is ignored; pages without company are
 excluded from the mean.
-Cost: two passes over the links, 16 bytes a node, and about 50 for each pair tried; a copy of the
+Cost: two passes over the links, 16 bytes per node, and about 50 for each pair tried; a copy of the
 graph on disk; for each page a list of 50 and about .1 ms.
 Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction problem for social
 networks*, without times; that each page keeps a link is our own.

@@ -1,8 +1,8 @@
 """Links as rows of neighbors: by destination or by source, with or without weights.
 
 The neighbors of node v are ``neighbors[offsets[v] : offsets[v + 1]]``, ascending. A block is a
-range of nodes with their offsets (8 bytes a node) and links (4 a link, 8 with weights). Blocks do
-not split a node's links. Cuts are the first node of every block but the first.
+range of nodes with their offsets (8 bytes per node) and links (4 per link, 8 with weights). Blocks
+do not split a node's links. Cuts are the first node of every block but the first.
 """
 
 from __future__ import annotations

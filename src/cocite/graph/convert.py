@@ -6,7 +6,7 @@ text. Other attributes of nodes and links are lost, and so is the order of nodes
 parallel links are added up; parallel links without weights become one.
 
 An undirected graph stores every link both ways. A converted matrix has both, a converted graph or
-table one. Memory: the links in the requested form, plus 16 bytes a link temporarily.
+table one. Memory: the links in the requested form, plus 16 bytes per link temporarily.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ Rows of a stored graph are read block by block and written without those links, 
 renumbered in the same order. The result is byte-identical to the graph of the links without the
 pages. An index of selected pages stores their names in the same way.
 
-Cost: a pass over the links and one over the names; 9 bytes a node, 12 a remaining name, and a block
-of links. Verification takes a pass over the links, and two over the names, some microseconds a
-name.
+Cost: a pass over the links and one over the names; 9 bytes per node, 12 per remaining name, and a
+block of links. Verification takes a pass over the links, and two over the names, some microseconds
+a name.
 """
 
 from __future__ import annotations

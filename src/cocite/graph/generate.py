@@ -3,7 +3,7 @@
     plan -> in-degrees of a piece -> its in-links -> in_offsets, in_sources
                                                   -> counts of out-links, names, labels
 
-    sizes of hosts    u ** (-1 / 0.82), scaled to 100 pages a host on average, at most
+    sizes of hosts    u ** (-1 / 0.82), scaled to 100 pages per host on average, at most
                       55 sqrt(nodes): u drawn for each host
     topics            a tree, three levels deep; a host's leaf is its place in a random order of all
                       hosts, cut at leaves of rising size
@@ -16,9 +16,9 @@ on graphs that are neither tiny nor dense, are distributed evenly, so the number
 If alpha = 4 still gives too many links, random pages lose all their in-links; if alpha = 0.5 gives
 too few, the rest comes from anywhere. ``docs/generator.md`` compares it with real webs.
 
-Memory: a few pieces; 4 bytes a host (40 during layout); 4 bytes a page to count out-links, in a
-mapped file; and, for text names, what DuckDB takes to sort their hashes. Cost: about 80 ns a link
-on one core, 0.2 us a page to plan, and 0.6 us a page for text names.
+Memory: a few pieces; 4 bytes per host (40 during layout); 4 bytes per page to count out-links, in a
+mapped file; and, for text names, what DuckDB takes to sort their hashes. Cost: about 80 ns per link
+on one core, 0.2 us per page to plan, and 0.6 us per page for text names.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def generate_web(
         Number of pages, 1 to 2**32 - 1.
     links
         Exact number of links, at most nodes * ((nodes - 1) // 2). The mean degree sets the tail of
-        in-degrees; 3 to 30 links a page resemble the web.
+        in-degrees; 3 to 30 links per page resemble the web.
     seed
         0 to 2**64 - 1. Equal nodes, links and seed give equal bytes.
     names

@@ -198,7 +198,7 @@ class Graph(Exchanged):
 
         The graph is stored by target. The first call reverses all links
         (:func:`cocite.graph.links.out_links`), within half of the available memory. The result
-        takes 4 bytes a link and 8 a node, for as long as the graph is open.
+        takes 4 bytes per link and 8 per node, for as long as the graph is open.
         """
         node = checked_id(node, self.nodes)
         offsets, targets = self._out_links

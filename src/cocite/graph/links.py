@@ -9,11 +9,11 @@ in ascending order.
 in-neighbors and its out-neighbors merged. A neighbor that is linked both ways occurs twice, and so
 does a self-loop.
 
-Cost: a pass over the links, with a random write each; 4 bytes a link (8 with weights), 8 a node,
-and temporarily up to 8 a node more. For ``any``, the links of both directions and a pass to merge
-them. If that exceeds the memory, the result is a nameless scratch file, written block after block
-of sources, each in its own pass: at most about 128, as a block holds at least a 128th. The result
-is the same.
+Cost: a pass over the links, with a random write each; 4 bytes per link (8 with weights), 8 per
+node, and temporarily up to 8 per node more. For ``any``, the links of both directions and a pass to
+merge them. If that exceeds the memory, the result is a nameless scratch file, written block after
+block of sources, each in its own pass: at most about 128, as a block holds at least a 128th. The
+result is the same.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cocite.storage.spool import Scratch
 _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
 """Bytes of the smallest block of rows that is written at a time, and of those read at a time."""
 _LEAST_PART, _CURSOR = 128, 8
-"""A block is no smaller than this part of all, and takes so many more bytes a node."""
+"""A block is no smaller than this part of all, and takes so many more bytes per node."""
 _OFFSETS = 1 << 17
 """Offsets to compute at a time."""
 _NO_WEIGHTS = np.empty(0, np.float32)

@@ -7,7 +7,7 @@ prefix search. *Integers*: the sorted values, or no file if they are 0 to n - 1.
 front-coded like names, with two bytes for a node without a title; the digest of a graph excludes
 them.
 
-Cost: a lookup by name takes a binary search and the decoding of one block; about 10 to 20 bytes a
+Cost: a lookup by name takes a binary search and the decoding of one block; about 10 to 20 bytes per
 name. Writing takes a pass over the names and a sort of their hashes, matching a microsecond a name.
 """
 

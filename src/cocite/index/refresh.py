@@ -12,7 +12,7 @@ the command would replace as many samples once more. Otherwise a refresh is a bu
 also keeps rows of nodes (``index/layouts/rows/local.py``).
 
 Cost: the fresh samples as in any build, and one pass over the others that are not linked. Memory:
-that of a build; for each thread a blob and 8 bytes a node; 64 bytes a node to match names.
+that of a build; for each thread a blob and 8 bytes per node; 64 bytes per node to match names.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ kind of number has its own code: unary, gamma, delta, zeta_k, nibble or Golomb.
 ``decode`` stops at the end of the input or of the output space, and can be resumed there. It checks
 every number, as files may hold anything.
 
-Cost: about 60 ns a link; memory for the lists of the window and for one piece. Source: Boldi and
+Cost: about 60 ns per link; memory for the lists of the window and for one piece. Source: Boldi and
 Vigna, "The WebGraph framework I: compression techniques", WWW 2004; bits and codes as in WebGraph's
 class BVGraph.
 """

@@ -17,8 +17,8 @@ this makes reversed walks meet early. Each decision is ``draw(key, node)`` with 
 (``KEYS``), so pieces of any size hold the same links. Distributions are tables with a level for
 every halving of u, each of CELLS linear cells.
 
-Cost: about 20 ns a page for its in-degree, 20 to 40 ns a link, 40 ns a name. Source: Kumar et al.
-2000, *Stochastic models for the web graph* (copying); the rest is ours.
+Cost: about 20 ns per page for its in-degree, 20 to 40 ns per link, 40 ns per name. Source: Kumar et
+al. 2000, *Stochastic models for the web graph* (copying); the rest is ours.
 """
 
 from __future__ import annotations
@@ -411,7 +411,7 @@ def names(
 
     ``tops`` uint8[number, width]: top-level domains, padded with zeros; ``domains`` int64[number +
     1]: the first host of each; ``digits`` int64[3]: of domains, hosts and sections. ``out`` has
-    NAME_ROOM bytes a name; ``ends`` uint64 receives where each ends.
+    NAME_ROOM bytes per name; ``ends`` uint64 receives where each ends.
     """
     first = np.int64(first)
     host = _host_of(starts, first)

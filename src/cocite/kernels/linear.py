@@ -17,7 +17,7 @@ Small terms are omitted, and bounds on them are added up:
 So the exact score is between the computed score and that plus the bound. A *table*,
 float64[nodes, 1 + J], holds D in column 0 and the limits of levels 1, 2, ..., J and beyond.
 
-Cost: about 4 ns a link of pushed nodes. Source: Maehara, Kusumi, Kawarabayashi 2014; Wang et al.
+Cost: about 4 ns per link of pushed nodes. Source: Maehara, Kusumi, Kawarabayashi 2014; Wang et al.
 2020 (ExactSim). The limits are our own.
 """
 

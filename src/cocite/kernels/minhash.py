@@ -7,7 +7,7 @@ their number of words p, and the length. A group is its winner, its size, and it
 
 What two nodes share is a mask: bit k - 1 is set if they are in one group of ring k. ``table``
 uint64[2**length, 2] holds the weight of each mask, and its square, as fixed-point numbers. Cost:
-building takes five passes over the nodes a ring; a query reads the node's groups, about 4 ns a
+building takes five passes over the nodes per ring; a query reads the node's groups, about 4 ns per
 member. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
 """
 

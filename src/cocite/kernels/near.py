@@ -247,7 +247,7 @@ def closest(
     of a page as its own neighbor). ``room`` is (common and near float64[width], both all 0, used
     and touched uint32[width + 1], names uint32[k], best float64[k], keys uint64[k]): pages are
     processed in strips of ``width`` ids. ``out`` is (counts uint64[pages], nodes uint32, values
-    float32), with space for k + 1 entries a page.
+    float32), with space for k + 1 entries per page.
     """
     counts, nodes, values = out
     used = 0

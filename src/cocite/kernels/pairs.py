@@ -10,8 +10,8 @@ each on. Two of them cover the whole blocks between two places; the places at th
 if these show no edge. Packed trees are unpacked first. The places of a node in all samples are
 adjacent, so those of 16 samples are read together.
 
-Cost: 0.5 ns a member of each sample (packed: 3 ns and a random access); two random accesses, about
-30 ns, for each pair and sample. Memory: 2 bytes a node, packed 11; 128 bytes a pair.
+Cost: 0.5 ns per member of each sample (packed: 3 ns and a random access); two random accesses,
+about 30 ns, for each pair and sample. Memory: 2 bytes per node, packed 11; 128 bytes per pair.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ the open residual, so each sweep pushes a tenth or more of it, and settles 1 - d
 ``values`` float64[nodes, 2] holds p and r; ``used`` uint32[nodes + 1] the nodes reached, in order;
 ``state`` float64[6] what is needed to continue.
 
-Cost: about 3 ns a link pushed; log(1 / tolerance) sweeps over the nodes reached.
+Cost: about 3 ns per link pushed; log(1 / tolerance) sweeps over the nodes reached.
 Source: Andersen, Chung, Lang 2006, *Local graph partitioning using PageRank vectors*, 3; sweeps as
 in Wu, Gan, Wei, Zhang 2021, *Unifying the global and local approaches*, 5.
 

@@ -10,7 +10,7 @@ first three use values that do not change meanwhile; the last is the Gauss-Seide
 Links to dangling nodes (*tails*) are separate: their sums are in order of source, outer below,
 inner, outer above.
 
-Cost: 2 to 5 ns a link, once; 2 ns an outer link for each sweep.
+Cost: 2 to 5 ns per link, once; 2 ns per outer link for each sweep.
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 

@@ -22,7 +22,7 @@ Ties go to nodes with the smaller hash, as ids often follow topics.
 The rows of family f follow those of family f - 1; so do its columns, the same number in each
 family. Ids and offsets are checked on the way, as files are not verified when they are opened.
 
-Cost: a push takes 3 ns a link read; a list .3 to 1.2 ns for each holder of each entry of the row.
+Cost: a push takes 3 ns per link read; a list .3 to 1.2 ns for each holder of each entry of the row.
 Source: Andersen, Chung, Lang 2006 for the push; Levy, Goldberg 2014 for pointwise mutual
 information in rows; Chum et al. 2007, *Total recall*, for the expansion.
 """
@@ -125,8 +125,8 @@ def push(
     ``stages`` are thresholds; ``numbers`` is the volume and the restart probability. ``room`` is
     (state float64[nodes, 2]: residuals, all 0, and degrees; settled float64[nodes], all 0; queue
     and found uint32[nodes + 1]; best float64[keep], kept uint32[keep], keys uint64[keep]). ``out``
-    is (counts uint64[rows], ids, values), with space for ``keep`` entries a row. The row of a node
-    without links is empty.
+    is (counts uint64[rows], ids, values), with space for ``keep`` entries per row. The row of a
+    node without links is empty.
     """
     state, settled, queue, found, best, kept, keys = room
     counts, nodes, values = out
@@ -185,8 +185,8 @@ def expand(
     ``near`` are the lists of nearest nodes, which include the node itself, and ``rows`` the rows to
     expand, both (offsets, ids, values); ``scale`` is the value of code 255. ``room`` is (sums
     float64[columns], all 0, found uint32[columns + 1], best float64[keep], kept uint32[keep], keys
-    uint64[keep], nearest float64[others], their ids uint32[others]), for ``keep`` entries a row and
-    ``others`` neighbors. ``out`` is (counts uint64[pages], ids, codes, norms uint32[pages]).
+    uint64[keep], nearest float64[others], their ids uint32[others]), for ``keep`` entries per row
+    and ``others`` neighbors. ``out`` is (counts uint64[pages], ids, codes, norms uint32[pages]).
     """
     offsets, listed, nearness = near
     sums, found, best, kept, keys, nearest, others = room

@@ -8,8 +8,8 @@ it is added at the two ends of the run:
 Weights are integers, so sums equal those of the trees exactly. Marks show which blocks of 16 nodes
 contain a change; other blocks are summed up only while the total is not 0.
 
-Cost: about 3 ns a run, which on webs with large trees has five places, plus 20 nodes to sum up for
-each isolated run, at a nanosecond each.
+Cost: about 3 ns per run, which on webs with large trees has five places, plus 20 nodes to sum up
+for each isolated run, at a nanosecond each.
 """
 
 from __future__ import annotations

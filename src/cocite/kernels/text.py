@@ -143,7 +143,7 @@ WHITESPACE = 32
 DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, WEIGHT, UNFINISHED, EXACT = range(9)
 RULES = 9
 """int64 words of the rules: delimiter byte (32: runs of blanks), whether double quotes quote,
-fields a row, index of the first and of the second field taken (-1: only one), comment byte (-1:
+fields per row, index of the first and of the second field taken (-1: only one), comment byte (-1:
 none), index of the weight's field (-1: none), whether more text follows this piece (1), whether
 blanks around fields belong to them (1).
 """

@@ -25,7 +25,7 @@ found by bisection. There are two kinds of stakes:
 An end is the last mean rejected, and ``level`` includes the rounding of the products, so ends are
 conservative. Wealth is capped to the range of floating-point numbers, which lowers it.
 
-Cost: 12 bisections, each about 0.5 ns a value.
+Cost: 12 bisections, each about 0.5 ns per value.
 Source: Waudby-Smith, Ramdas 2024, *Estimating means of bounded random variables by betting*, 4.1
 and 4.2 (hedged capital, predictable plug-in stakes). Any stakes are valid; that they grow as values
 run out, and the mixture, are our own.

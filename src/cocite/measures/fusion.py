@@ -24,12 +24,12 @@ p(v, x) / d(x) is below 3e-5 (1e-5 if the volume is below 1e5), or earlier if al
 exceed their possible error. ``size`` sets the values per row: 30 and 50 (small), 50 and 100, or 100
 and 200 (large). A node scores 1 with itself.
 
-Weights: walks follow them; N ignores them.
-Cost: the index takes 10 bytes a value, about 1.5 kB a node; a build takes a list and a push a node.
-A query takes one addition for each entry that its rows share with other rows.
-Source: Jarvis, Patrick 1973 and Zhong et al. 2017 for N (``measures/snn.py``); Levy, Goldberg 2014,
-*Neural word embedding as implicit matrix factorization*, and Qiu et al. 2018, *NetMF*, for P;
-Chum et al. 2007, *Total recall*, for the expansion. ``docs/evaluation.md`` has the comparison.
+Weights: walks follow them; N ignores them. Cost: the index takes 10 bytes per value, about 1.5 kB
+per node; a build takes a list and a push per node. A query takes one addition for each entry that
+its rows share with other rows. Source: Jarvis, Patrick 1973 and Zhong et al. 2017 for N
+(``measures/snn.py``); Levy, Goldberg 2014, *Neural word embedding as implicit matrix
+factorization*, and Qiu et al. 2018, *NetMF*, for P; Chum et al. 2007, *Total recall*, for the
+expansion. ``docs/evaluation.md`` has the comparison.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ sequence, a window at a time. Sums have the same order in memory and on disk
 (``kernels/rank_blocks.py``), so ranks are equal to the bit. Blocks have the same number of nodes
 plus rows, which take 8 bytes each.
 
-Cost: arranging takes 60 to 100 ns an outer link, 5 an inner one; each block reads all of z once a
-sweep. Disk: 4 bytes an inner link, up to 8 an outer one (8 and 16 with weights), 16 a row, 8 a
-node. Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+Cost: arranging takes 60 to 100 ns per outer link, 5 per inner one; each block reads all of z once
+per sweep. Disk: 4 bytes per inner link, up to 8 per outer one (8 and 16 with weights), 16 per row,
+8 per node. Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations

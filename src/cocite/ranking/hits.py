@@ -9,9 +9,9 @@ Convention: hubs sum to 1, and so do authorities, as in NetworkX; in Kleinberg's
 squares do. Weights of links are ignored. Error: each sweep shrinks the change by the unknown ratio
 of the two largest eigenvalues; the result has the last L1 change of the authorities, but no bound.
 
-Cost: two scans a sweep (``engine/scan.py``), along in-links and out-links, after out-links are
-computed. Memory: the links twice and 24 bytes a node; with less, links and vectors are on disk, and
-scores are equal to the bit. Source: Kleinberg 1999, *Authoritative sources in a hyperlinked
+Cost: two scans per sweep (``engine/scan.py``), along in-links and out-links, after out-links are
+computed. Memory: the links twice and 24 bytes per node; with less, links and vectors are on disk,
+and scores are equal to the bit. Source: Kleinberg 1999, *Authoritative sources in a hyperlinked
 environment*.
 """
 
@@ -190,7 +190,7 @@ def _distance(one: Vector, other: Vector) -> float:
 # after a step with L1 change c the vector is within c d / (1 - d) of the solution, and within
 # 2 nodes d**k after k steps (Banach). It ends when either is at most 1e-12 * nodes: the mean error
 # of a score is then at most 1e-12. Cost: at most log(5e-13) / log(damping) scans, 175 for 0.85;
-# 32 bytes a node.
+# 32 bytes per node.
 
 _ACCURACY = 1e-12
 

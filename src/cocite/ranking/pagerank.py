@@ -16,7 +16,7 @@ its rank that does not come from good nodes, of which the trusted ones are a sam
 Error: for x with sum 1, ||x - x*||_1 <= ||G x - x||_1 / (1 - damping), as G shrinks vectors of sum
 0 by the damping. The iteration stops by a bound on the residual; for the result, it is recomputed.
 
-Cost: a pass over the links a sweep. Memory: the links twice and 166 bytes a node; or any amount
+Cost: a pass over the links per sweep. Memory: the links twice and 166 bytes per node; or any amount
 from 8 MB on (``ranking/vectors.py``). Source: Haveliwala, *Efficient computation of PageRank*, 2
 and 5; Del Corso, Gulli, Romani 2005 (the linear system); Gyöngyi, Garcia-Molina, Pedersen 2004
 (trust); Gyöngyi, Berkhin, Garcia-Molina, Pedersen 2006, 3.4 (spam mass).

@@ -10,8 +10,8 @@ the nodes that it reads in this order, so ranks equal those on one machine to th
 only one block at a time adds what rows get from below. Only the blocks hold links. The conductor
 (``ranking/solver.py``) holds degrees, teleport and solution.
 
-Cost of a block: a pass over its links a sweep. Memory: 8 bytes a link, 60 a node, and 12 for each
-node of another block that it reads or that reads it.
+Cost of a block: a pass over its links per sweep. Memory: 8 bytes per link, 60 per node, and 12 for
+each node of another block that it reads or that reads it.
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2 (blocks); Fogaras, Racz, *Scaling
 link-based similarity search*, 2.3.2 (distributed).
 """
@@ -231,7 +231,7 @@ class PartitionedLinks(CoreLinks):
         self._lumped, self._crew = lumped, lumped.crew
         self.blocks = self._crew.size
         self.values = 0
-        """Values that are sent a sweep."""
+        """Values that are sent per sweep."""
         self.sent: int = 0
         self._z: NDArray[Any] | None = None
         self._log: list[float] = []

@@ -1,6 +1,6 @@
 """The memory plan of a ranking, and vectors processed in pieces.
 
-    in memory     166 bytes a node at most, and the links twice (with weights: 181, and weights
+    in memory     166 bytes per node at most, and the links twice (with weights: 181, and weights
                   twice as well); 8 more if rows are swept in halves
     in blocks     any amount of memory from 8 MB on
 
@@ -8,8 +8,8 @@ In blocks, a fifth of the memory, or half of a larger one, is for the block itse
 of its nodes and its core nodes. The rest buffers data that is read in sequence. The number of
 blocks is proportional to nodes / memory, and each block reads all contributions z once:
 
-    bytes read a sweep  = blocks * 8 a core node + 68 a core node + 4 to 8 a link of the core
-    bytes of scratch    = 8 a link (16 with weights) and 160 a node at most
+    bytes read per sweep  = (blocks * 8 + 68) per core node + 4 to 8 per link of the core
+    bytes of scratch      = 8 per link (16 with weights) and 160 per node at most
 
 Pieces have one size, so sums do not depend on where a vector is stored: NumPy adds up every piece,
 and ``math.fsum`` these sums. Source: Haveliwala, *Efficient computation of PageRank*, 3.2.

@@ -577,7 +577,7 @@ def open_index(
 
     With a ``cluster`` (``local:N`` for N nodes on this machine, ``HOST:PORT``, ``auto``), samples
     answer from its nodes, which must all see ``path``. They are split into ``shards``, by default
-    two a node, each on ``replicas`` nodes. An answer combines the shards that respond within
+    two per node, each on ``replicas`` nodes. An answer combines the shards that respond within
     ``deadline`` seconds; :attr:`~cocite.Index.answered` counts their samples. Close the index when
     done (``with``, ``close()``).
 

@@ -6,8 +6,8 @@ single queries. With samples in trees, blocks of pairs are scored together, samp
 (``kernels/pairs.py``). Each thread takes a block, or a pair; scores do not depend on that.
 
 Cost: in blocks, about 40 ns of processor time for each pair and sample, with intervals; one by one,
-about 0.1 ms a pair. Memory: 32 bytes a pair, and for each thread 2 to 11 bytes a node and 8 MiB of
-meeting times.
+about 0.1 ms per pair. Memory: 32 bytes per pair, and for each thread 2 to 11 bytes per node and 8
+MiB of meeting times.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Drafts: query pages that are not in the graph, as if they had been when the index was built.
 
 A draft is its links: the pages that it links to, ``out``, and those that link to it, ``into``. As
-text it is one link a line:
+text it is one link per line:
 
     Zebra               the draft links to the page Zebra
     -> Zebra            the same; for names that begin with an arrow themselves

@@ -4,12 +4,12 @@
     semi-external    threads * maker + block <= budget         block after block
     external         buffers + largest block <= budget         tokens and samples in files, too
 
-A maker takes 26.5 bytes a node. In blocks, trees of 16 samples walk together, with one scan of the
-links for each step; if the links exceed the free memory, all samples do, or as many as fit in half
-of the free disk. In the external form, a block takes 21 bytes a node and 4 a link, and buffers a
-quarter of the budget, at most 16 MiB; the budget is at least 4 MiB and a 256th of all blocks. A
-weighted step takes 4 bytes a link, mostly in a scratch file, and with ``hubs`` 4 a node in memory.
-The budget is for data only.
+A maker takes 26.5 bytes per node. In blocks, trees of 16 samples walk together, with one scan of
+the links for each step; if the links exceed the free memory, all samples do, or as many as fit in
+half of the free disk. In the external form, a block takes 21 bytes per node and 4 per link, and
+buffers a quarter of the budget, at most 16 MiB; the budget is at least 4 MiB and a 256th of all
+blocks. A weighted step takes 4 bytes per link, mostly in a scratch file, and with ``hubs`` 4 per
+node in memory. The budget is for data only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
 """Least memory for a block of links: all of them up to 1 MiB, a 256th beyond that, at most 16."""
 _MOST_ROWS = (16 << 20) // ROW_ROOM
 WALK_NODE, _TREE_NODE = 36, 33
-"""Bytes of scratch a node in the external form, of each sample that walks and of one laid out."""
+"""Bytes of scratch per node in the external form, of each sample that walks and of one laid out."""
 _MOST_TOGETHER = 128
 """Maximum number of samples made together: each has three open files, of about a thousand."""
 _MOST_BLOCKS = 1024
@@ -288,7 +288,7 @@ def _external_together(nodes: int, blocks: int, rows: int, memory: int, most: in
 
 def samples_together(samples: int, nodes: int, disk: int, node: int = WALK_NODE) -> int:
     """Return how many samples share a scan of the links. As many as fit in half of the free
-    ``disk``, with ``node`` bytes a node each; at least ``TOGETHER``, and at most as many as the
+    ``disk``, with ``node`` bytes per node each; at least ``TOGETHER``, and at most as many as the
     limit on open files allows.
     """
     room = disk // 2 // (node * max(1, nodes))

@@ -108,7 +108,7 @@ free as the first one is made, less where there are many cores, if it is more.
 """
 _PAGE = 4096
 NODE_SCRATCH = 44
-"""Bytes of scratch a node and thread."""
+"""Bytes of scratch per node and thread."""
 _RUN, _RECORD = 4 << 16, 16
 """Bytes that a question maps a sample, about: some runs, and 64 kB around each; and bytes of a node
 in a sample.

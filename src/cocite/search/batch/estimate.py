@@ -222,7 +222,7 @@ _LONG, _FEW_LEFT = (24, 128), 10
 _FIRST = 6
 """Maximum number of nodes of the warm-up run, which is not timed."""
 _PLACES, _ROW = 24, 1400
-"""Bytes a node asked while relating; a row that is being written."""
+"""Bytes per node queried while relating; per row that is being written."""
 
 
 @dataclass(frozen=True)

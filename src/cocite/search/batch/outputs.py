@@ -1,9 +1,9 @@
 """The outputs of a batch; one table finds each by name.
 
     tables        node, rank, related, score, stderr, low, high: Parquet, CSV, TSV, Arrow, databases
-    JSON lines    a line a node: {"node": ..., "hits": [{"node": ..., "score": ...}, ...]}
+    JSON lines    a line per node: {"node": ..., "hits": [{"node": ..., "score": ...}, ...]}
     graphs        every page and a link to each of its hits, with weight (the score), rank, stderr
-    folders       a JSON file a node (``search/batch/folder.py``)
+    folders       a JSON file per node (``search/batch/folder.py``)
 
 Only JSON lines, graphs and folders include nodes without hits. Links have a direction, because a
 page may be among the nearest of another, but not conversely.

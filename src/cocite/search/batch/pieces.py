@@ -9,7 +9,7 @@
 A run may end anywhere, so that a worker hands over its results after some seconds. The remaining
 work is what no piece covers. Pieces do not affect the output.
 
-Cost: opening reads the journal once; 12 bytes a node queried while rows are read.
+Cost: opening reads the journal once; 12 bytes per node queried while rows are read.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ equal rows give equal bytes. If a shard is found damaged, the batch starts over 
 cluster, each machine opens the index by a common path, and answers runs of nodes; runs of a lost
 machine are repeated elsewhere.
 
-Memory: at most 40 bytes a node and a piece for each thread; about 20 bytes a node queried. Disk: 20
-bytes a row, 36 with intervals, and temporarily the output twice.
+Memory: at most 40 bytes per node and a piece for each thread; about 20 bytes per node queried.
+Disk: 20 bytes per row, 36 with intervals, and temporarily the output twice.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def related_all(
     output
         The output, by its extension: a table in Parquet, CSV, TSV or Arrow IPC, with the columns
         node, rank, related, score, stderr, low, high; JSON lines (``.jsonl``); the k-nearest graph
-        as GraphML, GEXF or DOT; or a folder (``/``) with a JSON file a node
+        as GraphML, GEXF or DOT; or a folder (``/``) with a JSON file per node
         (``search/batch/folder.py``). Or ``to``, a table of a database. A batch that was interrupted
         is resumed.
     k

@@ -9,7 +9,7 @@
   k others. Intervals use equal bets and hold jointly, over all nodes and rounds.
 * For XJaccard, the candidates' neighborhoods are compared (``search/refine/linear.py``).
 
-Parts without samples are added unchanged. Cost: about 0.1 ms a sample.
+Parts without samples are added unchanged. Cost: about 0.1 ms per sample.
 Source: Waudby-Smith, Ramdas 2024, as in ``search/intervals.py``.
 """
 

@@ -6,9 +6,9 @@ the sums of w(x) and of w(x)**2 over each node's neighbors x, with w(x) = log(no
 the other way); for ppr-symmetric ``degrees``. So an index answers without its graph.
 
 A build copies the in-links and transposes them, in memory or through a scratch file
-(``graph/links.py``); both are written as streams. Size: 16 bytes a node and 8 a link (16 with
-weights), and 16 a node for norms; for ``any``, 8 bytes a node and 8 a link, and 8 a node for
-degrees. Time: a few passes over the links, one of them with a random write for each link.
+(``graph/links.py``); both are written as streams. Size: 16 bytes per node and 8 per link (16 with
+weights), and 16 per node for norms; for ``any``, 8 bytes per node and 8 per link, and 8 per node
+for degrees. Time: a few passes over the links, one of them with a random write for each link.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _pilot(links: Links, norms: bool) -> float:
         turn(offsets, ids, nothing, np.uint64(0), np.uint64(0), cursors, turned, nothing)
         for array in (offsets, ids, ids):
             xxhash.xxh3_128(array.view(np.uint8).data)
-        if norms:  # two logarithms a link
+        if norms:  # two logarithms per link
             np.log(np.log(ids + 2.0))
         seconds = clock() - begin
     return seconds / (offsets.nbytes + 2 * ids.nbytes)

@@ -5,7 +5,7 @@ bit. It runs in slices, so that interruptions and deadlines take effect. ppr-sym
 has read enough links, and divides by degrees. Its intervals need the same push again, so each
 thread caches its last push (12 bytes for each node reached).
 
-Cost: the links near the node, about 3 ns a link read; see ``kernels/push.py``.
+Cost: the links near the node, about 3 ns per link read; see ``kernels/push.py``.
 Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
 """
 

@@ -6,7 +6,7 @@ their own key, so planes depend only on the winners.
 
     in memory    links + rows of the scan + winners of 16 samples + blobs <= budget
     on disk      2 blobs + a scan in the rest of the budget; winners in a scratch file
-    external     2 bytes a node or 4 MiB + a scan in the rest; blobs in a scratch file, too
+    external     2 bytes per node or 4 MiB + a scan in the rest; blobs in a scratch file, too
 
 Memory for n nodes: 128 n bytes for the rows, 64 n per ring for the winners; 4 n to list groups.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.1.

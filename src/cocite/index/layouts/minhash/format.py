@@ -4,8 +4,8 @@ Groups are the nodes with the same winner in a ring: the first node, in the samp
 of those that reach a node in so many links. Planes (``bits``, the layout ``sketch``) hold some bits
 of a hash of each winner, for blocks of 512 nodes.
 
-Size: groups take 4 bytes a node, ring and sample for the cells, at most as much for members, and 8
-for each group; less than 8 in all on webs. Planes take ``bits`` / 8: with ``bits`` 1 a sixtieth.
+Size: groups take 4 bytes per node, ring and sample for the cells, at most as much for members, and
+8 for each group; less than 8 in all on webs. Planes take ``bits`` / 8: with ``bits`` 1 a sixtieth.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 and Algorithm 3; Li, Koenig 2010,
 *b-bit minwise hashing*.
 """

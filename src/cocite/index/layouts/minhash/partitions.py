@@ -7,9 +7,9 @@ makes cells. The conductor writes cells, then groups, ring after ring and block 
 scratch file. Planes need no messages; if blocks meet within 512 nodes, the conductor joins their
 bits. Blobs have the same bytes as in memory.
 
-Memory of a block: its links and rows of values (``engine/partitions.py``), 4 bytes a node, ring and
-sample for winners, 24 a node and ring for a sample during layout. Source: Fogaras, Racz, *Scaling
-link-based similarity search*, 2.3.1.
+Memory of a block: its links and rows of values (``engine/partitions.py``), 4 bytes per node, ring
+and sample for winners, 24 per node and ring for a sample during layout. Source: Fogaras, Racz,
+*Scaling link-based similarity search*, 2.3.1.
 """
 
 from __future__ import annotations

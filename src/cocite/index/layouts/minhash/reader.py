@@ -6,10 +6,10 @@ probability q = 2**-bits, so the value is, with W the sum of all weights,
 
     x = (sum of the weights of the rings that match - q W) / (1 - q),    at least -q W / (1 - q)
 
-Cost, groups: a pair reads one or two cache lines a node and sample; a list reads the node's groups,
-4 ns a member. Cost, bits: length * bits lines a node and sample; a list reads the whole index.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Lemma 4); Li, Koenig 2010,
-theorem 1.
+Cost, groups: a pair reads one or two cache lines per node and sample; a list reads the node's
+groups, 4 ns per member. Cost, bits: length * bits lines per node and sample; a list reads the whole
+index. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Lemma 4); Li, Koenig
+2010, theorem 1.
 """
 
 from __future__ import annotations
@@ -289,8 +289,8 @@ class OnTheFlyMinhashReader(MinhashReader):
     nodes says who has the winner of one node, ring by ring. An index of bits is answered from whole
     winners, too: the mean is the same, with less variance.
 
-    Cost: a scan a ring for 16 samples, as a build takes; 2 bytes a node and sample for the masks of
-    the node asked last.
+    Cost: a scan per ring for 16 samples, as a build takes; 2 bytes per node and sample for the
+    masks of the node asked last.
     """
 
     _last: tuple[int, Masks, Ids] | None = None

@@ -10,9 +10,9 @@ in order, so threads, memory, machines and interruptions never change a byte. On
 make lists and pushes of ranges of nodes; the rest is made here. Lists and pushes are also logged,
 so that a killed build can resume after them.
 
-Size: 10 bytes an entry, 20 a node and family; until publication, 8 more an entry in logs. Memory:
-the links twice, 56 bytes a node and 32 a thread, and lists and pushed rows, 8 bytes an entry. With
-less, scratch files are used with one thread, and released after reading.
+Size: 10 bytes per entry, 20 per node and family; until publication, 8 more per entry in logs.
+Memory: the links twice, 56 bytes per node and 32 per thread, and lists and pushed rows, 8 bytes per
+entry. With less, scratch files are used with one thread, and released after reading.
 Source: ``measures/fusion.py``.
 """
 
@@ -74,7 +74,7 @@ OTHERS = 6
 """Nodes whose rows are added to a row."""
 
 _NODE, _THREAD, _OLD = 56, 32, 24
-"""Bytes a node: of the build, of each of its threads, and of rows that stay."""
+"""Bytes per node: of the build, of each of its threads, and of rows that stay."""
 _LEAST, _BUFFERS = 30 << 20, 4 << 20
 """Bytes of the smallest build, and of what is read, written and run at any size."""
 _STEP, _FEW = 256, 16

@@ -1,7 +1,7 @@
 """Merging the rows of consecutive ranges of nodes.
 
 A row depends only on the graph and the settings, and has ids of the graph, so rows are copied
-unchanged. Cost: a pass over them. Memory: pieces of files, and 12 bytes a node and family.
+unchanged. Cost: a pass over them. Memory: pieces of files, and 12 bytes per node and family.
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ A negative value is one-sided: that near, but the page is not in the other's lis
 page by page on all threads (``kernels/near.py``) and kept in order. Holders are their transpose.
 One pass over both in parallel marks mutual entries.
 
-Size: 16 bytes an entry and 48 a node, with at most ``neighbors`` + 1 entries a node.
-Memory: the links twice, and the larger of two: 40 bytes a node and 24 a thread while lists are
-made, with their entries once; 48 a node and the entries twice during the transposition. With less,
-links and lists are in scratch files, released after reading, and there is one thread. With still
-less, the 40 bytes a node are in scratch files, too, and pages are processed in strips of ids, which
-take the 24 bytes; 12 bytes a node remain for the transposition.
+Size: 16 bytes per entry and 48 per node, with at most ``neighbors`` + 1 entries per node.
+Memory: the links twice, and the larger of two: 40 bytes per node and 24 per thread while lists are
+made, with their entries once; 48 per node and the entries twice during the transposition. With
+less, links and lists are in scratch files, released after reading, and there is one thread. With
+still less, the 40 bytes per node are in scratch files, too, and pages are processed in strips of
+ids, which take the 24 bytes; 12 bytes per node remain for the transposition.
 Source: ``measures/snn.py``.
 """
 
@@ -96,7 +96,7 @@ def lists_of(
 
 
 _NODE, _THREAD, _LEAN = 56, 24, 12
-"""Bytes a node: of the build, of each of its threads, and of the build with the least memory."""
+"""Bytes per node: of the build, of each of its threads, and of the build with the least memory."""
 _MAKING, _TURNING = 40, 48
 """Of a node, while lists are made and when they are turned round: what is told for a build."""
 _ENTRY = 16

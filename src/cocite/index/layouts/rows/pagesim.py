@@ -11,10 +11,10 @@ more hops, and a[r] = 0; ``cut`` is the sum over j, rounded up, of
 For long paths, the last row holds what had ``_ROWS`` - 1 or more hops left. It is passed on until
 little remains, which is added to every page, as a path reaches a page at most once.
 
-Size: 16 bytes an entry, at most (1 + decay + ... + decay**r) / threshold a node on average, and 20
-a node. Memory: the links twice, 40 bytes a node, and (36 + 8 r) a node and thread, with r the rows;
-with less, there is one thread, and links are in scratch files.
-Source: Lin, King, Lyu, *PageSim*, 4.2, 5.1 and 5.2.
+Size: 16 bytes per entry, on average at most (1 + decay + ... + decay**r) / threshold entries per
+node, and 20 per node. Memory: the links twice, 40 bytes per node, and (36 + 8 r) per node and
+thread, with r the rows; with less, there is one thread, and links are in scratch files. Source:
+Lin, King, Lyu, *PageSim*, 4.2, 5.1 and 5.2.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ batch, words are weighted and selected, normalized in float64, rounded to float3
 the order of the pages; their transpose follows. A refresh without texts keeps the rows of the
 index; new pages have none.
 
-Cost: 10 to 20 ns a letter, most of it in scikit-learn. Size: 16 bytes for each word of a page, 8 a
-node, and 16 and its letters for each word. Memory: 40 bytes a node, 200 for each distinct word, 32
-MiB for a batch, and 24 bytes for each word of a page, in scratch files if these do not fit.
-Source: ``measures/tfidf.py``.
+Cost: 10 to 20 ns per letter, most of it in scikit-learn. Size: 16 bytes for each word of a page, 8
+per node, and 16 and its letters for each word. Memory: 40 bytes per node, 200 for each distinct
+word, 32 MiB for a batch, and 24 bytes for each word of a page, in scratch files if these do not
+fit. Source: ``measures/tfidf.py``.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ The weights of walks, with n nodes and d(u) how often u is a neighbor:
     hubs=idf         t(u) = log((n + 1) / d(u)), times w(u, v)
     hubs=rare        t(u) = 1 / d(u), times w(u, v)
 
-Memory a sample and node: trees 26.5 bytes, or 35 if one waits to be written; packed 28 and the
+Memory per sample and node: trees 26.5 bytes, or 35 if one waits to be written; packed 28 and the
 sample; paths 30, and at most 12 for each step; compact 28. Weights in addition to the links: 4
-bytes a link for running shares or products, 4 a node for those of pages.
+bytes per link for running shares or products, 4 per node for those of pages.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class PackedBuilder(PackedFormat, TreesBuilder):
 
 
 def _together(links: Links, part: PartPlan, means: Resources, node: int) -> int:
-    """Return how many samples share a scan of the links, with ``node`` bytes of scratch a node."""
+    """Return how many samples share a scan of the links, with ``node`` bytes of scratch per node."""
     # Where memory holds the links, scans of them cost less than what more samples write: a build
     # of cnr-2000 took 15 % longer with all of 100 together than with 16.
     disk = means.disk if links.nbytes > available() else 0

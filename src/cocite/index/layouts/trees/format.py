@@ -1,11 +1,11 @@
 """The arrays of a sample of walks: trees, packed, paths, compact (``storage/FORMAT.md``).
 
-Bytes a node and sample: trees at most 8.5, 4 of them in the file of positions. Packed: w + o + 13
-bits a run and 1.5 bytes a node; 3.1 on cnr-2000, and 6.6 with shuffled ids, as a run is up to 32
-nodes with consecutive ids. Paths: 9.5 and 4 for each point, about one a node on webs. Compact: 12,
-for any length of walks. Packed trees equal those of the layout ``trees``, so answers are equal to
-the bit. In paths, a walk that has met a smaller one continues as that one, so each point is stored
-once.
+Bytes per node and sample: trees at most 8.5, 4 of them in the file of positions. Packed: w + o + 13
+bits per run and 1.5 bytes per node; 3.1 on cnr-2000, and 6.6 with shuffled ids, as a run is up to
+32 nodes with consecutive ids. Paths: 9.5 and 4 for each point, about one per node on webs. Compact:
+12, for any length of walks. Packed trees equal those of the layout ``trees``, so answers are equal
+to the bit. In paths, a walk that has met a smaller one continues as that one, so each point is
+stored once.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1; paths and compact: their *A
 scalable randomized method to compute link-based similarity rank on the web graph*, 2 (Algorithm 1)
@@ -169,7 +169,7 @@ def check_points(sample: int, points: int) -> None:
 
 
 def eighths(nodes: int) -> int:
-    """Return the words that hold four bits a node."""
+    """Return the words that hold four bits per node."""
     return -(-nodes // 8)
 
 

@@ -5,9 +5,9 @@ Packed trees are the same trees, read by runs instead of places: two kernel modu
 (``lookup_of``), everything else is one reader, and answers are equal to the bit. Trees store when
 walks meet; where is computed again (``index/layouts/trees/replay.py``). The other layouts store it.
 
-Cost: a pair reads one access a sample and the labels between (packed: two, and the runs between); a
-list 1.8 ns a member of the trees read (packed: 3 ns a run). Compact: at most 2 * length words for a
-pair; for a list, the nodes at most k steps below the k-th point of the walk.
+Cost: a pair takes one access per sample and the labels between (packed: two, and the runs between);
+a list 1.8 ns per member of the trees read (packed: 3 ns per run). Compact: at most 2 * length words
+for a pair; for a list, the nodes at most k steps below the k-th point of the walk.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1, 2.1.4; their *A scalable
 randomized method to compute link-based similarity rank on the web graph*, 2, 3.1.
 """

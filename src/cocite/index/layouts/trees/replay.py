@@ -13,7 +13,7 @@ numbers, so answers are those of the index that a build would make, to the bit.
 
 Cost: some 30 microseconds a step of a sample, and the rows of links at hubs; for the direction
 ``out`` the links are transposed once for an open index. For an unseen node relatives take from 0.1
-ms a sample on. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3.
+ms per sample on. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3.
 """
 
 from __future__ import annotations
