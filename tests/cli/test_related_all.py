@@ -102,12 +102,12 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(
         assert main(command) == 130
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"interrupted; the hits of 2 of 6 nodes are kept in {output}.building: repeat the command "
-        "to go on"
+        "to continue"
     )
     printed = shell(command)
     assert printed.err == (
         f"{output}: up to {DEFAULT_K} hits for each of 6 nodes; "
-        "goes on after 2 that an earlier run finished\n"
+        "continues after 2 that an earlier run finished\n"
     )
     assert "4 of 6 in" in printed.out
     assert "3 nodes; cocite related says" in " ".join(printed.out.split())

@@ -159,7 +159,7 @@ def test_run_goes_on(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for stop in (2, 5, 9):
         with pytest.raises(KeyboardInterrupt) as caught:
             cocite.tune(graph, output, **FEW)
-        assert "repeat the command to go on" in caught.value.__notes__[0]
+        assert "repeat the command to continue" in caught.value.__notes__[0]
         assert len(tried) == stop
         assert not output.exists()
     with pytest.raises(

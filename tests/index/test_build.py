@@ -103,7 +103,7 @@ def test_a_resumed_build_makes_only_what_is_missing(graph: Graph, tmp_path: Path
         build(graph, tmp_path / "x", shard=4, progress=stop)
     with IndexBuild(graph, tmp_path / "x", OPTIONS, Resources.checked(shard=4)) as work:
         assert work.estimate().done == 12
-        assert "goes on after 12 samples" in str(work.estimate())
+        assert "continues after 12 samples" in str(work.estimate())
         assert work.run().units == 8
 
 

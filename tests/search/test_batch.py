@@ -181,7 +181,7 @@ def test_interrupted_batch_resumes_to_bytes(index: Index, tmp_path: Path, after:
     kept = -(-after // 16) * 16
     assert stopped.value.__notes__ == [
         f"the hits of {min(kept, len(index.nodes))} of {len(index.nodes)} nodes are kept in "
-        f"{tmp_path / 'x.parquet.building'}: repeat the command to go on"
+        f"{tmp_path / 'x.parquet.building'}: repeat the command to continue"
     ]
     assert not (tmp_path / "x.parquet").exists()
     calls: list[tuple[str, int, int]] = []

@@ -35,7 +35,7 @@ Rows = NDArray[np.uint32]
 
 
 class Message(NamedTuple):
-    """What one block sends to another in one step, for all samples. ``rows`` uint32[k, 3];
+    """The rows that one block sends to another in one step, for all samples. ``rows`` uint32[k, 3];
     ``table`` int64[p, 4] of (sample, kind, tag, number of rows). Rows of one sample, kind and tag
     keep their order.
     """

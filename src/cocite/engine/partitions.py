@@ -2,9 +2,9 @@
 
 A block numbers the nodes that it reads by ascending id: those below it, its own, those above. So a
 node's links keep the order of their sources, and sums have the same terms in the same order as on
-one machine: results are bit-identical for any blocks. A message from one block to another has one
-value for each node with links into the other block. :class:`ScanBlock` holds the rows of one block
-and scans them; :class:`BlocksScan` is the conductor.
+one machine: results are bit-identical however the graph is divided into blocks. A message from one
+block to another has one value for each node with links into the other block. :class:`ScanBlock`
+holds the rows of one block and scans them; :class:`BlocksScan` is the conductor.
 
 Cost: a scan in memory, and :class:`~cocite.engine.carriers.Traffic`. Memory of a block: its links
 twice, a row of values for each of its own nodes, twice, and one for each node of others that it

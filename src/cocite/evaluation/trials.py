@@ -132,10 +132,11 @@ def decided(
     held: Mapping[Point, Interval],
     margin: float = 0.0,
 ) -> tuple[Point, str]:
-    """What is chosen of those that are ``level`` with the ``first`` by the pages that choose, and
-    why: ``usual`` is the default, ``sizes`` are those of indexes; ``held`` is how far each is ahead
-    of the default by the pages that did not choose, where there are both. The default is left only
-    for what is ahead of it by both, by the others by more than ``margin``.
+    """Return the chosen point and the reason, from points that are ``level`` with the ``first`` on
+    the pages that choose. ``usual`` is the default, ``sizes`` are the sizes of indexes; ``held`` is
+    how far each is ahead of the default on the pages that did not choose, where there are both.
+    Another point replaces the default only if it is ahead on both halves, by more than ``margin``
+    on the pages that did not choose.
     """
     if usual is not None and usual in level and len(level) > 1:
         ahead = "the best" if usual == first else f"not told apart from the best, {called(first)}"

@@ -469,7 +469,7 @@ def tune(
             if output is not None:
                 stopped.add_note(
                     f"{len(records):,} judgments are kept in {building.path}: repeat the command "
-                    "to go on"
+                    "to continue"
                 )
             raise
         if output is not None:

@@ -66,8 +66,8 @@ _FILES = {OFFSETS: "<u8[n + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[n]", WEIGHTS: 
 
 @dataclass(frozen=True)
 class GraphInfo:
-    """What ``cocite info`` shows of a graph; the three weights are None for a graph without
-    weights.
+    """The facts that ``cocite info`` shows about a graph; the three weights are None for a graph
+    without weights.
     """
 
     nodes: int

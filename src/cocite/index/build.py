@@ -126,7 +126,8 @@ class IndexBuild:
             *(graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()),
             verify=graph.store.verifying,
         )
-        # What does not fit is said now; in-links and out-links take the same.
+        # Raise an error now if the links do not fit the memory; in-links and out-links take the
+        # same.
         way = "any" if plan.direction == "any" else "in"
         own = links_of(graph, way, means.memory, weighted=plan.weighted)
         work.fit(replace(own, back=own) if plan.direction == "both" else own)
@@ -172,8 +173,8 @@ class IndexBuild:
         if isinstance(error, KeyboardInterrupt):
             done, units, unit = self.finished
             error.add_note(
-                f"{done:,} of {units:,} {unit} are kept in {self._draft.path}: "
-                "repeat the command to go on"
+                f"{done:,} of {units:,} {unit} are kept in {self._draft.path}: repeat the command "
+                "to continue"
             )
         if isinstance(error, CociteError) and not self.done:
             self._draft.clear()  # nothing is lost, and other settings are not refused

@@ -227,11 +227,11 @@ def links_in_words(measure: Measure, direction: str) -> str:
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What an index is built from. ``direction`` is ``mixed`` if components differ; ``unweighted``
-    ignores link weights; ``refine`` prepares refined answers (``index/manifest.py``); ``first`` is
-    the number of the first sample; ``only_nodes`` selects pages, if not all; ``meeting_weight`` and
-    ``query_defaults`` are defaults of queries; ``texts`` is the path of the pages' texts, if they
-    are compared.
+    """The options that an index is built with. ``direction`` is ``mixed`` if components differ;
+    ``unweighted`` ignores link weights; ``refine`` prepares refined answers
+    (``index/manifest.py``); ``first`` is the number of the first sample; ``only_nodes`` selects
+    pages, if not all; ``meeting_weight`` and ``query_defaults`` are defaults of queries; ``texts``
+    is the path of the pages' texts, if they are compared.
     """
 
     measure: Measure

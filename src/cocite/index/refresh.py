@@ -393,7 +393,7 @@ class RefreshBuild(IndexBuild):
     def _resume_or_clear(self) -> None:
         """Resume with the date of the first run."""
         if not self._dated:
-            with suppress(UsageError):  # a plan that is damaged is none that goes on
+            with suppress(UsageError):  # a damaged plan cannot be resumed
                 self._date = _checked_date((self._draft.plan or {}).get("date", self._date))
         super()._resume_or_clear()
 

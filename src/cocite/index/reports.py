@@ -50,7 +50,7 @@ class IndexEstimate:
             text += f", and longer, with {memory}, to make refined answers ready"
         if self.done:
             units = self.units if self.done > 1 else self.units.removesuffix("s")
-            text += f"; goes on after {self.done:,} {units} that an earlier run finished"
+            text += f"; continues after {self.done:,} {units} that an earlier run finished"
         return text
 
 

@@ -35,7 +35,7 @@ _KEYS = (*_TEXTS, "unweighted", "settings")
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """What an index is built from; ``settings`` are those of the build and of queries, by name."""
+    """The settings of an index; ``settings`` holds those of the build and of queries, by name."""
 
     measure: str = DEFAULT
     direction: str | None = None

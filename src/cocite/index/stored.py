@@ -2,8 +2,8 @@
 
 Samples are independent, so an index that has lost shards answers from the others: scores are means
 over these, and intervals depend on the part with the fewest. Opening an index detects a missing or
-truncated shard, a query one that points outside of itself, and ``cocite verify`` a changed bit. All
-other files are required. Lost samples are built separately and merged:
+truncated shard, a query one with offsets or node ids out of range, and ``cocite verify`` a changed
+bit. All other files are required. Lost samples are built separately and merged:
 
     cocite index GRAPH -o PATCH --measure NAME --sample-range 16..31 ...   the settings of the index
     cocite merge INDEX PATCH -o INDEX --overwrite

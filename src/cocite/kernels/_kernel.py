@@ -45,7 +45,7 @@ JIT = os.environ.get("COCITE_JIT", "") not in ("", "0")
 """Whether Numba compiles kernels when they are called."""
 
 MISMATCH = 99
-"""What the library returns for an array that is not as declared."""
+"""Return value of the library for an array that is not as declared."""
 
 DTYPES = tuple(map(np.dtype, NUMBERS.values()))
 """The types of arrays, in the order of the library's table of them."""

@@ -46,7 +46,7 @@ class Struct(NamedTuple):
 
 
 Type = Number | Array | Struct | tuple[Any, ...] | None
-"""What a kernel takes: a number, an array, a tuple of these, or None."""
+"""The type of a kernel's argument: a number, an array, a tuple of these, or None."""
 
 
 class Signature(NamedTuple):

@@ -237,7 +237,7 @@ def gather(
 
     The holders of feature f are ``holders[offsets[f] : offsets[f + 1]]``, and ``held`` their
     values. ``sums`` float64[nodes or more] receives the sums; ``used`` uint32[nodes + 1] lists the
-    nodes with one. Returns their number, or DAMAGED if the lists point outside of themselves: they
+    nodes with one. Returns their number, or DAMAGED if the lists have values out of range: they
     are not verified when they are opened.
     """
     nodes = np.uint32(offsets.size - 1)

@@ -323,8 +323,8 @@ def _square(rows: Any, table: Any, node: Any, tune: Any, space: Any, levels: Any
     """Compute S'(node, node): ``out`` gets the computed part, a bound on the missing part, and a
     guess at it.
 
-    ``tune`` is (decay, threshold). What is pushed from a level is a share of its bound; the guess
-    assumes the same share of what is not pushed. ``levels`` is scratch, float64[3, MOST_LEVELS +
+    ``tune`` is (decay, threshold). The pushed part of a level is a share of its bound; the guess
+    assumes the same share of the part not pushed. ``levels`` is scratch, float64[3, MOST_LEVELS +
     2].
     """
     decay, threshold = tune

@@ -5,10 +5,10 @@ In every ring k = 1, ..., length of a sample, nodes are grouped by their winner
 (``length`` for each node: where its group begins, NOWHERE if it is alone), where the groups begin,
 their number of words p, and the length. A group is its winner, its size, and its nodes.
 
-What two nodes share is a mask: bit k - 1 is set if they are in one group of ring k. ``table``
-uint64[2**length, 2] holds the weight of each mask, and its square, as fixed-point numbers. Cost:
-building takes five passes over the nodes per ring; a query reads the node's groups, about 4 ns per
-member. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
+A mask describes what two nodes share: bit k - 1 is set if they are in one group of ring k.
+``table`` uint64[2**length, 2] holds the weight of each mask, and its square, as fixed-point
+numbers. Cost: building takes five passes over the nodes per ring; a query reads the node's groups,
+about 4 ns per member. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def gather(
     ``whom`` uint32[2] is the node and the number of the shard's first sample, counted from 1.
     ``sums`` uint64[nodes, 2] receives the sums; ``used`` uint32[nodes + 1] lists the nodes with
     one, ``count`` so far; ``marks`` is all zero initially. Returns the new count, or DAMAGED if the
-    shard points outside of itself.
+    shard has offsets or node ids out of range.
     """
     nodes, me = np.uint32(sums.shape[0]), whom[0]
     for sample in range(blobs.shape[0]):

@@ -163,7 +163,7 @@ def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU
 
     ``table`` has rows of 4 as in ``kernels/trees.py``, or of 6, packed, as in ``kernels/runs.py``,
     for so many ``nodes``; ``first`` and ``second`` uint32[pairs]; ``out`` uint8[samples, pairs].
-    Returns SOUND, or the number of a sample that points outside of itself.
+    Returns SOUND, or the number of a sample with values out of range.
     """
     samples, packed = table.shape[0], table.shape[1] == _PACKED
     room = nodes if packed else 0

@@ -54,7 +54,9 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 
 DAMAGED, DONE, MORE = -1, 0, 1
-"""What became of a call: links that point outside of themselves, the end, or more to do."""
+"""Outcomes of a call: an offset or a node id is out of range, the push has ended, or there is more
+to do.
+"""
 STATE = 6
 """Size of ``state``."""
 _AT, REACHED, _THRESHOLD, _COST, _DAMPING, _TOLERANCE = range(STATE)

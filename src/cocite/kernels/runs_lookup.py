@@ -149,8 +149,8 @@ def _left(
 
 @helper
 def outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any, carried: Any) -> Any:
-    """Add the weights of all relatives of ``node``; return SOUND, or the number of a sample that
-    points outside of itself. ``carried`` is as in ``trees.outwards``, by runs.
+    """Add the weights of all relatives of ``node``; return SOUND, or the number of a sample with
+    values out of range. ``carried`` is as in ``trees.outwards``, by runs.
     """
     nodes, samples, node = np.uint64(changes.shape[0] - 1), table.shape[0], np.uint64(node)
     found = np.empty(AT_ONCE, np.uint64)
@@ -195,8 +195,8 @@ def spread(table: U64s2, node: U32, weights: U64s2, changes: OutU64s2, marks: Ou
     ``weights`` uint64[16, 2] holds each meeting time's weight, never 0, and the square of that
     weight; ``changes`` uint64[nodes + 1, 2] receives both, for ``collect``, and ``marks``
     uint8[nodes / 16
-    + 1] the blocks where runs begin. Returns SOUND, or the number of a sample that points outside
-    of itself.
+    + 1] the blocks where runs begin. Returns SOUND, or the number of a sample with values out
+    of range.
     """
     return outwards(table, node, weights, changes, marks, None)
 
@@ -337,8 +337,8 @@ def _report(row: Any, here: Any, run: Any, other: Any, turns: Any, rights: Any, 
 def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
     """Compute tau(node, other) in every sample, NEVER if none.
 
-    ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns SOUND, or the number of a sample that
-    points outside of itself.
+    ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns SOUND, or the number of a sample with
+    values out of range.
     """
     samples, hits = table.shape[0], others.size
     asked, runs = np.empty(hits + 1, np.uint64), np.empty(hits + 1, np.uint64)

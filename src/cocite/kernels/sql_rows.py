@@ -18,7 +18,7 @@ from cocite.kernels._types import *
 from cocite.kernels.text import C1, TURN, is_integer, wide_fault
 
 SKIPPED, TEXT, INTEGER = range(3)
-"""What is done with a column."""
+"""Ways to treat a column."""
 
 ENDED, MORE, BROKEN = range(3)
 """How a piece ends: after the statement, within a row, or at text that is not a row."""

@@ -28,7 +28,7 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 
 NO_UTF8, TURN, C1 = range(1, 4)
-"""What :func:`wide_fault` may find."""
+"""Faults that :func:`wide_fault` finds."""
 
 _PLUS, _MINUS, _POINT, _ZERO, _NINE = 43, 45, 46, 48, 57
 _LARGEST_POWER = 30

@@ -163,7 +163,7 @@ def carry_over(trees: U64, members: I64, ids: U32s, member: OutU32s, joined: Out
 
     ``trees`` is the address of the sample; ``ids`` uint32[old nodes] holds the new id of each node,
     NOWHERE if it was removed. Fills the other arrays like ``lay_out``; trees of a single node are
-    omitted. Returns the number of members, or DAMAGED if the sample points outside of itself.
+    omitted. Returns the number of members, or DAMAGED if the sample has values out of range.
     """
     size, torn = 0, True
     largest = np.uint8(0)
@@ -282,8 +282,8 @@ def _turns_left(trees: Any, here: Any, far: Any, turns: Any) -> Any:
 def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
     """Compute tau(node, other) in every sample, NEVER if none.
 
-    ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns SOUND, or the number of a sample that
-    points outside of itself.
+    ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns SOUND, or the number of a sample with
+    values out of range.
     """
     samples = table.shape[0]
     places = np.empty(others.size, np.uint32)
@@ -482,7 +482,7 @@ def gather(
     ``sums`` uint64[nodes, 2] receives both, and ``used`` uint32[2 nodes + 1] the nodes with a sum.
     ``progress`` uint64[3] holds the samples read, the nodes with a sum (both 0 at first), and about
     how many members to read in one call. Call it until all samples are read. Returns SOUND, or the
-    number of a sample that points outside of itself: samples are not verified when they are opened.
+    number of a sample with values out of range: samples are not verified when they are opened.
     """
     return outwards(table, node, weights, sums, used, progress, None)
 
@@ -566,7 +566,7 @@ def answer(
     ``ids`` uint32[k] and ``out`` float64[k, 4] receive the hits: scores, standard errors, ends of
     intervals.
 
-    Returns three numbers: the hits, or -1 - the number of a sample that points outside of itself,
+    Returns three numbers: the hits, or -1 - the number of a sample with values out of range,
     or UNFINISHED (call it again); how many hits have certain ranks; and how many nodes were
     touched.
     """
@@ -587,8 +587,8 @@ def answers(
     """Do ``answer`` for each of some nodes.
 
     ``rows`` holds, for each node, ids and hits as in ``answer``, and int64[nodes, 2]: how many hits
-    it has and how many nodes were touched. Returns SOUND, or the number of a sample that points
-    outside of itself.
+    it has and how many nodes were touched. Returns SOUND, or the number of a sample with values
+    out of range.
     """
     ids, out, counts = rows
     for row in range(nodes.size):

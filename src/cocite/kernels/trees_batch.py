@@ -68,7 +68,7 @@ def _move(
 ) -> Any:
     """Turn the sums of ``old``, NOWHERE for none, into those of ``new``.
 
-    Returns SOUND, or the number of a sample that points outside of itself; and how many nodes are
+    Returns SOUND, or the number of a sample with values out of range; and how many nodes are
     listed. Additions come before subtractions: no sum is 0 in between, so no node is listed twice.
     """
     sums, used, changes, marks, eights = scratch
@@ -155,8 +155,8 @@ def carry(
     trees), all zeros before and after. ``rows`` are those of ``trees.answers``, without ends of
     intervals.
 
-    Returns how many nodes are answered, or -1 - the number of a sample that points outside of
-    itself.
+    Returns how many nodes are answered, or -1 - the number of a sample with values out of
+    range.
     """
     (ids, out, counts), (sums, used, _, _, _) = rows, scratch
     samples, asked = table.shape[0], np.empty(1, np.uint32)

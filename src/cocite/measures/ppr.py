@@ -30,7 +30,11 @@ from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
 
 DAMPING = Setting(
-    "damping", 0.85, "the probability that the walk goes on; else it starts again", 0.001, 0.999
+    "damping",
+    0.85,
+    "the probability that the walk continues; otherwise it starts again",
+    0.001,
+    0.999,
 )
 TOLERANCE = Setting(
     "tolerance",

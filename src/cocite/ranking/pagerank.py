@@ -178,7 +178,7 @@ def _pairs(personalization: Weighted | Iterable[str]) -> Iterable[tuple[str, flo
 
 
 class Dangling(StrEnum):
-    """What happens to the rank of nodes without out-links."""
+    """How the rank of nodes without out-links is handled."""
 
     SPREAD = "spread"
     """Distribute it like the personalization."""

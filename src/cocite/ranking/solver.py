@@ -237,7 +237,8 @@ class System:
         # Within the rounding of its sums a balance would only add noise: residuals would end at
         # some 1e-14 (7e-15 on web-NotreDame) instead of falling to nothing.
         rounding = 8 * np.finfo(np.float64).eps * math.sqrt(core)
-        # What single precision loses where values are stored is in no change: it counts as another.
+        # The loss from storing values in single precision is not part of the change: it counts as
+        # one more.
         margin = 1 if self._dtype is np.float64 else 2
         ahead, cut = Extrapolation(self.lumped), 0 if alone else self.lumped.cut
         for number in count(1):
@@ -252,8 +253,9 @@ class System:
                 balance = 1.0
             self.links.scale(z, balance)
             size = reach * balance + (1 - owed)  # the sum of y, dangling nodes included
-            # What later rows changed leaves ``change`` at most in those before them; a balance of
-            # the mass moves what the teleport brings. Then the residuals of all nodes have sum 0.
+            # Later rows' changes leave residuals of at most ``change`` in the rows before them;
+            # balancing the mass changes the part from teleportation. Then the residuals of all
+            # nodes have sum 0.
             residual = margin * (balance * change + abs(1 - balance) * owed) / size
             yield Sweep(number, residual, lambda: self._whole(z, where))
             if not alone and ahead.wants(number):

@@ -71,7 +71,7 @@ def build(
     options, given
         The options below, as one object or by name. Other keyword arguments are settings of the
         measure, such as ``samples``, ``length`` and ``seed`` (``cocite measures``). Equal seeds
-        give equal samples for any threads, memory, blocks and shards.
+        give equal samples, regardless of threads, memory, blocks, and shards.
     {options}
 
     Raises

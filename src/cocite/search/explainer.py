@@ -160,8 +160,8 @@ class Reason(NamedTuple):
     nearest pages. A page has one reason for links either way, with the paths of the last part of a
     blend that has it. Each node of a path is a neighbor, by these links, of the one before it. The
     paths are names, from a and from b to the page, both ends included, each of ``steps`` steps. For
-    walks they are the ones that carry most of the share, of the ``samples`` in which the walks meet
-    there.
+    walks, these paths carry most of the share; they are from the ``samples`` in which the walks
+    meet there.
 
     Unknown paths are empty, with ``steps`` None: ``pagesim`` stores which page reaches which but
     not how; for ``snn`` the page is near to both; for ``ppr`` it is the page before b, and

@@ -369,8 +369,8 @@ def _chosen_way(
 def _estimated(
     graph: Graph, options: BuildOptions, means: Resources, scratch: str | os.PathLike[str] | None
 ) -> tuple[Costs, float]:
-    """Return the costs of a sample, or of the whole index if it has none, and the seconds that this
-    took.
+    """Return the costs of a sample, or of the whole index if it is not sampled, and the seconds
+    that the estimate took.
     """
     count = None if options.samples is None else 2 * means.threads
     try:

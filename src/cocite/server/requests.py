@@ -335,8 +335,8 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
         Operation(
             "batch",
             "The nodes most related to each of many",
-            "A list for each node; a list of nodes in the place of one is asked together. What "
-            "is not a node has an `error`, which is a problem, in its place.",
+            "A list for each node; a nested list of nodes is queried together. An unknown node "
+            "gets an `error`, a problem document, instead of its list.",
             (index, nodes, side, *hits),
             posted="/v1/batch",
         ),

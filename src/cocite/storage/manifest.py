@@ -351,8 +351,8 @@ def _other_format(directory: Path, found: object, version: object) -> str:
 def _not_a_store(directory: Path, kind: str) -> str:
     if directory.name and os.path.isdir(directory.with_name(directory.name + ".building")):
         return (
-            f"{directory} is not finished: it is being built, or its build was interrupted. Repeat "
-            "the command that began it to go on"
+            f"{directory} is not finished: it is being built, or its build was interrupted. "
+            "Repeat the command that started it to continue"
         )
     if not os.path.lexists(directory):
         message = f"{directory} does not exist.{_nearby(directory)}"

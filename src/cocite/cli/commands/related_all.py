@@ -117,7 +117,7 @@ def related_all(
                 Batch(opened_index, output.output, query.k, **chosen, **settings)
             )
             label = work.label
-            kept = f"; goes on after {work.done:,} that an earlier run finished"
+            kept = f"; continues after {work.done:,} that an earlier run finished"
             say(f"{label}: {_query_of(query.k, work.nodes)}{kept * (work.done > 0)}")
             with Stages(units) as stages:
                 show_refining(opened_index, stages)

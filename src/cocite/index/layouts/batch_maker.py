@@ -87,7 +87,7 @@ Maker = Callable[[int], Blob]
 
 Carrier = Callable[[Words, NDArray[np.uint64]], Blob]
 """Renumbers the blob of a sample, from the words of its shard and its row of them. Raises
-:class:`IndexError` if the sample points outside of itself.
+:class:`IndexError` if an offset or a node id of the sample is out of range.
 """
 
 

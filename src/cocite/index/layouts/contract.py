@@ -297,7 +297,7 @@ class TextFiles:
             )
         self.path = path
         self.counted: Any = None
-        """What was counted of them, by whoever did."""
+        """Counts of the words, set by the first build that counts them."""
 
     @property
     def digest(self) -> str:

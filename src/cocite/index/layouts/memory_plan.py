@@ -85,12 +85,12 @@ class Demand:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """What a build may use. ``cuts`` is the first node of every block but the first; ``wanted`` is
-    the requested number of threads. ``rows`` is the number of tokens in transit in the external
-    form, otherwise 0; ``tokens`` the bytes that tokens and trees would take in memory, if that is
-    the reason. ``together`` samples are made at the cost of one if links are read from disk;
-    between their steps they take at most ``scratch_bytes`` on disk. If the graph has partitions,
-    ``apart`` is their number, and each takes the ``memory``.
+    """The memory, threads and disk that a build may use. ``cuts`` is the first node of every block
+    but the first; ``wanted`` is the requested number of threads. ``rows`` is the number of tokens
+    in transit in the external form, otherwise 0; ``tokens`` the bytes that tokens and trees would
+    take in memory, if that is the reason. ``together`` samples are made at the cost of one if links
+    are read from disk; between their steps they take at most ``scratch_bytes`` on disk. If the
+    graph has partitions, ``apart`` is their number, and each takes the ``memory``.
     """
 
     memory: int

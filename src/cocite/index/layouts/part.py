@@ -36,7 +36,7 @@ very many nodes, only a few samples.
 
 
 class DamagedShard(Damaged):
-    """A query found a shard that points outside of itself: ``file`` is its name."""
+    """A query found a shard whose offsets or node ids are out of range: ``file`` is its name."""
 
     def __init__(self, message: str, file: str) -> None:
         super().__init__(message)
@@ -135,15 +135,15 @@ class StoredPart(PartPlan):
         return links
 
     def damaged(self, first: int) -> Damaged:
-        """Return the error for a shard that points outside of itself: the one with the sample at
-        position ``first``.
+        """Return the error for the shard that holds the sample at position ``first`` and whose
+        offsets or node ids are out of range.
         """
         number = max(each.number for each in self.shards if each.first <= first)
         name = self.prefix + shard_file(number)
         return DamagedShard(str(self.damaged_file(shard_file(number))), name)
 
     def damaged_file(self, name: str) -> Damaged:
-        """Return the error for a file that points outside of itself."""
+        """Return the error for a file whose offsets or node ids are out of range."""
         path = self.store.path
         return Damaged(
             f"{path / (self.prefix + name)} is damaged; see: cocite verify {path}. Copy the index "

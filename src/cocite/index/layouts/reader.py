@@ -46,7 +46,7 @@ Paths = tuple[list[int], list[int]]
 
 @dataclass(frozen=True)
 class Graphs:
-    """Access to the graphs of an index. ``find`` returns the one with a digest, None if it is
+    """Access to the graphs of an index. ``find`` returns the graph with a digest, None if it is
     missing, and raises an error if no graph is available at all. ``means`` are the resources for
     data derived from them.
     """
@@ -103,8 +103,9 @@ def apportioned(score: float, nodes: Ids, worths: Floats, path: Callable[[int], 
 
 
 _MOST_MEMORY, _MOST_SHARE = 1 << 28, 32
-"""Bytes of scratch that a thread may keep between two queries; or such a part of the memory that is
-free as the first one is made, less where there are many cores, if it is more.
+"""Bytes of scratch that a thread may keep between two queries; or, if that is more, this fraction
+(1/n) of the memory that is free when the first scratch is made, and less where there are many
+cores.
 """
 _PAGE = 4096
 NODE_SCRATCH = 44

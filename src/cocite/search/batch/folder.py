@@ -79,7 +79,7 @@ class FolderOutput(Output):
             raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
         others = sorted(set(names) - {MANIFEST, _FILES, _PAGES, SCRIPT})
         if others or not _is_ours(path):
-            found = f"such as {others[0]}" if others else f"and no {MANIFEST} of such a folder"
+            found = f"such as {others[0]}" if others else f"and no {MANIFEST} of related-all"
             raise OutputExists(
                 f"{path} holds other things than the pages of related-all, {found}. Choose another "
                 "output"

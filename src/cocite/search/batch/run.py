@@ -246,7 +246,7 @@ class Batch:
         if isinstance(error, KeyboardInterrupt):
             error.add_note(
                 f"the hits of {self.done:,} of {self.nodes:,} nodes are kept in "
-                f"{self._building.path}: repeat the command to go on"
+                f"{self._building.path}: repeat the command to continue"
             )
         self._building.__exit__(kind, error, trace)
 

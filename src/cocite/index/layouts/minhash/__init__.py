@@ -2,5 +2,5 @@
 
 The layout ``sketch``: some bits of a hash of each winner.
 
-What layouts of min-hashes share: winners of rings, 16 samples at a time, and their matches.
+Shared by layouts of min-hashes: winners of rings, 16 samples at a time, and their matches.
 """

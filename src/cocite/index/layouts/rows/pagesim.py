@@ -64,9 +64,11 @@ _PILOT_SECONDS, _LEAST_PILOTS = 3, 8
 _ROWS = 8
 """Rows of truncated features, by hops left; with a larger radius the last row covers many."""
 _PASSES, _LITTLE = 64, 1e-6
-"""How often that is passed on, or until so much of what was lost by a page on average remains."""
+"""How many times that is passed on at most; the loop ends when this fraction of a page's average
+loss remains.
+"""
 _SPARE = 1 << 16
-"""Space for entries of several rows, without the one that might be the longest."""
+"""Space for entries of several rows, in addition to the longest possible row."""
 _TURN_SECONDS = 3e-8
 """Seconds to transpose an entry and write it twice."""
 _ROUNDING = 1 + 1e-6

@@ -216,7 +216,7 @@ class ExternalTrees:
         """Return the selected members, and their labels; ``state`` persists between ranges."""
         from cocite.kernels import trees
 
-        # What is filled begins behind the labels that are collected, in the same room.
+        # The arrays to fill begin after the labels that are collected, in the same scratch.
         free = self._rooms.flat[-(-self._width // 4) :]
         joined, node = free.view(np.uint8)[: self._width + 1], free[self._width // 4 + 1 :]
         label[member != NOWHERE] |= trees.MARK

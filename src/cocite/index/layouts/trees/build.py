@@ -178,7 +178,7 @@ class PackedBuilder(PackedFormat, TreesBuilder):
 
 
 def _together(links: Links, part: PartPlan, means: Resources, node: int) -> int:
-    """Return how many samples share a scan of the links, with ``node`` bytes of scratch per node."""
+    """Return how many samples share a scan of the links, given ``node`` scratch bytes per node."""
     # Where memory holds the links, scans of them cost less than what more samples write: a build
     # of cnr-2000 took 15 % longer with all of 100 together than with 16.
     disk = means.disk if links.nbytes > available() else 0
