@@ -123,8 +123,8 @@ VALUE_BYTES = 4
 
 
 def block_scan_bytes(nodes: int, links: int, others: int) -> int:
-    """Return the maximum memory of a block with so many nodes and links that reads so many nodes of
-    others: row offsets, source positions (twice while sorting) and rows of values.
+    """Return the maximum memory of a block with this many nodes and links that reads this many
+    nodes of others: row offsets, source positions (twice while sorting) and rows of values.
     """
     border = min(others, links)
     return 8 * (nodes + 1) + 16 * links + (2 * nodes + border) * (ROW_BYTES + 8)

@@ -393,7 +393,7 @@ class ExternalWalker:
 
 
 def tables(nodes: int, blocks: int, rows: int, together: int) -> int:
-    """Return an upper estimate of the bytes of the spools of so many samples: records of all are
+    """Return an upper estimate of the bytes of the spools of this many samples: records of all are
     written whenever ``rows`` of them wait, and after every step.
     """
     batches = MAX_LENGTH + 1 + together * nodes // rows

@@ -13,8 +13,8 @@ Candidates that do not differ significantly from the best of round 3 (the 95 % i
 difference, over resamples of the pages, includes 0) count as level with it. The default wins if it
 is level, else the smallest index. Another candidate replaces the default only if it is
 significantly better on both halves, unless the ``best`` is requested. Without labels it must be
-certainly ahead by a fifth of the default's figure on the held-out half: of what is ahead by less,
-labels often say the opposite. A note says if a choice depends on few pages.
+certainly ahead by a fifth of the default's figure on the held-out half: for smaller leads, labels
+often say the opposite. A note says if a choice depends on few pages.
 
 Candidates that differ only in query settings share an index, which is removed afterwards. Judgments
 are stored beside the output, and a run with the same settings resumes. The choice depends only on
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 _ROUNDS = 3
 _PARTS, _UNTIL, _ADVANCING = (4, 2, 1), (0.4, 0.75, 1.0), (6, 5)
 _MARGIN = 5
-"""Without labels, the default is left for what is ahead by one part in so many of its figure."""
+"""Without labels, another point must be ahead by this fraction (1/n) of the default's figure."""
 _FEWEST = 50
 """Least number of selecting pages in a round, if there are that many."""
 _FEW = 30
@@ -383,7 +383,7 @@ class Tuning:
 
 FIGURE, LABELS_FIGURE = "company@50", "precision@10"
 SMALL, SMALL_FIGURE = 500, "company@10"
-"""Of fewer nodes fifty are so many that every list has everybody."""
+"""With fewer nodes, nearly every list of fifty would find the whole company."""
 
 
 @shows("tuning")

@@ -174,7 +174,7 @@ def _rows(links: Links, first: int, last: int) -> tuple[NDArray[Any], NDArray[An
 
 
 def least_transpose(whole: int = 0) -> int:
-    """Return the minimum memory of :func:`transpose` for links of so many bytes."""
+    """Return the minimum memory of :func:`transpose` for links of this many bytes."""
     return _PIECE + max(_LEAST_BLOCK, whole // _LEAST_PART)
 
 

@@ -172,7 +172,7 @@ def _write_note(path: Path, note: Note) -> None:
 
 
 def read_note(path: Path, samples: int) -> Note | None:
-    """Return the note of a complete shard of so many samples, or None."""
+    """Return the note of a complete shard of this many samples, or None."""
     try:
         note: Note = json.loads(path.with_name(path.name + _NOTE).read_bytes())
         entry = Entry.from_json(path.name, note["entry"])

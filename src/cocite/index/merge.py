@@ -376,7 +376,7 @@ _Settings = TypeVar("_Settings", WholeSettings, PartSettings)
 
 
 def _with(settings: _Settings, samples: int) -> _Settings:
-    """Return the settings with so many samples, if they have any."""
+    """Return the settings with this many samples, if they have any."""
     return settings.changed(SAMPLES, samples) if SAMPLES in settings else settings
 
 

@@ -153,8 +153,8 @@ def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
 
 
 class ShardedPart:
-    """A part with samples for so many ``nodes``: the samples of the ``work``, in shards, after the
-    ``kept`` ones. ``links`` returns the links of the part's direction on demand, shared between
+    """A part with samples for this many ``nodes``: the samples of the ``work``, in shards, after
+    the ``kept`` ones. ``links`` returns the links of the part's direction on demand, shared between
     parts. With ``spread``, cluster nodes draw the samples.
     """
 
@@ -182,7 +182,7 @@ class ShardedPart:
         self._makers: list[Maker] = []
         self._notes: dict[int, Note] = {}
 
-    # -- what is there, what is to do -------------------------------------------------
+    # -- finished and missing units -------------------------------------------------
 
     def resume(self) -> None:
         """Keep complete shards of an earlier run."""

@@ -206,7 +206,7 @@ class PageFilter:
 
 
 def page_filter(facts: Facts, nodes: int, most: int) -> PageFilter | None:
-    """Return the page selection of an index of so many ``nodes``, None for all pages; raises
+    """Return the page selection of an index of this many ``nodes``, None for all pages; raises
     :class:`Damaged`.
     """
     if "wanted" not in facts:

@@ -2,7 +2,7 @@
 
 Kept samples are converted to the ids of the new graph, blob by blob; unchanged shards are linked.
 New samples have unused numbers, so they are independent of all others. Parts without samples, and
-data for refined answers, are made again.
+data for refined answers, are rebuilt.
 
 Links that a server accepted (``graph/journal.py``) are added to the graph first, if requested, and
 removed from the log once the index comes from a graph that has them.

@@ -74,7 +74,7 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True)
 class GraphReport:
-    """Properties of a graph of so many ``pages``: its ``hubs``; how many pages are ``without``
+    """Properties of a graph of this many ``pages``: its ``hubs``; how many pages are ``without``
     answers, because they have no links in the index's ``way`` (``in``, ``out``, or ``any`` for
     either); and how many are ``excluded``, because they have more links than ``max_degree`` (None:
     no limit).

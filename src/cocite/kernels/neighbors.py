@@ -55,7 +55,7 @@ def _valid(begin: Any, end: Any, size: Any) -> Any:
 
 @helper
 def _weight(nodes: Any, members: Any, power: Any) -> Any:
-    """Return the weight of a neighbor with so many ``members`` in its column."""
+    """Return the weight of a neighbor with this many ``members`` in its column."""
     if power == 0:
         return 1.0
     weight = np.log(np.float64(nodes) / np.float64(members))

@@ -88,7 +88,7 @@ def _raise(less: Any, end: Any, tops: Any) -> None:
 
 @helper
 def _room_for(places: Any) -> Any:
-    """Allocate the maxima of so many places."""
+    """Allocate the maxima of this many places."""
     blocks, levels = places // _BLOCK + 1, 1
     while 2**levels <= blocks:
         levels += 1
@@ -162,7 +162,7 @@ def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU
     """Compute tau of each pair in every sample, NEVER if none.
 
     ``table`` has rows of 4 as in ``kernels/trees.py``, or of 6, packed, as in ``kernels/runs.py``,
-    for so many ``nodes``; ``first`` and ``second`` uint32[pairs]; ``out`` uint8[samples, pairs].
+    for this many ``nodes``; ``first`` and ``second`` uint32[pairs]; ``out`` uint8[samples, pairs].
     Returns SOUND, or the number of a sample with values out of range.
     """
     samples, packed = table.shape[0], table.shape[1] == _PACKED

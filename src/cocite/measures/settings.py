@@ -83,7 +83,7 @@ class Settings:
         return type(self)(found)
 
     def of_graph(self, settings: Iterable[Setting[Value]], links: int) -> Self:
-        """Return a copy for a graph with so many ``links``, each 0 replaced by the value of
+        """Return a copy for a graph with this many ``links``, each 0 replaced by the value of
         ``by_links``.
         """
         found = {

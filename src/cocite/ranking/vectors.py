@@ -132,7 +132,7 @@ _TAKEN_STREAMS = 4 << 20
 _NODE, _WEIGHT_NODE = 166, 15
 """Bytes of a node while everything is in memory, and what weights add to them."""
 _TAKEN_NODE, _TAKEN_LINKING = 47, 84
-"""Of these, bytes that are there at once: of any node, and of one with out-links beside that, as
+"""Bytes of these in memory at once: for any node, and in addition for a node with out-links, as
 measured (``python -m benchmarks.memory``).
 """
 _SCRATCH_NODE, _WEIGHT_SCRATCH_NODE = 160, 20

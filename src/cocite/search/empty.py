@@ -89,7 +89,7 @@ def _left_out(graph: Graph) -> str:
 
 
 def _alone(graph: Graph, node: int) -> str:
-    """Name the few pages connected with the node if they are all; else return ""."""
+    """Name the pages connected with the node if there are only a few; otherwise return ""."""
     if graph.edges > _MOST_LINKS:
         return ""
     known = np.array([node], np.int64)

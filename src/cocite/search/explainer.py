@@ -155,7 +155,7 @@ def links_between(
 class Reason(NamedTuple):
     """A page that makes two nodes a and b similar, and how.
 
-    ``contribution`` is what it adds to their score. ``links`` says which links were used, ``in`` or
+    ``contribution`` is its part of their score. ``links`` says which links were used, ``in`` or
     ``out``, or links either way: ``any``, or ``both`` for a node with itself and for lists of
     nearest pages. A page has one reason for links either way, with the paths of the last part of a
     blend that has it. Each node of a path is a neighbor, by these links, of the one before it. The

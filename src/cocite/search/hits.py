@@ -76,7 +76,7 @@ def scores_of(best: Floats) -> tuple[Floats, Floats]:
 
 
 _SHOWN, _LISTS_SHOWN = 100, 10
-"""Rows of a list, and lists, that a notebook shows; of the others it says how many there are."""
+"""Rows of a list, and lists, that a notebook shows; the rest are only counted."""
 _WIDTH, _HEIGHT = 180, 14
 _BAR = "#4c8bc9"
 _LINKS = ("http://", "https://")

@@ -104,7 +104,7 @@ class Index:
         if self.remote is not None:
             self.remote.close()
 
-    # -- what it is ----------------------------------------------------------------------
+    # -- facts ----------------------------------------------------------------------
 
     @property
     def stored(self) -> StoredIndex:

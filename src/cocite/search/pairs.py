@@ -248,7 +248,7 @@ def scores_of_pairs(
         return place, one(int(first[place]), int(second[place]))
 
     workers, places_left = [single] * max(1, min(threads, apart.size)), apart.tolist()
-    # The first runs alone, as it prepares what all need.
+    # The first pair runs alone, as it prepares data that all pairs need.
     rest = in_order(workers, places_left[1:], Pace())
     for place, score in chain(map(single, places_left[:1]), rest):
         found[:, place] = score

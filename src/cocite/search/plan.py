@@ -79,7 +79,7 @@ class Promise:
         return max(1, math.ceil(self._exponent(failure) / (self.rate * delta * delta)))
 
     def delta(self, samples: int, failure: float) -> float:
-        """Return the least delta that so many samples satisfy; 1 if there is none below."""
+        """Return the least delta that this many samples satisfy; 1 if there is none below."""
         return min(1.0, math.sqrt(self._exponent(failure) / (self.rate * samples)))
 
 
@@ -94,7 +94,7 @@ LISTED = 10
 
 
 def promises(nodes: int, listed: int) -> dict[str, Promise]:
-    """Return the guarantees for a graph of so many ``nodes`` and lists of so many ``listed``
+    """Return the guarantees for a graph of this many ``nodes`` and lists of this many ``listed``
     nodes.
     """
     others = max(0, nodes - 1 - listed)
@@ -141,7 +141,7 @@ _Chosen = TypeVar("_Chosen", WholeSettings, PartSettings)
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of an index with so many ``samples`` (None for a layout without).
+    """Figures of an index with this many ``samples`` (None for a layout without).
 
     ``bytes`` on disk and ``seconds`` to build it; for samples, the ``delta`` of each guarantee in
     ``search/plan.py``, and an upper bound on the standard error of each of ``SCORES``.

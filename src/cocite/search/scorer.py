@@ -362,7 +362,7 @@ class Scorer:
         return mean, scores, [round(score / len(nodes), 12) for score in scores]
 
     def pair_blocks(self, pairs: int, settings: WholeSettings, threads: int) -> int:
-        """Return in how many blocks so many pairs are scored; 0 if one by one is better."""
+        """Return in how many blocks this many pairs are scored; 0 if one by one is better."""
         readers = self.reading(settings)
         least = [reader.pairs_from for reader in readers]
         held = {reader.part.freshness.held.size for reader in self.sampled}

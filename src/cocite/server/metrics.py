@@ -114,7 +114,7 @@ class Metrics:
             self.seconds.labels(operation).observe(seconds)
 
     def count_samples(self, index: str, samples: int) -> None:
-        """Count an answer from so many samples."""
+        """Count an answer from this many samples."""
         self.samples.labels(index).observe(samples)
 
     def shard_status(self, index: str, seen: Iterable[ShardStatus]) -> None:

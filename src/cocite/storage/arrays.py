@@ -37,7 +37,8 @@ DIGEST = re.compile("[0-9a-f]{32}")
 REBUILD = "Copy the directory again from where it was whole, or build it again"
 _MAX_BYTES = 2**56
 _CHUNK, _PIECE = 1 << 24, 1 << 20
-"""Bytes that are written at a time, and that are in memory of a file whose checksum is made."""
+"""Bytes that are written at a time, and bytes of a file in memory while its checksum is computed.
+"""
 _FETCHED = 1 << 17
 """Bytes requested at a time: systems limit how much they read ahead."""
 AROUND = 1 << 21

@@ -331,7 +331,7 @@ class ArrayFiles:
 
 
 def pieces_of(array: NDArray[Any], nbytes: int) -> Iterator[NDArray[Any]]:
-    """Yield an array in pieces of about so many bytes, each released afterwards."""
+    """Yield an array in pieces of about this many bytes, each released afterwards."""
     step = max(1, nbytes // (array.itemsize * math.prod(array.shape[1:])))
     for low in range(0, len(array), step):
         yield array[low : low + step]

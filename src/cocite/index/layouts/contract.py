@@ -122,7 +122,7 @@ class PartPlan:
     joined: tuple[Any, ...] = ()
 
     def stored_nodes(self, nodes: int) -> int:
-        """Return the pages to store, for a graph of so many nodes."""
+        """Return the pages to store, for a graph of this many nodes."""
         return nodes if self.wanted is None else self.wanted.count
 
     @property
@@ -256,7 +256,7 @@ class WholeFormat(PartFormat):
 
     @classmethod
     def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
-        """Return sizes in :attr:`files` other than n and m, for so many nodes."""
+        """Return sizes in :attr:`files` other than n and m, for this many nodes."""
         return {}
 
 

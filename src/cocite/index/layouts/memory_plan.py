@@ -58,7 +58,7 @@ class StepBytes:
     fixed: int = 0
 
     def baseline(self, nodes: int) -> int:
-        """Return the bytes always in memory, for so many nodes."""
+        """Return the bytes always in memory, for this many nodes."""
         return self.node * nodes + self.fixed
 
     def taken(self, links: Links) -> int:

@@ -123,7 +123,7 @@ def _encode(reader: Reader, node: int, ids: Ids) -> Codes:
 class RemoteSamples:
     """Answers of shards for a part, ordered by sample number.
 
-    Raises :class:`Damaged` for answers that do not fit an index of so many ``nodes``.
+    Raises :class:`Damaged` for answers that do not fit an index of this many ``nodes``.
     """
 
     def __init__(self, told: Sequence[ShardResponse], nodes: int) -> None:

@@ -146,7 +146,7 @@ class QueryScratch:
         self.lend(nodes)
 
     def lend(self, nodes: int) -> None:
-        """Size the arrays for so many nodes, so that larger ids are detected."""
+        """Size the arrays for this many nodes, so that larger ids are detected."""
         if nodes == self._lent:
             return
         self._lent = nodes
@@ -403,7 +403,7 @@ class SummingReader(SampledReader):
             self._settle(node, scratch, used[known == samples], samples)
 
     def _settle(self, node: int, scratch: QueryScratch, used: Ids, samples: int) -> None:
-        """Turn the sums of ``used`` with ``node``, over so many samples, into totals."""
+        """Turn the sums of ``used`` with ``node``, over this many samples, into totals."""
         from cocite.kernels import totals
 
         counts, own = (used.size, float(samples)), (scratch.totals, scratch.touched, scratch.have)

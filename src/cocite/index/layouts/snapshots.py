@@ -177,7 +177,7 @@ class Freshness:
 
 
 def snapshots_of(facts: Facts, samples: int) -> tuple[Snapshot, ...]:
-    """Return the snapshots of an index with so many samples; raises :class:`Damaged`."""
+    """Return the snapshots of an index with this many samples; raises :class:`Damaged`."""
     graph = facts.group("graph")
     newest = graph.text("name"), graph.digest("digest")
     if "generations" not in facts:

@@ -227,7 +227,7 @@ _PLACES, _ROW = 24, 1400
 
 @dataclass(frozen=True)
 class BatchPlan(Document):
-    """Predicted cost of a batch of so many ``nodes``.
+    """Predicted cost of a batch of this many ``nodes``.
 
     ``hits`` in total; remaining ``seconds`` on ``threads``; ``memory`` of the whole process in
     bytes, including pages of the ``index`` (bytes) as far as memory holds them; ``bytes`` of the

@@ -45,7 +45,7 @@ _URLS = ("http://", "https://")
 
 
 def levels_of(nodes: int) -> int:
-    """Return the levels of folders for so many nodes."""
+    """Return the levels of folders for this many nodes."""
     return 0 if nodes <= _FEW else 1 if nodes <= _MANY else 2
 
 

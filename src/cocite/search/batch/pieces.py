@@ -182,7 +182,7 @@ def piece_of(run: range, answer: Callable[[int], BatchHits], stopped: Event) -> 
 def answered(
     todo: Iterable[range], work: Callable[[range], Piece], threads: int
 ) -> Generator[Piece]:
-    """Yield the pieces of all runs, computed by so many threads.
+    """Yield the pieces of all runs, computed by this many threads.
 
     Runs are split so that the last ones are short; the unfinished rest of a run comes next.
     """
@@ -206,7 +206,7 @@ def answered(
                 yield piece
 
 
-# -- what is asked of every node ---------------------------------------------------------
+# -- the query for every node ---------------------------------------------------------
 
 
 class BatchHits(NamedTuple):

@@ -122,8 +122,8 @@ class Batch:
     kind
         The kind of output, overriding the extension (``search/batch/outputs.py``).
     to, append
-        In the place of an output, the address of a table of a database, such as
-        ``"sqlite:///site.db#related"``; and whether rows are added to those that it has.
+        The address of a database table, such as ``"sqlite:///site.db#related"``, instead of an
+        output; and whether rows are added to the existing ones.
     nodes, side, ids, threads
         As for :class:`~cocite.search.batch.estimate.Work`: each node is queried once, in this
         order.
@@ -332,7 +332,9 @@ class Batch:
 
 
 _LEAST, _MOST, _SHARES = 64, 8192, 4
-"""Nodes of a piece of work; there are so many pieces for each that runs at a time, or more."""
+"""Nodes of a piece of work, at least and at most; and the least number of pieces for each that runs
+at a time.
+"""
 _opened: dict[tuple[object, ...], Work] = {}
 """The batch that a process of a cluster is working on."""
 

@@ -234,7 +234,7 @@ class _Candidates:
     exact: Floats
 
     def taken(self, rows: Bools) -> _Candidates:
-        """Return some of them."""
+        """Return the selected candidates."""
         counts = tuple(each[rows] for each in self.counts)
         return replace(self, ids=self.ids[rows], counts=counts, exact=self.exact[rows])
 
@@ -317,7 +317,7 @@ class SampleRefiner(CandidateRefiner):
     def _estimated(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
     ) -> Refined:
-        """Return scores from counted meeting times, as an index with so many samples would."""
+        """Return scores from counted meeting times, as an index with this many samples would."""
         from cocite.kernels import totals
 
         best = np.zeros((still.ids.size, 2))

@@ -142,7 +142,7 @@ class ShardQuery(Protocol):
     shards: int
 
     def ask(self, request: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """Return the responses of so many shards by the deadline, for each part; at least one
+        """Return the responses of this many shards by the deadline, for each part; at least one
         shard.
         """
 
@@ -180,7 +180,7 @@ class RemoteShards:
         _ = stored.names, stored.titles, stored._cached_settings  # all questions share these
 
     def with_samples(self, samples: int) -> RemoteShards:
-        """Return shards for queries to so many samples, on the least busy ones."""
+        """Return shards for queries to this many samples, on the least busy ones."""
         self._stored.with_samples(samples)  # refuses what it does not have
         found = copy(self)
         found._some = samples

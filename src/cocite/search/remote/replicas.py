@@ -200,7 +200,7 @@ class ReplicaSet:
     # -- questions ------------------------------------------------------------------------
 
     def ask(self, wanted: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """Return the responses of so many shards by the deadline, in their order; at least one.
+        """Return the responses of this many shards by the deadline, in their order; at least one.
         Raises :class:`QueryTimeout` if none answers for long, and the servers' error if all fail.
         """
         began = time.monotonic()
@@ -258,7 +258,7 @@ class ReplicaSet:
         return sorted(found.items())
 
     def _chosen(self, shards: int) -> list[int]:
-        """Return so many available shards, the least busy first; ties rotate."""
+        """Return this many available shards, the least busy first; ties rotate."""
         with self._lock:
             there = {
                 i: min(s.waiting for s in servers if not s.breaker.open)

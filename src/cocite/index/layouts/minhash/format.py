@@ -1,8 +1,8 @@
 """The arrays of a sample of min-hashes: groups or planes (``storage/FORMAT.md``).
 
 Groups are the nodes with the same winner in a ring: the first node, in the sample's random order,
-of those that reach a node in so many links. Planes (``bits``, the layout ``sketch``) hold some bits
-of a hash of each winner, for blocks of 512 nodes.
+of those that reach a node in a given number of links. Planes (``bits``, the layout ``sketch``) hold
+some bits of a hash of each winner, for blocks of 512 nodes.
 
 Size: groups take 4 bytes per node, ring and sample for the cells, at most as much for members, and
 8 for each group; less than 8 in all on webs. Planes take ``bits`` / 8: with ``bits`` 1 a sixtieth.

@@ -127,8 +127,9 @@ class MinhashReader(MatchReader, SummingReader):
         Returns
         -------
         uint32[samples, length]
-            The winner of both in each ring: a node from which both are reached in so many links;
-            2**32 - 1 where they have different ones, the number of nodes where it is gone since.
+            The winner of both in each ring: a node from which both are reached in a given number of
+            links; 2**32 - 1 where they have different ones, the number of nodes where it is gone
+            since.
         """
         from cocite.kernels import minhash
 
@@ -141,7 +142,9 @@ class MinhashReader(MatchReader, SummingReader):
         return found
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the common winners, ring by ring: pages that lead to both in so many links."""
+        """Return the common winners, ring by ring: pages that lead to both in a given number of
+        links.
+        """
         found = self.common(first, second)
         worth = np.array(self.weights(settings)) / self.known(first, second)
         unattributed = float(worth[np.nonzero(found == self.part.nodes)[1]].sum())

@@ -195,7 +195,7 @@ def _arrays(links: Links) -> tuple[NDArray[Any], ...]:
 class RowsBuilder(RowsFormat, WholeBuilder):
     """Builds the layout ``rows``."""
 
-    # -- what a build stands on ----------------------------------------------------------
+    # -- the basis of a build ----------------------------------------------------------
 
     @property
     def _nearest(self) -> NearestBuilder:

@@ -38,7 +38,7 @@ HUB = 32
 one link changes the many neighbors of a hub little.
 """
 CHECKED, LISTED = 1000, 10
-"""Nodes whose rows are made anew for comparison, and how many others their lists have."""
+"""Number of nodes whose rows are recomputed for comparison, and the length of their lists."""
 _READ = 8 << 20
 
 Codes = tuple[NDArray[np.uint64], Ids, NDArray[np.uint8], Ids]

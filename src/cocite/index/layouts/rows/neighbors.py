@@ -98,13 +98,15 @@ def lists_of(
 _NODE, _THREAD, _LEAN = 56, 24, 12
 """Bytes per node: of the build, of each of its threads, and of the build with the least memory."""
 _MAKING, _TURNING = 40, 48
-"""Of a node, while lists are made and when they are turned round: what is told for a build."""
+"""Bytes per node, while lists are made and while they are transposed."""
 _ENTRY = 16
 _CODE = 2 << 20
 """Bytes of modules that only a build of lists loads."""
 _LEAST_LINKS = 24 << 20
 _MOST_PAGES, _FEW_PAGES, _MOST_ENTRIES = 256, 16, 1 << 18
-"""Of which a worker makes the lists at a time; fewer if links are given back between."""
+"""Pages whose lists a worker makes at a time, in general and while streaming; most entries of these
+lists.
+"""
 _LEAST_LEAN = _LEAST_LINKS + 24 * _MOST_ENTRIES
 _PILOTS = 400
 _LISTS = "nearest.offsets", "nearest.nodes", "nearest.values"
@@ -260,7 +262,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
     """Weight of a page among its own neighbors."""
     logged = 1.0
 
-    # -- what a build stands on ----------------------------------------------------------
+    # -- the basis of a build ----------------------------------------------------------
 
     @property
     def k(self) -> int:
@@ -392,7 +394,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return PartEstimate(size, fit, seconds + entries * _TURN_SECONDS)
 
     def _taken(self, entries: int) -> int:
-        """Return the memory for lists of so many entries, while they are made or transposed."""
+        """Return the memory for lists of this many entries, while they are made or transposed."""
         nodes, threads = self.links.nodes, self.fit.threads
         making = (_MAKING + threads * _THREAD) * nodes + 24 * threads * self.pages * (self.k + 1)
         making += _ENTRY // 2 * entries * self.fits
@@ -458,7 +460,9 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return files.entries
 
     def _lists_around(self, directory: Path, progress: Progress, pages: Ids) -> Links:
-        """Return the lists of some pages and of all in them, which tell what is mutual."""
+        """Return the lists of some pages and of all pages in these, which show which entries are
+        mutual.
+        """
         only = np.zeros(self.links.nodes, bool)
         only[pages] = True
         first = self.lists(directory, progress, only, log="first")
@@ -515,7 +519,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         log: str | None = "lists",
     ) -> Links:
         """Return the lists of all pages, or ``only`` of some, in memory or in scratch files. With
-        ``elsewhere``, other machines make them, for so many pages at a time.
+        ``elsewhere``, other machines make them, for this many pages at a time.
         """
         nodes, most = self.links.nodes, self.k + 1
         scratch = Scratch(None) if self.fits else Scratch.near(directory)

@@ -56,7 +56,7 @@ from cocite.resources import Resources, format_least, short_of
 from cocite.storage import Entry, evict
 
 _NODE, _TURNED_NODE = 40, 16
-"""Bytes per node beside the links and the workers, and while features are turned round."""
+"""Bytes per node in addition to the links and the workers, and while features are transposed."""
 _LEAST_LINKS = 24 << 20
 _MOST_SOURCES = 256
 _PILOTS = 400
@@ -134,7 +134,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         super().__init__(graph, links, plan, means)
         self.nodes = links.nodes
 
-    # -- what a build stands on ----------------------------------------------------------
+    # -- the basis of a build ----------------------------------------------------------
 
     @property
     def radius(self) -> int:

@@ -186,10 +186,10 @@ class _Weighed(NamedTuple):
 class TextBuilder(TextFormat, WholeBuilder):
     """Builds the layout ``text``."""
 
-    # -- what a build stands on ----------------------------------------------------------
+    # -- the basis of a build ----------------------------------------------------------
 
     def _need(self, words: int) -> int:
-        """Return the memory in addition to the rows, for so many distinct words."""
+        """Return the memory in addition to the rows, for this many distinct words."""
         return _NODE * self.graph.nodes + _WORD * words + _BATCHES + _LEAST_TURNED
 
     def _allow(self, words: int, texts: int) -> None:
@@ -340,7 +340,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return Links(offsets, words, values)
 
     def _scratch(self, entries: int, directory: Path) -> Scratch:
-        """Return scratch for rows of so many words: in memory if everything fits."""
+        """Return scratch for rows of this many words: in memory if everything fits."""
         fits = _ROW * entries + _NODE * self.graph.nodes + _BATCHES <= self.means.memory
         return Scratch(None) if fits else Scratch.near(directory)
 

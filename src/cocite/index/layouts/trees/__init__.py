@@ -6,5 +6,5 @@ The layout ``paths``: trees, and the nodes that walks pass.
 
 The layout ``compact``: the one step that every node takes, for walks of any length.
 
-Shared by layouts of walks: meetings, the steps of walks, walks made again.
+Shared by layouts of walks: meetings, the steps of walks, repeated walks.
 """

@@ -321,7 +321,7 @@ class TreeBlock(BlockWalker):
         return cursor, sent, *behind, *ranges
 
     def collect(self, sample: int, members: int, *places: Message | None) -> Words:
-        """Return the trees in the range with the block's number. The sample has so many
+        """Return the trees in the range with the block's number. The sample has this many
         ``members``.
         """
         number = self._block
@@ -451,7 +451,9 @@ class ExternalPaths(ExternalTrees):
         return Blob.of(FileWords(self._blob, words), first, met.live)
 
     def _seat(self, place: int, points: Spool) -> None:
-        """Give the nodes that met nobody the places from ``place`` on, and points their place."""
+        """Give the nodes that met no other node the places from ``place`` on, and points their
+        place.
+        """
         self._points.clear()
         for block, (first, last) in enumerate(pairwise(self._cuts.tolist())):
             position = self._rooms.at[: last - first]

@@ -150,7 +150,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         return carry
 
     def _laid_out(self, words: Words, blob: NDArray[np.uint64], nodes: int) -> tuple[Words, int]:
-        """Return the trees of a stored sample of so many nodes, and their number of members."""
+        """Return the trees of a stored sample of this many nodes, and their number of members."""
         return words[int(blob[1]) :], int(blob[3])
 
     def _encoded(self, member: Words, joined: Labels, nodes: int) -> Blob:

@@ -226,7 +226,7 @@ _MOST, _LEAST = 1 << 24, 1 << 20
 def write_positions(
     path: Path, nodes: int, samples: Iterable[tuple[Words, int]], memory: int
 ) -> Entry:
-    """Write the positions of so many ``nodes`` in the trees of some ``samples``, each with its
+    """Write the positions of this many ``nodes`` in the trees of some ``samples``, each with its
     words and number of members, within a quarter of ``memory``; return the entry of the file.
 
     Builds, merges and refreshes make them alike, when all samples are there: a column for each

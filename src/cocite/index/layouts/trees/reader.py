@@ -71,8 +71,8 @@ class TreeReader(MeetingReader):
         self._packed = part.layout == "packed"
         self._replays: dict[str, Replay] = {}
         self._refused = self._waits = 0
-        """How often in a row looks at neighbors said that they share little, and how many batches
-        are answered without another one. Threads may miscount: answers do not depend on it.
+        """How many checks in a row found that neighbors share little, and how many batches are
+        answered until the next check. Threads may miscount: answers do not depend on it.
         """
 
     def times_with(self, node: int, others: Ids) -> Times:
