@@ -218,7 +218,7 @@ class AllPairs:
             disk *= 2 if options.method == "plain" else 1
             where += f" and {format_size(disk)} on disk, in panels of {self.panel_width:,} columns"
         elif options.prune is not None:
-            where += f" and {4 + self.dtype.itemsize} bytes a score kept, twice"
+            where += f" and {4 + self.dtype.itemsize} bytes per score kept, twice"
         share = 100 * self.core.links.columns.size / max(size * size, 1)
         return (
             f"{size:,} rows for {self.graph.nodes:,} nodes, {share:.2g} % full, {self.products} "

@@ -90,7 +90,7 @@ Column = NDArray[np.float64]
 _SWEEPS = (16, 4, 1)
 """Accuracy of each sweep, as multiples of the target."""
 _TOGETHER, _PAST = 12, 4
-"""Sweeps at most where these do not settle, and how many of them are taken together."""
+"""Maximum number of sweeps if single moves do not converge, and how many recent moves are mixed."""
 
 
 def make_diagonal(

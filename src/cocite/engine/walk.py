@@ -79,7 +79,7 @@ class Mover:
         """See :class:`Walker`."""
         from cocite.kernels import random, walk
 
-        # Looked up once: of a small graph a step takes no longer than an import that is done.
+        # Looked up once: on a small graph, a step is as fast as importing a loaded module.
         self._random, self._walk = random, walk
         if weights is None and step.weighted:
             weights = step_weights(links, step)

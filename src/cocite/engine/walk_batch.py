@@ -1,8 +1,7 @@
 """Walks of several samples at once: one scan of the links per step for all of them.
 
-    step      block by block:       its links are read once, and of each sample the tokens move that
-                                    stand in it
-              sample by sample:     tokens that stand at one node meet
+    step      block by block:       its links are read once, and the tokens of all samples in it move
+              sample by sample:     tokens at one node meet
 
 A single walk (``engine/walk.py``) on a graph larger than memory reads it once for every step of
 every sample. Here a scratch file holds a sample between its turns: its tokens (node, head,

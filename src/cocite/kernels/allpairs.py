@@ -13,8 +13,8 @@ offsets, uint32 sources, and weights of the matrix type. Four rows are added at 
 a quarter of the passes and roundings. Values are summed in the order of links, so threads, blocks
 and panels do not change a bit.
 
-Cost: one fused multiply-add per link and column; 10 to 14 billion a second and core while the panel
-(n * width values) fits the cache. Source: Yu et al. 2011, 4.1.2.
+Cost: one fused multiply-add per link and column; 10 to 14 billion per second and core while the
+panel (n * width values) fits the cache. Source: Yu et al. 2011, 4.1.2.
 """
 
 from __future__ import annotations

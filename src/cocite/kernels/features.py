@@ -10,7 +10,7 @@ limit of steps.
 ``gather`` and ``pair`` compare lists of features by min**2 / max. Both add in ascending order of
 features, so their sums are equal to the bit.
 
-Cost: 1 to 2 ns a path; at most (1 + decay + ... + decay**r) * value / threshold paths from a
+Cost: 1 to 2 ns per path; at most (1 + decay + ... + decay**r) * value / threshold paths from a
 source. A query takes about 2 ns for each entry of the lists that it reads. Source: Lin, King, Lyu,
 *PageSim*, 4.2 and 5.1.
 
@@ -38,7 +38,9 @@ _GRAINS = 1e12
 _PAUSE = 1e8
 """Steps after which a call ends, about 0.3 s, so that a build can be interrupted."""
 _DENSE = 24
-"""A row with more than one node in so many is read off the whole array instead of being sorted."""
+"""A row with more than this fraction (1/n) of all nodes is read off the whole array instead of
+being sorted.
+"""
 
 
 @helper

@@ -4,7 +4,7 @@
 dialect of ``kernels/text.py``. It counts comments and blank lines like ``normalize``, and returns
 -1 for any other row, so its results equal those of ``normalize``.
 
-Cost: 0.9 ns a byte for lines of two numbers, 1.9 ns otherwise.
+Cost: 0.9 ns per byte for lines of two numbers, 1.9 ns otherwise.
 """
 
 from __future__ import annotations

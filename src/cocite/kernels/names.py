@@ -1,8 +1,8 @@
 """Front-coded names: encoding, decoding, and the search for the most similar ones.
 
 Names are stored in blocks of BLOCK in id order. Every name is (shared, length, bytes): how many
-bytes it shares with the name before it in its block (0 for the first), and the rest;
-both numbers are varints, seven bits a byte, low first, the high bit set on all but the last.
+bytes it shares with the name before it in its block (0 for the first), and the rest; both numbers
+are varints, seven bits per byte, low first, the high bit set on all but the last.
 
 ``distances`` finds spelling mistakes with the bit-parallel edit distance of Myers (1999) in the
 form of Hyyrö (2003): one word operation a character for names up to 64 bytes.

@@ -2,7 +2,7 @@
 
 These are ``Front``, CORS if enabled, and ``Guard``. ``Front`` limits the length of addresses, adds
 headers, counts and logs. ``Guard`` checks keys, and rejects queries that could not be answered in
-time before reading them. Cost: about 150 µs a request.
+time before reading them. Cost: about 150 µs per request.
 
 A server without keys that only this machine can reach accepts only host names that mean this
 machine. Otherwise a web page could let its own name resolve to 127.0.0.1 and have the browser query

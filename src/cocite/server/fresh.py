@@ -8,7 +8,7 @@ graph.
 Each generation of an index reads the log itself and ignores links that its graph has. It keeps what
 it read, so links that a refresh removed from the log still count until the new index is open.
 
-Cost: two system calls a query. For a changed node, a copy of the links and the cost of an unseen
+Cost: two system calls per query. For a changed node, a copy of the links and the cost of an unseen
 node, once until it changes again.
 """
 
@@ -138,7 +138,7 @@ class FreshLinks:
         self._drafts: OrderedDict[str, Index] = OrderedDict()
         self._lock, self._taking = threading.Lock(), threading.Lock()
         self.links = 0
-        """How many there are."""
+        """Number of posted links."""
         self.look()
 
     def close(self) -> None:
@@ -227,7 +227,8 @@ class FreshLinks:
         new = [name for name in changed if not self._is_node(name)]
         if len(new) > 1:
             raise UnknownNode(
-                new[1], note=f"It is new, as {new[0]!r} is: until a refresh one of them is asked"
+                new[1],
+                note=f"It is new, like {new[0]!r}: until a refresh, query them one at a time",
             )
         for name in new or changed:
             with self._lock:

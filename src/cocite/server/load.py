@@ -288,9 +288,9 @@ class Pool:
     def __init__(self, threads: int, queue: int, seconds: float) -> None:
         self.threads, self.queue, self.seconds = threads, queue, seconds
         self.waiting = 0
-        """Questions that wait, or are being answered; of the event loop alone."""
+        """Number of queries that wait or are being answered; for the event loop only."""
         self.mean = 0.0
-        """Seconds from one that is done to the next, while some wait."""
+        """Mean seconds between two completed queries, while others wait."""
         self._last = 0.0
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = threading.Lock()
@@ -446,7 +446,7 @@ class Adaptation:
         return self.share
 
     def _close(self, now: float) -> None:
-        """End completed windows: all counts go to the first, later ones have none."""
+        """End completed windows: all counts go to the first; later windows count as empty."""
         over = int((now - self._begin) / _WINDOW)
         if over < 1 or (0 < self._count < _ENOUGH and now - self._begin < _LONG):
             return

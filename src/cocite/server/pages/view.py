@@ -84,7 +84,7 @@ class PageState:
 
     @property
     def named(self) -> dict[str, str]:
-        """Return the index that is asked, as a query names it; nothing for the first one."""
+        """Return the parameter that names the queried index; nothing for the first index."""
         index = self.get("index")
         return {} if index is None else {"index": index}
 
@@ -384,7 +384,7 @@ def _labels(names: list[str]) -> list[str]:
 
 
 def title_of(document: RelatedDocument) -> str:
-    """Return what the nodes that are asked for are called."""
+    """Return the titles of the queried nodes, or names where they have none."""
     titles = document.titles or document.nodes
     return " + ".join(t or str(n) for n, t in zip(document.nodes, titles, strict=True))
 
