@@ -210,7 +210,7 @@ def test_out_links_walk_by_their_weights_too(make_graph: MakeGraph) -> None:
 @pytest.mark.parametrize(
     ("node_weights", "message"),
     [
-        (None, "the clock step needs weights, and the links have none. Store the graph with"),
+        (None, "the clock step needs weights, but the links are unweighted. Store the graph with"),
         (np.ones(3, np.float32), "float32, positive and finite, one for each of 2 nodes"),
         (np.ones(2), "float32, positive and finite"),
         (np.array([1, 0], np.float32), "float32, positive and finite"),

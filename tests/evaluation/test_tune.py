@@ -76,7 +76,7 @@ def test_what_is_chosen_follows_from_the_rounds(graph: Graph) -> None:
         assert "above the default by other pages" in found.reason
     best = cocite.tune(graph, best=True, **FEW)
     assert best.best.name == top.name
-    assert best.reason == "the best by the pages that chose, as asked for"
+    assert best.reason == "the best by the pages that chose, as requested"
     assert found.by == "company@10"
     assert found.hidden
     assert found.labels is None

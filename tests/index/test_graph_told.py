@@ -64,7 +64,7 @@ def told(graph: Graph, measure: str, **given: object) -> list[str]:
 
 
 def test_advice_is_that_of_the_measure(graph: Graph) -> None:
-    named = "index links to 280 of the 302 pages, 150 link to foot: what is linked with so many"
+    named = "index links to 280 of the 302 pages, 150 link to foot: a page linked with so many"
     out = f"cocite ingest {graph.path} -o DIR --exclude-nodes FILE"
     for measure, advice in {
         "psimrank": "--hubs idf",

@@ -381,7 +381,7 @@ def test_missing_names(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"only_nodes": ["nobody"]}, "has none of the pages that are to be kept"),
+        ({"only_nodes": ["nobody"]}, "has no page to keep"),
         ({"only_nodes": "page two"}, "only_nodes is a single text"),
         ({"only_prefix": ""}, "it must be the beginning of names"),
         ({"only_prefix": ["x"], "layout": "paths"}, "choose --layout trees"),

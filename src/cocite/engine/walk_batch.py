@@ -1,6 +1,6 @@
 """Walks of several samples at once: one scan of the links per step for all of them.
 
-    step      block by block:       its links are read once, and the tokens of all samples in it move
+    step      block by block:       its links are read once, and all samples' tokens in it move
               sample by sample:     tokens at one node meet
 
 A single walk (``engine/walk.py``) on a graph larger than memory reads it once for every step of

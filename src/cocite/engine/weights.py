@@ -107,8 +107,8 @@ def step_weights(
         _check(links, node_weights)
     elif links.weights is None:
         raise UsageError(
-            f"the {step.value} step needs weights, and the links have none. Store the graph with "
-            "weights: cocite ingest --weight-column"
+            f"the {step.value} step needs weights, but the links are unweighted. Store the graph "
+            "with weights: cocite ingest --weight-column"
         )
     scratch = scratch or Scratch(None)
     values: NDArray[Any]

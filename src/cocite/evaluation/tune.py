@@ -312,7 +312,7 @@ class Tuning:
                 base = theirs[usual]
                 held = {p: found.differences(base, others)[by] for p, found in theirs.items()}
         if self._options.best:
-            chosen, reason = first, "the best by the pages that chose, as asked for"
+            chosen, reason = first, "the best by the pages that chose, as requested"
         else:
             level = [p for p in three if p == first or not behind[p].low > 0]
             sizes = {p: records[p].bytes for p in level}

@@ -230,7 +230,7 @@ def check_block(path: Path) -> None:
     number, digest = facts.whole("block"), facts.text("digest")
     graph = BlockedGraph.open(path.parent) if is_blocked(path.parent) else None
     if path.name != folder_of(number) or (graph and number >= graph.blocks):
-        raise Damaged(f"{path} is block {number} of a graph by what it says: it is misplaced")
+        raise Damaged(f"{path} says that it is block {number} of a graph: it is misplaced")
     block = GraphBlock(path.parent, number, graph.digest if graph else digest)
     if graph and [block.first, block.last] != graph.cuts[number : number + 2]:
         raise Damaged(f"{path} begins or ends where its graph does not. Cut the graph again")

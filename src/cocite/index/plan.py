@@ -173,8 +173,8 @@ class Keep:
         ids = np.unique(np.concatenate([*found, np.array(there, np.uint32)]).astype(np.uint32))
         if not ids.size:
             raise UsageError(
-                f"{graph.path} has none of the pages that are to be kept: no name is in the list, "
-                "or begins with the prefix"
+                f"{graph.path} has no page to keep: no name is in the list, or begins with the "
+                "prefix"
             )
         if len(there) < len(named):
             first = next(name for name, node in zip(self.names, named, strict=True) if node is None)

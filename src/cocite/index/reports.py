@@ -131,8 +131,8 @@ class GraphReport:
             "one a line (exclude_nodes=)"
         )
         return [
-            f"{hubs_in_words(self.hubs, self.pages)}: what is linked with so many tells little of "
-            f"any. {'; '.join(ways)}"
+            f"{hubs_in_words(self.hubs, self.pages)}: a page linked with so many says little "
+            f"about any of them. {'; '.join(ways)}"
         ]
 
 

@@ -75,7 +75,7 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
         if part.store.has(part.prefix + name) and part.array(name).dtype.kind == "f":
             values = part.array(name).reshape(-1)
             if not _all(values, np.isfinite):
-                yield name, "there is what is not a number"
+                yield name, "there are values that are not numbers"
             elif "weights" in name and not _all(values, lambda piece: piece > 0):
                 yield name, "there are weights that are not above 0"
 
@@ -145,7 +145,7 @@ def _sample_faults(part: StoredPart) -> Iterator[Fault]:
 def _trees(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
     member = members_of(words, count)
     if count and int(member.max()) >= nodes:
-        return "there are members that are no nodes"
+        return "there are members that are not nodes"
     if np.unique(member).size != count:
         return "there are nodes that stand in two places"
     return _label_fault(labels_of(words, count), settings)
@@ -208,7 +208,7 @@ def _paths(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
     if ends[-1] != count or not np.array_equal(rest[eighths : 2 * eighths], begins):
         return "own points do not begin where they are said to"
     if count and int(rest[2 * eighths : 2 * eighths + count].max()) >= nodes:
-        return "there are points that are no nodes"
+        return "there are points that are not nodes"
     return _label_fault(labels, settings)
 
 
@@ -218,7 +218,7 @@ def _compact(words: Words, nodes: int, count: int, settings: PartSettings) -> st
     if begin[0] != 0 or begin[-1] != count or (np.diff(begin) < 0).any():
         return "the beginnings of children do not ascend"
     if count and int(child.max()) >= nodes:
-        return "there are children that are no nodes"
+        return "there are children that are not nodes"
     parents = np.repeat(np.arange(nodes), np.diff(begin))
     if int(np.count_nonzero(forward != NOWHERE)) != count or (forward[child] != parents).any():
         return "children are not those that step to a node"
@@ -242,7 +242,7 @@ def _minhash(words: Words, nodes: int, count: int, settings: PartSettings) -> st
     inside = np.ones(count, np.bool_)
     inside[starts] = inside[starts + 1] = False
     if int(group[inside].max()) >= nodes:
-        return "groups have members that are no nodes"
+        return "groups have members that are not nodes"
     return ""
 
 

@@ -246,8 +246,8 @@ def _opened(stored: Store) -> Graph:
     graph = Graph(stored)
     if graph.hubs:
         _log.info(
-            f"{hubs_in_words(graph.hubs, graph.nodes)}: what is linked with so many tells little "
-            "of any. To omit such pages: --exclude-nodes FILE, their names one a line "
+            f"{hubs_in_words(graph.hubs, graph.nodes)}: a page linked with so many says little "
+            "about any of them. To omit such pages: --exclude-nodes FILE, their names one a line "
             "(exclude_nodes=); to weigh them: --hubs idf of psimrank and simrank. The default "
             "measure counts them less by itself"
         )

@@ -70,7 +70,7 @@ class RelatedGraph:
             if hit.node in places
         ]
         named = ", ".join(map(str, asked))
-        about = f"what is near to {named}, by {index.measure}"
+        about = f"the neighborhood of {named}, by {index.measure}"
         return cls(asked, hits, links, index.titles_of(nodes), about)
 
     @property

@@ -144,8 +144,8 @@ def _remembered(stored: StoredIndex) -> Graph:
         raise NotAStore(f"{index} does not say where its graph {name} is. {_GIVE}")
     if "://" in told:
         raise NotAStore(
-            f"the graph {name}, from which {index} was built, lay at {told}, from where nothing is "
-            f"fetched unasked. Give it: --graph {told} (graph={told!r})"
+            f"the graph {name}, from which {index} was built, was at {told}, which is not "
+            f"downloaded automatically. Pass it: --graph {told} (graph={told!r})"
         )
     path = _place(stored, told)
     try:

@@ -206,8 +206,8 @@ class Guard:
 
 def _unknown_host(host: str) -> Response:
     detail = (
-        f"this server is asked by the name {host[:100]!r}; it listens at its machine alone, and "
-        "is asked as localhost, by its address, or by a name that was given with --allow-host"
+        f"the request is for the host {host[:100]!r}; this server listens on its own machine "
+        "only, and answers to localhost, its address, and names given with --allow-host"
     )
     return problem_reply(Problem("unknown-host", detail))
 

@@ -118,8 +118,8 @@ class FreshLinks:
         """
         if index.stored.measure.texts:
             raise UsageError(
-                f"{path} compares texts, and new links have none: serve an index without texts, "
-                "or omit --accept-links"
+                f"{path} compares texts, which new links do not have: serve an index without "
+                "texts, or omit --accept-links"
             )
         self._index, self._graph = index, find_graph(index.stored, index.given)
         self._names = index.nodes.stored

@@ -39,12 +39,12 @@ _SAMPLES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 _SERVER = ("index", "shard", "replica")
 _OF_SHARDS = {
-    "answers": "Whether a server of samples is asked, or left alone for now.",
+    "answers": "Whether a server of samples gets queries, or is skipped for now.",
     "samples": "How many samples it has.",
-    "waiting": "Questions that it has not answered yet.",
-    "seconds": "The mean of how long it took of late.",
-    "opened": "How many times it was found not to answer.",
-    "restarts": "How many times another process took its place.",
+    "waiting": "Queries that it has not answered yet.",
+    "seconds": "Its recent mean response time.",
+    "opened": "How many times it was found unresponsive.",
+    "restarts": "How many times another process replaced it.",
 }
 
 

@@ -287,7 +287,7 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
     )
     a, b = text("a", "A node", required=True), text("b", "Another node", required=True)
     several: dict[str, Any] = {"required": True, "most": limits.together}
-    node = text("node", "The node; several are asked together", **several)
+    node = text("node", "The node; several are queried together", **several)
     nodes = text("nodes", "The nodes", required=True, nested=True, most=limits.batch)
     how_many = Option("k", DEFAULT_NAMES, "How many names to list", 1, min(limits.k, 100))
     matches = Option("matches", True, "Look within names and titles; false: begin only")
@@ -312,7 +312,7 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
             "Each page has its contribution to the score, and these add up to it.",
             (
                 index,
-                text("a", "A node; several are asked together", **several),
+                text("a", "A node; several are queried together", **several),
                 b,
                 side,
                 *parameters(QueryOptions, ("k", "aggregate"), reasons),

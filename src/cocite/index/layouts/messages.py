@@ -158,7 +158,7 @@ class RemoteSamples:
             at = np.searchsorted(row.ids, others)
             at[at == row.ids.size] = 0
             there = row.ids[at] == others if row.ids.size else np.zeros(others.size, bool)
-            assert row.whole or there.all(), "a pair that was not asked for"
+            assert row.whole or there.all(), "a pair that was not requested"
             columns = np.flatnonzero(there)
             found[places[:, None], columns] = row.codes[at[columns]].T
         return found
@@ -199,7 +199,7 @@ class _DecodedRows(SummingReader):
 
         table, count = self.worths(settings), 0
         for _, row in self.response.rows(node):
-            assert row.whole, "a node that was not asked for"
+            assert row.whole, "a node that was not requested"
             arrays = scratch.sums, scratch.used
             count = int(minhash.add(row.ids, row.codes, table, *arrays, count))
         return count

@@ -151,9 +151,8 @@ def decay_of(part: StoredPart, settings: WholeSettings) -> float:
     own = part.ask_settings(settings)
     if own[MEETING_WEIGHT] != MEETING_WEIGHT.default:
         raise UsageError(
-            f"meeting_weight is {own[MEETING_WEIGHT]!r}, and refined answers of simrank are "
-            "computed for a decay alone: give one, or leave out what refines (--refine, "
-            "--target-error)"
+            f"meeting_weight is {own[MEETING_WEIGHT]!r}, but refined answers of simrank support "
+            "only a decay: give one, or omit the refinement (--refine, --target-error)"
         )
     return own[DECAY]
 

@@ -214,7 +214,7 @@ class RemoteShards:
     def refuse(self, what: str, instead: str) -> NoReturn:
         """Raise :class:`UsageError` for a query about many nodes."""
         raise UsageError(
-            f"servers of samples are for single questions; {what} are asked of whole files "
+            f"servers of samples answer single queries only; for {what}, use whole files "
             f"({instead})"
         )
 

@@ -222,8 +222,8 @@ class ReplicaSet:
             if now > began + _PATIENCE:
                 self._give_up(calls, blamed=False)
                 raise fault or QueryTimeout(
-                    f"none of {self.shards} shards of samples has answered within {_PATIENCE:g} s: "
-                    "see what cocite cluster status says of the nodes"
+                    f"none of {self.shards} shards of samples has answered within {_PATIENCE:g} "
+                    "s: check the nodes with cocite cluster status"
                 )
             next_look = second if self.replicas > 1 and now < second else end
             wait = min(next_look - now, _SLICE) if next_look > now else _SLICE
@@ -367,8 +367,8 @@ class ReplicaSet:
             if time.monotonic() > end:
                 raise ResourceError(
                     f"none of {self.shards} servers of samples has begun within {seconds:g} s: "
-                    f"{self._servers[0][0].breaker.fault}. See what cocite cluster status says of "
-                    "the nodes"
+                    f"{self._servers[0][0].breaker.fault}. Check the nodes with cocite cluster "
+                    "status"
                 )
             time.sleep(_SLICE)
 
