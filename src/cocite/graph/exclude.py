@@ -7,7 +7,7 @@ pages. An index of selected pages stores their names in the same way.
 
 Cost: a pass over the links and one over the names; 9 bytes per node, 12 per remaining name, and a
 block of links. Verification takes a pass over the links, and two over the names, some microseconds
-a name.
+per name.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def write_rest(
 Fault = tuple[str, str]
 """A file, and a description of its damage."""
 _CHECK_PIECE, _NAMES = 1 << 16, 1 << 12
-"""Links, and names, that are looked at at a time."""
+"""Links, and names, to examine at a time."""
 
 
 def graph_faults(graph: Graph) -> Iterator[Fault]:

@@ -36,7 +36,9 @@ from cocite.storage.spool import Scratch
 _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
 """Bytes of the smallest block of rows that is written at a time, and of those read at a time."""
 _LEAST_PART, _CURSOR = 128, 8
-"""A block is no smaller than this part of all, and takes so many more bytes per node."""
+"""Least size of a block, as a fraction (1/n) of all links; bytes per node that it takes in
+addition.
+"""
 _OFFSETS = 1 << 17
 """Offsets to compute at a time."""
 _NO_WEIGHTS = np.empty(0, np.float32)

@@ -8,7 +8,8 @@ front-coded like names, with two bytes for a node without a title; the digest of
 them.
 
 Cost: a lookup by name takes a binary search and the decoding of one block; about 10 to 20 bytes per
-name. Writing takes a pass over the names and a sort of their hashes, matching a microsecond a name.
+name. Writing takes a pass over the names and a sort of their hashes, matching a microsecond per
+name.
 """
 
 from __future__ import annotations

@@ -294,7 +294,9 @@ class Names(ABC):
 _FOLD_LIMIT = 300_000
 """Maximum number of names to search in any equivalent spelling."""
 _LEAST_PART, _FEW = 3, 50_000
-"""Characters of a part that says something, and names of which shorter parts are looked for."""
+"""Length of a text from which parts of names match; with up to this many names, shorter ones do,
+too.
+"""
 _SAME, _PREFIX, _WORDS, _NONE = 1, 2, 5, 9
 _MOST_WORDS = 8
 
