@@ -198,7 +198,7 @@ def test_what_cannot_be_spread_is_refused(graph: Graph, tmp_path: Path) -> None:
     sketch = cocite.build(graph, tmp_path / "s", measure="xjaccard", bits=2, samples=8)
     with pytest.raises(UsageError, match="covers all nodes"):
         SampleHolder(str(sketch.stored.store.path), 0, 2)
-    with pytest.raises(UsageError, match="single questions"):
+    with pytest.raises(UsageError, match="single queries only"):
         spread(cocite.build(graph, tmp_path / "p", measure="psimrank", samples=9)).related_all("x")
 
 
