@@ -107,9 +107,8 @@ _FIRST_LINE, _LOG_SECONDS, _JSON_SECONDS = 10.0, 60.0, 1.0
 class Stages:
     """``with Stages({"reading": "bytes"}) as stages: ingest(..., progress=stages)``.
 
-    Calls are ``stages(stage, done, total)``, total 0 where it is not known; a fourth argument is a
-    remark. ``units`` says, for the first word of a stage, what is counted; a stage that is not in
-    it just runs.
+    Calls are ``stages(stage, done, total)``, with total 0 if unknown; a fourth argument is a
+    remark. ``units`` maps the first word of a stage to what it counts; other stages show no count.
     """
 
     def __init__(self, units: dict[str, str]) -> None:

@@ -112,7 +112,7 @@ class SectionedCommand(click.Command):
             settled |= str(option.name).startswith(SETTING)
             eager = option.is_eager and option.is_flag and not option.expose_value
             if eager or (isinstance(option, Sectioned) and not option.brief):
-                continue  # --help was just typed, and the last lines tell of --help-all
+                continue  # --help needs no line, and --help-all is named below
             name = str(option.name)
             if name.startswith(SETTING):
                 line = _of_measure(option, name.removeprefix(SETTING), measure, indexed)
@@ -127,7 +127,7 @@ class SectionedCommand(click.Command):
                 for names, sentence, values in lines:
                     start = f"{names:<{width}}  "
                     text = _cut(sentence, max(room - len(start) - len(values), 0)) + values
-                    if "..." in text:  # what it is comes before what it may be
+                    if "..." in text:  # the description matters more than its values
                         text = _cut(sentence, room - len(start))
                     formatter.write(f"  {start}{text}".rstrip() + "\n")
         formatter.write_paragraph()

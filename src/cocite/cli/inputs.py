@@ -103,7 +103,7 @@ _UNITS = {
 
 def is_links(path: str) -> bool:
     """Return whether ``path`` is read as links."""
-    from cocite.search.cache import is_links  # commands that ask nothing do not wait for it
+    from cocite.search.cache import is_links  # loads slowly, and not every command needs it
 
     return is_links(path)
 
@@ -190,7 +190,7 @@ def refuse_folder(path: str) -> None:
     if not folder.is_dir() or (folder / "manifest.json").exists() or is_links(path):
         return
     if os.path.isdir(f"{os.path.abspath(path)}.building"):
-        return  # whoever opens it says that it is not finished
+        return  # opening it reports the unfinished build
     files = sorted(each.name for each in folder.iterdir() if each.is_file())
     holds = f"{counted(len(files), 'file')}, such as {files[0]}," if files else "no files"
     message = (
@@ -388,7 +388,7 @@ def opened(
             )
         graphs = list(where.graphs)
         return open_index(path, graph=graphs, verify=verifying(), **limits), source.settings
-    once = Resources.checked(**limits)  # read of the machine once, for the build and the question
+    once = Resources.checked(**limits)  # detected once, for build and query
     own: dict[str, Any] = {"threads": once.threads, "memory": once.total}
     built, asked = _built_for(path, source, "file of links" if links else "graph")
     found = cached(path, where, source.reading, index=True, built=built, exclude=exclude, **own)

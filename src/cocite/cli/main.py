@@ -129,7 +129,7 @@ class _LazyGroup(click.Group):
         for parameter in command.params:
             words = set(re.findall(r"[A-Z]+", parameter.metavar or ""))
             if parameter.type is click.STRING and words & _PATHS:
-                # Is checked where it is opened; only a shell is to know that it is a path.
+                # The type is only for completion by shells; commands check paths on opening.
                 kind = StoredPath if words & _STORES and cmd_name not in _BY_URL else click.Path
                 parameter.type = kind(readable=False, allow_dash=True)
         return command
@@ -179,7 +179,7 @@ def cli(context: click.Context) -> None:
     """Given a page, find the related pages, from links alone.
 
     \b
-    cocite related links.tsv PAGE       a file with a link a row: source, target
+    cocite related links.tsv PAGE       one link per row: source, target
 
     It caches an index of the file. For more control, run three commands:
 
@@ -211,7 +211,7 @@ class _Log(logging.Handler):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    # Not cli.main: that would take a closed pipe for an error of its own.
+    # Not cli.main, which would treat a closed pipe as an error.
     given = sys.argv[1:] if arguments is None else list(arguments)
     CONSOLE.choose(given)
     log = logging.getLogger("cocite")
@@ -268,7 +268,7 @@ def _run(given: list[str]) -> int:
         CONSOLE.interrupted("".join(f"; {note}" for note in getattr(stopped, "__notes__", [])))
         return 130
     except BrokenPipeError:
-        # Whoever read our output has enough: not an error, and nothing left to flush.
+        # The reader closed the pipe: not an error, and nothing left to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, MemoryError, ImportError) as error:
@@ -353,7 +353,7 @@ def run() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         code = main()
-    except KeyboardInterrupt:  # before or behind what answers it
+    except KeyboardInterrupt:  # outside main's own handler
         CONSOLE.interrupted()
         code = 130
     sys.exit(code)

@@ -43,7 +43,7 @@ Decorator = Callable[[Any], Any]
 
 
 def _meeting_weight(value: str | list[float]) -> str | list[float]:
-    """Return the numbers in a file; else the text, which is checked where its walks are known."""
+    """Return the numbers in a file; else the text, which is checked once the walks are known."""
     if not isinstance(value, str) or value == "hitting" or not Path(value).is_file():
         return value
     try:
@@ -183,7 +183,7 @@ def _flag(option: Option[Any], section: str, brief: bool, prefix: str = "") -> D
 
 
 def _completed(context: click.Context, parameter: click.Parameter, text: str) -> Any:
-    from cocite.cli.commands import completion  # the shell alone waits for it
+    from cocite.cli.commands import completion  # loads slowly, and only completion needs it
 
     measure = str(parameter.name).startswith("measure")
     names = completion.measure_names if measure else completion.direction_names
@@ -272,7 +272,7 @@ def _remembered(*names: str, **more: Any) -> tuple[Decorator, Callable[[], bool]
     return decorator, lambda: bool(click.get_current_context().meta.get(key, False))
 
 
-# Eager, as --format asks for it; so it is told by --help-all where --help has a line an option.
+# Eager, as --format reads it. Eager flags have no line in the short help, only in --help-all.
 _safe_option, safe_csv = _remembered(
     "--safe-csv",
     is_eager=True,

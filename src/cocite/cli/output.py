@@ -193,7 +193,7 @@ def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool
         )
         if prose and columns - before >= _LEAST_PROSE:
             lines.append(_wrapped(start + last, " " * before))
-        elif prose and columns < before + widths[-1]:  # below its row: there is no place beside it
+        elif prose and columns < before + widths[-1]:  # too narrow: wrap it below its row
             indent = " " * _INDENT
             lines.append(f"{start.rstrip(' ')}\n{_wrapped(indent + last, indent)}")
         else:
@@ -247,7 +247,7 @@ def counted(count: int, what: str) -> str:
 
 
 def reported_settings(settings: Mapping[str, object]) -> dict[str, str]:
-    """Return settings for people, without that every link counts the same."""
+    """Return settings for people, without the default weight of links."""
     usual = (HUBS.name, HUBS.default)
     return {name: f"{value}" for name, value in settings.items() if (name, value) != usual}
 

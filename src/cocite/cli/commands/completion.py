@@ -69,7 +69,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """Return the words before the current one, and that one."""
-        # A sign more, so that the last word is there, empty or in an open quote.
+        # Append a character, so that the last word exists even if empty or in an open quote.
         *words, last = split_arg_string(os.environ["COMP_LINE"] + "x")[1:]
         begun = last[:-1]
         quoted = os.environ.get("COMP_WORD", "").startswith(("'", '"'))
@@ -91,7 +91,7 @@ def answer(cli: click.Command, instruction: str) -> int:
 @click.command()
 @click.argument("shell", type=click.Choice(list(_SHELLS), case_sensitive=False))
 def completion(shell: str) -> None:
-    """Print what makes a shell complete commands, options and names of nodes.
+    """Print the script with which a shell completes commands, options and node names.
 
     \b
     bash   eval "$(cocite completion bash)"    in ~/.bashrc
@@ -167,7 +167,7 @@ def _names(path: str, begun: str, bipartite: bool, side: str | None) -> list[Any
     names = open_names(store)
     sides, mark = names.sides, ""
     if sides is not None and side is not None and not begun.startswith(sides.mark):
-        mark = sides.name(side, "")  # left out of what is typed, as --side says it
+        mark = sides.name(side, "")  # --side implies it, so it is not typed
     titles = open_titles(store, len(names))
     names.titles = lambda: titles
     if store.has(OFFSETS):

@@ -1,4 +1,4 @@
-"""``cocite index``: build the index that answers queries. ``cocite measures``: what there is."""
+"""``cocite index``: build the index that answers queries. ``cocite measures``: list them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def index(
             built.measure, built.parts, {}, built.meeting_weight, built.query_defaults
         )
         errors = standard_errors(built.parts, asked, built.samples)
-        # Nodes may be quite unlike this machine, so pilots here would say nothing of the time.
+        # Cluster nodes may differ from this machine, so pilots here would not predict the time.
         told = f"on {spread.in_words()}" if spread else str(work.estimate())
         say(f"{output}: {told}{expected_error(errors)}")
         report = run_build(work)

@@ -1,6 +1,5 @@
-"""``cocite info``: what a graph or index holds, or the cache. ``cocite verify``: check its bytes.
-
-``cocite cache``: remove cached copies of remote stores, and cached results from links.
+"""``cocite info``: the contents of a graph, an index or the cache. ``cocite verify``: compare a
+store with its checksums. ``cocite cache``: show or clear the cache.
 """
 
 from __future__ import annotations
@@ -249,8 +248,8 @@ def _cache_reply() -> Reply:
     try:
         copies = list_remote_cache()
     except StoreError:
-        copies = []  # there is no place for them
-    links: dict[str, int] = {}  # by source, as several ways to read one count together
+        copies = []  # no safe location
+    links: dict[str, int] = {}  # bytes by source, summed over read options
     for source, nbytes in list_cache():
         links[source] = links.get(source, 0) + nbytes
     folder = None if found.folder is None else str(found.folder)

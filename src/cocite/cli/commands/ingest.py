@@ -1,6 +1,6 @@
 """``cocite ingest``: files of links to a stored graph.
 
-``cocite generate``: graphs that are made, not read.
+``cocite generate``: synthetic graphs.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def rank(
     if not is_blocked(graph):
         graph = graph_of(graph, source, memory=memory)
     asked = _RankRequest(options, target, memory, threads, cluster)
-    with ExitStack() as stack:  # what ranks are shown of is there until they are
+    with ExitStack() as stack:  # keeps the graph open until ranks are shown
         (_rank if links else _hits)(graph, asked, show, stack)
 
 

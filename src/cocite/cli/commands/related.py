@@ -1,4 +1,4 @@
-"""``cocite related``: ask an index, or a graph."""
+"""``cocite related``: query an index, or a graph."""
 
 from __future__ import annotations
 

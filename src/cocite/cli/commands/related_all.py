@@ -121,7 +121,7 @@ def related_all(
             say(f"{label}: {_query_of(query.k, work.nodes)}{kept * (work.done > 0)}")
             with Stages(units) as stages:
                 show_refining(opened_index, stages)
-                # Machines of a cluster may be quite unlike this one: a pilot says nothing of them.
+                # Cluster nodes may differ from this machine, so a pilot would not predict them.
                 if machines is None and (told := work.estimate(stages)) is not None:
                     say(summary_text(told))
                 report = work.run(stages)

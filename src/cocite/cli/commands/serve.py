@@ -67,7 +67,7 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
 
         ray_library()
     needed = 0
-    for each in served:  # what is wrong is said once, and not by every process
+    for each in served:  # report errors once, not once per process
         refuse_folder(each.path)
         if is_links(each.path):
             file = shlex.quote(each.path)
@@ -192,7 +192,7 @@ def mcp(
     if source.where.side is not None:
         raise UsageError("--side is part of each question here: omit it")
     answering, settings = opened(index, source, memory=memory, threads=threads)
-    answering.stored.ask_settings(settings)  # what is wrong with them is said now
+    answering.stored.ask_settings(settings)  # refuse wrong settings at the start
     name = Path(index).resolve().name.removesuffix(".index") or index
     limits = Limits(k=options.max_k, question_time=options.question_timeout)
     assistants = Assistants(answering, name, limits, threads, settings)

@@ -67,7 +67,7 @@ def site(
             found = work.remove_lists(place, options, stages)
         else:
             means = Resources.checked(threads, memory)
-            with held(HUBS_LOG):  # those hubs are left out
+            with held(HUBS_LOG):  # lists exclude these hubs
                 of = work.relate(place, options, stages, threads=means.threads, memory=means.total)
             report_inputs(of.graph)
             if options.json_folder is not None:

@@ -1,6 +1,5 @@
-"""``cocite refresh``: draw some samples of an index from the current graph.
-
-``cocite merge``: join indexes of different samples, or nodes, of one graph.
+"""``cocite refresh``: update an index to the current graph. ``cocite merge``: join indexes of
+different samples, or nodes, of one graph.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ def refresh(
     New samples replace the oldest; the others stay, without removed nodes. Measure and settings do
     not change. A measure without samples is computed again. The index keeps answering meanwhile. To
     resume an interrupted refresh, repeat the command. A GRAPH with hardly any nodes of the index is
-    refused; an index of this GRAPH already stays as it is.
+    refused. An index that is up to date with GRAPH is not changed.
     """
     from cocite.graph import Graph
     from cocite.index.cluster import of_nodes, spread_on
@@ -143,7 +142,7 @@ def refresh(
         )
         if work.already:
             say(work.already)
-        # No pilots: they would take as long as a small share of the samples does.
+        # No pilots: they would take as long as the few samples of a usual refresh.
         if work.drawn:
             old, new = work.retained, len(work.drawn)
             say(f"{index}: {old:,} samples stay, {new:,} are drawn from {graph}")

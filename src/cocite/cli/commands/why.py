@@ -161,7 +161,7 @@ def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
             (_as_they_go(path, arrow), at) if reason.links in EITHER else (path, at)
             for reason, (path, at) in zip(reasons, paths, strict=True)
         ]
-    # Paths tell more than what counts them: where they would be cut to pieces, that gives way.
+    # Paths explain more than these columns: drop them, in this order, while paths lack room.
     longest = max((len(_joined(path, signs)) for path, _ in paths), default=0)
     for title in ("steps", "samples", "share"):
         left = _left(columns)
@@ -175,9 +175,9 @@ def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
     others = [f"{why.others:,} other" + "s" * (why.others > 1)] * more
     plain = [_page(reason) for reason in reasons] + others
     names = [_titled(reason, found) for reason in reasons] + others
-    cut = _cut if found.titles is None else cut_to  # of a title the end says least
+    cut = _cut if found.titles is None else cut_to  # titles lose their end
     if cut is cut_to and left - page_width(names) < longest:
-        names, cut = plain, _cut  # rather names that are whole than titles that are cut
+        names, cut = plain, _cut  # show names instead of cutting titles
     width = page_width(names)
     columns["page"] = [padded(cut(name, width), width) for name in names]
     columns["path"] = [_fitted(*path, max(_LEAST, left - width), signs) for path in paths]
@@ -243,7 +243,7 @@ def _path(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Path, int]
     other = reason.path_b or (b, None, reason.node)
     ahead: _Path = [(there, name) for name in one]
     if reason.links in EITHER and not reason.path_a and len(other) < 3 and None not in other:
-        # A link between the two is looked up, if there is one.
+        # No path is stored: look up a direct link, if there is one.
         ahead = [(there, a), ("by", reason.node)]
     return ahead + [(back, name) for name in reversed(other[:-1])], len(ahead) - 1
 
