@@ -4,13 +4,13 @@
   aligned so that two threads do not write to one cache line.
 * :func:`in_order` runs items on a few workers, and yields results in the order of the items. Each
   worker owns scratch memory. One more item is begun than there are workers, which bounds memory.
-* A :class:`WorkerPool` makes one object a block, wherever, and calls its methods. A call may have
-  several answers: *handles*, which may be arguments of further calls, or taken (``take``). Calls to
-  one object are made one after another. ``Alone`` is the pool of one process, where a handle is its
-  value; a cluster does the same by messages (``cluster/workers.py``).
+* A :class:`WorkerPool` creates one object per block and calls its methods, one call at a time for
+  each object. A call returns *handles*: pass them to further calls, or get their values
+  (``take``). ``Alone`` is the pool of this process, where a handle is its value;
+  ``cluster/workers.py`` has the pool of a cluster.
 
-Kernels release the interpreter lock. Items that take less than handing them over run without
-threads (:class:`Pace`): threads that pass the lock to and fro take ten times as long.
+Kernels release the interpreter lock. Items that take less time than handing them to a thread run
+without threads (:class:`Pace`): passing the lock back and forth takes ten times as long.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _QUICK = 150e-6
-"""Seconds below which an item is better not handed to a thread."""
+"""Seconds below which an item runs faster without a thread."""
 
 
 class Pace:
@@ -94,7 +94,7 @@ class Pace:
 
     @property
     def alone(self) -> bool:
-        """Return whether the next item is better run without threads."""
+        """Return whether the next item should run without threads."""
         return self._mean < _QUICK
 
     def took(self, seconds: float) -> None:
@@ -110,7 +110,7 @@ def in_order(
 ) -> Iterator[R]:
     """Yield ``worker(item)`` for every item, in the items' order.
 
-    An exception of a worker comes out here; items not begun by then are dropped.
+    Exceptions of workers are raised here, and drop all items that have not begun.
     """
     coming = iter(items)
     first = list(islice(coming, 2)) if len(workers) > 1 else []
@@ -151,8 +151,8 @@ def in_order(
         while waiting:
             yield waiting.popleft().result()
     finally:
-        # What is at work ends before this does. Threads are not joined: an iterator that was left
-        # alone is ended by the collector, which may run inside the very locks that joining takes.
+        # Wait for running items, but do not join threads: the garbage collector closes abandoned
+        # iterators, perhaps inside the very locks that joining takes.
         if pool is not None:
             pool.shutdown(wait=False, cancel_futures=True)
         wait([future for future in waiting if not future.cancelled()])
@@ -180,11 +180,11 @@ class WorkerPool(Protocol):
 
 
 Hiring = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]], int], WorkerPool]
-"""Makes a crew from a kind, arguments for each, and bytes of memory for each."""
+"""Makes a pool from a kind of object, and arguments and bytes of memory for each object."""
 
 
 class Alone:
-    """The crew of one process."""
+    """The pool of one process."""
 
     def __init__(
         self, kind: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], memory: int = 0

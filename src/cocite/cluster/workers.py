@@ -26,9 +26,10 @@ _EACH = 5.0
 
 
 class ClusterPool:
-    """Actors of a ``kind``, one for each of the ``arguments``, with ``memory`` bytes each; and with
-    a core for all of them together at least, so that those of nodes that are lost find room.
-    ``lost`` counts how often somebody was.
+    """Actors of a ``kind``, one for each of the ``arguments``, with ``memory`` bytes each.
+
+    Each reserves only a share of a core, so that replacements find room after the loss of a node.
+    ``lost`` counts the losses.
     """
 
     def __init__(
@@ -96,5 +97,5 @@ class ClusterPool:
 
 
 def hiring(cluster: Cluster) -> Hiring:
-    """Return a function that makes crews on a cluster."""
+    """Return a function that makes pools on a cluster."""
     return partial(ClusterPool, cluster)

@@ -85,8 +85,8 @@ def attempt(work: Callable[..., R], *arguments: Any) -> R | Failed:
 def attempt_unless(stopped: bytes, work: Callable[..., R], *arguments: Any) -> R | Failed | None:
     """:func:`attempt`, but nothing once the cluster has a note named ``stopped``.
 
-    Ray's own ``cancel`` of tasks that may be about to start can abort the process that asks for it
-    (Ray 2.60: "Tried to complete task that was not pending").
+    Ray's own ``cancel`` can abort the calling process if a task is about to start (Ray 2.60: "Tried
+    to complete task that was not pending").
     """
     if _notes()._internal_kv_get(stopped) is not None:
         return None
@@ -112,7 +112,7 @@ def translated(error: Exception) -> Exception:
     if isinstance(error, ray.exceptions.RayTaskError):
         cause = error.cause if isinstance(error.cause, Exception) else error
         lost = isinstance(cause, ray.exceptions.RayError) and cause is not error
-        return translated(cause) if lost else cause  # of an answer that it was to be given
+        return translated(cause) if lost else cause  # an argument was lost
     if isinstance(error, ray.exceptions.GetTimeoutError):
         return QueryTimeout("no answer came from the cluster in the time that was given")
     if isinstance(error, ray.exceptions.OutOfMemoryError | ray.exceptions.ObjectStoreFullError):
@@ -152,7 +152,7 @@ class ActorValues:
         return attempt(getattr(self._value, method), *arguments)
 
     def call_for(self, parts: int, method: str, *arguments: Any, mark: int | None = None) -> Any:
-        """Do the same for a method that returns several values, each a separate answer."""
+        """Call a method that returns ``parts`` values, each a separate answer."""
         found = self.call(method, *arguments, mark=mark)
         values = [found] * parts if isinstance(found, Failed) else list(found)
         return values[0] if parts == 1 else values
@@ -187,7 +187,7 @@ class Actor:
     def call_for(
         self, parts: int, method: str, *arguments: Any, mark: int | None = None
     ) -> list[Answer[Any]]:
-        """Do the same for a method that returns several values, each a separate answer."""
+        """Call a method that returns ``parts`` values, each a separate answer."""
         call = self.handle.call_for.options(num_returns=parts)
         found = call.remote(parts, method, *map(_sent, arguments), mark=mark)
         return [Answer(each) for each in ([found] if parts == 1 else found)]
@@ -290,7 +290,7 @@ class Cluster:
         self.address = address
         self._local = local
         self._ray = library()
-        self._open = True  # what is asked of Ray without a connection makes a cluster of its own
+        self._open = True  # without a connection, calls of Ray would start a cluster
         self._head = address
 
     @classmethod
@@ -451,10 +451,10 @@ class Cluster:
     ) -> Iterator[R]:
         """Yield ``work(item)``, computed on all nodes, for every item, in the items' order.
 
-        A piece of work has ``threads`` and ``memory`` of its node to itself; ``ahead`` are begun
-        before the first of them is yielded, twice as many as run at a time unless told. An item
-        whose worker is lost is done again elsewhere. An error of the work comes out as itself;
-        whoever stops asking ends what waits for a thread, and what runs when the process ends.
+        Each item reserves ``threads`` and ``memory`` of a node. Up to ``ahead`` items are submitted
+        before the first result is yielded, by default twice as many as run at a time. An item whose
+        worker is lost runs again elsewhere. Errors of the work are raised unchanged. Closing the
+        iterator drops waiting items; running ones end with this process at the latest.
         """
         most = ahead or 2 * self.slots(threads, memory)
         task = self._ray.remote(attempt_unless).options(

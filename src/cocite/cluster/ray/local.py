@@ -47,7 +47,7 @@ def set_token(token: str) -> None:
     """Set the token for Ray in this process, before it connects."""
     os.environ["RAY_AUTH_MODE"] = "token"
     os.environ[_TOKEN] = token
-    if "ray" in sys.modules:  # which has read them when it was imported
+    if "ray" in sys.modules:  # Ray reads them on import
         raylet = import_module("ray._raylet")
         raylet.Config.initialize("")
         raylet.AuthenticationTokenLoader.instance().reset_cache()
@@ -65,8 +65,8 @@ def _environment() -> dict[str, str]:
     found = dict(os.environ)
     source = str(Path(__file__).parents[3])
     found["PYTHONPATH"] = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
-    # On a busy machine a worker takes longer to start than the minute that Ray gives it; then it
-    # starts another one, for ever.
+    # On a busy machine a worker may take longer to start than the minute that Ray allows; Ray would
+    # then start another one, over and over.
     patient = os.environ.get(_PATIENCE, "600")
     return found | {
         "RAY_USAGE_STATS_ENABLED": "0",
@@ -143,7 +143,7 @@ def _report(process: subprocess.Popen[str]) -> dict[str, Any]:
     except ValueError:
         found = {"error": "their process ended"}
     if "error" in found:
-        with suppress(subprocess.TimeoutExpired):  # it removes what it has begun
+        with suppress(subprocess.TimeoutExpired):  # it cleans up first
             process.wait(_SECONDS)
         _end(process)
         raise ClusterError(

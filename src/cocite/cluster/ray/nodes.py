@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, required=True)
     parser.add_argument("--keep")
     asked = parser.parse_args()
-    # What Ray prints goes where errors go.
+    # Send Ray's own output to standard error.
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     os.set_inheritable(out.fileno(), False)
@@ -109,8 +109,8 @@ def main() -> None:
             _say(out, error="another one is up")
             return
     folder = tempfile.mkdtemp(prefix="cocite-ray-", dir=_short())
-    # Ray also notes the newest cluster for ray.init("auto"), in a folder that it expects to be
-    # there, and that may be another user's: these nodes are nobody's newest.
+    # Ray records the newest cluster for ray.init("auto") in a shared folder, which must exist and
+    # may belong to another user. A private folder keeps this cluster out of that record.
     os.environ["RAY_TMPDIR"] = folder
     os.mkdir(os.path.join(folder, "ray"))
     try:
