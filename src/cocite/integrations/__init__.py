@@ -1,5 +1,5 @@
-"""Where links in memory are asked at once, and where answers go into other libraries.
+"""One-call queries of links in memory, and plug-ins for other libraries and site generators.
 
-How objects become stored graphs, and graphs objects, is ``io/objects.py``; hits as tables are
-``search/hits.py``. Here stands what needs both.
+``io/objects.py`` converts objects to stored graphs and back; ``search/hits.py`` makes tables of
+hits.
 """

@@ -1,4 +1,4 @@
-"""The list of related pages as HTML, for every tool that inserts one: its titles, URLs and element.
+"""The list of related pages as HTML, for all tools that insert one: its element, titles and URLs.
 
     <nav class="related cocite-related" aria-label="Related pages">...</nav>
 
@@ -56,7 +56,7 @@ def relative_url(here: str, there: str) -> str:
     while above and len(path) > 1 and above[0] == path[0]:
         del above[0], path[0]
     found = "../" * len(above) + "/".join(path)
-    # A colon in the first segment, or nothing at all, would be something else.
+    # A colon in the first segment would make it a scheme; an empty URL would be this page.
     return f"./{found}" if not found or ":" in found.partition("/")[0] else found
 
 

@@ -26,7 +26,7 @@ PLACE = "data-cocite"
 _NAME = rb"[^\t\n\f\r />][^\t\n\f\r />=]*+"
 _IS = rb"[\t\n\f\r ]*+=[\t\n\f\r ]*+"
 _VALUE = rb"\"[^\"]*+\"|'[^']*+'|(?![\"'])[^\t\n\f\r >]*+"
-# Possessive, so that a quote without an end takes one pass: the tag has no end then, either.
+# Possessive: an unclosed quote, whose tag has no end either, takes one pass instead of many.
 _TAG = re.compile(
     rb"<(/?)([A-Za-z][^\t\n\f\r />]*+)"
     rb"((?:[\t\n\f\r /]++|%b(?:%b(?:%b)|(?!%b)))*+)>" % (_NAME, _IS, _VALUE, _IS)
@@ -214,7 +214,7 @@ def _end_of(tokens: Sequence[Token], number: int) -> Token | None:
 def references(text: str) -> list[str]:
     """Return the targets of the ``a`` elements in a part of a page."""
     found = []
-    with suppress(PageRefused):  # what follows is no tag
+    with suppress(PageRefused):  # the part ends inside a tag
         for token in _tokens(text.encode("ascii", "xmlcharrefreplace")):
             if token.name == "a" and (href := token.attributes().get("href")):
                 found.append(href)

@@ -5,7 +5,7 @@
       - cocite:
           related: 5                  how many, at most
           heading: Related pages      above them
-          exclude: ["news/*"]         pages that are neither asked nor listed (fnmatch)
+          exclude: ["news/*"]         pages without a list, and in none (fnmatch)
           measure: neighborhood      a name of ``cocite measures``; by default an index's own
           min_score: 0.15             pages of a lower score are not listed
 
@@ -59,7 +59,7 @@ class RelatedPages(BasePlugin[PluginSettings]):  # type: ignore[no-untyped-call]
         """Handle the start of MkDocs."""
         self.dirty = dirty
 
-    @event_priority(-100)  # behind plug-ins that change the text
+    @event_priority(-100)  # after plug-ins that change the text
     def on_env(self, env: Any, *, config: Any, files: Any) -> None:
         """Find links and related pages, when all pages have their text."""
         self.lists = {}
@@ -89,10 +89,10 @@ class RelatedPages(BasePlugin[PluginSettings]):  # type: ignore[no-untyped-call]
             raise PluginError(f"no related pages: {error}") from error
         self.lists = {name: [pages[other] for other in found[name]] for name in pages}
 
-    @event_priority(-100)  # behind the search
+    @event_priority(-100)  # after the search plug-in
     def on_page_context(self, context: Any, *, page: Any, config: Any, nav: Any) -> None:
         """Put a page's list below its text."""
-        listed = [  # titles of texts have entities, and those of mkdocs.yml may have none
+        listed = [  # titles from texts have entities, those from mkdocs.yml maybe not
             (unescape(str(other.title)), relative_url(page.url, other.url))
             for other in self.lists.get(page.file.src_uri, [])
         ]

@@ -4,13 +4,12 @@
     FOLDER/.cocite-site.json       digests of each page with a list: before, and with it
 
 A list is one element with a marking attribute. Inserting first removes the old list, so a second
-run writes the same bytes, and removing leaves all other bytes unchanged. The manifest tells whether
-a page is then as before its first list. It does not say which files to read or write: pages are
-those in the folder. Symbolic links are not followed. A page is written to a temporary file, keeps
-its mode, and stays unchanged if it changed after it was read; the next run removes what a killed
-run left.
+run writes the same bytes, and removing leaves all other bytes unchanged. The manifest only tells
+whether a page is then as before its first list; the folder determines the pages. Symbolic links are
+not followed. A page is replaced atomically, keeps its mode, and is skipped if it changed after it
+was read. The next run removes temporary files of a killed one.
 
-Cost: two passes over the pages, beside those of their links.
+Cost: two passes over the pages, in addition to reading their links.
 """
 
 from __future__ import annotations
@@ -254,7 +253,7 @@ def _difference(old: bytes, new: bytes) -> str:
     them.
     """
     same = _common(old, new)
-    same -= old[same - 1 : same] == b"<"  # which a list begins with, too
+    same -= old[same - 1 : same] == b"<"  # a list begins with it, too
     end = _common(old[same:][::-1], new[same:][::-1])
     parts = {
         " ": old[:same].splitlines()[-1:],
@@ -277,7 +276,7 @@ def _replace(site: Site, change: _Change, left: dict[str, str]) -> bool:
     """Replace a page atomically if it is still as read."""
     path = site.path / change.page
     inside, found = _is_inside(path.parent, site), None
-    with suppress(OSError):  # it is gone, or a link now
+    with suppress(OSError):  # removed, or a symbolic link now
         same = inside and site.read(change.page, LARGEST + 1) == change.content
         found = path.lstat() if same else None
     if found is None:
@@ -362,12 +361,12 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
 
 @dataclass(frozen=True)
 class SiteDocument(Document):
-    """What :mod:`cocite.integrations.site_folder` did, or would do in a ``dry_run``.
+    """The changes to a folder of pages, or those that a ``dry_run`` would make.
 
     ``listed`` pages have a list now, with ``links_listed`` links in all, at these ``places``;
     ``written`` pages changed. ``hubs`` are linked with too many pages to be related to any.
-    ``left_alone`` says of pages why they were not touched. ``restored`` pages lost their lists and
-    are what they were before the first one; ``edited`` ones lost them and have changed since.
+    ``left_alone`` maps skipped pages to the reason. ``restored`` pages have no list anymore, and
+    are as before their first one; ``edited`` pages have no list either, but changed otherwise.
     ``shown`` is the change of ``shown_page``, and ``output`` a folder of JSON.
     """
 

@@ -44,34 +44,34 @@ def related_pages(
     folder: str | os.PathLike[str] | None = None,
     index_of: Make | None = None,
 ) -> dict[str, list[str]]:
-    """The pages most related to each.
+    """Return the pages most related to each.
 
     Parameters
     ----------
     links
-        For each page the pages that its text links to; links to others than these, and of a page to
-        itself, are left out.
+        For each page, the pages that its text links to. Self-links and links to pages that are not
+        keys are ignored.
     k
-        How many related pages, at most; fewer where fewer have anything in common with a page.
+        Maximum number of related pages of each page.
     measure
-        Of ``cocite measures``; by default that of an index.
+        A name of ``cocite measures``; by default that of an index.
     min_score
-        Pages of a lower score are left out.
+        Least score to list.
     folder
-        Where answers are kept between builds.
+        Folder that caches answers between builds.
     index_of
-        What builds the index of (page, page) links; by default it is built in memory.
+        Function that builds an index of (page, page) links; by default in memory.
 
     Returns
     -------
     dict
-        Of every page a list, best first; empty where a page has no links either way, or is linked
-        with :func:`everywhere`.
+        A list for every page, best first; empty if the page has no links, or is one of
+        :func:`everywhere`.
 
     Raises
     ------
     UsageError
-        For a measure that is none, or a ``k`` that is not 1 or more.
+        For an unknown measure, or a ``k`` below 1.
     """
     if type(k) is not int or k < 1:
         raise UsageError(f"the number of related pages is {k!r}; it must be 1 or more")

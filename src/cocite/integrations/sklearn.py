@@ -52,7 +52,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     Parameters
     ----------
     n_neighbors
-        How many neighbors a page has.
+        Number of neighbors of a page.
     mode
         ``"distance"``: 1 - score, of each page itself, explicitly, and of ``n_neighbors`` others;
         ``"connectivity"``: 1, of itself and ``n_neighbors - 1`` others; ``"similarity"``: the
@@ -60,10 +60,10 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     measure, direction
         As for :func:`cocite.build`: by default ``fusion``.
     settings
-        What the measure takes, such as ``{"samples": 200, "seed": 1}``. Equal ones give equal
+        Settings of the measure, such as ``{"samples": 200, "seed": 1}``. Equal settings give equal
         results, on any number of cores.
     n_jobs
-        How many cores; by default all.
+        Number of cores; by default all.
 
     Attributes
     ----------
@@ -102,13 +102,13 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Make an index of the links.
+        """Build an index of the links.
 
         Parameters
         ----------
         X
-            Sparse or dense, [pages, pages], 0 or more; 0 is no link. Links from a page to itself do
-            not count.
+            Sparse or dense, [pages, pages], values of 0 or more; 0 is no link. Self-loops do not
+            count.
         y
             Ignored.
 
@@ -133,23 +133,22 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
-        """The nearest pages of each.
+        """Return the nearest pages of each page.
 
         Parameters
         ----------
         X
-            None for the pages that it was fitted to, each without itself. Else [q, pages], the
-            links of new pages to these; or the matrix that it was fitted to, which is its pages
-            again, each nearest to itself.
+            None for the fitted pages, each without itself. Otherwise [q, pages], the links of new
+            pages to the fitted ones; or the fitted matrix, for its pages, each nearest to itself.
         n_neighbors
             By default that of the estimator.
         return_distance
-            Whether distances are wanted, too.
+            Whether to return distances, too.
 
         Returns
         -------
         distances
-            float64[q, n_neighbors], ascending, if they are wanted.
+            float64[q, n_neighbors], ascending; only if requested.
         indices
             int64[q, n_neighbors].
         """
@@ -177,13 +176,13 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return (distances, ids) if return_distance else ids
 
     def transform(self, X: Any) -> Any:
-        """The graph of the nearest pages.
+        """Return the graph of the nearest pages.
 
         Parameters
         ----------
         X
-            The matrix that it was fitted to, for its pages; or [q, pages], the links of new pages
-            to these. A new page has no self, and one neighbor more in its place.
+            The fitted matrix, for its pages; or [q, pages], the links of new pages to the fitted
+            ones. A new page has one more neighbor instead of itself.
 
         Returns
         -------
@@ -206,7 +205,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         begins = np.concatenate(([0], np.cumsum(counts)))
         return _sparse.csr_matrix((data, columns, begins), shape=(shape[0], self.n_samples_fit_))
 
-    # -- what is inside ----------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         found = _validation.validate_data(

@@ -3,13 +3,13 @@
 
     cocite_related = 5                      how many, at most
     cocite_heading = "Related pages"        above them
-    cocite_exclude = ["changes/*"]          pages that are neither asked nor listed (fnmatch)
+    cocite_exclude = ["changes/*"]          pages without a list, and in none (fnmatch)
     cocite_measure = None                   a name of ``cocite measures``; by default an index's own
     cocite_min_score = 0.15                 pages of a lower score are not listed
 
 Links are those in the text of pages; tables of contents (``toctree``), from which themes make their
-menus, do not count. They are stored in Sphinx's environment, so that only changed pages are read
-again. Related pages are computed when all pages have been read, and a page whose list changed is
+menus, do not count. Links are stored in Sphinx's environment, so that only changed pages are read
+again. Related pages are computed when all pages have been read, and pages whose lists changed are
 written again.
 
 Cost: the references of a changed page are resolved twice. Needs Sphinx (the extra ``sphinx``).
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension, as Sphinx calls it."""
-    # No rebuild: pages whose list is another one are named below.
+    # "": a change needs no rebuild, as pages whose lists change are returned below.
     app.add_config_value("cocite_related", 5, "", int)
     app.add_config_value("cocite_heading", HEADING, "html", str)
     app.add_config_value("cocite_exclude", [], "", list)
@@ -122,7 +122,7 @@ def _links_of(app: Sphinx, page: str, named: Mapping[str, str]) -> set[str]:
     doctree = env.get_doctree(page)
     for toctree in list(doctree.findall(addnodes.toctree)):
         toctree.parent.remove(toctree)
-    with logging.suppress_logging():  # what is wrong is told when the page is written
+    with logging.suppress_logging():  # Sphinx warns again when it writes the page
         env.resolve_references(doctree, page, builder)
     here = builder.get_target_uri(page)
     found = set()

@@ -1,11 +1,8 @@
-"""The backend of NetworkX: ``nx.pagerank(G, backend="cocite")``, and programs that know nothing of
-it.
+"""A backend of NetworkX: ``nx.pagerank(G, backend="cocite")``, or by automatic dispatch.
 
-NetworkX finds it by its entry points: ``integrations/networkx/info.py`` tells what there is, and
-imports nothing; ``integrations/networkx/backend.py`` is what NetworkX calls. The graph is
-``integrations/networkx/graph.py``; conversions, ``integrations/networkx/convert.py``, readers,
-``integrations/networkx/convert.py`` and ``integrations/networkx/reading.py``; functions, a file a
-subject; when they are left to NetworkX, ``integrations/networkx/reading.py``.
+NetworkX finds it by two entry points: ``info.py``, which imports nothing, lists its functions, and
+``backend.py`` has them. ``graph.py`` is its graph, ``convert.py`` converts it, and ``reading.py``
+has readers, and decides which calls are left to NetworkX.
 
-Results, arguments and exceptions are NetworkX's: docs/networkx.md tells what differs.
+Results, arguments and exceptions are NetworkX's; docs/networkx.md lists the differences.
 """

@@ -5,10 +5,9 @@
     common_neighbor_centrality  alpha * |common| + (1 - alpha) * n / distance(u, v)
     simrank_similarity          s <- c A' s A with ones on the diagonal, A of column sums 1
 
-u and v are no common neighbors of themselves, a link to itself counts twice in a degree, and
-without ``ebunch`` all pairs without a link follow in NetworkX's order. NetworkX iterates SimRank of
-all pairs, so it is done here too, with sparse products: 2 links * nodes a step.
-Source: Jeh & Widom 2002.
+u and v are not their own common neighbors, and a self-loop counts twice in a degree. Without
+``ebunch``, all pairs without a link follow in NetworkX's order. SimRank iterates all pairs, as in
+NetworkX, with sparse products. Cost: 2 links * nodes a step. Source: Jeh & Widom 2002.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ def _distances_in(graph: BackendGraph) -> Callable[[Ids, Ids], NDArray[np.float6
 
     rows = graph.ins
 
-    @lru_cache(1)  # pairs with the same first node follow each other
+    @lru_cache(1)  # pairs with the same first node are adjacent
     def from_node(source: int) -> NDArray[np.float64]:
         found = np.full(len(graph), -1, np.int32)
         reachable(rows.offsets, rows.neighbors, source, found, np.empty(len(graph), np.uint32))
@@ -178,14 +177,14 @@ def simrank_similarity(
     max_iterations: int = 1000,
     tolerance: float = 0.0001,
 ) -> Any:
-    """As :func:`networkx.simrank_similarity`.
+    """See :func:`networkx.simrank_similarity`.
 
     Raises
     ------
     networkx.NodeNotFound, networkx.ExceededMaxIterations
         As there.
     ResourceError
-        Where the scores of all pairs do not fit in memory.
+        If the scores of all pairs do not fit in memory.
     """
     for title, node in (("Source", source), ("Target", target)):
         if node is not None and node not in G:
@@ -215,7 +214,7 @@ def _all_pairs(graph: BackendGraph, c: float, most: int, tolerance: float) -> Ma
         scores = np.ascontiguousarray((turned @ (turned @ before).T).T)
         scores *= c
         np.fill_diagonal(scores, 1.0)
-        # As there, what comes about in the last step is refused.
+        # As in NetworkX, convergence in the last step is not accepted.
         if step < most and _close(before, scores, tolerance):
             return scores
     raise nx.ExceededMaxIterations(f"simrank did not converge after {most} iterations.")

@@ -1,4 +1,4 @@
-"""What NetworkX calls, by its entry point ``networkx.backends``: an attribute a function."""
+"""The entry point ``networkx.backends``: an attribute for each function that NetworkX calls."""
 
 # ruff: noqa: F401 - NetworkX looks them up here
 from __future__ import annotations

@@ -4,10 +4,10 @@
     eigenvector  x <- (x + x' A) / norm
     katz         x <- alpha x' A + beta
 
-NetworkX stops at an L1 change below nodes * tol, with millions of nodes after a step or two, far
-from the limit. So the steps are NetworkX's instead of those of ``cocite.pagerank``; HITS and BiRank
-are NetworkX's own, with matrices from here. Results are equal up to the rounding of sums. Cost: a
-pass over the links a step.
+NetworkX stops at an L1 change below nodes * tol: with millions of nodes after a step or two, far
+from the limit. To return the same values, this takes NetworkX's steps, not those of
+``cocite.pagerank``. HITS and BiRank are NetworkX's own, with matrices from here. Results are equal
+up to the rounding of sums. Cost: a pass over the links a step.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class _Incoming:
     """Computes x' A: what every node receives along in-links."""
 
     def __init__(self, graph: BackendGraph, weight: Any) -> None:
-        # Undirected, the links that end at a node are those that begin there.
+        # In an undirected graph, in-links and out-links are the same.
         self._rows = graph.ins if graph.is_directed() else graph.outs
         self._weights = graph.weights(weight, self._rows)
         self._graph, self._weight = graph, weight
@@ -189,10 +189,10 @@ def to_scipy_sparse_array(
     cells = G.cells(weight)
     values = np.ones(links.size, np.int64) if cells is None else _inferred(cells[links])
     if not G.is_directed():
-        # As there: every link once, then all turned round, then links to themselves taken off.
+        # As in NetworkX: every link once, then all reversed, then self-loops subtracted.
         begins, ends = G.sources[links], G.outs.neighbors[links]
         once, loops = begins <= ends, begins == ends
-        if loops.any() and values.dtype == np.bool_:  # what is taken off is -1
+        if loops.any() and values.dtype == np.bool_:  # subtracted values are -1
             values = values.astype(np.int64)
         values = np.concatenate((values[once], values[once], -values[loops]))
         rows, columns = (
@@ -266,7 +266,7 @@ def biadjacency_matrix(
     return _matrix(values, rows[across], columns[across], shape, dtype, format)
 
 
-# NetworkX's own functions are all that is needed where they ask for nothing but these matrices.
+# NetworkX's own functions work unchanged, as they need only the matrices above.
 adjacency_matrix: Any = nx.adjacency_matrix.orig_func
 hits: Any = nx.hits.orig_func
 birank: Any = nx.bipartite.birank.orig_func

@@ -1,8 +1,8 @@
 """Conversion of NetworkX graphs to the backend, and back; and of pairs of nodes.
 
-NetworkX caches a converted graph for every function that needs no more attributes. So ``weight`` is
-always converted: some functions read it without declaring it. Order is kept: of nodes, of each
-node's neighbors, of parallel links, as ``G.add_edge`` would make it.
+NetworkX reuses a converted graph for all functions that need no more attributes. So ``weight`` is
+always converted: some functions read it without declaring it. The order of nodes, of each node's
+neighbors and of parallel links is as ``G.add_edge`` would make it.
 
 Cost: some 0.2 microseconds a link, and as much for every attribute; back, a dictionary a link.
 """
@@ -31,20 +31,20 @@ def convert_from_nx(
     name: str | None = None,
     graph_name: str | None = None,
 ) -> BackendGraph:
-    """The graph of the backend, with the attribute ``weight`` and those asked for.
+    """Return the graph of the backend, with ``weight`` and the requested attributes.
 
     Parameters
     ----------
     graph
         A graph of NetworkX.
     edge_attrs, preserve_edge_attrs
-        Which attributes of links, or all.
+        Attributes of links to convert, or whether to convert all.
     node_attrs, preserve_node_attrs
-        The same of nodes.
+        The same for nodes.
     preserve_graph_attrs
-        Whether those of the graph come along.
+        Whether to keep attributes of the graph.
     name, graph_name
-        Which function asks, for which argument.
+        The calling function, and the argument that the graph is for.
     """
     networkx = need("networkx", "the backend of NetworkX", "networkx")
     if isinstance(graph, BackendGraph):
@@ -134,7 +134,7 @@ def _link(graph: BackendGraph, found: Any) -> None:
     directed, before = graph.is_directed(), found._pred if graph.is_directed() else None
     for link, (source, target) in enumerate(zip(sources, targets, strict=True)):
         u, v = nodes[source], nodes[target]
-        back = not directed and target < source  # that row is there already
+        back = not directed and target < source  # its row exists already
         if not graph.is_multigraph():
             adjacent[u][v] = adjacent[v][u] if back else data[link]
         elif back:
@@ -182,7 +182,7 @@ def numbered(ends: list[Any]) -> tuple[list[Any], Ids]:
 
 
 def numbered_whole(ends: Ids) -> tuple[list[Any], Ids]:
-    """Do the same for integers, by sorting."""
+    """Return the same as :func:`numbered` for integers, by sorting."""
     found, first, place = np.unique(ends, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(order.size, np.int64)
@@ -202,7 +202,7 @@ def linked(
     """Return the graph of links between ``nodes``, by number; a column has a cell per link."""
     count = len(nodes)
     came = np.arange(sources.size)
-    if not directed:  # both ways; a link of a node to itself is one way
+    if not directed:  # both ways; self-loops once
         back = sources != targets
         sources, targets, came = (
             np.concatenate((sources, targets[back])),

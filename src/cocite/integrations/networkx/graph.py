@@ -1,7 +1,7 @@
 """The graph of the backend: NetworkX's nodes, and arrays for links.
 
-    node i          nodes[i], whatever it is, in NetworkX's order
-    its neighbors  neighbors[offsets[i] : offsets[i + 1]], in the order in which NetworkX has them
+    node i          nodes[i], any object, in NetworkX's order
+    its neighbors   neighbors[offsets[i] : offsets[i + 1]], in NetworkX's order
 
 Undirected links are stored both ways, self-loops once; parallel links of a multigraph are adjacent.
 Attributes of links are columns: arrays as long as ``neighbors``. A graph never changes, so derived
@@ -119,7 +119,7 @@ class BackendGraph:
         self._directed, self._multigraph = directed, multigraph
         self.__networkx_cache__: dict[str, Any] = {}
 
-    # -- what NetworkX and its users ask of a graph ------------------------------------------
+    # -- for NetworkX and its users ------------------------------------------------------------
 
     def is_directed(self) -> bool:
         """Return whether links have a direction."""
@@ -164,7 +164,7 @@ class BackendGraph:
         kind = f"{'Multi' * self._multigraph}{'Di' * self._directed}Graph"
         return f"<cocite {kind}: {len(self):,} nodes, {self.number_of_edges():,} edges>"
 
-    # -- what functions of the backend are made of ---------------------------------------------
+    # -- for functions of the backend ----------------------------------------------------------
 
     @cached_property
     def index(self) -> dict[Any, int]:

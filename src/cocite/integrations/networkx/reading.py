@@ -246,7 +246,7 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     try:
         return _refused(name, _arguments(name, args, kwargs)) or True
     except (TypeError, AttributeError):
-        return True  # the call itself is wrong, and says so
+        return True  # a wrong call, which raises its own error
 
 
 def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
