@@ -177,10 +177,10 @@ class IndexBuild:
                 "to continue"
             )
         if isinstance(error, CociteError) and not self.done:
-            self._draft.clear()  # nothing is lost, and other settings are not refused
+            self._draft.clear()  # nothing to resume, so allow other settings
         self._draft.__exit__(kind, error, trace)
 
-    # -- what is there, what is to do -------------------------------------------------
+    # -- state -----------------------------------------------------------------------
 
     @property
     def weighted(self) -> bool:
@@ -275,7 +275,7 @@ class IndexBuild:
         for part in self.parts:
             found.append(part.estimate())
             if len(self.parts) > 1:
-                part.close()  # parts are made one after another, and planned so
+                part.close()  # parts are built one after another
         names = self.name_bytes
         size = sum(each.bytes for each in found)
         size += self.options.refine * len(self.parts) * diagonal_bytes(self.graph.nodes)

@@ -254,7 +254,7 @@ def _write(work: SampleWork, numbers: range) -> BuiltShard:
         _opened.clear()
         _opened[key] = work.links()
     elif Graph.open(work.graph).digest != work.digest:
-        work.links()  # which says so
+        work.links()  # raises for another graph
     return work.of(numbers).write(_opened[key])
 
 

@@ -272,7 +272,7 @@ def check_same(first: StoredIndex, other: StoredIndex, *, pieces: bool = False) 
     made = {p.prefix for p in first.parts if is_sampled(p.layout)}
     ours, theirs = _common_files(first, made), _common_files(other, made)
     for name in ours.keys() & theirs.keys():
-        if name.startswith(TITLE_FILES):  # graphs that differ in these alone have equal samples
+        if name.startswith(TITLE_FILES):  # titles do not affect samples
             continue
         refined = first.refined.get(name) == other.refined.get(name)
         if ours[name] != theirs[name] or not refined:
@@ -442,7 +442,7 @@ class RangeMerge(IndexBuild):
         return super()._part(replace(plan, joined=joined))
 
     def _links(self, plan: PartPlan) -> Links:
-        return links_of(self.graph, "in", weighted=False)  # for their number alone
+        return links_of(self.graph, "in", weighted=False)  # only to count them
 
 
 def _range(index: StoredIndex) -> range:

@@ -235,7 +235,7 @@ class ShardedPart:
         makers = self._ready_makers()
         count = max(1, min(self.round, len(self.work.numbers)))
         first, end = self.work.numbers.start, self.work.numbers.stop
-        for _ in in_order(makers, range(end, end + len(makers))):  # alone, if they can
+        for _ in in_order(makers, range(end, end + len(makers))):  # loads kernels and graph
             pass
         begin = clock()
         pilots = range(first, first + count)
@@ -302,7 +302,7 @@ class ShardedPart:
                         progress(done, self.units)
         finally:
             blobs.close()  # type: ignore[attr-defined]
-            self.close()  # before the next part takes memory of its own
+            self.close()  # free memory for the next part
 
     def _written(self, shard: range, blobs: Iterator[Blob]) -> Generator[Blob]:
         """Write one shard and its note; yield each blob once written."""
@@ -312,7 +312,7 @@ class ShardedPart:
         """Release the makers and their scratch."""
         for maker in self._makers:
             sent: Traffic | None = getattr(maker, "traffic", None)
-            if sent is not None:  # its blocks live apart
+            if sent is not None:  # the graph is partitioned
                 self.traffic = sent.plus_all(self.traffic)
         self._makers = []
 

@@ -75,7 +75,7 @@ def query_settings(
             sampled(given[MEETING_WEIGHT.name], longest)
         )
         if DECAY.name not in given and not heeds_decay(asked[MEETING_WEIGHT.name]):
-            asked.pop(DECAY.name, None)  # one that is kept
+            asked.pop(DECAY.name, None)  # a stored default does not apply
     elif default is not None and (DECAY.name not in given or heeds_decay(default)):
         asked[MEETING_WEIGHT.name] = default
     found = measure.ask_settings(asked)
@@ -264,7 +264,7 @@ class BuildOptions:
         With ``texts``, the measure is blended with ``tfidf``. Raises :class:`UsageError` for an
         invalid value.
         """
-        from cocite.options.build import IndexOptions  # questions do not wait for it
+        from cocite.options.build import IndexOptions  # loads slowly, and queries do not need it
 
         chosen = IndexOptions.of(None, given) if options is None else options
         whole = chosen if isinstance(chosen, IndexOptions) else IndexOptions()

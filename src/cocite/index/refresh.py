@@ -186,7 +186,7 @@ class RefreshBuild(IndexBuild):
                 f"{graph.path} -o {index} --texts {os.fspath(texts)} --overwrite"
             )
         built = replace(same_options(old), texts=None if texts is None else Path(texts))
-        place = os.path.realpath(index)  # where it is a link, what it leads to is refreshed
+        place = os.path.realpath(index)  # follow a symbolic link to the index
         super().__init__(graph, place, built, means, overwrite=True, restart=restart, spread=spread)
 
     def _already(self, graph: Graph) -> str:
@@ -323,7 +323,7 @@ class RefreshBuild(IndexBuild):
             return given
         for part in self._old.parts:
             for name, _ in part_faults(part) if part.measure.texts else ():
-                raise part.damaged_file(name)  # its rows are copied
+                raise part.damaged_file(name)  # rows are copied, so they must be valid
         return OldTexts(lambda prefix, name: self._before_of(prefix).array(name), lambda: self._ids)
 
     def _before_of(self, prefix: str) -> StoredPart:

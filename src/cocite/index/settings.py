@@ -78,7 +78,7 @@ class IndexSettings:
             self.building,
             meeting_weight=self.meeting_weight,
             query_defaults=self.query_defaults,
-            texts="" if found.texts else None,  # where they are is said beside the file
+            texts="" if found.texts else None,  # their place is not in the file
         )
         return self
 

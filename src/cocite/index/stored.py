@@ -243,7 +243,7 @@ class StoredIndex:
         their checksums first; opening does not.
         """
         place = os.fspath(path)
-        if "://" in place:  # nobody else waits for copies
+        if "://" in place:  # loads slowly, and only URLs need it
             from cocite.io.remote import copied
 
             place = str(copied(place, "index"))

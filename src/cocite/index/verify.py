@@ -89,7 +89,7 @@ def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
         return "texts.words", words
     if part.layout == "rows":
         bound = part.nodes
-        if name == "rows.offsets":  # whose ids are those of the graph
+        if name == "rows.offsets":  # its ids are those of the graph
             bound = (part.array("columns.offsets").size - 1) // part.array("weights").size
         return name.replace("offsets", "ids"), bound
     if name.endswith(".offsets"):

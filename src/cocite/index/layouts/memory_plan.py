@@ -239,7 +239,7 @@ def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> 
     if means.blocks is not None:
         cuts = cut_evenly(links, means.blocks)
         return MemoryPlan(need + block, threads, cuts, 0, 0, 0, together, scratch)
-    # Half of what is left: the pages of a block come along with some of their neighbors.
+    # Half of the rest, as reading a block also loads some neighbors of its pages.
     cuts = cut_blocks(links, (means.memory - need) // 2, link=demand.step.read)
     memory, wanted = means.memory, means.threads
     return MemoryPlan(memory, threads, cuts, wanted, 0, 0, together, scratch)

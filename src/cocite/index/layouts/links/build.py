@@ -46,7 +46,7 @@ class LinksBuilder(LinksFormat, WholeBuilder):
         """Return the exact size, and the time from a piece of this graph."""
         links = self.links
         size = 2 * links.nbytes + (16 * links.nodes if has_norms(self.plan) else 0)
-        if self.plan.direction == "any":  # they are those of both ends
+        if self.plan.direction == "any":  # links are stored at both ends already
             size = links.nbytes + (8 * links.nodes if has_degrees(self.plan) else 0)
         memory = min(self.means.memory, links.nbytes + 8 * links.nodes)
         return PartEstimate(
@@ -115,7 +115,7 @@ def _pilot(links: Links, norms: bool) -> float:
     counts = np.bincount(window, minlength=min(_WINDOW, links.nodes))
     nothing = np.empty(0, np.float32)
     seconds = 0.0
-    for _ in range(2):  # the first time compiles, and brings the links into memory
+    for _ in range(2):  # the first run compiles, and loads the links
         cursors = (np.cumsum(counts) - counts).astype(np.uint64)
         turned = np.zeros(ids.size, np.uint32)
         begin = clock()

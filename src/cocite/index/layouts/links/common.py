@@ -200,7 +200,7 @@ class CompanionReader(Reader):
         if score == 0:
             return NOTHING
         there = found.sources[found.nodes[found.targets] == second]
-        hubs, times = np.unique(there, return_counts=True)  # links taken either way may be two
+        hubs, times = np.unique(there, return_counts=True)  # "any": mutual links are two
 
         def path(node: int) -> Paths:
             return [], []

@@ -70,7 +70,7 @@ class Pushed(Reader):
         before = self._before.neighbors[begin:end]
         if begin > end or (before.size and int(before.max()) >= self.part.nodes):
             raise self.part.damaged_file(f"{self._way}_neighbours")
-        before, times = np.unique(before, return_counts=True)  # either way: linked both ways, twice
+        before, times = np.unique(before, return_counts=True)  # "any": mutual links are two
         degrees = self._links.offsets[before + np.int64(1)] - self._links.offsets[before]
         with borrowed(self.part.nodes) as scratch:
             state = self._pushed(first, settings, scratch)
@@ -224,7 +224,7 @@ class ProximityReader(Pushed):
     def _push(self, node: int, settings: PartSettings, scratch: QueryScratch) -> tuple[int, float]:
         count, bound = super()._push(node, settings, scratch)
         latest = self._latest
-        latest.asked = ()  # until it is whole
+        latest.asked = ()  # invalid until complete
         latest.used = scratch.used[:count].copy()
         latest.grains, latest.bound = scratch.scores[latest.used, 0], bound
         latest.asked = (node, *_chosen(settings))
@@ -247,7 +247,7 @@ class ProximityReader(Pushed):
         from cocite.kernels import push
 
         values, used, count = scratch.scores, scratch.used, int(state[push.REACHED])
-        if self._degrees[used[0]] == 0:  # linked with nothing
+        if self._degrees[used[0]] == 0:  # no links
             values[used[:count]] = 0.0
             return count, 0.0
         damping = settings[FARTHER]

@@ -111,7 +111,7 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
         least, rows = external, layer // _ROW
 
     for layers in range(threads, 0, -1) if blocks is None else ():
-        # Those at work, one that waits for its turn, and one that is being written.
+        # Layers in progress, one that waits, and one that is being written.
         need = winners + (layers + 2 * (layers > 1) + (layers == 1)) * blob
         whole = need + links.nbytes + 2 * ROW_BYTES * nodes
         if whole <= memory:
@@ -166,7 +166,7 @@ class Layer:
 
         everybody, length = rings[0].size, len(rings)
         nodes = everybody if self._requested is None else self._requested.size
-        words = np.empty(self._most, np.uint32)  # pages that are not touched are not there
+        words = np.empty(self._most, np.uint32)  # untouched pages take no memory
         cells = words[: nodes * length].reshape(nodes, length)
         group = words[nodes * length :]
         if not self._begins.size:

@@ -150,7 +150,7 @@ class RingBlock(ScanBlock):
             parts = [slice(int(end[ring]), int(end[ring + 1])) for end in ends]
             pairs = np.concatenate([d.pairs[part] for d, part in zip(dealt, parts, strict=True)])
             cells = np.empty(len(pairs), np.uint32)
-            group = np.empty(2 * len(pairs), np.uint32)  # most if all are in pairs
+            group = np.empty(2 * len(pairs), np.uint32)  # the most: all in groups of two
             winners, nodes = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
             scratch = self._begins, cells.reshape(-1, 1), group, np.uint64(0)
             size = int(minhash.list_groups(winners, nodes, 0, *scratch))

@@ -207,7 +207,7 @@ class SketchReader(MatchReader):
         from cocite.kernels import minhash_bits
 
         minhash_bits.masks(shard.words, shard.blobs, np.uint64(node), others, out)
-        return True  # any bits are sketches
+        return True  # any bits are valid sketches
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Return no reasons: bits of hashes do not identify pages."""
@@ -267,7 +267,7 @@ class SketchReader(MatchReader):
             minhash_bits.tally(shard.words, shard.blobs, np.uint64(node), done, counts)
         weights = self.weights(settings)
         terms = np.array([part.samples, self.chance, added(weights), part.weight])
-        # Another part, or another node that is asked, may lift what is below 0.
+        # Another part, or another query node, may lift a negative sum above 0.
         least = 1.0 if part.weight == 1 and not scratch.below else -np.inf
         scratch.have = int(
             minhash_bits.settle(

@@ -289,7 +289,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         entries, seconds = (0.0, 0.0) if nearest is None else nearest.pilot()
         (pusher,) = self._pushers(1)
         sample = np.linspace(0, nodes - 1, min(_PILOTS, nodes)).astype(np.int64).tolist()
-        pusher(range(sample[0], sample[0] + 1))  # which touches its memory
+        pusher(range(sample[0], sample[0] + 1))  # touch its memory first
         begin = clock()
         found = [pusher(range(node, node + 1)) for node in sample]
         seconds += (clock() - begin) / len(sample) / fit.threads * nodes
@@ -334,7 +334,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         self._write_rows(files, families, next(stages))
         weights = np.array([each.weight for each in families])
         files.write("weights", np.float64, weights)
-        del families  # they take more than what follows
+        del families  # larger than all that follows
         self._write_columns(files, weights.size, next(stages))
         if old is not None:
             self._report(old, files)

@@ -96,5 +96,5 @@ def columns_of(rows: Links, nodes: int, memory: int, directory: Path) -> Links:
     assert rows.weights is not None
     rows = Links(square, rows.neighbors[begin:end], rows.weights[begin:end])
     memory = max(memory - 24 * nodes - 5 * READ, 8 * nodes + 8 * READ)
-    memory = min(memory, rows.nbytes + 8 * nodes)  # it gives back what it read
+    memory = min(memory, rows.nbytes + 8 * nodes)  # reading releases its memory
     return transpose(rows, counts, memory, directory)

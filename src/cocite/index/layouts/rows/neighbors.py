@@ -285,7 +285,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         """Return the out-links."""
         if self.plan.direction != "in":
             return self.links
-        if self.lean:  # nothing else is there by then
+        if self.lean:  # nothing else is in memory then
             return links_of(self.graph, "out", self.means.memory, keep=self.means.memory // 4)
         return links_of(self.graph, "out", self.means.memory - self._least(self.fit.threads))
 
@@ -387,7 +387,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         nodes, fit = self.links.nodes, self.fit
         entries, seconds = self.pilot()
         stored = self.plan.stored_nodes(nodes)
-        made = min(1.0, (2 + self.k) * stored / nodes)  # with all that are in lists, at most
+        made = min(1.0, (2 + self.k) * stored / nodes)  # at most, with all nodes in lists
         entries, seconds = made * entries, made * seconds
         size = int(_ENTRY * entries / made * stored / nodes) + 40 * stored + 8 * nodes + 16
         fit = replace(fit, memory=self._taken(int(entries)))

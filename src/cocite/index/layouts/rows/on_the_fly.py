@@ -110,5 +110,5 @@ class OnTheFlyWordsReader(WordsReader):
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)
         offsets = part.built.array("texts.offsets")
-        made = {"texts.offsets": np.append(offsets, offsets[-1:])}  # a row more
+        made = {"texts.offsets": np.append(offsets, offsets[-1:])}  # one more, empty row
         super().__init__(_PartInMemory(part, made))

@@ -256,7 +256,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         each = seconds / len(found) / fit.threads
         turning = int(min(self.means.memory, 16 * entries + (_NODE + 16) * nodes))
         fit = replace(fit, memory=max(fit.memory, turning))
-        if self.plan.weight < 1:  # the other direction's part comes first, with its own
+        if self.plan.weight < 1:  # free them: the other direction is built first
             del self.onward, self.scores
         return PartEstimate(
             int(16 * entries + 20 * nodes), fit, each * nodes + entries * _TURN_SECONDS
@@ -318,7 +318,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         out = self.plan.direction == "out" and not self.streaming
         memory = self.means.memory - _NODE * self.nodes - (self.links.nbytes if out else 0)
         if least < whole and memory < 2 * whole + 16 * self.nodes:
-            memory = min(memory, whole)  # which does not hold them, with what turning takes
+            memory = min(memory, whole)  # too little to hold and transpose them at once
         return transpose(holders, held, max(memory, least), directory)
 
     def _ranges(self) -> Iterator[range]:

@@ -223,7 +223,7 @@ class FeatureReader(Reader):
         (mine, values), (theirs, others) = self.features(first), self.features(second)
         common, here, there = np.intersect1d(mine, theirs, return_indices=True)
         pairs = np.sort(np.column_stack((values[here], others[there])).astype(np.float64), axis=1)
-        with np.errstate(invalid="ignore"):  # both 0: values too small for float32
+        with np.errstate(invalid="ignore"):  # 0 / 0 if values are too small for float32
             terms = pairs[:, 0] ** 2 / pairs[:, 1]
         score = self.pair(first, second, settings).grains / GRAINS
 
@@ -264,7 +264,7 @@ class FeatureReader(Reader):
         if count == features.DAMAGED:
             raise self.part.damaged_file("holders.nodes")
         if self._own is not None:
-            self._scale(node, node)  # is a number to divide by
+            self._scale(node, node)  # raises unless it is a valid divisor
             features.normalize(sums, self._own, scratch.used, np.int64(count), np.uint32(node))
         found, own = (sums, scratch.used, count), (scratch.totals, scratch.touched)
         whose = np.uint32(node), self.part.weight

@@ -261,7 +261,7 @@ class BlockWork(PartitionWork):
     @property
     def width(self) -> int:
         """Return the positions of a range: there are at most as many ranges as blocks."""
-        whole = 2 * GROUP  # of which each is a whole number of lines
+        whole = 2 * GROUP  # whole cache lines
         return -(-self.nodes // ((len(self.cuts) - 1) * whole)) * whole
 
 

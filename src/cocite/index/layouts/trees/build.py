@@ -311,7 +311,7 @@ class PathsBuilder(PathsFormat, SampledBuilder):
         if fit.external:
             from cocite.index.layouts.trees.assemble import ExternalPaths
 
-            rows = max(1, fit.rows // 2)  # of the walk, and of what is grouped
+            rows = max(1, fit.rows // 2)  # half to walk, half to group
             walk |= {"directory": folder, "rows": rows, "together": fit.together, "points": True}
             walker = ExternalWalker(**walk)
             paths = ExternalPaths(walker, links.nodes, rows, folder)
@@ -330,9 +330,7 @@ class PathMaker:
         self._walker = walker
         self._keep = keep
         self._joined, self._steps = np.empty(nodes, np.uint8), np.empty(nodes, np.uint8)
-        self._noted = np.empty(
-            nodes * length, np.uint32
-        )  # pages that are not touched are not there
+        self._noted = np.empty(nodes * length, np.uint32)  # untouched pages take no memory
         self._begins: list[int] = []
 
     def __call__(self, sample: int) -> Blob:
@@ -352,7 +350,7 @@ class PathMaker:
         grouped = _grouped(member, joined, _NO_ROOM if self._keep else found.parent)
         tail = np.zeros(path_words(nodes, points) - nodes - tree_words(nodes), np.uint32)
         steps, begin, point = np.split(tail, [words, 2 * words])
-        first, seated = found.extent, joined  # both have served
+        first, seated = found.extent, joined  # reuse both as scratch
         paths.lay_steps(member, self._steps, first, seated, begin)
         trees.pack_labels(seated, steps.view(np.uint8))
         cursors = np.array(self._begins, np.int64)

@@ -186,7 +186,7 @@ class TreeReader(MeetingReader):
                 found, certain, touched = lookup_of(self.part).answer(*given, ids, rows)
             if found < 0:
                 raise self._damaged(-1 - found)
-            if self._packed:  # whole blocks of nodes are touched, each part of a page
+            if self._packed:  # counts blocks of nodes, each within a page
                 scratch.wear += touched // lookup_of(self.part).BLOCK
             else:
                 scratch.note_sums(touched)

@@ -67,10 +67,10 @@ class Replay:
         """
         self._part, self._graph = part, graph
         if part.plan.step.weighted:
-            graph.check()  # all weights are gone through, and not two rows alone
+            graph.check()  # all weights are read, not only those of two rows
         self._links: Links = links_of(graph, part.direction, means.memory, weighted=part.weighted)
         self._move = part_mover(part, self._links, means)
-        graph.store.advise(Access.SCATTERED)  # two walks pass by a few rows
+        graph.store.advise(Access.SCATTERED)  # two walks read only a few rows
         self._valid: set[tuple[bool, int]] = set()
         self._newest = graph.digest == part.freshness.snapshots[-1].digest
         self._newest &= not part.store.has(WANTED)
