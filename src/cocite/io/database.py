@@ -239,7 +239,7 @@ def file_pattern(path: str | os.PathLike[str]) -> str:
 
     Raises :class:`~cocite.errors.InputError` for a path that no pattern matches.
     """
-    whole = os.path.join(os.getcwd(), path)  # "~/a" and "s3:/a" are files here, too
+    whole = os.path.join(os.getcwd(), path)  # so that "~/a" and "s3:/a" are files
     if not _PATTERN.search(whole):
         return whole
     if "\\" in whole:
@@ -302,7 +302,7 @@ def connect(
         limit = None if memory is None else f"{max(memory, _LEAST_MEMORY)}B"
         given = {"memory_limit": limit, "threads": threads, "temp_directory": spill}
         config = {name: value for name, value in given.items() if value is not None}
-        if write and address.place != _MEMORY_ALONE:  # its log, and rows on their way
+        if write and address.place != _MEMORY_ALONE:  # for its log and temporary files
             files = [*files, f"{Path(address.place).absolute().parent}/"]
         return open_duckdb(address.place, config, read_only=not write, files=files)
 
@@ -313,8 +313,8 @@ def _sqlite(address: Address, write: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(path)}?mode={mode}", uri=True)
     if not write:
         connection.execute("PRAGMA query_only = 1")
-        connection.execute("PRAGMA trusted_schema = 0")  # its views call no function that acts
-    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # sees what it is
+        connection.execute("PRAGMA trusted_schema = 0")  # views call no risky functions
+    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # raises unless SQLite
     return connection
 
 
@@ -345,7 +345,7 @@ def open_duckdb(
         )
     more = {"read_only": True} if read_only else {}
     connection = duckdb.connect(place, config=_ALONE | config, **more)
-    with suppress(duckdb.InvalidInputException):  # in a notebook that could not draw one anyhow
+    with suppress(duckdb.InvalidInputException):  # raised in notebooks without progress bars
         connection.execute("SET enable_progress_bar = false")
     each = list(dict.fromkeys(files))
     folders = [path for path in each if path.endswith("/")]
@@ -384,13 +384,13 @@ def reported(
             raise ResourceError(f"{said}. Give more with --memory") from None
         if type(error).__name__ == "PermissionException" or _EXTENSION.search(said):
             said += f". {_REFUSED}"
-        raise error_type(said) from None  # what is behind it may have the password
+        raise error_type(said) from None  # its cause may quote the password
 
 
 def _errors(kind: str) -> tuple[type[Exception], ...]:
     """Return the base classes of a driver's errors."""
     if kind == "sqlite":
-        return (sqlite3.Error, UnicodeDecodeError)  # the latter where the schema is damaged
+        return (sqlite3.Error, UnicodeDecodeError)  # the latter for a damaged schema
     if kind == "duckdb":
         import duckdb
 

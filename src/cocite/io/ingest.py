@@ -150,7 +150,7 @@ def _ingest_rest(
             place = None
             if output is not None:
                 with Staging(os.fspath(output), "graph", overwrite=options.overwrite):
-                    pass  # which refuses what is in the way, before links are read
+                    pass  # refuse an existing output before links are read
                 beside = staged_folder(Path(os.fspath(output) + ".whole"))
                 place = stack.enter_context(beside) / "graph"
             links = _links(inputs, options, resources.memory)

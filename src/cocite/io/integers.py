@@ -125,7 +125,7 @@ def _read_all(
                 text.comments += read.comments
                 pieces.append(read.keys)
                 rows, bound = rows + read.keys.size, max(bound, read.largest + 1)
-                # What the first piece tells of the rest is enough.
+                # Extrapolate once, from the first piece.
                 most, whole = max(rows, rows * whole // max(raw.tell(), 1)), 0
                 need = _LINK_BYTES * (1 + each) * most + _ID_BYTES * bound
                 if need > room or each * most >= _MOST_LINKS:
@@ -176,15 +176,15 @@ def _read(
     head = head.removeprefix(b"\xef\xbb\xbf")
     cleaner.decide(head)
     found, rules, skip = cleaner.found, cleaner.rules(), cleaner.to_skip
-    # Titles may turn out to be nodes, and a comment may begin as a number does.
+    # Titles may turn out to be names of nodes, and comments may begin with a digit.
     titles = found.first if found.header else ()
     if cleaner.options.comment.isdigit() or any(title.isdigit() for title in titles):
         raise _ForTables
     row = next(iter(cleaner.sampled[found.header :]), [])
     if not all(row[at].strip().isdigit() for at in found.taken if at < len(row)):
-        raise _ForTables  # of names that are no integers no kernel needs to be loaded
+        raise _ForTables  # do not load kernels for other names
     pieces = _pieces(head, source, opened, progress)
-    for piece in pieces:  # titles are above all rows, if there are any
+    for piece in pieces:  # titles precede all rows
         read = workers[0](rules, skip, piece)
         yield read
         skip = read.skip
@@ -199,7 +199,7 @@ def _pieces(
     """Yield pieces of whole lines."""
     (stream, raw), rest, data = opened, b"", head
     while True:
-        # A CR at the very end may be half of a CRLF.
+        # A CR at the end of a piece may be half of a CRLF.
         ends = data.rfind(b"\n"), data.rfind(b"\r", 0, max(len(data) - 1, 0))
         cut = max(ends) + 1
         if cut or not data:

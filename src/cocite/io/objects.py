@@ -61,7 +61,7 @@ class ObjectInput:
 
 def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
     """Return a table's column titles, and a function that returns a column."""
-    if hasattr(table, "iloc"):  # pandas, whose titles may be there twice
+    if hasattr(table, "iloc"):  # pandas, where titles may repeat
         return list(table.columns), lambda i: _series(table.iloc[:, i])
     if hasattr(table, "to_series"):
         return list(table.columns), lambda i: _series(table.to_series(i))
@@ -76,7 +76,7 @@ def _series(series: Any) -> Any:
     """
     kind = str(series.dtype)
     if kind == "String" and find_spec("pyarrow"):
-        return need("pyarrow", "text of polars", "arrow").chunked_array(series)  # to_arrow copies
+        return need("pyarrow", "text of polars", "arrow").chunked_array(series)  # without copying
     if getattr(series.dtype, "storage", "") == "pyarrow" and kind.startswith("str"):
         return series.array.__arrow_array__()
     if kind == "category":
@@ -179,7 +179,7 @@ def _table_links(
 
 def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
     """Return integers from an array that is float because of its weights."""
-    exact = np.abs(column) < 2**53  # every whole number is a float64; nan and inf are not
+    exact = np.abs(column) < 2**53  # exact as float64; False for nan and inf
     fine = (column == np.floor(column)) & exact
     if not fine.all():
         place = int(np.argmin(fine))
@@ -204,7 +204,7 @@ def _scipy_links(matrix: Any, what: str, options: IngestOptions) -> ObjectInput:
         )
     if matrix.dtype.kind not in "biuf":
         raise UsageError(f"{what} holds {matrix.dtype}; its values are weights, or 1")
-    coordinates = matrix.tocsr().tocoo()  # which adds up what is there twice
+    coordinates = matrix.tocsr().tocoo()  # adds up duplicates
     there = coordinates.data != 0
     values = coordinates.data[there].astype(np.float64)
     a, b = (side[there].astype(np.uint64) for side in (coordinates.row, coordinates.col))
@@ -329,7 +329,7 @@ def links_of(value: Any, options: IngestOptions) -> ObjectInput:
                 "igraph"
             )
         kind = _ROWS
-    matrix = kind.library == "scipy"  # whose nodes may be named, and values are weights
+    matrix = kind.library == "scipy"  # nodes may have names; values are weights
     other = options.weight_column if matrix else options.nodes
     if not kind.table and (options.columns or other is not None):
         own = "weights are its values" if matrix else "nodes are its own"
@@ -498,7 +498,7 @@ def _mapped(columns: list[Any], what: str) -> tuple[list[Any], NodeLabels]:
 # -- reading -----------------------------------------------------------------------------
 
 
-_ROW_BYTES = 150  # at most, while a row is stored, with a name of some length
+_ROW_BYTES = 150  # at most, for a row in transit, with names of some length
 
 
 class ObjectSource(Source):
@@ -554,7 +554,7 @@ def _read(job: Job) -> Read:
         raise ResourceError(
             f"{found.file} does not fit the memory given: {error}. Give more with --memory"
         ) from error
-    except duckdb.InvalidInputException as error:  # a surrogate that stands alone
+    except duckdb.InvalidInputException as error:  # a lone surrogate
         raise InputError(f"{found.file} holds text that is not Unicode: {error}") from error
     return Read(f"SELECT {cast} FROM {rows} WHERE NOT ({bad})", found)
 

@@ -60,7 +60,7 @@ def split(
                 progress(int(graph.in_offsets[last]), graph.edges)
             _write_head(beside / HEAD, graph, cuts)
             disk.sync_directory(beside)
-            check_output(path, overwrite)  # somebody may have put something there meanwhile
+            check_output(path, overwrite)  # another process may have created it
             if os.path.lexists(path):
                 disk.exchange(beside, path)
             else:

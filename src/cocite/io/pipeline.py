@@ -99,7 +99,7 @@ class StoreRequest(NamedTuple):
         readers: list[FormatReader] = []
         for sources, wanted in ((found.links, 2), (found.nodes, 1)):
             for source in sources:
-                if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
+                if not source.is_pipe:  # pipes may not have any bytes yet
                     readers.append(reader_of(source, read, wanted))
                     source.evict()
         if not any(source.is_pipe for source in found.links):
@@ -206,7 +206,7 @@ def _store_inputs(
         stored = store_integers(directory, links, options, few, progress)
         if stored is not None:
             return _with_rows(stored.facts, stored.found, stored.found), stored.files
-    from cocite.io.tables import Tables  # DuckDB: only those who need it wait for it
+    from cocite.io.tables import Tables  # loads DuckDB, which is slow
 
     sources, spare = request.sources, database_memory(resources.memory)
     threads = threads_for(sources, resources.threads)
@@ -301,7 +301,7 @@ def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[Row
         return
     assert reader.read is not None
     rows, found, nodes = reader.read(job)
-    if job.wanted == 1 and nodes:  # of an input of links its nodes are taken
+    if job.wanted == 1 and nodes:  # an input of links: take its nodes
         rows, nodes = nodes, ""
         found.rows = job.count(f"SELECT count(*) FROM ({rows})")
     job.progress("loading " + job.source.short, 0, 0)

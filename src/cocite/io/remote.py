@@ -337,7 +337,7 @@ def _locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
 def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: Path) -> None:
     """Make the copy in a temporary folder, check it, rename it."""
     beside = folder / f"{whole.parent.name}.new"
-    shutil.rmtree(beside, ignore_errors=True)  # of a process that was killed
+    shutil.rmtree(beside, ignore_errors=True)  # left by a killed process
     beside.mkdir(0o700)
     try:
         with disk.create(beside / MANIFEST) as file:
@@ -397,15 +397,17 @@ def _size(path: Path) -> int:
 
 # -- publication -------------------------------------------------------------------------
 
-# Outputs at a URL: a store is made here, then sent as one publication. sending.json goes first and
-# says which files are on their way, so that who finds it without a manifest knows of a kill. Then
-# the manifest of a store that is replaced goes, the files come, and their manifest last: a reader
-# never sees half a store. What the old one had more goes at the end.
+# Outputs at a URL: a store is made here, then sent in this order, so that a reader never sees half
+# a store:
 #
-# While it is made it lies beside the copies, where a build that was interrupted goes on; what was
-# sent stays there as a copy. A reader of a store that is replaced may get files of both: checksums
-# tell. Of two runs on one machine the second is refused; several machines that send to one URL are
-# not kept apart.
+#    1. send sending.json, which lists new and old files, so that a later run can clean up
+#    2. remove the manifest of an old store
+#    3. send the files, then their manifest
+#    4. remove other files of the old store, and sending.json
+#
+# The store is made in a folder beside the copies, where an interrupted build can resume; after
+# sending, it stays as a copy. A reader during a replacement may get files of both stores, which
+# checksums detect. On one machine, a second run is refused; other machines are not kept out.
 
 
 _SENDING = "sending.json"

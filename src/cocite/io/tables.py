@@ -352,7 +352,7 @@ class Tables:
         """Yield the titles in order of id, "" for none, in pieces like those of names."""
         return (piece.tolist() for piece in self._stream("titles", "title", NAMES_PIECE))
 
-    # -- what goes out ------------------------------------------------------------
+    # -- output -------------------------------------------------------------------
 
     def links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64] | None]]:
         """Yield the keys in ascending order with their weights, if there are any, piece by
@@ -395,7 +395,7 @@ def _places(sources: list[Source]) -> list[str]:
     for path in named:
         whole = os.path.join(os.getcwd(), path)
         found += [whole, path]
-        with suppress(InputError):  # of no reader that asks DuckDB
+        with suppress(InputError):  # not a pattern of DuckDB's
             found.append(file_pattern(path))
         found.append(os.path.realpath(path))
     return found

@@ -209,7 +209,7 @@ def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:
     if kind is None or not kind.table:
         what = type(titles).__name__ if kind is None else kind.name
         raise UsageError(f"{what} holds no titles: {_ALLOWED}")
-    if hasattr(titles, "iloc") and len(titles.columns) == 1:  # named by its index
+    if hasattr(titles, "iloc") and len(titles.columns) == 1:  # the index has the names
         titles = titles.rename_axis(titles.index.name or "name").reset_index()
     named, column = columns_of(titles)
     (first, second), _ = places_of(TITLES, "the table of titles", list(map(str, named)), columns)

@@ -74,7 +74,7 @@ def _rows(job: Job, by: str) -> Iterator[tuple[int, list[str]]]:
             continue
         names = [name.strip() for name in text.split(None if by == " " else by)]
         if len(names) > 1 and not names[-1]:
-            names.pop()  # as rows may end with what stands between names
+            names.pop()  # rows may end with a separator
         if len(names[0]) > 1:
             names[0] = names[0].removesuffix(":")
         yield line, names

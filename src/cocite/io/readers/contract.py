@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 # -- names of pages ----------------------------------------------------------------------
 #
-# One way to write a URL, so that a page has one name: what --normalize-urls does to names, at 4 µs
-# a name. Only URLs of http or https are changed, by rules that no server tells apart:
+# --normalize-urls gives every page one name, at 4 µs a name. It changes only URLs of http and
+# https, by rules that make no difference to a server:
 #
 #    parsed as by a browser (WHATWG, ada-url)    HTTP://Example.COM:80/a/../b -> http://example.com/b
 #    no fragment                                 http://a.org/b#c     -> http://a.org/b
 #    letters, digits and -._~ not escaped,       http://a.org/%7eb%c3 -> http://a.org/~b%C3
-#    the digits of other escapes large
+#    other escapes in upper case
 #    no parameters of TRACKING                   http://a.org/?utm_source=x&p=1 -> http://a.org/?p=1
 #
-# All else stays, as a server may tell it apart: http and https, www., a slash at the end,
-# index.html, the case of the path, the order of other parameters, a user's name.
+# All else stays, as it may matter to a server: http or https, www., a slash at the end, index.html,
+# the case of the path, the order of other parameters, a user name.
 
 
 IS_WEB = r"^\s*[hH][tT][tT][pP][sS]?:"
@@ -279,7 +279,7 @@ class TitleSink:
             raise InputError(
                 f"the title of {name!r} has {len(encoded):,} bytes; a title has {_MOST:,} at most"
             )
-        # No node is called by what has control characters.
+        # No name of a node has control characters.
         name = _CONTROL.sub("\x1a", self._called(trimmed(name))).encode("utf-8", "replace").decode()
         place = self._first + self.count + (_LATE if late else 0)
         self._held.append((place, name, encoded.decode()))

@@ -301,13 +301,13 @@ def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
     order = ["tab", "comma", "semicolon", "pipe", "space"]
     if comma_first:
         order = ["comma", "semicolon", "tab", "pipe", "space"]
-    if wanted == 1:  # one name a line, blanks belonging to it, unless the file is a table
+    if wanted == 1:  # one name per line, which may have blanks
         order = order[:1] if comma_first else ["tab"]
     for delimiter in order:
         counts = {_width(line, delimiter) for line in lines}
         if len(counts) == 1 and counts.pop() >= 2:
             return delimiter
-    for delimiter in order:  # not regular: read on, and name the first row that does not fit
+    for delimiter in order:  # irregular: reading reports the first bad row
         if lines and len(fields(lines[0], delimiter)) >= 2:
             return delimiter
     return order[0]

@@ -206,7 +206,7 @@ FORMATS: tuple[Format, ...] = (
         ),
         _WORKS,
     ),
-    # -- what is no table
+    # -- not tables
     Format(
         "a diagram (Mermaid, PlantUML)",
         begun(r"(?:graph|flowchart) (?:TD|TB|LR|RL|BT)\b|\w+Diagram\b|@start\w+\n"),

@@ -52,7 +52,7 @@ def is_code(folder: Path) -> bool:
         if (folder / "package.json").is_file() and _patterns(folder):
             return True
     except InputError:
-        pass  # is told where it is read
+        pass  # reported when it is read
     python = others = 0
     project = any((folder / name).is_file() for name in _PROJECTS)
     for path in _files(folder):

@@ -106,7 +106,7 @@ class RowWriter(Cleaner):
         self.found.columns = 1 + names + weighted
         self.found.weight = names + 1 if weighted else None
         self._rules_now = self.rules()
-        self._rules_now[self._k.EXACT] = 1  # blanks at the ends go where merges are counted
+        self._rules_now[self._k.EXACT] = 1  # outer blanks are removed where merges are counted
         self._shown = names + weighted
         self._out = out
         self._room = np.empty(0, np.uint8)

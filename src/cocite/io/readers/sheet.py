@@ -46,7 +46,7 @@ def print_sheet(path: str, named: str, limit: int) -> None:
     except calamine.PasswordError as error:
         text = "is a spreadsheet with a password. Save it without one"
         raise Refused("damaged", text) from error
-    except BaseException as error:  # faults of calamine are no Exception: PanicException
+    except BaseException as error:  # calamine raises PanicException
         raise Refused("damaged", f"cannot be read as a spreadsheet: {error}") from error
     _print({"sheet": sheet.name})
     _print_rows(sheet.iter_rows())
@@ -95,10 +95,10 @@ def _print_rows(rows: Iterable[Sequence[Any]]) -> None:
     out = io.TextIOWrapper(sys.stdout.buffer, "utf-8", errors="surrogatepass", newline="")
     write = csv.writer(out, lineterminator="\n").writerow
     quote = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
-    for row in rows:  # those above the first with anything in it are among them
+    for row in rows:  # with the empty rows above the first cells
         cells = [_written(value) for value in row]
         if any(cell != cell.strip(" ") for cell in cells):
-            quote(cells)  # blanks at the ends go where merges are counted
+            quote(cells)  # outer blanks are removed where merges are counted
         elif any(cells):
             write(cells)
         else:

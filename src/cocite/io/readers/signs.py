@@ -212,7 +212,7 @@ def _json(beginning: Beginning) -> tuple[bool, bool]:
     except RecursionError:
         return True, False
     except ValueError:
-        # Broken, or cut here: JSON all the same, if it begins as nothing else does.
+        # Broken, or cut here: still JSON, if it begins like no other format.
         return bool(re.match(r'\{\s*"[^"]*"\s*:|\[\s*[\[{]?\s*("[^"]*"|-?\d+)\s*[,:]', text)), False
     rest = re.match(r"[ \t,]*(?:\r\n|\n|\r|$)\s*(.?)", text[end:])
     return rest is not None, rest is not None and rest[1] in tuple("{[")
@@ -343,7 +343,7 @@ def _is_adjacency(beginning: Beginning, separator: str) -> bool:
     lengths = Counter(map(len, cut))
     if len(lengths) < 2 or max(lengths) < 3:
         return False
-    # Links, with or without more columns, and some rows that are none.
+    # Links, with or without more columns, and some malformed rows.
     if lengths[2] * 2 > len(cut) or max(lengths.values()) * 10 > len(cut) * 8:
         return False
     heads = Counter(row[0].strip().rstrip(":") for row in cut)

@@ -45,7 +45,7 @@ def encoding_of(content: bytes) -> str:
 def bad_lines(content: bytes, whole: bool, bad: re.Pattern[bytes] | None) -> bool:
     """Return whether most lines have such a byte; without a pattern, whether they are not UTF-8."""
     if not bad.search(content) if bad else is_utf8(content):
-        return False  # most inputs: without a look at each line
+        return False  # the usual case, without splitting lines
     lines = [line for line in re.split(b"\r\n|\n|\r", content) if line.strip()]
     if not whole and len(lines) > 1:
         lines.pop()
@@ -106,7 +106,7 @@ def _recoded(stream: Any, encoding: str) -> Iterator[bytes]:
         data = stream.read(1 << 16)
         try:
             yield decoder.decode(data, not data).encode("utf-8", "surrogatepass")
-        except UnicodeDecodeError:  # the last letter is cut
+        except UnicodeDecodeError:  # cut within a character
             yield b"\xff"
 
 
@@ -120,7 +120,7 @@ def _unxz(packed: io.BufferedReader) -> Iterator[bytes]:
                 raise EOFError("it ends before its end-of-stream marker")
             yield unpacker.decompress(rest, 1 << 17)
             rest = b""
-        rest = unpacker.unused_data.lstrip(b"\0")  # several may follow, with zeros between
+        rest = unpacker.unused_data.lstrip(b"\0")  # more may follow, after zeros
         while not rest and (piece := packed.read1(_STEP)):
             rest = piece.lstrip(b"\0")
 
@@ -360,7 +360,7 @@ class Source:
         counted = Counted(inner)
         raw = io.BufferedReader(cast(Any, counted), 1 << 20)
         head = raw.peek(16)
-        if len(head) < 16:  # of a pipe, maybe, that gives a little at a time
+        if len(head) < 16:  # perhaps a pipe that delivers little at a time
             raw = io.BufferedReader(Pieces(rejoined(raw.read(16), raw), raw), 1 << 20)
             head = raw.peek(16)
         for name, packing in PACKED.items():

@@ -62,7 +62,7 @@ class SqlSource(Source):
     """
 
     def __init__(self, address: Address | None, sql: str, memory: int) -> None:
-        label = "the query"  # which may have a password, as an address may
+        label = "the query"  # queries and addresses may contain passwords
         if address is not None:
             label = address.label + (f"#{address.table}" if address.table else "")
         super().__init__(None, label)
@@ -104,7 +104,7 @@ def _read(job: Job) -> Read:
     with closing(
         connect(
             address,
-            write=source.address is None,  # DuckDB without a database
+            write=source.address is None,  # DuckDB in memory
             memory=memory,
             threads=job.threads,
             spill=str(job.scratch / "spill"),
@@ -314,7 +314,7 @@ def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, Non
     elif address.kind == "duckdb":
         cursor = connection.cursor().execute(query)
     else:
-        cursor = connection.cursor(name=_CURSOR)  # at the server
+        cursor = connection.cursor(name=_CURSOR)  # on the server
         cursor.itersize = _FETCHED
         try:
             cursor.execute(query)

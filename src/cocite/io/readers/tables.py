@@ -320,7 +320,7 @@ class NameTable:
                 "commas, semicolons, bars or blanks) or Parquet"
             )
         head = beginning.content.removeprefix(b"\xef\xbb\xbf")
-        if not beginning.whole:  # the last line is cut
+        if not beginning.whole:  # drop the last, incomplete line
             head = head[: head.rfind(b"\n") + 1] or head
         lines, path = sample(head, options.comment), self.source.path
         self.delimiter = options.delimiter

@@ -104,8 +104,8 @@ class TextInput(Found):
     comments: int = 0
     blank_lines: int = 0
     first: tuple[str, ...] = ()
-    guessed = False  # the columns; is no field, as it is not kept
-    unread = ""  # a column of weights that is not read; likewise
+    guessed = False  # whether columns were guessed; no field, as it is not stored
+    unread = ""  # a column of weights that is not read; not stored either
 
     def describe(self) -> str:
         """Return one line for people."""
@@ -124,9 +124,7 @@ class TextInput(Found):
             if self.guessed and (unused or self.taken != (0, 1)):
                 text += OTHERS
             text += weights_note(self.unread)
-        if (
-            self.first and not self.header and not self.integers
-        ):  # titles could be mistaken for names: show them
+        if self.first and not self.header and not self.integers:  # may be titles, taken for names
             text += f"; the first link is {' -> '.join(self.first)}"
         return text
 
@@ -180,7 +178,7 @@ class Cleaner:
     """
 
     unit = "line"
-    as_written = True  # rows are those of the input, and may have a comma in their weight
+    as_written = True  # rows of the input, with decimal commas in weights
     _to_do = ""
 
     def __init__(self, source: Source, wanted: int, options: ReadOptions) -> None:
@@ -195,7 +193,7 @@ class Cleaner:
         self._bad = np.zeros((EXAMPLES, kernels.BAD_FIELDS), np.int64)
         self._long_lines = 0
         self._skip = 0
-        self._first_row = 0  # its line, if it was not taken for titles
+        self._first_row = 0  # its line, unless it has titles
         self.sampled: list[list[str]] = []
         self.found = TextInput(source.label)
 
@@ -220,7 +218,7 @@ class Cleaner:
                 rules = self.rules()
                 asked = self.found.header and self.wanted == 2
                 suspects = self.found.first if asked else ()
-            # A CR at the very end may be half of a CRLF.
+            # A CR at the end of a piece may be half of a CRLF.
             ends = piece.rfind(b"\n"), piece.rfind(b"\r", 0, max(len(piece) - 1, 0))
             cut = len(piece) if last else max(ends) + 1
             piece, rest = piece[:cut], piece[cut:]
@@ -232,7 +230,7 @@ class Cleaner:
             if suspects:
                 see_no_titles(bytes(clean), suspects, self.found.file)
             disk.write(out, clean)
-            if self._tally[k.T_REST] >= 0:  # a row with a quoted field that goes on
+            if self._tally[k.T_REST] >= 0:  # a quoted field continues in the next piece
                 rest = piece[self._tally[k.T_REST] :] + rest
             progress("reading " + self._source.short, tell(), self._source.nbytes)
             if len(rest) > _MAX_LINE:
@@ -312,7 +310,7 @@ class Cleaner:
         lines = sample(head, options.comment)
         found.delimiter = options.delimiter
         told = _TOLD.fullmatch(lines[0].strip()) if lines and self.wanted == 2 else None
-        if told and options.delimiter == "auto":  # Excel's first line
+        if told and options.delimiter == "auto":  # Excel's line "sep=;"
             self._skip, lines = 1, lines[1:]
             found.delimiter = next(n for n, sign in DELIMITERS.items() if sign == told[1])
         if found.delimiter == "auto":
@@ -351,7 +349,7 @@ class Cleaner:
         k, options, found, taken = self._k, self.options, self.found, self.found.taken
         rules = np.full(k.RULES, -1, np.int64)
         rules[k.DELIMITER] = ord(DELIMITERS[found.delimiter])
-        # Text between tabs has no quotes, but what Excel saves as such, in UTF-16, does.
+        # Text with tabs has no quotes, except as Excel saves it, in UTF-16.
         saved = found.delimiter == "tab" and bool(self._source.encoding)
         rules[k.QUOTES] = saved or found.delimiter in ("comma", "semicolon")
         rules[k.EXPECTED] = found.columns
@@ -370,7 +368,7 @@ class Cleaner:
     def _choose_columns(self, first: list[str], ends: tuple[int, int] | None) -> None:
         found, options = self.found, self.options
         if not options.columns:
-            # A first row that is too short is a malformed row, with its line number.
+            # Report a first row that is too short as malformed, with its line number.
             found.columns = max(found.columns, self.wanted)
         titles = first if _named(options) else [str(i) for i in range(1, found.columns + 1)]
         place = partial(column_place, found.file, titles, folded=True)

@@ -113,7 +113,7 @@ class Dump:
     def _statement(self) -> re.Match[bytes] | None:
         """Return the next statement about rows, or None."""
         while not (found := _STATEMENT.search(self._buffer)):
-            # What may be the beginning of a statement stays.
+            # Keep what may be the beginning of a statement.
             keep = self._buffer.rfind(b"\n")
             self._drop(len(self._buffer) if len(self._buffer) - keep > _HEAD else max(keep, 0))
             if not self._more():
@@ -293,7 +293,7 @@ class _Wiki:
                 stem = path.name[: matches[-1].start()] + table
                 tried += [path.with_name(stem + ending) for ending in _ENDINGS]
         found = next((path for path in tried if path.is_file()), None)
-        # What is named, and does not hold it, is not read again.
+        # Do not read a named file again, as it lacks the table.
         if found is None or found in [source.path for source in self._sources]:
             if table == "linktarget" and self._has("pagelinks", "pl_title"):
                 return None

@@ -193,7 +193,7 @@ class _SQLite(Dialect):
         "FLOAT": "REAL",
     }
 
-    # As the writer: waiting for that later could fail.
+    # Lock for writing now: waiting for that later could fail.
     begins: ClassVar[tuple[str, ...]] = (f"PRAGMA busy_timeout = {_PATIENCE}", "BEGIN IMMEDIATE")
 
     def __init__(self, connection: Any) -> None:
@@ -264,7 +264,7 @@ class _Postgres(Dialect):
         "FLOAT": "real",
     }
 
-    begins: ClassVar[tuple[str, ...]] = ()  # the driver does, with the first statement
+    begins: ClassVar[tuple[str, ...]] = ()  # the driver begins with the first statement
 
     def _found(self, schema: str, name: str) -> TablePlace:
         row = self.connection.execute(

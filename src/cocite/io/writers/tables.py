@@ -116,7 +116,7 @@ def _write(how: str, safe: bool, target: Path, pieces: Iterable[Columns], types:
     except (
         duckdb.IOException,
         duckdb.OutOfMemoryException,
-        duckdb.TransactionException,  # a commit that finds no room
+        duckdb.TransactionException,  # a commit without free disk space
         duckdb.FatalException,
     ) as error:
         free = shutil.disk_usage(target.parent).free

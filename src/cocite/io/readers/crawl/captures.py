@@ -107,7 +107,7 @@ class Captures:
     def __exit__(self, *error: object) -> None:
         self._open.close()
 
-    # -- what is met --------------------------------------------------------------------
+    # -- records ------------------------------------------------------------------------
 
     def leave_out(self, url: str, why: str) -> None:
         """Count a skipped page, and report it."""
@@ -214,7 +214,7 @@ class Captures:
             self.capture(ERROR, url, at)
         return True
 
-    # -- what it makes ------------------------------------------------------------------
+    # -- result -------------------------------------------------------------------------
 
     def finish(self) -> Read:
         """Return the relations of links and of pages."""
@@ -360,10 +360,9 @@ class Captures:
 
 # -- responses ---------------------------------------------------------------------------
 
-# HTTP as archives and servers give it. Chunks are put together, and gzip, deflate, Brotli and
-# Zstandard are undone, as by a browser: of a body that is cut what is there. Archives often store a
-# header whose body was decoded, so a body that does not begin as its header says stays what it is,
-# if it is text.
+# HTTP messages of archives and servers. Chunks are joined, and gzip, deflate, Brotli and Zstandard
+# are decoded as by a browser; a truncated body as far as it goes. Archives often store decoded
+# bodies with the original header, so text that is not encoded as its header says stays unchanged.
 
 
 _END = re.compile(rb"\r?\n\r?\n")

@@ -151,7 +151,7 @@ class Fetcher:
                 header: dict[str, str] = {}
                 for name, value in answer.headers.multi_items():
                     header.setdefault(name.lower(), " ".join(value.split()))
-                header.pop("transfer-encoding", None)  # is undone
+                header.pop("transfer-encoding", None)  # already decoded
                 body = await _body(answer, LARGEST if most is None else most)
                 return Fetched(url, at, HttpMessage(answer.status_code, header, body))
         except TimeoutError:
@@ -381,7 +381,7 @@ def _add_sitemap(job: Job, fetched: Fetched, listed: Listed, left_out: Counter[s
     skip = job.options.bad_rows != "stop"
     if message is not None:
         if 300 <= message.status < 400:
-            return  # where it leads comes, too
+            return  # its target is captured, too
         why = f"status {message.status}"
         if 200 <= message.status < 300:
             why, body = "it is damaged", body_of(message, LARGEST)

@@ -122,7 +122,7 @@ class WarcRecords:
             self._refuse(last, f"behind the record that begins there the file is damaged ({error})")
             return self._next(last, length)
         except BaseException as error:
-            if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
+            if type(error).__name__ != "PanicException":  # from Rust, not an Exception
                 raise
             self._refuse(last, f"behind the record that begins there FastWARC failed ({error})")
             return self._next(last, length)
@@ -154,7 +154,7 @@ class WarcRecords:
         with self._file() as file:
             start = last
             file.seek(start)
-            if file.read(3) != _GZIP:  # packed as a whole
+            if file.read(3) != _GZIP:  # compressed as a whole
                 start = 0
             while True:
                 file.seek(start)

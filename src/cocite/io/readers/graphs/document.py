@@ -80,7 +80,7 @@ class LabeledGraph:
                 out.nodes.add((label if by_label and name else name,), line)
                 if why and job.wanted == 2 and 0 < len(label.encode()) <= _LONGEST:
                     job.titles.add(name, label)
-            out.nodes.flush()  # of what is wrong the first is told, and nodes come first
+            out.nodes.flush()  # nodes come first, and so do their errors
             called = labels if by_label else dict.fromkeys(labels)
             twice = 0
             for source, target, weight, both, line in self._links:

@@ -99,7 +99,7 @@ def _link(out: LabeledGraph, value: Any, weight: str, line: int) -> None:
         ends = [value.get("source"), value.get("target"), value.get(weight, "")]
     elif isinstance(value, list) and len(value) >= 2:
         ends = [*value[:2], value[2] if len(value) > 2 else ""]
-    # d3 puts the node itself in the place of its id while it draws
+    # d3 replaces ids by the nodes themselves when it draws
     names = [name_of(end.get("id") if isinstance(end, dict) else end) for end in ends[:2]]
     if len(names) < 2 or None in names:
         out.bad("link", line, "no link of a source and a target", str(value)[:100])
@@ -281,7 +281,7 @@ class _Values:
 
 def _within(answer: dict[str, Any]) -> list[Any]:
     """Return the works in a file or an answer of a service."""
-    message = answer.get("message")  # of Crossref
+    message = answer.get("message")  # from Crossref
     for key in works.WRAPPED:
         for each in (answer, message if isinstance(message, dict) else {}):
             if isinstance(each.get(key), list):

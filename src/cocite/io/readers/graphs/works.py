@@ -88,7 +88,7 @@ def decoder(keys: Sequence[str]) -> Callable[[str], Any]:
         try:
             found = decode(text)
         except (msgspec.DecodeError, UnicodeEncodeError):
-            return json.loads(text)  # which also knows values that are no objects, and says more
+            return json.loads(text)  # other values, and clearer errors
         cells = ((name, getattr(found, field)) for field, name in places)
         return {name: cell for name, cell in cells if cell is not msgspec.UNSET}
 

@@ -63,7 +63,7 @@ def parse_xml(text: bytes, label: str) -> Element:
             f"{label}:{error.lineno}: {what}, at column {error.offset + 1}: this is not "
             "well-formed XML"
         ) from error
-    except (LookupError, ValueError) as error:  # of the codecs of Python
+    except (LookupError, ValueError) as error:  # from Python's codecs
         raise InputError(
             f"{label}: its encoding cannot be read ({error}). Write it as UTF-8"
         ) from error

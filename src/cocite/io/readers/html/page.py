@@ -48,7 +48,7 @@ _LATIN1 = (
     *("x-cp1252", "x-user-defined"),
 )
 _LABELS = dict.fromkeys(_LATIN1, "cp1252") | {
-    # What the WHATWG's labels mean, where Python's names mean something else.
+    # Labels that the WHATWG defines differently from Python.
     "iso-8859-9": "cp1254",
     "latin5": "cp1254",
     "iso-8859-11": "cp874",
@@ -67,7 +67,7 @@ _LABELS = dict.fromkeys(_LATIN1, "cp1252") | {
     "x-mac-roman": "mac_roman",
     "macintosh": "mac_roman",
     "x-euc-jp": "euc_jp",
-    # A page that could be read thus far is not in UTF-16.
+    # A page whose label could be read as ASCII is not in UTF-16.
     "utf-16": "utf-8",
     "utf-16le": "utf-8",
     "utf-16be": "utf-8",
@@ -102,7 +102,7 @@ def _encoding(label: str) -> str:
         found = codecs.lookup(label)
     except (LookupError, ValueError):
         return ""
-    # Codecs such as base64 turn bytes into bytes.
+    # Codecs such as base64 are not encodings of text.
     return str(found.name) if getattr(found, "_is_text_encoding", True) else ""
 
 
@@ -175,7 +175,7 @@ def _links(tree: Any, base: str) -> list[tuple[int, bool, str | None, str]]:
         attributes = node.attributes
         written = attributes.get(_ATTRIBUTE[node.tag])
         if written is None and node.tag == "a":
-            written = attributes.get("xlink:href")  # of SVG
+            written = attributes.get("xlink:href")  # in SVG
         if written is None or (node.tag.endswith("frame") and not written.strip()):
             continue
         main = node.mem_id not in beside and (inside is None or node.mem_id in inside)
@@ -188,7 +188,7 @@ def _links(tree: Any, base: str) -> list[tuple[int, bool, str | None, str]]:
 
 def _in(elements: Iterable[Any]) -> set[int]:
     """Return the links in these elements."""
-    # Not by one selector: lexbor finds children by ":is(...) :is(...)", and no grandchildren.
+    # Not one selector: for ":is(...) :is(...)" lexbor finds children, but no grandchildren.
     return {node.mem_id for element in elements for node in element.css(_LINKS)}
 
 

@@ -119,7 +119,7 @@ class Pages:
                 yield next_one()
         while waiting:
             yield next_one()
-        if known is not None:  # pages that are gone are forgotten
+        if known is not None:  # forget removed pages
             known.clear()
             known.update(now)
 

@@ -190,14 +190,14 @@ def _root(url: str, path: str) -> str:
 
 # -- archives ----------------------------------------------------------------------------
 
-# A tar archive (packed or not) or zip is unpacked into a scratch folder, and that is read. The site
-# is the archive; or, where all of it lies in one folder, that folder. What can be no page is there
-# as an empty file, so that links to it are not broken. Of two members with one name the last one
-# counts, as with tar -x.
+# A tar archive (compressed or not) or zip is unpacked into a scratch folder, which is read as a
+# site: all of it, or the one folder at its top. Files that cannot be pages are created empty, so
+# that links to them are not broken. Of members with the same name the last one counts, as with
+# tar -x.
 #
-# Archives come from strangers: names that lead out, links of the file system that do, and what is
-# neither file, folder nor link are left out and counted; archives in archives are files. Bounds:
-# contents of MOST_RATIO times the size (io/readers/sources.py), names in a quarter of the memory.
+# Archives are untrusted. Skipped and counted are names and file-system links that lead outside, and
+# members other than files, folders and links; archives in archives are just files. Limits: contents
+# of MOST_RATIO times the size (io/readers/sources.py), names in a quarter of the memory.
 
 
 _PIECE = 1 << 16
@@ -230,7 +230,7 @@ def _read_archive(job: Job) -> Read:
 ARCHIVE_READER = FormatReader(
     "an archive of HTML pages",
     "a tar or zip archive of HTML pages, read as the folder that was packed",
-    _read_archive,  # a zip archive out of a pipe is refused when it is met
+    _read_archive,  # it refuses zip archives from pipes
     takes=("pages",),
     columns=False,
 )
@@ -257,7 +257,7 @@ class _Unpacked:
         self._folders, self._links = {""}, dict[str, str]()
         self._members, self._size = 0, 0
         self._names, self._most_names = 0, job.memory // 4
-        # A tar archive is bounded where it is unpacked, as a stream.
+        # Unpacking bounds tar archives, which are streams.
         self._most = most_unpacked(job.source.nbytes) if is_zip else sys.maxsize
         disk.make_own_folder(top, new=True)
 
@@ -344,7 +344,7 @@ class _Unpacked:
                 continue
             try:
                 disk.symlink(text, self._top / path)
-            except (OSError, ValueError):  # of texts that are no paths
+            except (OSError, ValueError):  # not a valid path
                 self.left_out[NOWHERE] += 1
         found = self._top
         while len(inside := os.listdir(found)) == 1:
@@ -374,7 +374,7 @@ def _in_tar(job: Job) -> Iterator[TarMember]:
                 job.progress(stage, raw.tell(), size)
                 name = member.name
                 yield member
-        except InputError as error:  # of what was passed over behind it, too
+        except InputError as error:  # also from members skipped after it
             raise InputError(f"{name[:200]!r} in {error}") from error
 
 

@@ -137,7 +137,7 @@ def load_yaml(text: str) -> Any:
     """
     import yaml
 
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # makes texts, lists and tables only
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # makes only strings, lists and dicts
     try:
         depth = 0
         flat = not _GROWS.search(text) and text.count("[") + text.count("{") <= _DEEPEST
@@ -173,7 +173,7 @@ def _split(text: str, between: str) -> list[str]:
 def _linked(front: dict[str, Any]) -> Iterator[str]:
     """Yield the targets of wiki links in values of front matter."""
     waiting = list(front.values())
-    for value in waiting:  # which grows
+    for value in waiting:  # grows meanwhile
         if isinstance(value, dict | list):
             waiting += value.values() if isinstance(value, dict) else value
         elif isinstance(value, str) and (found := _LINKED.fullmatch(value)):
@@ -190,7 +190,7 @@ def _parser(plain: bool = False) -> MarkdownIt:
     from mdit_py_plugins.front_matter import front_matter_plugin
 
     parser = MarkdownIt("commonmark")
-    # Addresses stay as they are written: nothing here is shown or fetched.
+    # Keep URLs as written: nothing here is shown or fetched.
     parser.normalizeLink = str  # type: ignore[assignment, method-assign]
     parser.validateLink = bool  # type: ignore[assignment, method-assign]
     parser.inline.ruler.before("link", "wiki_link", _wiki_link)
@@ -219,7 +219,7 @@ def _wiki_link(state: StateInline, silent: bool) -> bool:
         return False
     begin = start + 2 + embed
     end = src.find("]]", begin, min(begin + _LONGEST_LINK, state.posMax))
-    inside = src[begin:end].replace("\\|", "|") if end > begin else ""  # so written in tables
+    inside = src[begin:end].replace("\\|", "|") if end > begin else ""  # escaped in tables
     target, _, text = inside.partition("|")
     if not target.strip() or "[" in inside or "\n" in inside:
         return False
@@ -265,7 +265,7 @@ def _without_comments(state: StateCore) -> None:
 
 def serve() -> None:
     """Answer requests until there are no more, like ``io/readers/html/page.py``."""
-    gc.set_threshold(100_000)  # of what is made for a note little is in circles
+    gc.set_threshold(100_000)  # parsing leaves few reference cycles
     logging.disable()  # markdown-it logs each of its steps
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     while len(size := requests.read(8)) == 8:

@@ -177,7 +177,7 @@ class _Links:
             if where in (vault.BROKEN, vault.AMBIGUOUS):
                 what = "broken" if where == vault.BROKEN else "ambiguous"
                 self._job.report(name, what, written, target)
-            external = where == vault.EXTERNAL and kind != note.EMBED  # an image is no page
+            external = where == vault.EXTERNAL and kind != note.EMBED  # images are not pages
             external = external and self._job.options.keep_external
             if where in (vault.NOTE, vault.AMBIGUOUS) or external:
                 yield kind, target

@@ -57,7 +57,7 @@ class Vault:
         self._folders = {_key(path) for path in folders}
         self._real = real
         for name in names:
-            if "___" in name or "%" in name:  # as Logseq writes a/b
+            if "___" in name or "%" in name:  # Logseq's file name for a/b
                 self.add_alias(unquote(name.rpartition("/")[2]).replace("___", "/"), name)
 
     def add_alias(self, alias: str, name: str) -> None:
