@@ -201,22 +201,15 @@ def test_pieces_end_anywhere(tmp_path: Path, piece: int, monkeypatch: pytest.Mon
     assert set(links(read(written(tmp_path, tables())["page"])[0])) == WANTED
 
 
+_NO_MATCH = "a row that does not match the columns of its table"
 BAD: list[tuple[bytes, str, str]] = [
     (b"(12,0,'A\\tb',0,0.1,NULL)", "a control character in a name", "a control character"),
     (b"(12,0,'A\xff',0,0.1,NULL)", "bytes that are not UTF-8", "bytes that are not"),
     (b"(x,0,'A',0,0.1,NULL)", "no whole number where one is meant", "no whole number"),
-    (
-        b"(NULL,0,'A',0,0.1,NULL",
-        "what is not a row of as many columns as the table has",
-        "what is not",
-    ),
-    (b"(12,0,'A')", "what is not a row of as many columns as the table has", "what is not a row"),
-    (
-        b"(12,0,'A',0,0.1,NULL,7)",
-        "what is not a row of as many columns as the table has",
-        "what is",
-    ),
-    (b"junk", "what is not a row of as many columns as the table has", "what is not a row"),
+    (b"(NULL,0,'A',0,0.1,NULL", _NO_MATCH, "a row that does not match"),
+    (b"(12,0,'A')", _NO_MATCH, "a row that does not match"),
+    (b"(12,0,'A',0,0.1,NULL,7)", _NO_MATCH, "a row that does not match"),
+    (b"junk", _NO_MATCH, "a row that does not match"),
 ]
 
 
@@ -233,7 +226,7 @@ def test_bad_row_has_file_and_line(tmp_path: Path, row: bytes, kind: str, messag
     graph, source = read(path, bad_rows="few")
     assert source["bad_rows"] == {kind: 1}
     assert set(links(graph)) == WANTED
-    assert ("C" in graph.names) == (not kind.startswith("what is not"))
+    assert ("C" in graph.names) == (kind != _NO_MATCH)
 
 
 def test_a_dump_that_is_cut_is_refused(tmp_path: Path) -> None:
@@ -241,7 +234,7 @@ def test_a_dump_that_is_cut_is_refused(tmp_path: Path) -> None:
     whole = paths["page"].read_bytes()
     for cut, message in (
         (whole.index(b"Birds"), r"page\.sql:\d+: the file ends within a row"),
-        (whole.index(b"page_lang"), r"page\.sql:\d+: what creates the table page does not end"),
+        (whole.index(b"page_lang"), r"page\.sql:\d+: the statement that creates the table page"),
     ):
         paths["page"].write_bytes(whole[:cut])
         with pytest.raises(InputError, match=message):
@@ -251,7 +244,7 @@ def test_a_dump_that_is_cut_is_refused(tmp_path: Path) -> None:
         read(paths["pagelinks"])
     packed = gzip.compress(whole)
     paths["page"].write_bytes(packed[:-20])
-    with pytest.raises(InputError, match=r"page\.sql cannot be read beyond line \d+, as it is cut"):
+    with pytest.raises(InputError, match=r"page\.sql cannot be read beyond line \d+, as it is tr"):
         read(paths["pagelinks"])
     assert nothing_left(tmp_path)
 
@@ -260,11 +253,11 @@ def test_dumps_of_two_wikis_are_refused(tmp_path: Path) -> None:
     paths = written(tmp_path, tables())
     other = tmp_path / "yywiki-page.sql.gz"
     other.write_bytes(gzip.compress(tables()["page"]))
-    with pytest.raises(InputError, match="page 1 is there more than once: name the dump of one"):
+    with pytest.raises(InputError, match="page 1 occurs more than once"):
         read([paths["page"], other])
     named = tmp_path / "zz-pagelinks.sql"
     named.write_bytes(tables("old")["pagelinks"])
-    with pytest.raises(InputError, match="the table pagelinks has other columns than in the files"):
+    with pytest.raises(InputError, match=r"pagelinks has the columns .*; in other files it has"):
         read([paths["pagelinks"], named])
 
 

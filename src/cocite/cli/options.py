@@ -377,9 +377,9 @@ def cluster_option(what: str) -> Decorator:
     return click.option(
         "--cluster",
         metavar="ADDRESS|local:N",
-        help=f"{what} ADDRESS is HOST:PORT of its head node, or auto: the one of this machine "
-        "(cocite cluster up); local:N starts N nodes here for the time of the command. --threads "
-        "and --memory are then those of a piece of work on a node.  [default: this machine alone]",
+        help=f"{what} ADDRESS is HOST:PORT of its head node, or auto for this machine's cluster "
+        "(cocite cluster up); local:N starts N nodes here for this command. --threads and --memory "
+        "then apply to each task on a node.  [default: this machine alone]",
     )
 
 

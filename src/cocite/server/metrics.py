@@ -62,43 +62,43 @@ class Metrics:
         )
         self.seconds = Histogram(
             "cocite_request_seconds",
-            "How long requests took that were answered.",
+            "Duration of answered requests.",
             ("operation",),
             registry=own,
             buckets=_SECONDS,
         )
         self.samples = Histogram(
             "cocite_samples",
-            "How many samples answers were made of.",
+            "Samples used per answer.",
             ("index",),
             registry=own,
             buckets=_SAMPLES,
         )
         self.reloads = Counter(
             "cocite_reloads",
-            "Directories that took the place of an index, and that were refused.",
+            "Reloads of an index from a new directory, by outcome.",
             ("index", "outcome"),
             registry=own,
         )
         self.links = Counter(
-            "cocite_links", "Links that were posted and stored.", ("index",), registry=own
+            "cocite_links", "Posted links that were stored.", ("index",), registry=own
         )
         self.links_waiting = Gauge(
             "cocite_links_waiting",
-            "Links that were posted and that the graph of the index lacks.",
+            "Posted links that are not in the index's graph yet.",
             ("index",),
             registry=own,
             multiprocess_mode="livemax",
         )
         self.queue = Gauge(
             "cocite_queue",
-            "Questions that wait or are being answered.",
+            "Queries that are waiting or running.",
             registry=own,
             multiprocess_mode="livesum",
         )
         self.share = Gauge(
             "cocite_samples_share",
-            "The share of the samples that answers get now, the least of all processes.",
+            "Share of the samples that answers currently use; the minimum over all processes.",
             registry=own,
             multiprocess_mode="livemin",
         )

@@ -26,8 +26,8 @@ _HEADERS = {
     name: {"description": text, "schema": schema}
     for name, text, schema in (
         ("Cocite-Index", "The index that answered.", TEXT),
-        ("Cocite-Generation", "Its generation.", TEXT),
-        ("Cocite-Samples", "Of how many samples the answer is made.", WHOLE),
+        ("Cocite-Generation", "The generation of the index.", TEXT),
+        ("Cocite-Samples", "Number of samples used for the answer.", WHOLE),
         ("ETag", "Generation and samples.", TEXT),
     )
 }
@@ -38,8 +38,8 @@ _BODY = (400, 408, 413, 415)
 
 
 SUMMARY = "Given a page, find the related pages, from links alone."
-DESCRIPTION = "Names, defaults and answers are those of the command line."
-PROBES = {"/healthz": "Whether the server lives", "/readyz": "Whether it answers"}
+DESCRIPTION = "Parameters, defaults and answers are the same as on the command line."
+PROBES = {"/healthz": "Liveness of the server", "/readyz": "Readiness of the server"}
 """Endpoints for operators, on the state of the server."""
 
 
@@ -114,13 +114,13 @@ def _path(operation: Operation, keyed: bool, names: list[str]) -> dict[str, Any]
         "200": {"description": "The answer.", "content": good, "headers": _HEADERS}
     }
     if operation.name == "related":
-        link = {"description": "The hits that follow, `rel=next`.", "schema": TEXT}
+        link = {"description": "The next page of hits, `rel=next`.", "schema": TEXT}
         responses["200"]["headers"] = _HEADERS | {"Link": link}
     if not operation.posted and operation.name != "indexes":
-        responses["304"] = {"description": "The client has the answer (If-None-Match)."}
+        responses["304"] = {"description": "The answer has not changed (If-None-Match)."}
     for status in sorted({*statuses, *([401] if keyed else [])}):
         responses[str(status)] = _problem(status)
-    responses["431"] = {"description": "The head of the request is too large; without a body."}
+    responses["431"] = {"description": "The request head is too large. No body."}
     found["responses"] = responses
     return {"post" if operation.posted else "get": found}
 
@@ -136,15 +136,15 @@ def _links(service: Service) -> dict[str, Any]:
     body["properties"] = {"links": links, "index": TEXT}
     content = {"application/json": {"schema": body}, "application/x-ndjson": {"schema": link}}
     answer = {"application/json": {"schema": ref("LinksResult")}}
-    responses: dict[str, Any] = {"200": {"description": "Links are stored.", "content": answer}}
+    responses: dict[str, Any] = {"200": {"description": "The links are stored.", "content": answer}}
     for status in sorted({401, 403, *_QUESTION, *_BODY}):
         responses[str(status)] = _problem(status)
     return {
         "operationId": "links",
-        "summary": "Links that are new",
-        "description": "They are on the disk when this answers, and count at once for the nodes "
-        "that they join. Links that are there already change nothing. The key must be one that "
-        "may write. Weights are for indexes that go by them.",
+        "summary": "Add links",
+        "description": "Links are on disk when the server responds, and affect answers about the "
+        "nodes that they join immediately. Existing links change nothing. Requires a key with "
+        "write access. Give weights only for indexes that use them.",
         "requestBody": {"required": True, "content": content},
         "responses": responses,
     }
@@ -165,7 +165,7 @@ def _problem(status: int) -> dict[str, Any]:
     content = {MEDIA: {"schema": ref("Problem")}}
     found: dict[str, Any] = {"description": f"{said}.", "content": content}
     if status == 429:
-        found["headers"] = {"Retry-After": {"description": "In how many seconds.", "schema": WHOLE}}
+        found["headers"] = {"Retry-After": {"description": "Seconds until retry.", "schema": WHOLE}}
     return found
 
 
@@ -173,7 +173,7 @@ def _plain(path: str, text: str) -> dict[str, Any]:
     schema = {"application/json": {"schema": ref("Status")}}
     responses = {"200": {"description": f"{text}.", "content": schema}}
     if path == "/readyz":
-        responses["503"] = {"description": "The server is about to end.", "content": schema}
+        responses["503"] = {"description": "The server is shutting down.", "content": schema}
     return {
         "operationId": path.strip("/"),
         "summary": text,

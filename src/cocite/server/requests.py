@@ -39,8 +39,8 @@ from cocite.server.results import (
 )
 
 _DRAFT_TEXT = (
-    "Links, one a line: a name that the page links to, or `<- ` and a name that links to it; "
-    "behind a tab the weight, if the index goes by weights. Or a note in Markdown"
+    "Links, one per line: a name that the page links to, or `<- ` and a name that links to it, "
+    "followed by a tab and the weight if the index uses weights. Or a note in Markdown"
 )
 _YES, _NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 
@@ -279,37 +279,37 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
             found.append(Parameter(option, limits.name, most=most))
         return (*found, *(Parameter(each, limits.name) for each in _OF_MEASURES.values()))
 
-    served = "Which of the indexes answers: " + ", ".join(names)
+    served = "The index to query: " + ", ".join(names)
     index = text("index", served, names[0] if names else None)
     side = text(
         "side",
-        "Of a bipartite index: nodes are named as on this side, such as user, without the mark",
+        "Bipartite indexes only: the side of all names, such as user, which then have no prefix",
     )
     a, b = text("a", "A node", required=True), text("b", "Another node", required=True)
     several: dict[str, Any] = {"required": True, "most": limits.together}
     node = text("node", "The node; several are queried together", **several)
     nodes = text("nodes", "The nodes", required=True, nested=True, most=limits.batch)
     how_many = Option("k", DEFAULT_NAMES, "How many names to list", 1, min(limits.k, 100))
-    matches = Option("matches", True, "Look within names and titles; false: begin only")
+    matches = Option("matches", True, "Search within names and titles; false: only at the start")
     reasons = {"k": {"default": DEFAULT_REASONS, "text": "How many pages to list"}}
     hits = parameters(QueryOptions)
     every = (
         Operation(
             "related",
             "The nodes most related to a node",
-            "Or to several together.",
+            "Repeat `node` to query several nodes together.",
             (index, node, side, *hits),
         ),
         Operation(
             "similarity",
             "How similar two nodes are",
-            "With the interval that holds the true score.",
+            "With an interval for the true score.",
             (index, a, b, side, *parameters(ScoreOptions)),
         ),
         Operation(
             "why",
             "The pages that make two nodes similar",
-            "Each page has its contribution to the score, and these add up to it.",
+            "Each page contributes a part of the score; the parts add up to it.",
             (
                 index,
                 text("a", "A node; several are queried together", **several),
@@ -321,15 +321,15 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
         Operation(
             "complete",
             "Nodes by a part of their names or titles",
-            "First the nodes whose name or title is the text, then those where it begins so, or "
-            "a word of it, or contains it, in any spelling that means the same. Of equals, those "
-            "with more in-links come first.",
+            "First the nodes whose name or title is the text, then those whose name or title "
+            "begins with it, has a word that begins with it, or contains it. Equivalent spellings "
+            "match, too. Ties are ordered by in-links, most first.",
             (
                 index,
-                text("text", "The beginning, or the part", required=True),
+                text("text", "The text to search for", required=True),
                 Parameter(how_many, limits.name),
                 Parameter(matches, limits.name),
-                text("side", "Of a bipartite index: only names of this side, such as user"),
+                text("side", "Bipartite indexes only: list names of this side, such as user"),
             ),
         ),
         Operation(
@@ -343,32 +343,32 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
         Operation(
             "draft",
             "The nodes most related to a page that is not stored yet",
-            "By its links: give `out`, `into`, a `text`, or several of them. The answer lists the "
-            "names that no node has as `unknown`. It reads the graph of the index.",
+            "Describe its links by `out`, `into`, `text`, or several of them. The answer lists "
+            "names that are not in the index as `unknown`. Requires the graph of the index.",
             (
                 index,
                 text("out", "Nodes that the page links to", most=limits.links),
                 text("into", "Nodes that link to the page", most=limits.links),
                 Parameter(Option("text", None, _DRAFT_TEXT, kind=str), limits.body),
                 Parameter(
-                    Option("format", "names", "What the text is", choices=("names", "note")), 0
+                    Option("format", "names", "Format of `text`", choices=("names", "note")), 0
                 ),
-                text("name", "What to call the page", DRAFT),
+                text("name", "Name of the page", DRAFT),
                 Parameter(
-                    Option("skip_unknown", False, "Leave out links with names that no node has"), 0
+                    Option("skip_unknown", False, "Skip links with names not in the index"), 0
                 ),
                 *hits,
             ),
             posted="/v1/related",
         ),
-        Operation("indexes", "The indexes that are served", "With what they are made of.", ()),
+        Operation("indexes", "The indexes that are served", "With measure and settings.", ()),
     )
     return {operation.name: operation for operation in every}
 
 
 def csv_of(related: Operation) -> Operation:
     """Return the operation for a list as CSV: the parameters of ``related``, and ``safe``."""
-    text = "Write cells that a spreadsheet would take for a formula with an apostrophe before them"
+    text = "Put an apostrophe before cells that a spreadsheet would take for formulas"
     safe = Parameter(Option("safe", False, text), 0)
     return Operation("csv", related.summary, "", (*related.takes, safe))
 

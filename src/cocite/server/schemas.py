@@ -65,19 +65,19 @@ _KEYS: dict[str, Schema] = {
     "answers": list_of(either("RelatedResult", "Unanswered")),
     "complete": {
         "type": "boolean",
-        "description": "Whether there is no further hit: no other node has a score above 0, or "
-        "passes the filters. Then there may be fewer than `k`.",
+        "description": "Whether the list has all hits: no other node has a score above 0 and "
+        "passes the filters. It may have fewer than `k`.",
     },
     "certain_ranks": WHOLE
     | {
-        "description": "How many of the first ranks are certain: each of these hits scores more "
-        "than the next one, with the probability `confidence`; the last hit than the first one "
-        "that is not listed. It does not depend on `k`."
+        "description": "Number of leading ranks that are certain: with the probability "
+        "`confidence`, each of these hits scores more than the next one, even if that is not "
+        "listed. It does not depend on `k`."
     },
     "fresh": TEXT
     | {
-        "description": "The node that the answer takes by the links that were posted, too, as if "
-        "it were unseen; left out where the index itself answers."
+        "description": "The node whose posted links the answer includes, as for an unseen node; "
+        "absent if the answer comes from the index alone."
     },
     "error": ref("Problem"),
     "graph": ref("GraphName"),
@@ -93,7 +93,7 @@ _KEYS: dict[str, Schema] = {
     "sides": {"type": ["array", "null"], "items": TEXT},
     "snapshots": list_of(ref("Snapshot")),
     "titles": list_of({"type": ["string", "null"]}),
-    "unknown": list_of(TEXT) | {"description": "Names among the links that no node has."},
+    "unknown": list_of(TEXT) | {"description": "Names in the links that are not in the index."},
 }
 _HOW = "measure direction settings "
 _LEVEL = _HOW + "confidence interval refined "

@@ -51,8 +51,8 @@ from cocite.server.results import DEFAULT_NAMES, CompleteDocument, Config, Serve
 MEDIA = "application/problem+json"
 KINDS = {
     "bad-json": (400, "The body is not JSON"),
-    "no-key": (401, "A key is needed"),
-    "read-only": (403, "This key may not write"),
+    "no-key": (401, "API key required"),
+    "read-only": (403, "This key is read-only"),
     "unknown-node": (404, "No node has this name"),
     "unknown-index": (404, "No index has this name"),
     "not-found": (404, "Nothing is here"),

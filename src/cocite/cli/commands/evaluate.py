@@ -75,8 +75,8 @@ def _settings(
 )
 @resource_options
 @cluster_option(
-    "Draw the samples of indexes that are made to be judged on a cluster. Its nodes see GRAPH and "
-    "the directory of temporary files (TMPDIR) by the same paths, or samples come by --staging-url."
+    "Draw the samples of the indexes to evaluate on a cluster, whose nodes must have GRAPH and the "
+    "temporary directory (TMPDIR) at the same paths, or send samples by --staging-url."
 )
 @takes(IndexOptions, "sent", only=("staging_url",))
 @takes(SourceOptions, "source", only=("bipartite", "no_cache"))
@@ -172,13 +172,13 @@ _NAME = 20
     "-o",
     "--output",
     metavar="FILE.toml",
-    help="Write the settings that were chosen, for cocite index --settings. What is done is kept "
-    "beside it, and an interrupted command goes on. Without it the settings are told only.",
+    help="Write the chosen settings, for cocite index --settings. Progress is saved beside it, so "
+    "that an interrupted command can be resumed. By default, only print the settings.",
 )
 @takes(TuneOptions, "options")
 @resource_options
 @cluster_option(
-    "Draw the samples on a cluster. Its nodes see GRAPH and FILE.toml by the same paths."
+    "Draw the samples on a cluster, whose nodes must have GRAPH and FILE.toml at the same paths."
 )
 @takes(IndexOptions, "sent", only=("staging_url",))
 @takes(SourceOptions, "source", only=("bipartite", "no_cache"))

@@ -57,8 +57,8 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 @takes(IndexOptions, "options", settings=BUILDING)
 @resource_options
 @cluster_option(
-    "Draw the samples on a cluster. Its nodes see GRAPH and DIR by the same paths, or GRAPH is a "
-    "URL, of which each keeps a copy, or in blocks (cocite ingest --partitions), which they share."
+    "Draw the samples on a cluster, whose nodes must have GRAPH and DIR at the same paths. GRAPH "
+    "may also be a URL, which each node copies, or partitioned (cocite ingest --partitions)."
 )
 @takes(SourceOptions, "source", only=("titles", "bipartite"))
 @no_verify_option

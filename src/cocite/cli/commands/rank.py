@@ -57,7 +57,7 @@ class _RankRequest(NamedTuple):
 @takes(RankOptions, "options")
 @resource_options
 @cluster_option(
-    "Of a GRAPH that is stored in blocks (cocite ingest --partitions), where the blocks live. The "
+    "The cluster that holds the blocks of a partitioned GRAPH (cocite ingest --partitions). The "
     "ranks are the same."
 )
 @takes(SourceOptions, "source")

@@ -59,7 +59,7 @@ _ROWS = [ending for ending in TABLES if ending != ".jsonl"]
 )
 @asks
 @resource_options
-@cluster_option("Ask on a cluster. Its machines see INDEX by the same path.")
+@cluster_option("Query on a cluster, whose nodes must have INDEX at the same path.")
 @no_verify_option
 @format_option
 def related_all(

@@ -102,8 +102,8 @@ def _merge_text(found: MergeDocument) -> str:
 @takes(RefreshOptions, "options")
 @resource_options
 @cluster_option(
-    "Draw the samples on a cluster. Its nodes see GRAPH and INDEX by the same paths, or GRAPH is a "
-    "URL, of which each keeps a copy."
+    "Draw the samples on a cluster, whose nodes must have GRAPH and INDEX at the same paths. GRAPH "
+    "may also be a URL, which each node copies."
 )
 @no_verify_option
 @format_option

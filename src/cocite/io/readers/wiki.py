@@ -106,7 +106,7 @@ class Dump:
                     self._run(statement, created)
         except unpack_errors() as error:
             raise InputError(
-                f"{source.label} cannot be read beyond line {self._line:,}, as it is cut or "
+                f"{source.label} cannot be read beyond line {self._line:,}, as it is truncated or "
                 f"damaged: {error}"
             ) from error
 
@@ -130,8 +130,8 @@ class Dump:
             while (end := self._buffer.find(b";", start)) < 0:
                 if len(self._buffer) > _LONGEST or not self._more():
                     raise InputError(
-                        f"{self._source.label}:{self._line:,}: what creates the table {name} does "
-                        "not end: the file is cut"
+                        f"{self._source.label}:{self._line:,}: the statement that creates the "
+                        f"table {name} does not end: the file is truncated"
                     )
             created[name] = [c.decode() for c in _COLUMN.findall(self._buffer[start:end])]
             if wanted:
@@ -158,9 +158,9 @@ class Dump:
         self.columns[table] = columns
         if before and self.taken(table) != before:
             raise InputError(
-                f"{self._source.label}: the table {name} has other columns than in the files "
-                f"before: {', '.join(self.taken(table))}, and not {', '.join(before)}. Name the "
-                "dump of one wiki, of one day"
+                f"{self._source.label}: the table {name} has the columns "
+                f"{', '.join(self.taken(table))}; in other files it has {', '.join(before)}. Use "
+                "files of one dump: the same wiki and date"
             )
 
     def _more(self) -> bool:
@@ -190,15 +190,15 @@ class Dump:
             for low, high, reason in self._wrong[:bad].tolist():
                 self._refuse(k.REASONS[reason], low, high)
             if bad > EXAMPLES:
-                self._found.leave_out("rows of names that are none", bad - EXAMPLES, ())
+                self._found.leave_out("rows with invalid names", bad - EXAMPLES, ())
             self._drop(end)
             if state == k.ENDED:
                 return
             if state == k.BROKEN or len(self._buffer) > _LONGEST:
-                self._refuse("what is not a row of as many columns as the table has", 0, 200)
+                self._refuse("a row that does not match the columns of its table", 0, 200)
                 return
             if not self._more():
-                self._refuse("the file ends within a row: it is cut", 0, 200)
+                self._refuse("the file ends within a row: it is truncated", 0, 200)
                 return
 
     def _refuse(self, what: str, low: int, high: int) -> None:
@@ -225,8 +225,8 @@ _WORDS = {
 
 READER = FormatReader(
     "a dump of MediaWiki",
-    "a dump of MediaWiki: page, pagelinks, linktarget and redirect (.sql.gz), of which one is "
-    "to be named, and the others lie beside it; redirects are resolved",
+    "a dump of MediaWiki: page, pagelinks, linktarget and redirect (.sql.gz); name one of them, "
+    "and the others are found beside it; redirects are resolved",
     lambda job: _Wiki(job, list(job.inputs)).run(),
     together=True,
     columns=False,
@@ -333,8 +333,8 @@ class _Wiki:
         )
         if twice:
             raise InputError(
-                f"{self._found.file}: page {twice[0][0]} is there more than once: name the dump of "
-                "one wiki, of one day"
+                f"{self._found.file}: page {twice[0][0]} occurs more than once. Use files of one "
+                "dump: the same wiki and date"
             )
         redirect = self._relation(
             "redirect", rd_from="id", rd_namespace="ns", rd_title="title", rd_interwiki="wiki"
