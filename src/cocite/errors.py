@@ -83,7 +83,7 @@ class UnknownNode(UsageError, KeyError):
         message = f"no node is named {str(name)!r}"
         if self.titled:
             told = [f"{title!r} is the title of {node!r}" for node, title in self.titled]
-            message += f"; {', '.join(told)}. Nodes are asked for by their names"
+            message += f"; {', '.join(told)}. Use the name of the node"
         elif self.suggestions:
             named = ", ".join(repr(n) for n in self.suggestions)
             message += (

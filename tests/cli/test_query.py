@@ -96,7 +96,7 @@ def test_a_floor_that_nobody_reaches_is_named(index: Path, ask: Ask) -> None:
     [
         (
             "--prefix nobody",
-            f"none of the nodes that are asked for is related to one by psimrank{WITHOUT}",
+            f"none of the requested nodes is related to one by psimrank{WITHOUT}",
         ),
         ("--offset 9", "one has no hit behind rank 9\n"),
         (

@@ -309,7 +309,7 @@ def test_what_to_type_is_told(site: str, shell: Shell, asked: str) -> None:
     reply = shell(["related", site, asked, "-k", "3"], 2)
     assert reply.err.endswith(
         f"Error: no node is named {asked!r}; 'Questions & Answers' is the title of 'faq.html'. "
-        "Nodes are asked for by their names. Type: cocite related site faq.html -k 3\n"
+        "Use the name of the node. Type: cocite related site faq.html -k 3\n"
     )
     assert "Type: cocite why site a.html faq.html\n" in shell(["why", site, "a.html", asked], 2).err
 

@@ -99,7 +99,7 @@ def test_pages_that_were_left_out_are_said_where_links_are_missing(
 def test_filters_are_no_fault_of_links(index: str, capsys: pytest.CaptureFixture[str]) -> None:
     best = "Without that, the best is c, with a score of 0.6"
     assert said(capsys, index, "b", "--prefix", "q") == (
-        f"none of the nodes that are asked for is related to b by psimrank. {best}"
+        f"none of the requested nodes is related to b by psimrank. {best}"
     )
     assert said(capsys, index, "b", "--min-score", "0.9") == (
         f"no node scores 0.9 or more with b. {best}"

@@ -150,7 +150,7 @@ def test_indexes_say_what_they_are_and_not_where(server: Server, folder: Path) -
         ("/v1/related?node=" + "x" * 9000, 414, "more than 8,192 bytes"),
         ("/v1/related?node=" + "x" * 5000, 422, "4,096 are allowed"),
         ("/nowhere", 404, "/docs lists"),
-        ("/v1/batch", 405, "takes POST"),
+        ("/v1/batch", 405, "accepts POST"),
     ],
 )
 def test_what_is_wrong_is_told(server: Server, path: str, status: int, says: str) -> None:

@@ -120,7 +120,7 @@ def test_texts_are_short_and_have_titles(index: Index) -> None:
     assert text_of(call(index, "similarity", a="red", b="blue")).startswith(
         "red (The color red) and blue: 0."
     )
-    assert "of which contribute:" in text_of(call(index, "why", a="red", b="blue"))
+    assert "Contributions:" in text_of(call(index, "why", a="red", b="blue"))
     assert text_of(call(index, "find", text="COLOR")) == "- red (The color red)"
     assert "There are more" in text_of(call(index, "find", text="hub", k=2))
     assert "No name or title" in text_of(call(index, "find", text="zzz"))

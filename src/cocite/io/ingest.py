@@ -133,7 +133,7 @@ def _ingest_rest(
     progress: Progress,
 ) -> Graph:
     """Store links without the nodes called ``names``: those of a stored graph, if it is the only
-    input, or what is read, which is stored on the way.
+    input, or those of all inputs, which are stored first.
     """
     with ExitStack() as stack:
         whole = _stored_graph(inputs)

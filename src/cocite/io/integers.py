@@ -35,11 +35,11 @@ from cocite.storage import ArrayWriter, Entry
 
 _PIECE, _MAX_LINE = 1 << 21, 1 << 21
 BUFFER = 10 * _PIECE
-"""Bytes per thread: pieces in transit, and what is read of one."""
+"""Bytes per thread: pieces in transit, and the links read from one."""
 _ROWS = 1 << 19
 """Links to write at a time."""
 _LINK_BYTES, _ID_BYTES = 8, 9
-"""Of a link as it was read and as it is sorted, each, and of a number up to the largest id."""
+"""Bytes per link, as read and again as sorted; and per number up to the largest id."""
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _MOST_LINKS = 1 << 32
 _SPARSE = 16

@@ -448,7 +448,7 @@ class Sending:
         return found & set(names)
 
     def send(self) -> Path:
-        """Send what was made; return the path of the local copy."""
+        """Send the store; return the path of its local copy."""
         try:
             self._send()
         except CociteError as error:

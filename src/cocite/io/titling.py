@@ -76,7 +76,7 @@ class Titling:
         """Read the tables of titles; ``called`` returns the names of nodes."""
         self._given = TitleSink(tables.add_titles, called=called)
         self.met = TitleSink(tables.add_titles, _BEHIND, called)
-        """Takes the titles that readers of links meet."""
+        """Takes the titles that readers of links find."""
         with tables.reading() as database:
             for name, title in self._pairs:
                 self._given.add(name, title)

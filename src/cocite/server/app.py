@@ -147,8 +147,8 @@ class Front:
         most = self.service.config.limits.url
         problem = Problem(
             "url-too-long",
-            f"path and query have more than {most:,} bytes; ask for many nodes with "
-            "POST /v1/batch, and by many links with POST /v1/related",
+            f"path and query have more than {most:,} bytes; use POST /v1/batch for many nodes, "
+            "and POST /v1/related for many links",
         )
         shown = "text/html" in Headers(scope=scope).get("accept", "")
         reply = refused_page(self.service, problem) if shown else problem_reply(problem)
@@ -213,7 +213,7 @@ def _unknown_host(host: str) -> Response:
 
 
 def _no_key() -> Response:
-    detail = "show a key: Authorization: Bearer KEY, X-API-Key: KEY, or KEY as a password"
+    detail = "send a key: Authorization: Bearer KEY, X-API-Key: KEY, or KEY as the password"
     return problem_reply(Problem("no-key", detail, {}, {"WWW-Authenticate": _CHALLENGE}))
 
 
@@ -356,7 +356,7 @@ async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[s
     """Return a body of a supported type; raises :class:`Problem`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in kinds:
-        told = f"the body is {kind or 'nothing said'}; send {' or '.join(kinds)}"
+        told = f"the Content-Type is {kind or 'missing'}; send {' or '.join(kinds)}"
         raise Problem("no-json", told)
     return kind, await body_of(service, request.headers, request.receive)
 
@@ -396,7 +396,7 @@ async def _links(service: Service, request: Request) -> Response:
     """Store links; they are on disk when it returns."""
     holder, limits = request.scope["state"].get("holder"), service.config.limits
     if service.keys is None or holder not in service.keys.writers:
-        told = "links are taken from keys that may write: those with write behind their line"
+        told = "only keys with write access can add links: those marked write in the key file"
         raise Problem("read-only", told)
     kind, body = await _json_body(service, request, JSON, NDJSON)
     try:
@@ -479,13 +479,13 @@ async def _no_route(service: Service, request: Request, error: Exception) -> Res
         allowed = (error.headers or {}).get("Allow", "")
         problem = Problem(
             "no-such-method",
-            f"{path} takes {allowed}, and not {request.method}",
+            f"{path} accepts {allowed}, not {request.method}",
             {},
             dict(error.headers or {}),
         )
         return problem_reply(problem)
     vary = {"Vary": "Accept"}  # a page or a document
-    problem = Problem("not-found", f"nothing is at {path!r}; /docs lists what there is", {}, vary)
+    problem = Problem("not-found", f"{path!r} does not exist; /docs lists all endpoints", {}, vary)
     if "text/html" in request.headers.get("accept", ""):  # a browser
         return refused_page(service, problem)
     return problem_reply(problem)

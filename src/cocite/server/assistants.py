@@ -80,14 +80,14 @@ def _similarity_text(found: Answer) -> str:
 
 
 def _why_text(found: Answer) -> str:
-    lines = [f"{_pair(found)}, of which contribute:"]
+    lines = [f"{_pair(found)}. Contributions:"]
     for reason in found["reasons"]:
         lines.append(
             f"- {_called(reason['node'], reason.get('title'))}: {reason['contribution']:.4f}"
         )
     for share, what in (
         ("remaining", f"{found['others']:,} others"),
-        ("unattributed", "nodes that are not known"),
+        ("unattributed", "unknown nodes"),
     ):
         if found[share]:
             lines.append(f"- {what}: {found[share]:.4f}")

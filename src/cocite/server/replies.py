@@ -163,7 +163,7 @@ def guarded(
             return refuse(problem)
         except Exception as error:
             service.fault(error, operation)
-            return refuse(Problem("fault", "a fault of the server: its log says more"))
+            return refuse(Problem("fault", "internal server error: see the server's log"))
 
     return endpoint
 

@@ -151,11 +151,11 @@ def problem_of(error: CociteError, scrub: Scrub, said: Iterable[str] = ()) -> Pr
     if isinstance(error, NotAStore):
         return Problem(
             "graph-needed",
-            "this question reads the graph that the index was made of, which the server does not "
-            "have: ask without it, or have the server started with --graph",
+            "this query needs the graph from which the index was built, and the server does not "
+            "have it. Start the server with --graph",
         )
     phrase = HTTPStatus(500).phrase.lower()
-    return Problem("fault", f"{phrase}: the server's log says more")
+    return Problem("fault", f"{phrase}: see the server's log")
 
 
 # -- service -----------------------------------------------------------------------------
@@ -378,7 +378,7 @@ class Service:
         most = self.config.limits.hits
         if nodes * k > most:
             told = f"{nodes:,} nodes with {k:,} hits each are more than {most:,} hits"
-            raise Problem("too-many", f"{told}: ask for fewer at once")
+            raise Problem("too-many", f"{told}: request fewer at once")
         if self._batches >= max(_BATCHES, 4 * self.config.threads):
             raise _busy(self.pool.wait)
 
@@ -522,5 +522,5 @@ def encoded(document: Document) -> bytes:
 
 def _busy(after: float) -> Problem:
     seconds = max(1, round(after + 0.5))
-    detail = f"more questions wait than can be answered in time: ask again in {seconds} s"
+    detail = f"too many queries are waiting: retry in {seconds} s"
     return Problem("busy", detail, {"retry_after": seconds}, {"Retry-After": str(seconds)})

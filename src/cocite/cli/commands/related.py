@@ -143,7 +143,7 @@ def _none(found: RelatedDocument, query: QueryOptions) -> str:
     if floor > 0:
         return f"no node{' that is asked for' * filtered} scores {floor:g} or more with {node}"
     if filtered:
-        return f"none of the nodes that are asked for is related to {node} by {found.measure}"
+        return f"none of the requested nodes is related to {node} by {found.measure}"
     return f"no node is related to {node} by {found.measure}"
 
 

@@ -288,7 +288,7 @@ class TitleSink:
             self.flush()
 
     def flush(self) -> None:
-        """Store what is held."""
+        """Store the titles in memory."""
         if self._held and self.store is not None:
             self.store(self._held)
             self._held = []

@@ -68,7 +68,7 @@ class LinkWriter:
         self._open.close()
 
     def finish(self, title: str, note: str, *, named: bool = True) -> Read:
-        """Write what is left; return the relations of links, and of nodes if they are ``named``."""
+        """Write the remaining rows; return the relations of links, and of nodes if ``named``."""
         links, nodes = self.links.finish(), self.nodes.finish()
         self._open.close()
         found = links.read_as(title, note.replace("{nodes}", f"{nodes.rows:,}"))
@@ -131,7 +131,7 @@ class RowWriter(Cleaner):
         self._other[kind] = self._other.get(kind, 0) + 1
 
     def finish(self) -> TextInput:
-        """Write what is left; return the findings."""
+        """Write the remaining rows; return the findings."""
         self.flush()
         found = self._report()
         for kind, count in self._other.items():

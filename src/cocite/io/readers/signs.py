@@ -133,7 +133,7 @@ def wiki(beginning: Beginning) -> bool:
 
 
 _FEW, _LOOKED = 100, 8192
-"""Lines, and characters, by which texts are told that are no tables."""
+"""Lines, and characters, to examine for texts that are not tables."""
 
 _LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
 

@@ -251,9 +251,9 @@ class Source:
         self.shared = False
         self._beginning: Beginning | None = None
         self.reader: Any = None
-        """What it is read by, where that is no question."""
+        """Its reader, if known from the start."""
         self.readers: dict[Any, Any] = {}
-        """What it is read by, once that is known (``io/readers/formats.py``)."""
+        """Its reader, once detected (``io/readers/formats.py``)."""
         self._begun: tuple[IO[bytes], BinaryIO] | None = None
 
     @property

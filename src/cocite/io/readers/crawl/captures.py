@@ -125,7 +125,7 @@ class Captures:
         return number
 
     def capture(self, kind: int, url: str, at: str, leads: str = "", title: str = "") -> int:
-        """Do the same for clean URLs without fragments."""
+        """Add a capture by clean URLs without fragments."""
         fine = leads and len(leads) <= _LONGEST and leads.isascii()
         name = self.rules.name
         return self.add(kind, name(url), at, name(leads) if fine else "", title)

@@ -24,7 +24,7 @@ from cocite.io.readers.signs import ntriples, rooted
 _LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 _EVERY = 1 << 12
 _SHOWN, _MOST = 8, 1000
-"""Predicates that are named where the one that is asked for is not there, and that are counted."""
+"""Most predicates to list if the requested one is missing, and to count."""
 
 
 def _read_rdf(job: Job) -> Read:

@@ -21,8 +21,8 @@ _ABOUT = (
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
 )
-"""Headers that say something of the next member, and how long these may be: the library reads them
-whole, and before Python 3.11.10 in a time that grows with the square of their length.
+"""Headers that describe the next member, and their greatest length: the library reads them whole,
+and before Python 3.11.10 in quadratic time.
 """
 
 

@@ -22,8 +22,8 @@ from cocite.io.readers.html.site import NOTE_ENDINGS
 from cocite.io.readers.notes.note import MARKDOWN, WIKI
 
 NOTE, AMBIGUOUS, FILE, EXTERNAL, NO_PAGE, BROKEN = range(6)
-"""What a link leads to: a note, the first of several that it could be, a file that is no note, a
-page of the web, what is no page (``mailto:``), or nothing.
+"""Targets of links: a note, the first of several possible notes, another file, a web page, anything
+else (``mailto:``), or nothing.
 """
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 _SUFFIXES = (*NOTE_ENDINGS, ".html", ".htm")
