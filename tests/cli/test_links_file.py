@@ -163,7 +163,7 @@ def test_verbs_of_a_graph_take_it(here: Path, shell: Shell, command: str, shown:
         assert main(["nodes", "my.index", "x", "--links"]) == 0
         return
     again, err = shell([*command.split(), "--no-cache"])
-    assert "links.tsv: made into a graph for this once\n" in err
+    assert "links.tsv: made into a graph for this command\n" in err
     if not command.startswith(("plan", "all-pairs", "info")):
         assert again == out
     stored = command.replace("links.tsv", str(entry() / "graph"), 1)
@@ -266,7 +266,7 @@ def test_nothing_is_kept_if_nothing_is_to_be(here: Path) -> None:
     told = os.environ | {"TMPDIR": str(here / "tmp")}
     done = run("related", "links.tsv", "x", "--no-cache", "--format", "csv", env=told)
     assert done.returncode == 0, done.stderr
-    assert said(done)[1:] == [f"links.tsv: made into an index for this once{BY}"]
+    assert said(done)[1:] == [f"links.tsv: made into an index for this command{BY}"]
     assert not list((here / "tmp").iterdir())
     assert sorted(path.name for path in here.iterdir()) == ["links.tsv", "tmp"]
     piped = run("related", "-", "x", "--format", "csv", stdin=LINKS.encode(), env=told)
@@ -321,7 +321,7 @@ def test_damaged_cache_entry_is_made_again(here: Path, file: str, how: str, shel
     read = how != "spoilt" or file.startswith("index/")  # of a graph nothing is read for this
     assert (everything(entry()) == whole) == read
     if how == "spoilt" and read:
-        assert "links.tsv: what is cached of it is damaged: it is made again" in printed.err
+        assert "links.tsv: its cached data is damaged, and built again" in printed.err
     printed = shell(command)
     assert printed.out == first
     assert printed.err.startswith("links.tsv: unchanged, so the cached index is used")
@@ -334,7 +334,7 @@ def test_damage_met_behind_standard_input_is_mended_by_the_next_command(here: Pa
     names.write_bytes(bytes(255 - byte for byte in names.read_bytes()))
     again = run("related", "links.tsv", "-", stdin=b"x\n")
     assert again.returncode == 1
-    assert "Give the same command again: it is made anew then" in again.stderr.decode()
+    assert "Repeat the command, which then builds it again" in again.stderr.decode()
     third = run("related", "links.tsv", "-", stdin=b"x\n")
     assert (third.returncode, third.stdout) == (0, first.stdout), third.stderr
 
@@ -392,7 +392,7 @@ def test_shared_entries(here: Path, capfdbinary: pytest.CaptureFixture[bytes], h
         reason = f"others can write to {folder.parent}"
     done = here_and_now(capfdbinary, *command)
     assert (done.returncode, done.stdout) == (0, first.stdout)
-    assert said(done)[-1] == f"links.tsv: made into an index for this once ({reason}){BY}"
+    assert said(done)[-1] == f"links.tsv: made into an index for this command ({reason}){BY}"
 
 
 @pytest.mark.process
@@ -544,7 +544,7 @@ def test_wrong_use_of_it_is_said(here: Path, shell: Shell) -> None:
     assert "links.tsv is a file of links: omit --graph" in reply.err
     shell(["ingest", "links.tsv", "-o", "g"])
     reply = shell(["related", "g", "x", "--no-cache"])
-    assert f"g: made into an index for this once{BY}" in reply.err
+    assert f"g: made into an index for this command{BY}" in reply.err
     reply = shell(["nodes", "g", "x", "--no-cache"], 2)
     assert "g is a stored graph or index, and nothing is cached for it: omit --no-cache" in (
         reply.err

@@ -296,7 +296,7 @@ def cached(
     one = "an index" if index else "a graph"
     if found.temporary is not None:
         why = f" ({found.why})" if found.why else ""
-        say(f"{label}: made into {one} for this once{why}{by}")
+        say(f"{label}: made into {one} for this command{why}{by}")
     elif found.made:
         both = index and links
         what = f"{'a graph and an index' if both else one} made of it, {format_size(found.nbytes)}"

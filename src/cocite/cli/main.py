@@ -96,8 +96,8 @@ _SAID = (
         LOG_JSON,
         is_flag=True,
         expose_value=False,
-        help="Say it for programs: notes, progress, warnings and errors are one JSON object a "
-        "line, with time, level, message.",
+        help="Print notes, progress, warnings and errors as JSON: one object per line, with time, "
+        "level and message.",
     ),
 )
 """Options of every command, before or after its name; see :class:`Console`."""
@@ -296,9 +296,9 @@ def _invoke(given: list[str], again: bool = True) -> None:
 
             evict(folder)
             if any(word == "-" or word.endswith("=-") for word in given):
-                error.add_note("Give the same command again: it is made anew then")
+                error.add_note("Repeat the command, which then builds it again")
                 raise
-            CONSOLE.say(f"{source}: what is cached of it is damaged: it is made again")
+            CONSOLE.say(f"{source}: its cached data is damaged, and built again")
         else:
             return
     _invoke(given, again=False)

@@ -281,8 +281,8 @@ _safe_option, safe_csv = _remembered(
 )
 no_verify_option, _unverified = _remembered(
     "--no-verify",
-    help="Skip checksum verification of the files that are read. Otherwise a file that was damaged "
-    "since it was written is an error that names it, and not a wrong result.",
+    help="Skip checksum verification of the files that are read. By default, a damaged file is an "
+    "error that names it, not a wrong result.",
 )
 
 

@@ -57,7 +57,7 @@ def cluster() -> None:
     type=click.IntRange(1, 64),
     required=True,
     metavar="N",
-    help="So many nodes; each has its share of the cores and the memory.",
+    help="Number of nodes, which share the cores and the memory.",
 )
 @format_option
 def up(count: int, show: Show) -> None:

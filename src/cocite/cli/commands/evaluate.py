@@ -65,7 +65,7 @@ def _settings(
     "output",
     output={
         "text": "Write a report (.html), with its tables as .md and .csv beside it; or a table "
-        f"with a row a figure ({or_of(TABLES)})."
+        f"with a row per figure ({or_of(TABLES)})."
     },
     output_format={"choices": ("html", *kinds_of(TABLES))},
     overwrite={

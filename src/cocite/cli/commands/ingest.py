@@ -89,7 +89,7 @@ def ingest(
         return
     report_inputs(graph, links=not stored)
     if "normalized_urls" in graph.store.facts:
-        say(f"{graph.store.facts['normalized_urls']:,} names were URLs, and written in another way")
+        say(f"{graph.store.facts['normalized_urls']:,} names were URLs that changed by normalizing")
     for note in notes:
         say(note)
     if graph.edges == 0:
@@ -113,7 +113,7 @@ def generate() -> None:
     default=0,
     show_default=True,
     metavar="S",
-    help="Where the random numbers start; another seed gives another graph.",
+    help="Seed of the random numbers; another seed gives another graph.",
 )
 @click.option("-o", "--output", required=True, metavar="DIR", help="The graph to make.")
 @click.option(

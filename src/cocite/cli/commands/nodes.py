@@ -22,7 +22,7 @@ _SHOWN = 10
 
 
 _SIDE = {
-    "text": "Of a bipartite graph the nodes of this side alone, such as item.",
+    "text": "For bipartite graphs: list only nodes of this side, such as item.",
     "unset": "both",
 }
 

@@ -205,7 +205,7 @@ def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Gra
         graph, _ = stack.enter_context(
             partition_option(path, asked.cluster, asked.memory, cut=blocks is not None)
         )
-        say(f"its blocks live apart, on {asked.cluster}")
+        say(f"its blocks are distributed over {asked.cluster}")
         return graph
     if asked.cluster is not None:
         raise UsageError(

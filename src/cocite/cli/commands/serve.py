@@ -130,7 +130,7 @@ def _print_key(name: str) -> None:
         raise UsageError(f"--new-key is {name!r}; it must be a word of up to 64 characters")
     key, line = new_key(name)
     click.echo(f"key   {key}\nline  {line}")
-    say("the key is shown this once; the line goes into the file of --api-keys")
+    say("the key is shown only once; add the line to the file of --api-keys")
 
 
 # -- assistants --------------------------------------------------------------------------
@@ -143,7 +143,7 @@ _HOSTS = {
     "section": "",
 }
 _INSECURE = {
-    "text": "With --http: listen at an address that others can reach. Whoever reaches it may ask.",
+    "text": "With --http: listen at an address that others can reach. Anyone there can query.",
     "section": "",
 }
 _LIMIT = {"section": ""}

@@ -43,7 +43,7 @@ _KINDS = kinds_of(TABLES)
     "--pairs",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Ask for many pairs, in the place of A and B: the rows of this file, text (tabs, commas, "
+    help="Score many pairs instead of A and B: the rows of this file, text (tabs, commas, "
     "semicolons, bars or blanks) or Parquet.",
 )
 @click.option(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "--shard",
     type=click.IntRange(1),
     metavar="SAMPLES",
-    help="How many samples a file holds.  [default: as for cocite index]",
+    help="Number of samples per file.  [default: as for cocite index]",
 )
 @overwrite_option("index")
 @no_verify_option
