@@ -1,13 +1,12 @@
 """Threads that share work, and the workers that hold the blocks of a graph.
 
-* :class:`Team` splits each of thousands of small steps into one part a thread. Parts are ranges,
-  aligned so that two threads do not write to one cache line.
-* :func:`in_order` runs items on a few workers, and yields results in the order of the items. Each
-  worker owns scratch memory. One more item is begun than there are workers, which bounds memory.
-* A :class:`WorkerPool` creates one object per block and calls its methods, one call at a time for
-  each object. A call returns *handles*: pass them to further calls, or get their values
-  (``take``). ``Alone`` is the pool of this process, where a handle is its value;
-  ``cluster/workers.py`` has the pool of a cluster.
+* :class:`Team` splits each of many small steps into one range per thread. Ranges are aligned, so
+  that threads do not share cache lines.
+* :func:`in_order` runs items on workers with their own scratch memory, and yields results in order;
+  at most one item more than workers is begun.
+* :class:`WorkerPool` creates one object per block and calls its methods, one call at a time for
+  each object. A call returns *handles*: pass them to further calls, or ``take`` their values.
+  ``Alone`` is the pool of this process; ``cluster/workers.py`` has the pool of a cluster.
 
 Kernels release the interpreter lock. Items that take less time than handing them to a thread run
 without threads (:class:`Pace`): passing the lock back and forth takes ten times as long.

@@ -1,7 +1,6 @@
-"""Related pages below every page of a site made by MkDocs: in ``mkdocs.yml``,
+"""MkDocs plug-in: related pages below every page.
 
-    plugins:
-      - search
+    plugins:                              in mkdocs.yml
       - cocite:
           related: 5                  how many, at most
           heading: Related pages      above them
@@ -9,12 +8,9 @@
           measure: neighborhood      a name of ``cocite measures``; by default an index's own
           min_score: 0.15             pages of a lower score are not listed
 
-Links are those in the text of pages, as in their HTML; menus do not count. Related pages are
-computed when all pages have their text, and cached in ``.cache/plugin/cocite`` beside
-``mkdocs.yml`` until a link changes. Lists are inserted after the search plug-in has read the texts,
-so that titles of related pages are not found as words of a page.
-
-Needs MkDocs (the extra ``mkdocs``).
+Links in the text of pages count, menus do not. Answers are cached in ``.cache/plugin/cocite`` until
+a link changes. Lists are inserted after the search plug-in has read the texts. Needs the extra
+``mkdocs``.
 """
 
 from __future__ import annotations

@@ -2,15 +2,11 @@
 
     LinkNeighbors(n_neighbors=10).fit_transform(adjacency)
 
-returns, like ``KNeighborsTransformer``, a sparse graph of each page's nearest pages, from a sparse
-adjacency matrix A: A[i, j] is the link from page i to page j, its value a weight. Clustering, UMAP,
-t-SNE with ``metric="precomputed"`` take its distances, spectral methods its similarities.
-
-    similarity = score            distance = 1 - score, from 0 to 1
-
-Unrelated pages score 0, so all of them are at distance 1. As tools need the same number of
-neighbors everywhere, these complete a page's list of distances, in order of number; lists of
-similarities omit them.
+returns, like ``KNeighborsTransformer``, a sparse graph of each page's nearest pages, from an
+adjacency matrix A: A[i, j] is the weight of the link from page i to page j. Clustering, UMAP and
+t-SNE take distances (``metric="precomputed"``), spectral methods similarities: similarity = score,
+distance = 1 - score. Unrelated pages are at distance 1; they complete lists of distances, in order
+of number, as tools need the same number of neighbors everywhere.
 
 Cost: an index, and a query per page, on all cores.
 """

@@ -1,5 +1,4 @@
-"""Related pages below every page of a site made by Sphinx: ``extensions =
-["cocite.integrations.sphinx"]``.
+"""Sphinx extension ``cocite.integrations.sphinx``: related pages below every page.
 
     cocite_related = 5                      how many, at most
     cocite_heading = "Related pages"        above them
@@ -7,12 +6,9 @@
     cocite_measure = None                   a name of ``cocite measures``; by default an index's own
     cocite_min_score = 0.15                 pages of a lower score are not listed
 
-Links are those in the text of pages; tables of contents (``toctree``), from which themes make their
-menus, do not count. Links are stored in Sphinx's environment, so that only changed pages are read
-again. Related pages are computed when all pages have been read, and pages whose lists changed are
-written again.
-
-Cost: the references of a changed page are resolved twice. Needs Sphinx (the extra ``sphinx``).
+Links in the text of pages count, tables of contents (``toctree``) do not. They are stored in
+Sphinx's environment, so only changed pages are read again; pages whose lists changed are written
+again. Cost: the references of a changed page are resolved twice. Needs the extra ``sphinx``.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
-"""A cluster as its driver sees it: its nodes, items processed in order, values stored on it.
+"""The driver's view of a cluster: its nodes, items processed in order, values stored on it.
 
     with Cluster.connect("local:4") as cluster:
         for found in cluster.in_order(work, items, threads=1, memory=1 << 30): ...
 
 An address is ``local:N`` (N nodes on this machine, for one run), ``HOST:PORT`` of a head node, or
 ``auto``: the local cluster that ``cocite cluster up`` started, or else the one to which this
-machine belongs. All nodes must run this release of cocite, and NumPy of the same major version.
+machine belongs. Nodes must run this release of cocite, and NumPy of the same major version.
 
-An error that cocite raises on a node travels as a value, with its notes, and is raised here
-unchanged: Ray would wrap it, and pickling loses attributes of some errors. If an answer is an
-argument of another call, its error is raised by that call as well.
-
-Cost: a connection takes about a second, and a process on each node; an item some milliseconds.
+Errors of cocite travel as values, as Ray would wrap them, and pickling loses attributes of some. If
+an answer is an argument of another call, that call raises its error, too. Cost: a second and a
+process per node to connect, some milliseconds per item.
 """
 
 from __future__ import annotations

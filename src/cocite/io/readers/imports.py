@@ -6,11 +6,9 @@
 Nodes are paths of files, titled by their module names, and names of npm workspaces. Code is parsed
 (``ast``), never run. An import leads to the most specific module of that name: relative to the
 file's folder, to the folder above its package, or to the whole folder; else to the least deep file
-with that module name, unless the standard library has one.
-With ``--keep-external``, other imports are nodes named by their first component. Hidden folders,
-environments, ``node_modules`` and symbolic links are skipped.
-
-Cost: 1 ms per file of 10 kB.
+with that module name, unless the standard library has one. With ``--keep-external``, other imports
+are nodes named by their first component. Hidden folders, environments, ``node_modules`` and
+symbolic links are skipped. Cost: 1 ms per file of 10 kB.
 """
 
 from __future__ import annotations

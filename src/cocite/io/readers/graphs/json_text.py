@@ -8,10 +8,8 @@ Nodes and links are as in NetworkX and d3. ``edges`` is accepted for ``links``, 
 its ``label``, ``name`` or ``title``, and if nodes have no ids, links refer to them by number from
 0. ``--weight-column`` is a key of links. In a link per line, the ends are the members given by
 ``--columns``, else those with well-known keys (``io/readers/dialect.py``), else the only two. If
-the second is a list, there is a link to each element. Works with citations are recognized by their
-keys (``io/readers/graphs/works.py``).
-
-Lines are read one by one; a document of one value is read whole. Cost: a few microseconds a value.
+the second is a list, there is a link to each element. Lines are read one by one, a document of one
+value whole. Cost: a few microseconds a value.
 """
 
 from __future__ import annotations
