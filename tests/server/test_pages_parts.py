@@ -237,6 +237,6 @@ def test_rings_have_the_similarity_between_hits() -> None:
     hits = hits_of([0.5, 0.25, 0.1])
     spots = graph_map.plot_map(hits, ["a", "b", "c"], np.zeros((3, 3)), 1, "middle")
     ends = graph_map.INNER, graph_map.OUTER
-    assert graph_map.map_rings(spots, hits, 3) == [(ends[0], "0.500"), (ends[1], "0.100")]
-    farther = graph_map.map_rings(spots[1:], hits[1:], 2)
+    assert graph_map.scale_circles(spots, hits, 3) == [(ends[0], "0.500"), (ends[1], "0.100")]
+    farther = graph_map.scale_circles(spots[1:], hits[1:], 2)
     assert farther == [(ends[0], "over 0.25"), (ends[1], "0.10")]

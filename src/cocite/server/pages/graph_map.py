@@ -131,7 +131,7 @@ def plot_map(
     return [spots[place] for place in range(count)]
 
 
-def map_rings(spots: Sequence[Spot], hits: Sequence[Hit], digits: int) -> list[tuple[int, str]]:
+def scale_circles(spots: Sequence[Spot], hits: Sequence[Hit], digits: int) -> list[tuple[int, str]]:
     """Return the radius of the inner and the outer ring, and the similarity there, as text:
     distances follow ranks, and similarity falls evenly between two hits.
     """

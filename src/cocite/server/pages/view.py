@@ -323,7 +323,7 @@ def map_of(
     degrees, ranks = weights_of(index, names)
     spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle, degrees, ranks)
     return {
-        "rings": graph_map.map_rings(spots, hits, digits),
+        "rings": graph_map.scale_circles(spots, hits, digits),
         "wide": graph_map.WIDTH,
         "tall": graph_map.HEIGHT,
         "spots": [
