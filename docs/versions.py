@@ -34,6 +34,7 @@ def build(tag: str) -> None:
     if folder.is_dir() and mark.is_file() and mark.read_text() == commit:
         return
     tree = Path("build/docs/worktree").resolve()
+    shutil.rmtree(tree, ignore_errors=True)  # left by a run that was killed
     git("worktree", "add", "--quiet", "--force", "--detach", str(tree), commit)
     try:
         subprocess.run(["make", "docs"], cwd=tree, check=True)
@@ -50,7 +51,8 @@ def main() -> int:
     tags = git("tag", "--list", "v*", "--sort=-version:refname").split()
     for tag in tags:
         build(tag)
-    shutil.copytree(PAGES, OUTPUT / LATEST, dirs_exist_ok=True)
+    shutil.rmtree(OUTPUT / LATEST, ignore_errors=True)
+    shutil.copytree(PAGES, OUTPUT / LATEST)
     versions = [*tags, LATEST]
     (OUTPUT / "versions.json").write_text(json.dumps(versions) + "\n")
     (OUTPUT / "index.html").write_text(

@@ -1,8 +1,7 @@
 """Fingerprint trees: laid out in dendrogram order, and queried for when nodes first meet.
 
 A tree is laid out depth first, children by ascending (label, node). Each member has the label that
-joins it to the previous one, 0 at the start of a tree. Members of smaller labels come first, so the
-first meeting time is a range maximum:
+joins it to the previous one, 0 at the start of a tree. The first meeting is a range maximum:
 
     tau(u, v) = max label[i]  for  position(u) < i <= position(v),   none if a label there is 0
 
@@ -10,9 +9,8 @@ first meeting time is a range maximum:
 of the trees, the words from one node's position to the next one's, and the number of members. The
 positions of a node in all samples are adjacent. Trees are groups of 72 words: 64 members, then
 their labels, eight to a word, low half-byte first. Scores are sums of fixed-point weights (2**48 is
-1), which do not depend on the order. Cost: a pair reads two positions and the labels between them;
-relatives read the node's tree. Source: Fogaras, Racz, *Scaling link-based similarity search*,
-2.1.1.
+1), in any order. Cost: a pair reads two positions and the labels between them, relatives a tree.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1.
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@ sums of its rows and its own contributions z are in memory, and scratch files ho
     outer    from rows of other blocks    by source, as words (``engine/arrangement.py``)
 
 Links to the block's dangling nodes, its *tails*, are stored likewise. Outer values of z are read in
-sequence, a window at a time. Sums have the same order in memory and on disk
-(``kernels/rank_blocks.py``), so ranks are equal to the bit. Blocks have the same number of nodes
-plus rows, which take 8 bytes each.
+sequence, a window at a time. Sums have the same order in memory and on disk, so ranks are equal to
+the bit. Blocks have the same number of nodes plus rows, which take 8 bytes each.
 
 Cost: arranging takes 60 to 100 ns per outer link, 5 per inner one; each block reads all of z once
 per sweep. Disk: 4 bytes per inner link, up to 8 per outer one (8 and 16 with weights), 16 per row,

@@ -1,13 +1,10 @@
 """The public interface of an index: related nodes, similarities, and reasons.
 
-An :class:`Index` checks queries and returns results. Its ``Searcher`` does the work, with node ids
-in place of names:
+An :class:`Index` checks queries and returns results. Its ``Searcher`` does the work by node ids, on
+samples that are here or come from other machines (``search/remote/``):
 
     Scorer      scores by node ids             Explainer   the reasons of a score
     Intervals   errors, and certain ranks      Refiner     better scores from the graph
-    Searcher    lists from all of these        PageRanks   other orders of lists
-
-If samples are on other machines, their responses are scored here (``search/remote/``).
 """
 
 from __future__ import annotations
@@ -539,8 +536,7 @@ class Index:
     ) -> list[Hit]:
         """Return the nodes most related to a page that is not in the graph, from its links.
 
-        Arguments are those of :meth:`with_draft`, which is better for several queries about one
-        page, and those of :meth:`related` except ``refine``.
+        Arguments are those of :meth:`with_draft` and of :meth:`related`, except ``refine``.
         """
         index = self.with_draft(out, into, name=name, skip_unknown=skip_unknown)
         draft = index.nodes.name(len(index.nodes) - 1)
