@@ -105,6 +105,7 @@ def test_lists_keep_memory(small: Path, tmp_path: Path, measure: str, budget: st
         "all-pairs {few} --prune 1e-4 --epsilon 0.1",
         "ingest {few}.tsv",
         "refresh {index} {web} --force",
+        "refresh {index} {later} --force",
         "evaluate {index} --labels {labels} --queries 100",
         "tune {small} --measure psimrank --direction in --queries 20 --samples 8",
     ],
@@ -118,7 +119,11 @@ def test_least_memory_suffices(
     if "{labels}" in command:
         names = Graph.open(web).names
         labels.write_text("".join(f"{names.name(i)}\tb{i % 40}\n" for i in range(0, 250_000, 5)))
-    words = command.format(web=web, small=small, few=few, index=index, labels=labels).split()
+    later = tmp_path / "later"
+    if "{later}" in command:  # other ids: names are matched, and samples converted
+        cocite.ingest(web, later, exclude_nodes=list(Graph.open(web).names)[::100])
+    paths = {"web": web, "small": small, "few": few, "index": index, "labels": labels}
+    words = command.format(**paths, later=later).split()
     alone = words[0] in ("rank", "refresh", "evaluate", "tune")
     words += [] if alone else ["-o", str(tmp_path / "o.npy")]
     given, found = "53MB", done([*words, "--memory", "53MB"])

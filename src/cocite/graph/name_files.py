@@ -85,10 +85,12 @@ class IntegerNames(Names):
         """Return the integers, uint64[count], ascending."""
         return np.arange(self._count, dtype=np.uint64) if self._values is None else self._values
 
+    def values_of(self, ids: NDArray[Any]) -> NDArray[Any]:
+        """Return the integers of nodes."""
+        return ids if self._values is None else self._values[ids]
+
     def _texts(self, ids: NDArray[Any]) -> list[str]:
-        ids = self._check(ids)
-        values = ids if self._values is None else self._values[ids]
-        return list(map(str, values.tolist()))
+        return list(map(str, self.values_of(self._check(ids)).tolist()))
 
     def _find(self, name: str) -> int | None:
         if not is_integer(name):
@@ -481,12 +483,11 @@ def match_names(old: Names, new: Names) -> Ids:
     for names in (old, new):
         if isinstance(names, TextNames):
             names.by_hash()  # checks that hashes ascend; otherwise existing names are not found
-    values = None
-    if isinstance(old, IntegerNames) and isinstance(new, IntegerNames):
-        values = new.values()
     ids = np.full(len(old), NOWHERE, np.uint32)
     for low in range(0, len(new), _PIECE):
         nodes = np.arange(low, min(low + _PIECE, len(new)))
-        before = old.found(new.names(nodes) if values is None else values[nodes])
-        ids[before[before >= 0]] = nodes[before >= 0]
+        found = old.found(
+            new.values_of(nodes) if isinstance(new, IntegerNames) else new.names(nodes)
+        )
+        ids[found[found >= 0]] = nodes[found >= 0]
     return ids

@@ -63,7 +63,6 @@ _FULLY = (
     "A local refresh compares its links with those of GRAPH: put it back, or omit --local "
     "(local=True)"
 )
-_MATCH_NODE = 64
 _LOOKED_UP, _LEAST_FAMILIAR = 1000, 0.1
 """Nodes that are looked up in the new graph, and the share of them that it has at least."""
 
@@ -361,20 +360,19 @@ class RefreshBuild(IndexBuild):
         part = self._before_of(plan.prefix)
         numbers = range(self._generations[0].first, self.drawn.start)
         layout = sampled_format(plan.layout)
-        need = 4 * layout.most_words(self.nodes, plan.settings)
-        each = need + layout.carry_node * max(self.nodes, self._old.nodes)
-        threads = min(self._means.threads, max(1, self._room_for(each) - 2))
+        blob = 4 * layout.most_words(self.nodes, plan.settings)
+        making = blob + layout.carry_node * max(self.nodes, self._old.nodes)
+        threads = self._carrying_threads(blob, making)
         ids = lambda: self._ids  # noqa: E731 - made when it is first needed
         same = self._same
         return self.drawn, CarriedShards(part, numbers, ids, same, self.nodes, shard, threads)
 
-    def _room_for(self, each: int) -> int:
-        """Return how many blobs fit in memory; raises :class:`ResourceError` if fewer than two
-        do.
+    def _carrying_threads(self, blob: int, making: int) -> int:
+        """Return how many threads fit in memory, each ``making`` bytes, beside the finished blobs:
+        one for one thread, else two; raises :class:`ResourceError` if not even one does.
         """
-        most = max(self._old.nodes, self.graph.nodes)
-        beside = 0 if self._same else 4 * self._old.nodes
-        need = max(2 * each + beside, 0 if self._same else _MATCH_NODE * most)
+        beside = 4 * self._old.nodes
+        need = beside + max(making + blob, 0 if self._same else self._match_bytes)
         allowed = self._means.memory
         if need > allowed:
             raise ResourceError(
@@ -382,7 +380,13 @@ class RefreshBuild(IndexBuild):
                 f"{format_least(need)} of memory; {short_of(allowed)}, or draw all of them anew "
                 "with --fraction 1 (fraction=1)"
             )
-        return (allowed - beside) // each
+        return min(self._means.threads, max(1, (allowed - beside - 2 * blob) // making))
+
+    @property
+    def _match_bytes(self) -> int:
+        """Return the bytes that matching names reads, mapped, and a mask of all names."""
+        names = sum(entry.nbytes for files in self._matched_files for entry in files.values())
+        return max(self._old.nodes, self.graph.nodes) + names
 
     @property
     def _plan(self) -> dict[str, Any]:
@@ -450,13 +454,19 @@ class RefreshBuild(IndexBuild):
         if self._pages is not None:
             here = np.arange(self._old.nodes, dtype=np.uint32)
             return self.nodes == self._old.nodes and bool((self._matched == here).all())
+        old, new = self._old.store.facts, self.graph.store.facts
+        files, new_files = self._matched_files
+        same = old["nodes"] == new["nodes"] and old["names"] == new["names"]
+        return same and files == new_files
+
+    @property
+    def _matched_files(self) -> list[dict[str, Entry]]:
+        """Return the files of names, of the index and of the graph."""
         stores = self._old.store, self.graph.store
-        facts = [(store.facts["nodes"], store.facts["names"]) for store in stores]
-        files = [
+        return [
             {n: e for n, e in store.manifest.files.items() if n.startswith(NAME_FILES)}
             for store in stores
         ]
-        return facts[0] == facts[1] and files[0] == files[1]
 
     @cached_property
     def _ids(self) -> Ids:
