@@ -14,9 +14,10 @@ four numbers and leaves the others:
 
 with 10 links, 10 samples and 10 steps otherwise, and --middle pages in the last three. Of each
 point of the first series a web is generated, and an index is built and asked; of the others it is
-ranked, too, and the index is one of PSimRank. Every step is in a process of its own
-(``papers_steps.py``). Exponents of powers are fitted to the points, with
-intervals of 95 % (``arithmetic.py``): 1 is linear. ``--write`` keeps each point as it ends, and
+ranked, too, and the index is one of PSimRank. ``nodes`` also lists 2,000 pages by related-all,
+refreshes the index once 1 % of the pages are gone, and builds one of XJaccard (4 samples, 8 bits of
+each min-hash). Every step is in a process of its own (``papers_steps.py``). Exponents of powers are
+fitted to the points, with intervals of 95 % (``arithmetic.py``): 1 is linear. ``--write`` keeps each point as it ends, and
 puts table and picture into docs/performance.md; the picture takes Matplotlib. A point that was kept
 today is not measured again without ``--force``.
 """
@@ -45,7 +46,10 @@ KEPT = Kept("growth")
 DEGREE, SAMPLES, LENGTH = 10, 10, 10
 DEGREES, MANY_SAMPLES, LENGTHS = (5, 10, 20, 40), (5, 10, 20, 40, 80), (5, 7, 10, 15)
 STEPS = ("generate", "rank", "psimrank", "related psimrank")
-DEFAULT_STEPS = "generate", "fusion", "related fusion"
+NODE_STEPS = (*STEPS, "related-all", "leave out", "refresh", "xjaccard")
+DEFAULT_STEPS = "generate", "fusion", "related fusion", "related-all fusion"
+BESIDE = {"asked": 2000, "minhashes": 4}
+"""Pages of related-all, and samples of XJaccard."""
 Point = dict[str, int]
 
 
@@ -72,7 +76,7 @@ def points(series: str, least: int, largest: int, middle: int) -> list[Point]:
 def measured(point: Point, memory: int, folder: Path, steps: Sequence[str]) -> dict[str, Any]:
     """What the steps of a point found."""
     links = point["nodes"] * point["degree"]
-    chosen = {**point, "links": links, "memory": memory}
+    chosen = {**point, "links": links, "memory": memory, **BESIDE}
     found: dict[str, Any] = {"point": {**point, "links": links}}
     for step in steps:
         found[step] = run(step, folder, chosen)
@@ -109,7 +113,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory(prefix="cocite-bench-", dir=given.folder) as place:
                 free = format_size(shutil.disk_usage(place).free)
                 print(f"{key}: {free} of disk free", file=sys.stderr, flush=True)
-                steps = DEFAULT_STEPS if series == "default" else STEPS
+                steps = {"default": DEFAULT_STEPS, "nodes": NODE_STEPS}.get(series, STEPS)
                 with watched() as watch:
                     found = measured(point, given.memory, Path(place, "web"), steps)
             parts[key] = {"date": date.today().isoformat(), "machine": "", "others": watch.others}

@@ -27,7 +27,7 @@ def _seconds(step: str) -> Callable[[Row], float]:
 
 
 def _memory(step: str) -> Callable[[Row], float]:
-    return lambda found: float(found[step]["peak"] - found[step]["base"])
+    return lambda found: float(found[step]["peak"] - found[step]["base"]) if step in found else 0.0
 
 
 def _milliseconds(step: str, which: int) -> Callable[[Row], float]:
@@ -58,6 +58,25 @@ QUANTITIES: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
     "`related`, median": (_milliseconds("related psimrank", 0), lambda ms: f"{digits(ms)} ms"),
     "`related`, 99 %": (_milliseconds("related psimrank", 1), lambda ms: f"{digits(ms)} ms"),
 }
+
+
+def _listing(step: str) -> tuple[Callable[[Row], float], Callable[[float], str]]:
+    """Milliseconds of related-all per page."""
+
+    def each(found: Row) -> float:
+        return 1e3 * _seconds(step)(found) / found[step]["nodes"] if step in found else 0.0
+
+    return each, lambda ms: f"{digits(ms)} ms"
+
+
+OTHERS: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
+    "`related-all`, per page": _listing("related-all"),
+    "`refresh`": (_seconds("refresh"), _time),
+    "`refresh`, memory": (_memory("refresh"), format_size),
+    "XJaccard, building": (_seconds("xjaccard"), _time),
+    "XJaccard, memory": (_memory("xjaccard"), format_size),
+    "XJaccard, bytes": (_bytes("xjaccard"), _size),
+}
 DEFAULT = "default"
 DEFAULTS: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
     "building": (_seconds("fusion"), _time),
@@ -69,6 +88,7 @@ DEFAULTS: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
     ),
     "`related`, median": (_milliseconds("related fusion", 0), lambda ms: f"{digits(ms)} ms"),
     "`related`, 99 %": (_milliseconds("related fusion", 1), lambda ms: f"{digits(ms)} ms"),
+    "`related-all`, per page": _listing("related-all fusion"),
 }
 
 
@@ -113,14 +133,21 @@ def figures(parts: Parts) -> str:
             for row in rows
         ]
         pieces += [_table([series, *QUANTITIES], lines)]
-    if some := _of(parts, DEFAULT):
-        pieces += ["**The default measure** (`fusion`; 10 links a page):"]
+    for series, title, quantities in (
+        (
+            "nodes",
+            "**More commands** (PSimRank; XJaccard: 4 samples of 10 steps, 8 bits of each min-hash; 10 links per page):",
+            OTHERS,
+        ),
+        (DEFAULT, "**The default measure** (`fusion`; 10 links per page):", DEFAULTS),
+    ):
+        some = _of(parts, series)
         lines = [
-            [f"{_x(row, 'nodes'):,}", *(_cell(row, *each) for each in DEFAULTS.values())]
+            [f"{_x(row, 'nodes'):,}", *(_cell(row, *each) for each in quantities.values())]
             for row in some
         ]
-        lines += [["*exponent*", *(fitted(some, "nodes", get) for get, _ in DEFAULTS.values())]]
-        pieces += [_table(["nodes", *DEFAULTS], lines)]
+        lines += [["*exponent*", *(fitted(some, "nodes", get) for get, _ in quantities.values())]]
+        pieces += [title, _table(["nodes", *quantities], lines)] if some else []
     return "\n\n".join(pieces)
 
 

@@ -38,7 +38,7 @@ KEPT = Kept("papers")
 NEEDED_BY = {
     "psimrank": ("related psimrank", "related-all", "refresh"),
     "neighborhood": ("related neighborhood",),
-    "fusion": ("related fusion",),
+    "fusion": ("related fusion", "related-all fusion"),
 }
 """Steps that need an index: when all are done it is removed."""
 _UNITS = {"k": 1e3, "M": 1e6, "G": 1e9}

@@ -33,8 +33,6 @@ MINHASH = 8
 SCANNED, BESIDE = 4, 13
 """Bytes of scratch a node and sample while min-hashes are made: for each step, and beside that.
 Where they do not fit, fewer steps are made."""
-CARRIED = 66
-"""Bytes of memory a node that a refresh takes at least."""
 INDEXES = ("psimrank", "simrank", "xjaccard", "neighborhood", "fusion")
 Found = dict[str, Any]
 Chosen = dict[str, Any]
@@ -90,7 +88,7 @@ def warm_up(step: str) -> None:
         )
         if step == "rank":
             cocite.pagerank(graph)
-        measure = "psimrank" if step == "related-all" else step.removeprefix("related ")
+        measure = "psimrank" if step == "related-all" else step.rsplit(maxsplit=1)[-1]
         if measure in INDEXES:
             index = cocite.build(graph, measure=measure)
             index.related(index.nodes.name(0))
@@ -105,10 +103,10 @@ def build(measure: str) -> Callable[[Path, Chosen], Found]:
             free = shutil.disk_usage(folder).free
             settings["samples"] = chosen["samples"] or free_samples(chosen["nodes"], free)
         elif measure == "xjaccard":
-            settings["samples"] = 16
-            room, step = 0.9 * shutil.disk_usage(folder).free, 16 * chosen["nodes"]
+            settings["samples"] = samples = chosen.get("minhashes", 16)
+            room, step = 0.9 * shutil.disk_usage(folder).free, samples * chosen["nodes"]
             length = chosen["length"]
-            if MINHASH * step * length > room:
+            if "minhashes" in chosen or MINHASH * step * length > room:
                 settings["bits"] = 8
                 length = max(1, min(length, int((room / step - BESIDE) / (SCANNED + 1))))
             settings["length"] = length
@@ -169,16 +167,22 @@ def ask(measure: str) -> Callable[[Path, Chosen], Found]:
     return step
 
 
-def related_all(folder: Path, chosen: Chosen) -> Found:
-    index = cocite.open(folder / "psimrank.index", memory=chosen["memory"])
-    every = max(1, len(index.nodes) // chosen["asked"])
-    ids = np.arange(0, len(index.nodes), every, dtype=np.uint32)[: chosen["asked"]]
-    output = folder / "related.parquet"
-    nodes = index.nodes.names(ids)
-    spent, report = timed(
-        lambda: index.related_all(output, K, nodes=nodes, ids=True, overwrite=True)
-    )
-    return {"spent": spent, "nodes": report.nodes, "rows": report.rows, "bytes": report.bytes or 0}
+def related_all(measure: str) -> Callable[[Path, Chosen], Found]:
+    """Return the step that lists the related pages of a sample of the pages."""
+
+    def step(folder: Path, chosen: Chosen) -> Found:
+        index = cocite.open(folder / f"{measure}.index", memory=chosen["memory"])
+        every = max(1, len(index.nodes) // chosen["asked"])
+        ids = np.arange(0, len(index.nodes), every, dtype=np.uint32)[: chosen["asked"]]
+        output = folder / "related.parquet"
+        nodes = index.nodes.names(ids)
+        spent, report = timed(
+            lambda: index.related_all(output, K, nodes=nodes, ids=True, overwrite=True)
+        )
+        facts = {"nodes": report.nodes, "rows": report.rows, "bytes": report.bytes or 0}
+        return {"spent": spent} | facts
+
+    return step
 
 
 def leave_out(folder: Path, chosen: Chosen) -> Found:
@@ -200,19 +204,17 @@ def leave_out(folder: Path, chosen: Chosen) -> Found:
 
 
 def refresh(folder: Path, chosen: Chosen) -> Found:
-    # What carries samples over holds a walk, a sample and where nodes were at once.
-    memory = max(chosen["memory"], CARRIED * chosen["nodes"])
     spent, _ = timed(
         lambda: cocite.refresh(
             folder / "psimrank.index",
             folder / "later.graph",
-            memory=memory,
+            memory=chosen["memory"],
             restart=True,
             force=True,
         )
     )
     size = bytes_of(folder / "psimrank.index")
-    return {"spent": spent, "bytes": size, "memory": memory}
+    return {"spent": spent, "bytes": size}
 
 
 STEPS: dict[str, Callable[[Path, Chosen], Found]] = {
@@ -220,7 +222,7 @@ STEPS: dict[str, Callable[[Path, Chosen], Found]] = {
     "rank": rank,
     "psimrank": build("psimrank"),
     "related psimrank": ask("psimrank"),
-    "related-all": related_all,
+    "related-all": related_all("psimrank"),
     "leave out": leave_out,
     "refresh": refresh,
     "simrank": build("simrank"),
@@ -229,6 +231,7 @@ STEPS: dict[str, Callable[[Path, Chosen], Found]] = {
     "related neighborhood": ask("neighborhood"),
     "fusion": build("fusion"),
     "related fusion": ask("fusion"),
+    "related-all fusion": related_all("fusion"),
 }
 """In their order; each needs what those before it made."""
 

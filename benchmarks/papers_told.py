@@ -50,8 +50,6 @@ def what(step: str, found: Mapping[str, Any]) -> str:
         return f"{found['sweeps']} sweeps, error ≤ {found['error']:.1e}"
     if step == "related-all":
         return f"{found['nodes']:,} pages, {found['nodes'] / found['spent'][1]:,.0f} a second"
-    if step == "refresh":
-        return f"with `--memory {format_size(found['memory'])}`, which it takes at least"
     if "samples" in found:
         bits = f", {found['bits']} bits of each min-hash" if "bits" in found else ""
         return f"{found['samples']} samples of length {found['length']}{bits}"
