@@ -17,9 +17,9 @@ point of the first series a web is generated, and an index is built and asked; o
 ranked, too, and the index is one of PSimRank. ``nodes`` also lists 2,000 pages by related-all,
 refreshes the index once 1 % of the pages are gone, and builds one of XJaccard (4 samples, 8 bits of
 each min-hash). Every step is in a process of its own (``papers_steps.py``). Exponents of powers are
-fitted to the points, with intervals of 95 % (``arithmetic.py``): 1 is linear. ``--write`` keeps each point as it ends, and
-puts table and picture into docs/performance.md; the picture takes Matplotlib. A point that was kept
-today is not measured again without ``--force``.
+fitted to the points, with intervals of 95 % (``arithmetic.py``): 1 is linear. ``--write`` keeps
+each point as it ends, and puts table and picture into docs/performance.md; the picture takes
+Matplotlib. A point that was kept today is not measured again without ``--force``.
 """
 
 from __future__ import annotations

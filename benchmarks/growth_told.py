@@ -136,7 +136,8 @@ def figures(parts: Parts) -> str:
     for series, title, quantities in (
         (
             "nodes",
-            "**More commands** (PSimRank; XJaccard: 4 samples of 10 steps, 8 bits of each min-hash; 10 links per page):",
+            "**More commands** (PSimRank; XJaccard: 4 samples of 10 steps, 8 bits of each "
+            "min-hash; 10 links per page):",
             OTHERS,
         ),
         (DEFAULT, "**The default measure** (`fusion`; 10 links per page):", DEFAULTS),
