@@ -92,7 +92,7 @@ def speed(path: str, cluster: Cluster, shards: int, questions: int) -> dict[str,
     some = np.random.default_rng(1).integers(0, len(here.nodes), questions)
     names = [here.nodes.name(int(node)) for node in some]
     begin = time.perf_counter()
-    spread = cocite.open(path, cluster=cluster, shards=shards, deadline=5.0)
+    spread = cocite.open(path, cluster=cluster, shards=shards, deadline=5000)
     assert spread.remote is not None
     with spread:
         found: dict[str, Any] = {"began": time.perf_counter() - begin}
@@ -151,7 +151,7 @@ def coverage(cluster: Cluster, shards: int) -> dict[str, Any]:
         for seed in range(SEEDS):
             path = Path(folder, f"{seed}")
             cocite.build(graph, path, measure="psimrank", samples=64, seed=seed)
-            index = cocite.open(path, cluster=cluster, shards=shards, deadline=0.5)
+            index = cocite.open(path, cluster=cluster, shards=shards, deadline=500)
             assert index.remote is not None
             company = index.remote.company
             assert isinstance(company, ReplicaSet)

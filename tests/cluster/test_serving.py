@@ -41,7 +41,7 @@ def nodes() -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def spread(index: Index, nodes: Cluster) -> Iterator[Index]:
     path: Path = index.stored.store.path
-    found = cocite.open(path, cluster=nodes, shards=SHARDS, deadline=DEADLINE)
+    found = cocite.open(path, cluster=nodes, shards=SHARDS, deadline=1000 * DEADLINE)
     assert found.remote is not None
     with found:
         yield found

@@ -237,3 +237,33 @@ class BatchOptions(QueryOptions):
         """Return the fields that a batch takes by name."""
         own = "intervals", "resume"
         return {name: value for name, value in super().keywords().items() if name not in own}
+
+
+@dataclass(frozen=True)
+class ShardOptions(Options):
+    """How the samples of an index are divided among the nodes of a cluster."""
+
+    cluster: str | None = option(
+        None,
+        "Distribute the work over several machines that can all read INDEX: HOST:PORT of the head "
+        "of a Ray cluster, auto for the running one, or local:N for N nodes on this machine.",
+        metavar="ADDRESS",
+        section="Cluster",
+        fronts=CLI,
+    )
+    shards: int | None = option(
+        None,
+        "The number of shards to divide the samples into.",
+        low=1,
+        unset="two a node",
+        section="Cluster",
+    )
+    replicas: int = option(1, "The number of nodes that hold each shard.", low=1, section="Cluster")
+    deadline: float = option(
+        200.0,
+        "The time limit of shards in milliseconds. Answers combine the shards that met it, and "
+        "report how many.",
+        low=1,
+        metavar="MS",
+        section="Cluster",
+    )

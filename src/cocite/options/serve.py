@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cocite.options import CLI, Options, option
+from cocite.options.query import ShardOptions
 
 
 @dataclass(frozen=True)
-class ServeOptions(Options):
+class _Serving(Options):
     """Where and how a server answers, and what clients may request."""
 
     host: str = option(
@@ -140,29 +141,11 @@ class ServeOptions(Options):
         unset="none",
         section="Safety",
     )
-    cluster: str | None = option(
-        None,
-        "Distribute the work over several machines that can all read INDEX: HOST:PORT of the head "
-        "of a Ray cluster, auto for the running one, or local:N for N nodes on this machine.",
-        metavar="ADDRESS",
-        section="Cluster",
-    )
-    shards: int | None = option(
-        None,
-        "The number of shards to divide the samples into.",
-        low=1,
-        unset="two a node",
-        section="Cluster",
-    )
-    replicas: int = option(1, "The number of nodes that hold each shard.", low=1, section="Cluster")
-    deadline: float = option(
-        200.0,
-        "The time limit of shards in milliseconds. Answers combine the shards that met it, and "
-        "report how many.",
-        low=1,
-        metavar="MS",
-        section="Cluster",
-    )
+
+
+@dataclass(frozen=True)
+class ServeOptions(ShardOptions, _Serving):  # the options of _Serving come first
+    """Options of ``cocite serve``."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from cocite.options.query import (
     DEFAULT_REASONS,
     QueryOptions,
     ScoreOptions,
+    ShardOptions,
 )
 from cocite.resources import Resources, checked_threads
 from cocite.search.hits import Hit, HitLists, Hits, Score
@@ -49,12 +50,8 @@ if TYPE_CHECKING:
     from cocite.search.unseen import LinksLike, UnseenNode
 
 
-DEFAULT_DEADLINE = 0.2
-"""Seconds within which remote samples must answer."""
 _COMPARED = 4 << 20
 """Bytes of an index to compare with their checksums on opening: less than 1 ms."""
-
-
 _PLUMBING = re.compile("_.*|answered|for_(related|similarity|why)|given|means|now|remote|scorer")
 """Internal attributes, which tab completion omits."""
 
@@ -543,6 +540,7 @@ class Index:
         return index.related(draft, k, **options)
 
 
+@accepts(ShardOptions)
 def open_index(
     path: str | os.PathLike[str],
     *,
@@ -551,36 +549,38 @@ def open_index(
     memory: str | int | None = None,
     verify: bool = True,
     cluster: str | OnCluster | None = None,
-    shards: int | None = None,
-    replicas: int = 1,
-    deadline: float = DEFAULT_DEADLINE,
+    options: ShardOptions | None = None,
+    **given: Any,
 ) -> Index:
     """Open an index.
 
-    ``path`` is the directory of an index, a stored graph, or an edge list. For the last two, the
-    default index is built and cached until they change (``search/cache.py``). To choose the measure
-    and the settings, use :func:`build`.
+    Opening compares the smallest files, up to 4 MiB in total, with their checksums.
+    :meth:`Index.related_all` and ``cocite verify`` compare the others.
 
-    Refined answers and some reasons also read the graph that the index was built from, at the path
-    stored in the index. ``graph`` names its current place (several, for a refreshed index).
-    ``threads`` and ``memory`` limit this work: by default all cores, and half of the memory now
-    available.
-
-    A question reads a few cache lines of each sample, so comparing all checksums would take many
-    times as long. Opening compares the smallest files, up to 4 MiB in total.
-    :meth:`Index.related_all` and ``cocite verify`` compare the others. ``verify=False`` skips the
-    comparisons.
-
-    With a ``cluster`` (``local:N`` for N nodes on this machine, ``HOST:PORT``, ``auto``), samples
-    answer from its nodes, which must all see ``path``. They are split into ``shards``, by default
-    two per node, each on ``replicas`` nodes. An answer combines the shards that respond within
-    ``deadline`` seconds; :attr:`~cocite.Index.answered` counts their samples. Close the index when
-    done (``with``, ``close()``).
+    Parameters
+    ----------
+    path
+        An index; or a stored graph or an edge list, whose default index is built and cached. To
+        choose the measure and its settings, use :func:`build`.
+    graph
+        The graph that the index was built from, if it was moved (several, for a refreshed index).
+        Refined answers and some reasons read it.
+    threads, memory, verify
+        Limits of that work, by default all cores and half of the available memory; whether to
+        compare checksums.
+    cluster
+        Nodes that answer: ``"local:4"`` (4 on this machine), ``"HOST:PORT"``, ``"auto"``, or a
+        connected cluster. All must see ``path``. An answer combines the shards that respond in
+        time; :attr:`~cocite.Index.answered` counts their samples. Close the index when done.
+    options, given
+        How the samples are divided, as one object or by name:
+    {options}
 
     Raises
     ------
     UsageError, NotAStore, WrongFormat, Damaged
     """
+    shards = ShardOptions.of(options, given)
     held = None
     if cluster is None and kind_of(os.fspath(path)) != "index":
         from cocite.search.cache import find_or_make, is_links
@@ -596,5 +596,5 @@ def open_index(
     if cluster is not None:
         from cocite.search.remote.replicas import open_spread
 
-        remote = open_spread(stored, cluster, shards, replicas, deadline)
+        remote = open_spread(stored, cluster, shards)
     return Index(stored, means, graph, remote=remote)

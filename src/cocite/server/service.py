@@ -237,8 +237,7 @@ class Service:
             from cocite.cluster.ray import Cluster
 
             self.cluster = Cluster.connect(options.cluster)  # one for all indexes
-            means |= {"cluster": self.cluster, "deadline": options.deadline / 1000}
-            means |= {"shards": options.shards, "replicas": options.replicas}
+            means |= {"cluster": self.cluster, "options": options}
         self.holders = {
             each.name: Holder(each.name, each.path, options.graphs, means, options.accept_links)
             for each in config.indexes

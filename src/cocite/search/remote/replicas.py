@@ -30,6 +30,7 @@ from cocite.errors import (
 )
 from cocite.index import StoredIndex
 from cocite.index.layouts.messages import ShardRequest, ShardResponse
+from cocite.options.query import ShardOptions
 from cocite.search.remote.index import (
     Holds,
     RemoteShards,
@@ -454,22 +455,17 @@ _EACH = 2
 
 
 def open_spread(
-    stored: StoredIndex,
-    cluster: str | OnCluster,
-    shards: int | None,
-    replicas: int,
-    deadline: float,
+    stored: StoredIndex, cluster: str | OnCluster, options: ShardOptions
 ) -> RemoteShards:
     """Open the shards of an index on a cluster.
 
     An address is connected first, and disconnected when the index is closed. Raises
     :class:`UsageError`, and errors of the cluster or the servers.
     """
-    if not isinstance(deadline, int | float) or not 0 < deadline < float("inf"):
-        raise UsageError(f"deadline is {deadline!r}; it must be a number of seconds above 0")
     spread = [stored.parts[i].samples for i in spread_parts(stored)]
     most = min(spread, default=1)
-    if shards is not None and (type(shards) is not int or not 1 <= shards <= most):
+    shards, replicas = options.shards, options.replicas
+    if shards is not None and shards > most:
         raise UsageError(
             f"shards is {shards!r}; the index has {most} samples to share out: 1 to {most}"
         )
@@ -481,7 +477,7 @@ def open_spread(
         reached, ended = own, own.close
     try:
         nodes = sum(1 for node in reached.nodes() if node.alive and node.cpus)
-        if type(replicas) is not int or not 1 <= replicas <= nodes:
+        if replicas > nodes:
             raise UsageError(
                 f"replicas is {replicas!r}; each is on a node of its own, and the cluster has "
                 f"{nodes}: 1 to {nodes}"
@@ -492,7 +488,7 @@ def open_spread(
             marked(stored),
             shards=shards or min(most, _EACH * nodes),
             replicas=replicas,
-            deadline=float(deadline),
+            deadline=options.deadline / 1000,
             ended=ended,
         )
     except BaseException:
