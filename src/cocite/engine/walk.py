@@ -202,7 +202,9 @@ class Walker:
         from cocite.kernels import walk
 
         at, head, parent = self._at, self._head, self._parent
-        walk.start(at, head, parent, self._label, self._extent)
+        count_up(head)
+        at[:] = head
+        parent[:], self._label[:], self._extent[:] = NOWHERE, 0, 1
         tokens = at.size
         live: list[int] = []
         for step in range(1, self._length + 1):
@@ -217,6 +219,14 @@ class Walker:
                 after(step, head[:tokens], at[:tokens])
         spare = self._arrived, self._owner
         return FingerprintGraph(parent, self._label, self._extent, tuple(live), spare)
+
+
+def count_up(out: NDArray[np.uint32], first: int = 0) -> None:
+    """Fill ``out`` with ``first``, ``first`` + 1, ..., without another array of its length."""
+    out[:] = 1
+    np.add.accumulate(out, out=out)
+    out -= 1
+    out += np.uint32(first)
 
 
 def walker_bytes(nodes: int) -> int:

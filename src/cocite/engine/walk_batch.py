@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from cocite.cluster import Team
 from cocite.constants import NOWHERE, Step
-from cocite.engine.walk import FingerprintGraph, Move, Mover
+from cocite.engine.walk import FingerprintGraph, Move, Mover, count_up
 from cocite.engine.weights import StepWeights
 from cocite.graph.blocks import Links
 from cocite.storage import evict
@@ -184,7 +184,8 @@ class GroupWalker:
             for array in (self._at, self._arrived, self._head, self._parent, self._extent)
         )
         if step == 1:
-            walk_blocks.begin_batch(head, members)
+            count_up(head)
+            members[:] = 1
             file.read(0, arrived)
         else:
             for number, array in enumerate((at, index, head, members)):

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import MAX_LENGTH, NOWHERE, Step
-from cocite.engine.walk import Move, Mover
+from cocite.engine.walk import Move, Mover, count_up
 from cocite.engine.walk_batch import FEW
 from cocite.engine.weights import StepWeights
 from cocite.graph.blocks import Links
@@ -186,12 +186,11 @@ class BlockPart:
 
     def _arrive(self, state: MovingSample[Any], block: int, step: int) -> int:
         """Merge the tokens that arrive in a block; return how many are live."""
-        from cocite.kernels import walk_blocks
-
         first, last = self.cuts[block], self.cuts[block + 1]
         if step == 1:
             size = int(last) - int(first)
-            walk_blocks.begin(first, self.rooms.at[:size], self._standing[:size])
+            count_up(self.rooms.at[:size], int(first))
+            self._standing[:size, 0], self._standing[:size, 1] = self.rooms.at[:size], 1
             return size
         live, runs = 0, state.arrived.readers(block)
         if len(runs) > 1:

@@ -29,6 +29,7 @@ import numpy as np
 
 from cocite.kernels._kernel import helper, kernel, shared
 from cocite.kernels._types import *
+from cocite.kernels.totals import enter
 
 MOST_LEVELS = 128
 """Maximum number of steps forward; the bound includes what remains after them."""
@@ -235,12 +236,8 @@ def deposit(
         at = listed[i]
         amount = np.rint(values[at] * grains)
         values[at] = 0.0
-        if at == node or amount == 0.0:
-            continue
-        if totals[at, 0] == 0.0 and totals[at, 1] == 0.0:
-            touched[count] = at
-            count += 1
-        totals[at, 0] += amount
+        if at != node and amount != 0.0:
+            count = enter(at, amount, 0.0, totals, touched, count)
     return count
 
 

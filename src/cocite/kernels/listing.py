@@ -4,7 +4,9 @@
 bit-identically, for kernels that return a whole answer. Bets on samples are those of
 ``kernels/totals.py``.
 
-Cost: log k for each node that enters the heap; 17 bytes per sample and hit.
+``top`` picks the best totals by grains, ties by the hash of the node (``scramble``).
+
+Cost: log k for each node that enters the heap, mostly few; 17 bytes per sample and hit.
 """
 
 from __future__ import annotations
@@ -87,6 +89,29 @@ def sort(grains: Any, ids: Any, size: Any) -> None:
         _sink(grains, ids, left)
 
 
+@kernel
+def top(
+    totals: OutF64s2, touched: U32s, count: I64, floor: F64, nodes: OutU32s, best: OutF64s2
+) -> I64:
+    """Find the best hits with at least ``floor`` grains, best first; reset the totals to 0.
+
+    ``nodes`` uint32[k] and ``best`` float64[k, 2] (grains, variance) receive them. Returns their
+    number.
+    """
+    size, grains = 0, np.empty(nodes.size)
+    for i in range(count if nodes.size > 0 else 0):
+        node = touched[i]
+        score = np.rint(totals[node, 0])
+        if score >= floor:
+            size = offer(grains, nodes, size, node, score)
+    sort(grains, nodes, size)
+    for i in range(size):
+        best[i, 0], best[i, 1] = grains[i], totals[nodes[i], 1]
+    for i in range(count):
+        totals[touched[i], 0] = totals[touched[i], 1] = 0.0
+    return size
+
+
 @helper
 def error_of(total: Any, squares: Any, samples: Any) -> Any:
     """Return the standard error from sums."""
@@ -148,8 +173,8 @@ def _certain(values: Any, most: Any, numbers: Any) -> Any:
 @helper
 def tell(times: Any, weights: Any, worth: Any, numbers: Any, grains: Any, out: Any) -> Any:
     """Fill the rows of ``out`` from ``times`` uint8[samples, hits] and scores in ``grains``; see
-    ``trees.answer`` for the rest. Return how many hits have certain ranks. If no wealth rejects a
-    mean, omit the intervals and return 0.
+    ``trees_batch.answers`` for the rest. Return how many hits have certain ranks. If no wealth
+    rejects a mean, omit the intervals and return 0.
     """
     samples, hits = times.shape
     for hit in range(hits):

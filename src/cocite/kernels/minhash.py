@@ -240,13 +240,6 @@ def gather(
     return count
 
 
-@kernel
-def unmark(marks: OutU32s, used: U32s, count: I64) -> None:
-    """Reset the marks of the nodes ``used[:count]`` to 0."""
-    for i in range(count):
-        marks[used[i]] = _ZERO32
-
-
 # -- heard -------------------------------------------------------------------------------
 
 

@@ -34,17 +34,23 @@ def _row(offsets: Any, node: Any) -> Any:
 
 
 @helper
+def _from(members: Any, begin: Any, end: Any, least: Any) -> Any:
+    """Return where the members from ``begin`` to ``end``, ascending, reach ``least``."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if np.int64(members[middle]) < least:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@helper
 def _holds(offsets: Any, neighbors: Any, node: Any) -> Any:
     """Return whether a node has a self-loop."""
-    low, high = _row(offsets, node)
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if np.int64(neighbors[middle]) < node:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and np.int64(neighbors[low]) == node
+    begin, end = _row(offsets, node)
+    at = _from(neighbors, begin, end, node)
+    return at < end and np.int64(neighbors[at]) == node
 
 
 @kernel
@@ -89,18 +95,6 @@ def norms(
         for link in range(begin, end):
             total += worths[neighbors[link]]
         out[v] = total
-
-
-@helper
-def _from(members: Any, begin: Any, end: Any, least: Any) -> Any:
-    """Return where the members from ``begin`` to ``end``, ascending, reach ``least``."""
-    while begin < end:
-        middle = (begin + end) // 2
-        if np.int64(members[middle]) < least:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
 
 
 @helper

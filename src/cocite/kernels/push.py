@@ -96,19 +96,26 @@ def _total(weights: Any, begin: Any, end: Any) -> Any:
 
 
 @helper
-def _hand_on(
+def _push_node(
     neighbors: Any,
     weights: Any,
-    begin: Any,
-    end: Any,
-    amount: Any,
+    row: Any,
+    damping: Any,
+    node: Any,
     values: Any,
     used: Any,
     reached: Any,
 ) -> Any:
-    """Distribute ``amount`` to the neighbors of a row; return the number of nodes reached, or a
-    negative number for invalid links.
+    """Push a node, whose links are at ``row`` (begin, end). Return the number of nodes reached,
+    negative for invalid links.
     """
+    begin, end = row
+    amount = damping * values[node, 1]
+    values[node, 0] += (1.0 - damping) * values[node, 1]
+    values[node, 1] = 0.0
+    if begin == end:
+        values[np.int64(used[0]), 1] += amount
+        return np.int64(reached)
     weighted = weights.size > 0
     total = _total(weights, begin, end) if weighted else np.float64(end - begin)
     if not total > 0.0:
@@ -139,8 +146,7 @@ def spread(
     """Push each node once, in the order in which they were reached, until more than ``reach``
     (int64) nodes are reached or none is left. Skip nodes pushed before. Return DONE or DAMAGED.
     """
-    source, damping = np.int64(used[0]), state[_DAMPING]
-    at, reached = 1, np.int64(state[REACHED])
+    damping, at, reached = state[_DAMPING], 1, np.int64(state[REACHED])
     while at < reached <= reach:
         node = np.int64(used[at])
         at += 1
@@ -148,17 +154,10 @@ def spread(
         end = np.int64(offsets[np.uint64(node) + _ONE64])
         if not (0 <= begin <= end <= neighbors.size):
             return DAMAGED
-        residual = values[node, 1]
-        if values[node, 0] > 0.0 or residual == 0.0:
+        if values[node, 0] > 0.0 or values[node, 1] == 0.0:
             continue
-        values[node, 0] = (1.0 - damping) * residual
-        values[node, 1] = 0.0
-        if begin == end:
-            values[source, 1] += damping * residual
-            continue
-        reached = _hand_on(
-            neighbors, weights, begin, end, damping * residual, values, used, reached
-        )
+        row = begin, end
+        reached = _push_node(neighbors, weights, row, damping, node, values, used, reached)
         if reached < 0:
             return DAMAGED
     state[REACHED] = np.float64(reached)
@@ -208,14 +207,8 @@ def push(
         if residual < threshold * size or residual == 0.0:
             continue
         work += 1 + end - begin
-        values[node, 0] += (1.0 - damping) * residual
-        values[node, 1] = 0.0
-        if begin == end:
-            values[source, 1] += damping * residual
-            continue
-        reached = _hand_on(
-            neighbors, weights, begin, end, damping * residual, values, used, reached
-        )
+        row = begin, end
+        reached = _push_node(neighbors, weights, row, damping, node, values, used, reached)
         if reached < 0:
             return DAMAGED
     state[_AT], state[REACHED] = np.float64(at), np.float64(reached)

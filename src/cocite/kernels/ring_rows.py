@@ -65,15 +65,3 @@ def winners(orders: U32s2, rows: U32s2, first: U64, out: OutU32s2) -> None:
             order, line = orders[lane], tile[lane]
             for i in range(size):
                 out[lane, np.uint64(first) + np.uint64(low + i)] = node_at(order, line[i])
-
-
-@kernel
-def match(winners: U32s, node: I64, ring: U16, masks: OutU16s) -> None:
-    """Set bit ``ring`` of the ``masks`` uint16[nodes] of all nodes with the same winner as
-    ``node``.
-    """
-    bit = np.uint16(1) << ring
-    mine = winners[node]
-    for other in range(winners.size):
-        if winners[other] == mine:
-            masks[other] |= bit

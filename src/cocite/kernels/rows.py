@@ -38,6 +38,7 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 from cocite.kernels.links import sort_ids
 from cocite.kernels.listing import offer, sort
+from cocite.kernels.totals import enter
 
 DAMAGED = -1
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
@@ -380,12 +381,8 @@ def gather(
         shared = common[other]
         common[other] = _ZERO64
         grains = _score(shared, norms, weights, nodes, node, other)
-        if other == node or grains == 0.0:
-            continue
-        if totals[other, 0] == 0.0 and totals[other, 1] == 0.0:
-            touched[have] = np.uint32(other)
-            have += 1
-        totals[other, 0] += weight * grains
+        if other != node and grains != 0.0:
+            have = enter(np.uint32(other), weight * grains, 0.0, totals, touched, have)
     return have if count >= 0 else DAMAGED
 
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from cocite.constants import GRAINS, NEVER, ONE, UNFINISHED
+from cocite.constants import GRAINS, NEVER, ONE
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
-from cocite.kernels.listing import offer, sort, tell
+from cocite.kernels.listing import offer, sort
 from cocite.kernels.runs import (
     REST,
     bits_at,
@@ -375,13 +375,18 @@ def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
 
 
 @kernel
-def _best(
-    scratch: tuple[OutU64s, OutU8s, U64s], samples: F64, floor: F64, ids: OutU32s, grains: OutF64s
+def best(
+    changes: OutU64s,
+    marks: OutU8s,
+    eights: U64s,
+    samples: F64,
+    floor: F64,
+    ids: OutU32s,
+    grains: OutF64s,
 ) -> tuple[I64, I64]:
     """Find the best sums, best first, like ``settle`` and ``top``: ``ids`` uint32[k] and ``grains``
     float64[k]. Resets the scratch; returns their number, and how many nodes were summed up.
     """
-    changes, marks, eights = scratch
     scale = samples * ONE
     grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)
     # Smaller sums cannot be hits; at least 1, as 0 means no sum.
@@ -410,73 +415,3 @@ def _best(
     changes[nodes] = _ZERO64
     sort(grains, ids, size)
     return size, touched
-
-
-@helper
-def _answer(
-    table: Any, node: Any, weights: Any, worth: Any, scratch: Any, numbers: Any, ids: Any, out: Any
-) -> Any:
-    """See ``answer``."""
-    changes, marks, eights, progress = scratch
-    samples, nodes, begin = table.shape[0], changes.size - 1, np.int64(progress[0])
-    some = min(max(1, np.int64(progress[2]) // max(1, nodes)), samples - begin)
-    bad = outwards(table[begin : begin + some], node, weights, changes, marks, None)
-    if bad != SOUND:
-        return -1 - begin - bad, 0, 0
-    progress[0] = np.uint64(begin + some)
-    if begin + some < samples:
-        return UNFINISHED, 0, 0
-    grains = np.empty(ids.size)
-    hits, touched = _best((changes, marks, eights), np.float64(samples), numbers[0], ids, grains)
-    if hits == 0:
-        return 0, 0, touched
-    times = np.empty((samples, hits), np.uint8)
-    bad = meeting_times(table, node, ids[:hits], times)
-    if bad != SOUND:
-        return -1 - bad, 0, 0
-    certain = tell(times, weights, worth, numbers, grains, out)
-    return hits, certain, touched
-
-
-@kernel
-def answer(
-    table: U64s2,
-    node: U32,
-    weights: U64s2,
-    worth: F64s2,
-    scratch: tuple[OutU64s, OutU8s, U64s, OutU64s],
-    numbers: F64s,
-    ids: OutU32s,
-    out: OutF64s2,
-) -> tuple[I64, I64, I64]:
-    """Find the best k of ``node``, each with score, standard error and interval.
-
-    ``table`` is that of ``spread``; ``scratch`` is uint64[nodes + 1] and the marks of ``collect``,
-    all zeros before and after, and the progress. The rest, and the result, is as for
-    ``trees.answer``; each sample counts as all its nodes.
-    """
-    found: tuple[I64, I64, I64] = _answer(table, node, weights, worth, scratch, numbers, ids, out)
-    return found
-
-
-@kernel
-def answers(
-    table: U64s2,
-    nodes: U32s,
-    weights: U64s2,
-    worth: F64s2,
-    scratch: tuple[OutU64s, OutU8s, U64s, OutU64s],
-    numbers: F64s,
-    rows: tuple[OutU32s2, OutF64s3, OutI64s2],
-) -> I64:
-    """See ``trees.answers``."""
-    ids, out, counts = rows
-    for row in range(nodes.size):
-        scratch[3][:2] = _ZERO64
-        found, _, touched = _answer(
-            table, nodes[row], weights, worth, scratch, numbers, ids[row], out[row]
-        )
-        if found < 0:
-            return -1 - found
-        counts[row, 0], counts[row, 1] = found, touched
-    return SOUND

@@ -37,11 +37,10 @@ its variance, and adds both to the query's totals with the part's weight:
     grains   += weight * rint(mean * 10**12)
     variance += weight**2 * (mean of squares - mean**2) / (samples - 1)       nan for one sample
 
-``settle_scaled`` multiplies by a factor for each node, and rounds the grains again;
-``settle_exact`` takes scores of parts that are not sampled. ``top`` picks the best by grains, ties
-by the hash of the node (``scramble``), with a heap of k.
+A factor for each node may multiply the score; grains are then rounded again. ``settle_exact`` takes
+scores of parts that are not sampled.
 
-Cost: O(nodes touched), plus at worst O(touched log k) for the heap.
+Cost: O(nodes touched).
 """
 
 from __future__ import annotations
@@ -53,7 +52,6 @@ import numpy as np
 from cocite.constants import GRAINS, ONE
 from cocite.kernels._kernel import helper, kernel, shared
 from cocite.kernels._types import *
-from cocite.kernels.random import scramble
 
 _TOTALS_ROUNDING = 2.0**-45
 """A smaller variance is rounding of the weights."""
@@ -74,39 +72,19 @@ def estimate(total: U64, squares: U64, samples: F64) -> tuple[F64, F64]:
     return grains, variance / (samples - 1.0)
 
 
-@kernel
-def settle(
-    sums: OutU64s2,
-    used: U32s,
-    count: I64,
-    samples: F64,
-    weight: F64,
-    totals: OutF64s2,
-    touched: OutU32s,
-    have: I64,
-) -> I64:
-    """Add the estimates of a part to the totals, and reset its sums to 0.
-
-    ``sums`` uint64[nodes, 2] is nonzero for the nodes ``used[:count]``; ``samples`` and ``weight``
-    are float64. ``totals`` float64[nodes, 2] (grains, variance) is nonzero for the nodes
-    ``touched[:have]``. Returns the new ``have``.
-    """
-    for i in range(count):
-        node = used[i]
-        grains, variance = estimate(sums[node, 0], sums[node, 1], samples)
-        sums[node, 0] = sums[node, 1] = _ZERO64
-        if grains == 0.0:
-            continue
-        if totals[node, 0] == 0.0 and totals[node, 1] == 0.0:
-            touched[have] = node
-            have += 1
-        totals[node, 0] += weight * grains
-        totals[node, 1] += weight * weight * variance
+@helper
+def enter(node: Any, value: Any, variance: Any, totals: Any, touched: Any, have: Any) -> Any:
+    """Add to the totals of a node; return how many nodes have any."""
+    if totals[node, 0] == 0.0 and totals[node, 1] == 0.0:
+        touched[have] = node
+        have += 1
+    totals[node, 0] += value
+    totals[node, 1] += variance
     return have
 
 
 @kernel
-def settle_scaled(
+def settle(
     sums: OutU64s2,
     used: U32s,
     factors: F64s,
@@ -116,21 +94,23 @@ def settle_scaled(
     touched: OutU32s,
     have: I64,
 ) -> I64:
-    """Do ``settle``, with each estimate times the factor of its node; ``factors``:
-    float64[count].
+    """Add the estimates of a part to the totals, and reset its sums to 0.
+
+    ``sums`` uint64[nodes, 2], of which the nodes ``used`` are not 0; ``factors`` float64[used] by
+    which each estimate is multiplied, or empty. ``totals`` float64[nodes, 2] (grains, variance), of
+    which the nodes ``touched[:have]`` are not 0. Returns the new ``have``.
     """
-    for i in range(factors.size):
-        node, factor = used[i], factors[i]
+    for i in range(used.size):
+        node, factor = used[i], 1.0
         grains, variance = estimate(sums[node, 0], sums[node, 1], samples)
         sums[node, 0] = sums[node, 1] = _ZERO64
-        grains = np.rint(grains * factor)
-        if grains == 0.0:
-            continue
-        if totals[node, 0] == 0.0 and totals[node, 1] == 0.0:
-            touched[have] = node
-            have += 1
-        totals[node, 0] += weight * grains
-        totals[node, 1] += weight * weight * (variance * factor * factor)
+        if factors.size > 0:
+            factor = factors[i]
+            grains = np.rint(grains * factor)
+            variance = variance * factor * factor
+        if grains != 0.0:
+            spread = weight * weight * variance
+            have = enter(node, weight * grains, spread, totals, touched, have)
     return have
 
 
@@ -153,74 +133,9 @@ def settle_exact(
         node = used[i]
         grains = values[node, 0]
         values[node, 0] = values[node, 1] = 0.0
-        if grains == 0.0:
-            continue
-        if totals[node, 0] == 0.0 and totals[node, 1] == 0.0:
-            touched[have] = node
-            have += 1
-        totals[node, 0] += weight * grains
+        if grains != 0.0:
+            have = enter(node, weight * grains, 0.0, totals, touched, have)
     return have
-
-
-@helper
-def _below(totals: Any, first: Any, second: Any) -> Any:
-    """Return whether node ``first`` comes after node ``second``: lower score, or equal and larger
-    hash.
-    """
-    if totals[first, 0] != totals[second, 0]:
-        return totals[first, 0] < totals[second, 0]
-    return scramble(np.uint64(first)) > scramble(np.uint64(second))
-
-
-@helper
-def _sift_down(heap: Any, size: Any, totals: Any) -> None:
-    """Restore the heap, last hit on top, after its top was replaced."""
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            return
-        if child + 1 < size and _below(totals, heap[child + 1], heap[child]):
-            child += 1
-        if not _below(totals, heap[child], heap[at]):
-            return
-        heap[at], heap[child] = heap[child], heap[at]
-        at = child
-
-
-@kernel
-def top(
-    totals: OutF64s2, touched: U32s, count: I64, floor: F64, nodes: OutU32s, best: OutF64s2
-) -> I64:
-    """Find the best hits with at least ``floor`` grains, best first; reset the totals to 0.
-
-    ``nodes`` uint32[k] and ``best`` float64[k, 2] (grains, variance) receive them. Returns their
-    number.
-    """
-    size = 0
-    for i in range(count):
-        node = touched[i]
-        totals[node, 0] = np.rint(totals[node, 0])
-        if totals[node, 0] < floor:
-            continue
-        if size < nodes.size:
-            at = size
-            nodes[at] = node
-            size += 1
-            while at > 0 and _below(totals, nodes[at], nodes[(at - 1) // 2]):
-                nodes[at], nodes[(at - 1) // 2] = nodes[(at - 1) // 2], nodes[at]
-                at = (at - 1) // 2
-        elif size and _below(totals, nodes[0], node):
-            nodes[0] = node
-            _sift_down(nodes, size, totals)
-    for left in range(size - 1, 0, -1):
-        nodes[0], nodes[left] = nodes[left], nodes[0]
-        _sift_down(nodes, left, totals)
-    for i in range(size):
-        best[i, 0], best[i, 1] = totals[nodes[i], 0], totals[nodes[i], 1]
-    for i in range(count):
-        totals[touched[i], 0] = totals[touched[i], 1] = 0.0
-    return size
 
 
 # -- betting -----------------------------------------------------------------------------

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from cocite.constants import GRAINS, NEVER, NOWHERE, ONE, UNFINISHED
+from cocite.constants import GRAINS, NEVER, NOWHERE, ONE
 from cocite.kernels._kernel import helper, kernel, prefetch_at, word_at
 from cocite.kernels._types import *
-from cocite.kernels.listing import offer, sort, tell
+from cocite.kernels.listing import offer, sort
 
 DAMAGED = -1
 _ZERO32, _ONE32, _TWO32 = np.uint32(0), np.uint32(1), np.uint32(2)
@@ -485,21 +485,15 @@ def gather(
     return outwards(table, node, weights, sums, used, progress, None)
 
 
-# -- a whole answer ----------------------------------------------------------------------
-#
-# One call replaces about forty, with equal results, and releases the interpreter's lock once:
-# ``gather``, ``settle`` and ``top`` (``kernels/totals.py``), ``meeting_times``, and the intervals
-# of hits (``kernels/listing.py``). Squares are added up for the hits alone, from their meeting
-# times, which halves the memory written. A sum becomes a score only if it may be among the best k:
-# grains are rounded, so a sum one grain below the last of them cannot.
-
-
 @kernel
-def _best(
+def best(
     sums: OutU64s, used: U32s, count: I64, samples: F64, floor: F64, ids: OutU32s, grains: OutF64s
 ) -> I64:
     """Find the best sums, best first, as ``settle`` and ``top`` do: ``ids`` uint32[k] and
     ``grains`` float64[k]. Reset the sums to 0; return the number of hits.
+
+    A sum becomes a score only if it may be among the best k: grains are rounded, so a sum one grain
+    below the last of them cannot.
     """
     scale = samples * ONE
     grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)
@@ -517,84 +511,3 @@ def _best(
             least = (grains[0] - 1.0) * grain
     sort(grains, ids, size)
     return size
-
-
-@helper
-def _answer(
-    table: Any, node: Any, weights: Any, worth: Any, scratch: Any, numbers: Any, ids: Any, out: Any
-) -> Any:
-    """See ``answer``."""
-    (sums, used, progress), samples = scratch, table.shape[0]
-    bad = outwards(table, node, weights, sums, used, progress, None)
-    if bad != SOUND:
-        return -1 - bad, 0, 0
-    count = np.int64(progress[1])
-    if np.int64(progress[0]) < samples:
-        return UNFINISHED, 0, count
-    grains = np.empty(ids.size)
-    hits = _best(sums, used, count, np.float64(samples), numbers[0], ids, grains)
-    if hits == 0:
-        return 0, 0, count
-    times = np.empty((samples, hits), np.uint8)
-    bad = meeting_times(table, node, ids[:hits], times)
-    if bad != SOUND:
-        return -1 - bad, 0, 0
-    certain = tell(times, weights, worth, numbers, grains, out)
-    return hits, certain, count
-
-
-@kernel
-def answer(
-    table: U64s2,
-    node: U32,
-    weights: U64s2,
-    worth: F64s2,
-    scratch: tuple[OutU64s, OutU32s, OutU64s],
-    numbers: F64s,
-    ids: OutU32s,
-    out: OutF64s2,
-) -> tuple[I64, I64, I64]:
-    """Find the best k of ``node``, each with score, standard error and interval.
-
-    ``table`` and ``weights`` are those of ``gather``. ``worth`` float64[2, 256] holds the weight of
-    each meeting time, and an upper bound on it (walks without a meeting may meet later).
-    ``scratch`` is uint64[nodes], zeros before and after, uint32[2 nodes + 1], and the ``progress``
-    of ``gather``. ``numbers`` float64[7]: least score in grains, wealth that rejects a mean, least
-    weight, least upper bound, largest weight, largest score in grains, rounding error of sums.
-    ``ids`` uint32[k] and ``out`` float64[k, 4] receive the hits: scores, standard errors, ends of
-    intervals.
-
-    Returns three numbers: the hits, or -1 - the number of a sample with values out of range,
-    or UNFINISHED (call it again); how many hits have certain ranks; and how many nodes were
-    touched.
-    """
-    found: tuple[I64, I64, I64] = _answer(table, node, weights, worth, scratch, numbers, ids, out)
-    return found
-
-
-@kernel
-def answers(
-    table: U64s2,
-    nodes: U32s,
-    weights: U64s2,
-    worth: F64s2,
-    scratch: tuple[OutU64s, OutU32s, OutU64s],
-    numbers: F64s,
-    rows: tuple[OutU32s2, OutF64s3, OutI64s2],
-) -> I64:
-    """Do ``answer`` for each of some nodes.
-
-    ``rows`` holds, for each node, ids and hits as in ``answer``, and int64[nodes, 2]: how many hits
-    it has and how many nodes were touched. Returns SOUND, or the number of a sample with values
-    out of range.
-    """
-    ids, out, counts = rows
-    for row in range(nodes.size):
-        scratch[2][:2] = _ZERO64
-        found, _, touched = _answer(
-            table, nodes[row], weights, worth, scratch, numbers, ids[row], out[row]
-        )
-        if found < 0:
-            return -1 - found
-        counts[row, 0], counts[row, 1] = found, touched
-    return SOUND

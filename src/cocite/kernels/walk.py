@@ -26,7 +26,6 @@ from cocite.kernels.random import draw, node_at, pick, place_of
 
 _BATCH = 64
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
-_ZERO8 = np.uint8(0)
 _ONE32, _LAST32 = np.uint32(1), np.uint32(0xFFFFFFFF)
 _S12, _S32 = np.uint64(12), np.uint64(32)
 _ENDED = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -35,17 +34,6 @@ _SEARCH_FACTOR = np.uint64(128)
 """A node of in-degree d is searched if d**2 exceeds this times the size of the order: a membership
 test costs as much as scanning about 128 links (``python -m benchmarks.hubs``).
 """
-
-
-@kernel
-def start(at: OutU32s, head: OutU32s, parent: OutU32s, label: OutU8s, extent: OutU32s) -> None:
-    """Put a token on every node, and reset the forest. Fills all five arrays (length: nodes)."""
-    for node in range(at.size):
-        at[node] = np.uint32(node)
-        head[node] = np.uint32(node)
-        parent[node] = NOWHERE
-        label[node] = _ZERO8
-        extent[node] = _ONE32
 
 
 @helper

@@ -128,16 +128,6 @@ def deal(
 
 
 @kernel
-def begin(first: U32, at: OutU32s, standing: OutU32s2) -> None:
-    """Put a token on every node of the block; ``at`` and ``standing`` have its length."""
-    for i in range(at.size):
-        node = np.uint32(first + np.uint32(i))
-        at[i] = node
-        standing[i, 0] = node
-        standing[i, 1] = _ONE32
-
-
-@kernel
 def merge(
     rows: U32s2, cursor: OutI64s, ends: I64s, more: Bools, tree: OutU64s, out: OutU32s2
 ) -> I64:
@@ -323,14 +313,6 @@ def collect(rows: U32s2, first: U32, member: OutU32s, label: OutU8s) -> None:
 # Between its turns, a sample is in a file, with its live tokens in two orders: by block, to move
 # while the block's links are in memory, and by head, to meet. ``index`` maps the first order to the
 # second. Meetings become records instead of arrays over all nodes.
-
-
-@kernel
-def begin_batch(head: OutU32s, members: OutU32s) -> None:
-    """Put a token on every node."""
-    for node in range(head.size):
-        head[node] = np.uint32(node)
-        members[node] = _ONE32
 
 
 @kernel

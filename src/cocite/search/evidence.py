@@ -145,7 +145,7 @@ class EvidenceReader(SummingReader):
 
         given = scratch.sums, used, self._factors(node, used), float(samples), self.part.weight
         own = scratch.totals, scratch.touched, scratch.have
-        scratch.have = int(totals.settle_scaled(*given, *own))
+        scratch.have = int(totals.settle(*given, *own))
 
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
         """Return the part's values and their upper bounds, multiplied by the evidence."""

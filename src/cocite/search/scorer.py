@@ -126,12 +126,12 @@ class Filter:
 
         uint32[h] and float64[h, 2], grains and variances: by descending grains, then by hash.
         """
-        from cocite.kernels import totals
+        from cocite.kernels import listing
 
         self._apply(scratch)
         floor, most = self.floor, min(k, scratch.have)
         ids, best = np.empty(most, np.uint32), np.empty((most, 2))
-        found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
+        found = int(listing.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
         return ids[:found], best[:found]
 
     def _apply(self, scratch: QueryScratch) -> None:

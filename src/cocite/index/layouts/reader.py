@@ -406,8 +406,9 @@ class SummingReader(SampledReader):
         """Turn the sums of ``used`` with ``node``, over this many samples, into totals."""
         from cocite.kernels import totals
 
-        counts, own = (used.size, float(samples)), (scratch.totals, scratch.touched, scratch.have)
-        scratch.have = int(totals.settle(scratch.sums, used, *counts, self.part.weight, *own))
+        given = scratch.sums, used, np.empty(0), float(samples), self.part.weight
+        own = scratch.totals, scratch.touched, scratch.have
+        scratch.have = int(totals.settle(*given, *own))
 
     @abstractmethod
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:

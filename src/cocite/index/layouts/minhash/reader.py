@@ -189,7 +189,7 @@ class MinhashReader(MatchReader, SummingReader):
             )
             if count == _DAMAGED:
                 raise self.part.damaged(shard.first)
-        minhash.unmark(scratch.marks, scratch.used, count)
+        scratch.marks[scratch.used[:count]] = 0
         return count
 
 
@@ -304,7 +304,6 @@ class OnTheFlyMinhashReader(MinhashReader):
         """
         from cocite.engine.scan import LANES, HopNeighborhoods, plan_ring_scan
         from cocite.index.layouts.on_the_fly import DraftPart
-        from cocite.kernels import ring_rows
 
         last, part, length = self._last, self.part, self.length
         if last is not None and last[0] == node:
@@ -319,7 +318,7 @@ class OnTheFlyMinhashReader(MinhashReader):
         for first in range(0, len(numbers), LANES):
             for ring in rings(numbers[first : first + LANES]):
                 for sample, winners in enumerate(ring.winners(), first):
-                    ring_rows.match(winners, node, np.uint16(ring.step - 1), masks[sample])
+                    masks[sample, winners == winners[node]] |= np.uint16(1 << (ring.step - 1))
                     own[sample, ring.step - 1] = winners[node]
         self._last = node, masks, own
         return masks, own

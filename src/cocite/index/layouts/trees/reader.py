@@ -166,7 +166,7 @@ class TreeReader(MeetingReader):
 
     def _progress(self) -> NDArray[np.uint64]:
         """Return a kernel's progress, and how much it may read between checks of the deadline."""
-        return np.array([0, 0, self.part.at_once * self.part.nodes], np.uint64)
+        return np.array([0, 0, self.part.at_once * self.part.nodes, 0], np.uint64)
 
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
@@ -176,21 +176,7 @@ class TreeReader(MeetingReader):
         """
         if not self._in_one_pass(k):
             return None
-        ids, rows = np.empty(k, np.uint32), np.empty((k, 4))
-        progress = self._progress()
-        with borrowed(self.part.nodes) as scratch:
-            given = self._arguments(scratch, progress, np.uint32(node), floor, bets, settings)
-            found = UNFINISHED
-            while found == UNFINISHED:
-                check()
-                found, certain, touched = lookup_of(self.part).answer(*given, ids, rows)
-            if found < 0:
-                raise self._damaged(-1 - found)
-            if self._packed:  # counts blocks of nodes, each within a page
-                scratch.wear += touched // lookup_of(self.part).BLOCK
-            else:
-                scratch.note_sums(touched)
-        return ListedHits(ids[:found], rows[:found], certain)
+        return self._one_by_one(np.array([node], np.uint32), k, floor, bets, settings)[0]
 
     def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
@@ -218,17 +204,27 @@ class TreeReader(MeetingReader):
     def _one_by_one(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits]:
+        from cocite.kernels import trees_batch
+
         ids, rows = np.empty((nodes.size, k), np.uint32), np.empty((nodes.size, k, 4))
-        counts, progress = np.empty((nodes.size, 2), np.int64), np.array([0, 0, 1 << 62], np.uint64)
+        counts, progress = np.zeros((nodes.size, 3), np.int64), self._progress()
         with borrowed(self.part.nodes) as scratch:
             given = self._arguments(scratch, progress, nodes, floor, bets, settings)
-            kernels = lookup_of(self.part)
-            bad = int(kernels.answers(*given, (ids, rows, counts)))
-            if bad != kernels.SOUND:
+            bad = UNFINISHED
+            while bad == UNFINISHED:
+                check()
+                bad = int(trees_batch.answers(*given, (ids, rows, counts)))
+            if bad != trees_batch.SOUND:
                 raise self._damaged(bad)
-            touched = int(counts[:, 1].sum())
-            scratch.wear += touched // kernels.BLOCK if self._packed else touched
-        return _lists(ids, rows, counts)
+            listed = counts.tolist()
+            touched = sum(row[1] for row in listed)
+            if self._packed:  # counts blocks of nodes, each within a page
+                scratch.wear += touched // trees_batch.BLOCK
+            elif nodes.size == 1:
+                scratch.note_sums(touched)
+            else:
+                scratch.wear += touched
+        return _lists(ids, rows, listed)
 
     def _carried(
         self, nodes: Ids, k: int, floor: float, settings: PartSettings
@@ -260,7 +256,7 @@ class TreeReader(MeetingReader):
 
         table = np.ascontiguousarray(self.table[::step])
         ids, rows = np.empty((nodes.size, k), np.uint32), np.empty((nodes.size, k, 4))
-        counts = np.empty((nodes.size, 2), np.int64)
+        counts = np.zeros((nodes.size, 3), np.int64)
         weights = _differences(self.weight(settings).values)
         with borrowed(self.part.nodes) as scratch:
             sums = scratch.totals.view(np.uint64), scratch.used
@@ -269,7 +265,7 @@ class TreeReader(MeetingReader):
             if done < 0:
                 raise self._damaged((-1 - done) * step)
             scratch.wear += self.part.nodes
-        return _lists(ids, rows, counts[:done])
+        return _lists(ids, rows, counts[:done].tolist())
 
     def _in_one_pass(self, k: int) -> bool:
         """Return whether one kernel can answer."""
@@ -279,22 +275,18 @@ class TreeReader(MeetingReader):
         self,
         scratch: QueryScratch,
         progress: NDArray[np.uint64],
-        nodes: np.uint32 | Ids,
+        nodes: Ids,
         floor: float,
         bets: tuple[float, float],
         settings: PartSettings,
     ) -> tuple[Any, ...]:
-        """Return the first arguments of both kernels."""
+        """Return the arguments of ``trees_batch.answers`` but the last."""
         worth, span = self.weight(settings), self.span(settings)
         level, rounding = bets
         most = math.ceil(span.most * GRAINS)
         numbers = np.array([floor, level, *span, most, rounding])
-        arrays: tuple[Any, ...]
-        if self._packed:
-            changes = scratch.changes.reshape(-1)[: self.part.nodes + 1]
-            arrays = changes, scratch.bytes, scratch.eights, progress
-        else:
-            arrays = scratch.sums.reshape(-1)[: self.part.nodes], scratch.used, progress
+        sums = scratch.changes.reshape(-1)[: self.part.nodes + self._packed]
+        arrays = sums, scratch.used, scratch.bytes, scratch.eights, progress
         weights = weights_of(worth.values)
         return self.table, nodes, weights, both_by_time(worth), arrays, numbers
 
@@ -308,10 +300,10 @@ class TreeReader(MeetingReader):
         return table_of(self.part)
 
 
-def _lists(ids: Ids, rows: Floats, counts: Ints) -> list[ListedHits]:
+def _lists(ids: Ids, rows: Floats, counts: list[list[int]]) -> list[ListedHits]:
     """Return the results of kernels, for as many nodes as ``counts`` has rows."""
-    found = zip(counts[:, 0].tolist(), ids, rows, strict=False)
-    return [ListedHits(own[:count], numbers[:count], 0) for count, own, numbers in found]
+    found = zip(counts, ids, rows, strict=False)
+    return [ListedHits(own[:n], numbers[:n], certain) for (n, _, certain), own, numbers in found]
 
 
 @lru_cache(maxsize=64)
