@@ -219,7 +219,7 @@ class TreeReader(MeetingReader):
             listed = counts.tolist()
             touched = sum(row[1] for row in listed)
             if self._packed:  # counts blocks of nodes, each within a page
-                scratch.wear += touched // trees_batch.BLOCK
+                scratch.wear += touched // lookup_of(self.part).BLOCK
             elif nodes.size == 1:
                 scratch.note_sums(touched)
             else:
