@@ -1,11 +1,11 @@
 """Measure the papers' figures: ``python -m benchmarks.reproduction [--only KEY] [--write]``.
 
-``--only`` takes a row (001.figure5), a paper (001) or a measurement (trees). Rows are printed as
-they come out; ``--document`` prints what was kept, and measures nothing. ``--write`` keeps what is
-measured in ``results/reproduction.json`` and writes ``docs/reproduction.md`` from all that is kept.
+``--only`` accepts a row (001.figure5), a paper (001) or a measurement (trees). ``--document``
+prints the stored results without measuring. ``--write`` stores new results in
+``results/reproduction.json`` and regenerates ``docs/reproduction.md`` from all stored results.
 
-The data is in the folder ``COCITE_DATA``, or in ``shared/data`` beside the checkout. A measurement
-whose data is missing is left out, with a message.
+The data is read from the folder ``COCITE_DATA``, by default ``shared/data`` next to the checkout.
+Measurements whose data is missing are skipped with a message.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Path], Any]] = {
 
 
 def rows_of(only: str | None) -> list[Row]:
-    """The rows of a key: all, a paper's, one, or those that need a measurement."""
+    """Return the rows of a key: a row, a paper or a measurement; None for all."""
     rows = [row for paper in PAPERS for row in paper.rows]
     keys = {None, *MEASUREMENTS, *(paper.number for paper in PAPERS), *(row.key for row in rows)}
     if only not in keys:
@@ -60,7 +60,7 @@ def rows_of(only: str | None) -> list[Row]:
 
 
 def chosen(only: str | None) -> list[str]:
-    """The measurements that a key needs."""
+    """Return the names of the measurements that a key needs."""
     if only in MEASUREMENTS:
         return [only]
     wanted = {name for row in rows_of(only) for name in row.needs}
@@ -68,7 +68,7 @@ def chosen(only: str | None) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, and write if asked."""
+    """Measure, print and, with --write, store."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.reproduction",
         description=__doc__,
@@ -76,10 +76,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--only", metavar="KEY", help="a row, a paper or a measurement")
     parser.add_argument(
-        "--document", action="store_true", help="measure nothing: print what is kept"
+        "--document", action="store_true", help="print the stored results without measuring"
     )
     where = f"results/{RESULTS_FILE.name} and docs/{DOCUMENT.name}"
-    add_write(parser, f"keep what is measured in {where}")
+    add_write(parser, f"store the results in {where}")
     asked = parser.parse_args(arguments)
     rows = rows_of(asked.only)
     results = json.loads(RESULTS_FILE.read_text("utf-8")) if RESULTS_FILE.exists() else {}
@@ -104,13 +104,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measure(name: str) -> dict[str, Any] | None:
-    """What is kept of a measurement; None where its data is missing, which is said."""
+    """Run a measurement; if its data is missing, print a message and return None."""
     begin = time.process_time()
     try:
         with tempfile.TemporaryDirectory(prefix="cocite-reproduction-") as work:
             found = MEASUREMENTS[name](DATA, Path(work))
     except FileNotFoundError as error:
-        print(f"{name}: left out, {error.filename} is missing", file=sys.stderr)
+        print(f"{name}: skipped, {error.filename} is missing", file=sys.stderr)
         return None
     seconds = round(time.process_time() - begin, 1)
     print(f"{name}: {seconds} s of processor time", file=sys.stderr, flush=True)

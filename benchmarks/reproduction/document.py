@@ -1,4 +1,4 @@
-"""``docs/reproduction.md``, of what is measured and of nothing else."""
+"""Write ``docs/reproduction.md`` from the stored results."""
 
 from __future__ import annotations
 
@@ -20,44 +20,47 @@ PAPERS: tuple[Paper, ...] = (PAPER_000, PAPER_001, PAPER_002, PAPER_003, PAPER_0
 
 _HEAD = """# Which results of the papers reproduce
 
-Every figure and table of the five papers that cocite builds on, beside ours. Their data is not
-available, so the numbers cannot be equal. The question is whether the papers' *claims* hold on
-other graphs, and on which ones. Each row says so.
+cocite builds on five papers. This page repeats each of their figures and tables, and lists the
+published result next to ours. The papers' data is not available, so the numbers differ. The
+question is whether the papers' *claims* hold on other graphs.
 
-`python -m benchmarks.reproduction --only 001.figure5` measures one row and prints it; `--only 001`
-measures one paper. Without `--only`, the command measures everything, in half an hour of processor
-time and 16 GB of memory. A run that does not fit in memory is planned only, and its row says so.
-`--document` measures nothing and prints the kept results. No command edits a file of the repository
-without `--write`, which keeps the results in `benchmarks/results/reproduction.json` and writes this
-document from them.
+{papers}
 
-* Figures that rest on samples are means over six seeds. Each seed draws its own walks and its own
-  queries: 400 of them (2,000 on cora, all pages on polblogs). Series over a setting have a quarter
-  of these, at least 125. `±` is half the width of the 95 % interval by Student's t. Differences are
-  taken seed by seed, and have their interval in brackets.
-* Seconds are of processor time on one thread of a shared and busy machine: compare ratios.
+To repeat one row, pass its key: `python -m benchmarks.reproduction --only 001.figure5`. To repeat
+one paper, use `--only 001`. Without `--only`, the command runs everything, which takes half an hour
+of processor time and 16 GB of memory. Runs that do not fit in memory are only planned, and their
+rows say so. `--document` prints the stored results. `--write` stores new results in
+`benchmarks/results/reproduction.json` and regenerates this page.
 
-| graph | what it is | what is alike there |
+* Sampled results are means over six seeds. Each seed draws its own walks and 400 queries (2,000 on
+  cora, all pages on polblogs). Sweeps of a setting use a quarter of these queries, at least 125.
+* `±` is half the width of the 95 % interval (Student's t). Differences are computed per seed, with
+  their interval in brackets.
+* Times are processor times of one thread on a shared, busy machine. Compare ratios.
+
+| graph | contents | labels |
 | --- | --- | --- |
 | wikispeedia | 4,592 articles of a school encyclopedia | categories, three levels |
-| web | 20,000 generated pages | planted topics of hosts |
-| hollins | 6,012 pages of one site | directories in their addresses, two levels |
+| web | 20,000 generated pages | generated topics of hosts |
+| hollins | 6,012 pages of one site | directories in the URLs, two levels |
 | cora | 2,708 papers on machine learning | seven topics |
 | polblogs | 1,490 blogs | two parties |
-| cit-HepPh | 34,546 preprints | month of publication, and year |
+| cit-HepPh | 34,546 preprints | year and month of publication |
 
-Directories and dates are not topics, but the people who chose them did not look at links.
+Directories and dates are not topics, but they were chosen independently of the links.
 """
 
 
 def document(results: Mapping[str, Any]) -> str:
-    """All of it."""
+    """Return the whole page."""
     found = {name: each["found"] for name, each in results.items()}
-    return "\n".join([_HEAD, _short(found), *(_paper(paper, found) for paper in PAPERS)])
+    legend = [f"| {paper.number} | {paper.authors}, *{paper.title}* |" for paper in PAPERS]
+    head = _HEAD.format(papers="\n".join(["| key | paper |", "| --- | --- |", *legend]))
+    return "\n".join([head, _short(found), *(_paper(paper, found) for paper in PAPERS)])
 
 
 def _short(found: Mapping[str, Any]) -> str:
-    """The two claims of quality that do not reproduce everywhere."""
+    """Return the section on the two quality claims that do not hold on every graph."""
     less: dict[str, list[float]] = {}
     longer: dict[str, list[float]] = {}
     every: dict[str, list[float]] = {}
@@ -76,17 +79,17 @@ def _short(found: Mapping[str, Any]) -> str:
     table = "\n".join(lines)
     return f"""## Two claims that do not reproduce everywhere
 
-Both are of 001, figure 4:
+Both come from figure 4 of Fogaras and Rácz 2005:
 
-{_bullet(f"PSimRank's Γ is above XJaccard's. {_sentence(less)}")}
-{_bullet(f"Γ rises with the length of walks, from 1 to 10. {_sentence(longer)}")}
+{_bullet(f"PSimRank has a higher Γ than XJaccard. {_sentence(less)}")}
+{_bullet(f"Γ rises with the walk length, from 1 to 10. {_sentence(longer)}")}
 
-With longer walks, more queries have a comparable pair, and the new ones are harder. That explains
-a part of the second. If queries without a pair count as 0:
+Longer walks give more queries a comparable pair, and the additional queries are harder. This
+partly explains the second result. If queries without a pair count as 0:
 
-{_bullet(f"Γ rises with the length of walks. {_sentence(every)}")}
+{_bullet(f"Γ rises with the walk length. {_sentence(every)}")}
 
-| graph | PSimRank | XJaccard | PSimRank less XJaccard | 10 steps less 1 | pairless count as 0 |
+| graph | PSimRank | XJaccard | PSimRank − XJaccard | 10 steps − 1 step | others as 0 |
 | --- | --- | --- | --- | --- | --- |
 {table}
 """
@@ -99,25 +102,28 @@ def _bullet(text: str) -> str:
 
 
 def _sentence(differences: Mapping[str, Sequence[float]]) -> str:
-    """Where a claim holds, in a sentence."""
+    """Return a sentence that says where a claim holds."""
     _, _, told = decided(differences).partition(": ")
-    return (told[:1].upper() + told[1:]).replace("No, the reverse,", "The reverse") + "."
+    return told[:1].upper() + told[1:] + "."
 
 
 def _paper(paper: Paper, found: Mapping[str, Any]) -> str:
     lines = [
-        f"## {paper.number}: {paper.title}",
+        f"## {paper.authors}",
         "",
         textwrap.fill(paper.about, 100, break_on_hyphens=False),
         "",
     ]
-    lines += ["| figure | printed | ours | holds? | command |", "| --- | --- | --- | --- | --- |"]
+    lines += ["| figure | published | ours | holds? | command |", "| --- | --- | --- | --- | --- |"]
     lines += [_row(row, found) for row in paper.rows]
     return "\n".join(lines) + "\n"
 
 
 def told(row: Row, found: Mapping[str, Any]) -> tuple[str, str]:
-    """Two cells of a row: ours, and whether it holds. Raises :class:`KeyError`."""
+    """Return two cells of a row: our result and the verdict.
+
+    Raises KeyError if a measurement is missing.
+    """
     lacking = [name for name in row.needs if name not in found]
     if lacking:
         raise KeyError(f"{row.key} needs {', '.join(lacking)}: measure it with --only {row.key}")
@@ -125,10 +131,10 @@ def told(row: Row, found: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def in_text(row: Row, found: Mapping[str, Any]) -> str:
-    """A row for a terminal."""
+    """Return a row as text for a terminal."""
     ours, holds = (cell.replace("<br>", "\n    ") for cell in told(row, found))
     return (
-        f"{row.key}  {row.figure}\n  printed\n    {row.printed}\n  ours\n    {ours}\n"
+        f"{row.key}  {row.figure}\n  published\n    {row.printed}\n  ours\n    {ours}\n"
         f"  holds?\n    {holds}\n"
     )
 

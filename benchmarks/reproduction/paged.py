@@ -1,4 +1,4 @@
-"""The rows of 002: PageSim."""
+"""Rows of Lin, King and Lyu 2006: PageSim."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _sites(measured: Measured) -> dict[str, dict[str, Any]]:
 
 
 def _at(curves: list[list[float]]) -> str:
-    """Of curves over T, one a seed."""
+    """Format curves over T, one per seed."""
     return ", ".join(over_seeds([curve[t - 1] for curve in curves]) for t in _SHOWN)
 
 
@@ -61,7 +61,7 @@ def _radius(measured: Measured) -> tuple[str, str]:
         off = float(np.max(np.abs(near - all_of_it) / all_of_it))
         lines[name] = (
             "; ".join(f"r {r}: {_at(series[r])}" for r in ("1", "2", "3", far))
-            + f"; 3 and {far} differ by {off:.1%} at most"
+            + f"; 3 and {far} differ by at most {off:.1%}"
         )
         holds[name] = off < 0.02
     return each(lines) + _T, f"within 2 %: {grows(holds)}"
@@ -74,10 +74,10 @@ def _beside(measured: Measured) -> tuple[str, str]:
         gains = 100 * (ours / other - 1).mean(axis=1)
         lines[name] = (
             f"PageSim {_at(one['pagesim'])}; SimRank {_at(one['simrank'])}; "
-            f"{over_seeds(gains.tolist(), 1)} % above on average"
+            f"PageSim {over_seeds(gains.tolist(), 1)} % better on average"
         )
         holds[name] = all(mean(at.tolist()).low > 0 for at in (ours - other).T)
-    return each(lines) + _T, f"above at every T: {grows(holds)}"
+    return each(lines) + _T, f"better at every T: {grows(holds)}"
 
 
 def _robustness(measured: Measured) -> tuple[str, str]:
@@ -88,24 +88,24 @@ def _robustness(measured: Measured) -> tuple[str, str]:
         effect = one["score"]["pagesim"] - before["score"]["pagesim"]
         lines[name] = (
             f"raises s(target, popular) by {effect:.1f}; farm and target have a PageRank of "
-            f"{one['farm rank']:,.0f} in total; the target is number "
-            f"{one['place in list']['pagesim']} among the popular page's related pages "
+            f"{one['farm rank']:,.0f} in total; the target is at rank "
+            f"{one['place in list']['pagesim']} of the popular page's related pages "
             f"(cocitation: {one['place in list']['cocitation']})"
         )
         holds[name] = effect < one["farm rank"]
         same[name] = one["farm rank"] <= 1.01 * found["farm"]["farm rank"]
     return (
-        each(lines) + "<br>(1,000 pages added to cnr-2000; before, both scores are 0. The PageRank "
-        "of an average page is 1)",
+        each(lines) + "<br>(1,000 pages added to cnr-2000; without them, both scores are 0. An "
+        "average page has a PageRank of 1)",
         f"the effect is below the farm's PageRank: {grows(holds)}<br>structure does not raise it: "
-        f"{grows(same)}<br>The bound does not keep the target out of the list",
+        f"{grows(same)}<br>The bound does not keep the target off the list",
     )
 
 
 def _trust(measured: Measured) -> tuple[str, str]:
     found = measured["farm"]
     lines = {
-        name: f"place {one['place']:,} by PageRank, {one['trust place']:,} by trust; spam mass "
+        name: f"rank {one['place']:,} by PageRank, {one['trust place']:,} by trust; spam mass "
         f"{one['spam mass']:.4f} (popular page: {one['popular spam mass']:.2f})"
         for name, one in found.items()
     }
@@ -115,20 +115,22 @@ def _trust(measured: Measured) -> tuple[str, str]:
         if name != "no farm"
     }
     return (
-        each(lines) + "<br>(the target, a page at the median of cnr-2000 by PageRank, of 325,557)",
-        "trust keeps the target down, and no other page of the top 1,000 has its spam mass: "
+        each(lines)
+        + "<br>(the target is the page of cnr-2000 with the median PageRank, of 325,557)",
+        "the target keeps a low rank by trust, and has the highest spam mass of the top 1,000: "
         f"{grows(holds)}",
     )
 
 
 PAPER_002 = Paper(
     "002",
+    "Lin, King and Lyu 2006",
     "PageSim: a novel link-based similarity measure for the World Wide Web",
-    "Δ(A, T): how alike the words of a page and of its best T are, by TF-IDF. The paper's 20,000 "
-    "pages of one department are not available. Here they are the articles of wikispeedia, and "
-    "the 250 linked pages of git's manual in HTML, where r = n − 1 is feasible. Paths that carry "
-    "less than a hundred-thousandth of an average page's PageRank are cut. SimRank of 1,000 "
-    "samples a seed; 400 pages a seed are queries, or all that there are.",
+    "Δ(A, T) is the mean TF-IDF similarity of a page's text and those of its T best hits. The "
+    "paper's 20,000 pages of one department are not available. We use the articles of wikispeedia "
+    "and the 250 linked pages of git's HTML manual, which is small enough for r = n − 1. Paths are "
+    "cut below a hundred-thousandth of an average page's PageRank. SimRank uses 1,000 samples per "
+    "seed. Each seed has 400 queries, or all pages if there are fewer.",
     (
         Row(
             "002.figure1",
@@ -148,7 +150,7 @@ PAPER_002 = Paper(
         Row(
             "002.figure4",
             "Figure 4",
-            "PageSim (r = 3, d = 0.5) is 8 % above SimRank on average, at every T above",
+            "PageSim (r = 3, d = 0.5) is 8 % better than SimRank on average, and better at every T",
             _NEEDS,
             _beside,
         ),
@@ -162,8 +164,8 @@ PAPER_002 = Paper(
         ),
         Row(
             "002.trust",
-            "Section 5.3, beside it",
-            "nothing; the same farm under TrustRank and by spam mass (`docs/pagerank.md`)",
+            "Section 5.3, extended",
+            "not in the paper: the same farm by TrustRank and spam mass (`docs/pagerank.md`)",
             ("farm",),
             _trust,
         ),

@@ -1,4 +1,4 @@
-"""The rows of 004: PageRank."""
+"""Rows of Haveliwala 1999: PageRank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ def _memory(measured: Measured) -> tuple[str, str]:
         holds[name] = all(
             abs(s * int(b) / sets[0] - 1) < 0.15 for s, b in zip(sets, _BLOCKS, strict=True)
         )
-    return each(lines) + "<br>(1, 2, 4 blocks; what is read at random, doubles)", grows(holds)
+    return each(lines) + "<br>(1, 2, 4 blocks; bytes read at random, in double precision)", grows(
+        holds
+    )
 
 
 def _times(measured: Measured) -> tuple[str, str]:
@@ -30,7 +32,7 @@ def _times(measured: Measured) -> tuple[str, str]:
         holds[name] = times[-1] < 4 * times[0]
     return (
         each(lines),
-        f"more blocks than needed cost less than 4 times: {grows(holds)}",
+        f"too many blocks cost less than 4 times the time: {grows(holds)}",
     )
 
 
@@ -52,11 +54,12 @@ def _penalty(measured: Measured) -> tuple[str, str]:
         lines[name] += f"; with 32 MB, 1 block takes {times:,.0f} times as long as 4"
         holds[name] = times >= 100
     return (
-        each(lines) + "<br>(1, 2, 4 blocks; memories are in proportion to Dest, as 256, 64 and "
-        "32 MB to its 72; shuffled: nodes are numbered in random order; estimated: a replay counts "
-        f"the pages of 4 kB that are moved, {1e6 * page:.0f} μs each on this disk)",
-        f"two orders of magnitude or more: {grows(holds)}<br>Nodes numbered in the order of their "
-        "addresses link near themselves, which saves most of the moves",
+        each(lines)
+        + "<br>(1, 2, 4 blocks; memory sizes are scaled to our Dest, as 256, 64 and 32 MB "
+        "to the paper's 72 MB; shuffled: nodes in random order; estimated: a replay counts the "
+        f"4 kB pages read or written, {1e6 * page:.0f} μs each on this disk)",
+        f"two orders of magnitude or more: {grows(holds)}<br>In URL order, most links lead to "
+        "nearby nodes, which avoids most disk accesses",
     )
 
 
@@ -71,7 +74,7 @@ def _growth(measured: Measured) -> tuple[str, str]:
             + ", ".join(f"{g:.3f}" for g in growth)
         )
         holds[name] = 0 <= growth[1] <= growth[2] <= 0.28
-    return each(lines), grows(holds) + ", and ε is smaller: no source or degree is stored again"
+    return each(lines), grows(holds) + ", and ε is smaller, as no source or degree is repeated"
 
 
 def _precision(measured: Measured) -> tuple[str, str]:
@@ -84,10 +87,10 @@ def _precision(measured: Measured) -> tuple[str, str]:
             holds.setdefault(damping, {})[name] = abs(single / double - 1) < 0.01
     return (
         each(lines) + "<br>(L1 residual of power iteration; the paper does not print its c)",
-        "double is no better, within 1 %: "
+        "single and double precision agree within 1 %: "
         + "; ".join(f"c = {damping}: {grows(found)}" for damping, found in holds.items())
-        + "<br>With c = 0.95 the residual has the size that is printed. With c = 0.85 single "
-        "precision stops at its rounding error, and double precision goes on",
+        + "<br>With c = 0.95 residuals have about the published size. With c = 0.85 "
+        "single precision reaches its rounding error, while double precision continues",
     )
 
 
@@ -97,7 +100,7 @@ def _positions(measured: Measured) -> tuple[str, str]:
         mine = one["all"]
         lines[name] = (
             f"{mine['10']['in place']:.0%}, {mine['25']['in place']:.0%}, "
-            f"{mine['50']['in place']:.0%} stand where they belong"
+            f"{mine['50']['in place']:.0%} are at their final rank"
         )
         holds[name] = mine["50"]["in place"] > 0.8
     return each(lines) + "<br>(after 10, 25, 50 steps of power iteration)", grows(holds)
@@ -119,11 +122,11 @@ def _queries(measured: Measured) -> tuple[str, str]:
     found = measured["orders"]["hollins"]
     lines = {
         f"hollins, *{query}*, {one['nodes']:,} pages": f"{one['10']['in place']:.0%} in place "
-        f"after 10 steps, all from step {one['same order from']} on"
+        f"after 10 steps, all from step {one['same order from']}"
         for query, one in found.items()
         if query != "all"
     }
-    lines["hollins, all pages"] = f"all from step {found['all']['same order from']} on"
+    lines["hollins, all pages"] = f"all from step {found['all']['same order from']}"
     holds = {
         query: one["same order from"] < found["all"]["same order from"]
         and one["10"]["in place"] > 0.9
@@ -135,14 +138,16 @@ def _queries(measured: Measured) -> tuple[str, str]:
 
 PAPER_004 = Paper(
     "004",
+    "Haveliwala 1999",
     "Efficient computation of PageRank",
-    "The paper has 18.9 million pages of the Stanford WebBase. Power iteration from the uniform "
-    "start, as there; ours (Gauss-Seidel) takes about half as many sweeps: `docs/pagerank.md`.",
+    "The paper uses 18.9 million pages of the Stanford WebBase. Both columns use power iteration "
+    "from a uniform start. cocite's own Gauss-Seidel iteration needs about half as many sweeps: "
+    "`docs/pagerank.md`.",
     (
-        picture("004.figure1", "Figure 1", "the file of links", "`src/cocite/storage/FORMAT.md`"),
+        picture("004.figure1", "Figure 1", "the link file", "`src/cocite/storage/FORMAT.md`"),
         picture("004.figure2", "Figure 2", "source, matrix, destination", "the same"),
         picture("004.figure3", "Figure 3", "the same in blocks", "`docs/pagerank.md`, Memory"),
-        picture("004.figure4", "Figure 4", "links cut by block", "`docs/pagerank.md`, Memory"),
+        picture("004.figure4", "Figure 4", "links split by block", "`docs/pagerank.md`, Memory"),
         Row(
             "004.figure5",
             "Figure 5",
@@ -160,8 +165,8 @@ PAPER_004 = Paper(
         Row(
             "004.figure6-memory",
             "Figure 6, too few blocks",
-            "several orders of magnitude slower where a block exceeds memory, estimated from a "
-            "part of an iteration",
+            "several orders of magnitude slower if a block exceeds memory, estimated from part of "
+            "an iteration",
             ("paging",),
             _penalty,
         ),
@@ -182,14 +187,14 @@ PAPER_004 = Paper(
         Row(
             "004.figure8",
             "Figure 8",
-            "after 50 iterations the bulk of the top stands as after 100",
+            "after 50 iterations most of the top nodes have their rank after 100",
             ("orders",),
             _positions,
         ),
         Row(
             "004.figure9",
             "Figure 9",
-            "after 25 iterations the tops agree very closely with those after 100",
+            "after 25 iterations the top lists agree very closely with those after 100",
             ("orders",),
             _tops,
         ),

@@ -1,7 +1,6 @@
-"""A row of the document: what is printed, what came of it here, whether it holds, how to repeat it.
+"""Rows of ``docs/reproduction.md``: the published result, ours, the verdict, and the command.
 
-What a row says is made of measurements alone (``results/reproduction.json``), so that no number is
-written twice; what is printed stands as the papers have it.
+Our results and verdicts are computed from ``results/reproduction.json``.
 """
 
 from __future__ import annotations
@@ -18,9 +17,11 @@ Told = tuple[str, str]
 
 @dataclass(frozen=True)
 class Row:
-    """``key`` such as 001.figure5, the ``figure``, what is ``printed``, the measurements that it
-    ``needs``, and ``tell``, which makes two cells of them: ours, and whether it holds. ``command``
-    measures a row that has no needs.
+    """One row.
+
+    ``key`` is the row's name, such as 001.figure5. ``printed`` is the published result. ``tell``
+    formats our result and the verdict from the measurements that the row ``needs``. ``command``
+    repeats a row without ``needs``.
     """
 
     key: str
@@ -33,53 +34,54 @@ class Row:
 
 @dataclass(frozen=True)
 class Paper:
-    """One of the five."""
+    """One of the five papers, with its rows."""
 
     number: str
+    authors: str
     title: str
     about: str
     rows: Sequence[Row]
 
 
 def picture(key: str, figure: str, printed: str, where: str) -> Row:
-    """A figure that explains something, and has nothing to be measured."""
+    """Return the row of a figure that illustrates something and has no result."""
     return Row(key, figure, printed, (), lambda _: (where, "nothing to reproduce"))
 
 
 def unavailable(key: str, figure: str, printed: str, why: str) -> Row:
-    """A figure that cannot be had."""
+    """Return the row of a result that cannot be reproduced."""
     return Row(key, figure, printed, (), lambda _: (why, "**not reproduced**"))
 
 
 def over_seeds(values: Sequence[float], digits: int = 3) -> str:
-    """The mean over seeds, and the half width of its 95 % interval."""
+    """Return the mean over seeds and half the width of its 95 % interval, as text."""
     value, _, high = mean(values)
     return f"{value:,.{digits}f} ± {high - value:,.{digits}f}".replace("-", "−")
 
 
 def between(values: Sequence[float], digits: int = 3) -> str:
-    """The mean of differences over seeds, and its 95 % interval."""
+    """Return the mean difference over seeds and its 95 % interval, as text."""
     value, low, high = (f"{x:+.{digits}f}" for x in mean(values))
     return f"{value} [{low}, {high}]".replace("-", "−")
 
 
 def apart(left: Sequence[float], right: Sequence[float]) -> list[float]:
-    """Left less right, seed by seed."""
+    """Return the differences ``left - right`` per seed."""
     return [a - b for a, b in zip(left, right, strict=True)]
 
 
 def each(parts: Mapping[str, str]) -> str:
-    """One line a graph."""
+    """Join one line per graph."""
     return "<br>".join(f"{name}: {text}" for name, text in parts.items())
 
 
 def decided(differences: Mapping[str, Sequence[float]]) -> str:
-    """Where differences are above 0, as claimed, by their intervals over seeds."""
+    """Return on which graphs the differences are above 0, judged by their intervals over seeds."""
     intervals = {name: mean(values) for name, values in differences.items()}
     right = [name for name, found in intervals.items() if found.low > 0]
     wrong = [name for name, found in intervals.items() if found.high < 0]
     open_ = [name for name in intervals if name not in (*right, *wrong)]
-    said = [("yes", right), ("no, the reverse,", wrong), ("undecided", open_)]
+    said = [("yes", right), ("reversed", wrong), ("undecided", open_)]
     told = "; ".join(f"{word} on {', '.join(names)}" for word, names in said if names)
     if right:
         return f"{'**in part**' if wrong + open_ else '**yes**'}: {told}"
@@ -87,7 +89,7 @@ def decided(differences: Mapping[str, Sequence[float]]) -> str:
 
 
 def grows(holds: Mapping[str, bool]) -> str:
-    """On which graphs it holds."""
+    """Return on which graphs a claim holds."""
     right = [name for name, fine in holds.items() if fine]
     wrong = [name for name, fine in holds.items() if not fine]
     if not wrong:

@@ -1,6 +1,6 @@
-"""The rows of 003: exact SimRank by over-relaxation.
+"""Rows of Yu et al. 2011: exact SimRank by over-relaxation.
 
-``docs/exact.md`` says more of all of it.
+``docs/exact.md`` has more details.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _sparse(measured: Measured) -> tuple[str, str]:
         holds["twice"][f"n = {nodes:,}"] = 2 * mine <= times["svd, rank 50"]
     plain = _seconds(rows, 4000)
     return (
-        each(lines) + "<br>(* ends above the accuracy of 0.05)",
+        each(lines) + "<br>(* does not reach the accuracy of 0.05)",
         f"the paper's method is four times as fast as partial sums: {grows(holds['four'])}<br>"
         f"twice as fast as low rank: {grows(holds['twice'])}<br>Our default (gauss-seidel) is "
         f"{plain['psum'] / plain['gauss-seidel']:.0f} times as fast as partial sums at 4,000, "
@@ -48,11 +48,13 @@ def _dense(measured: Measured) -> tuple[str, str]:
         times = _seconds(rows, nodes)
         lines[f"n = {nodes:,}"] = ", ".join(f"{m} {s:.2f} s" for m, s in times.items())
         holds[f"n = {nodes:,}"] = times["plain, dense"] < times["psum"]
-    return each(lines), grows(holds) + ", by BLAS; fast multiplication pays above 4,096 rows only"
+    return each(lines), grows(
+        holds
+    ) + ", with BLAS; fast multiplication pays off only above 4,096 rows"
 
 
 def _omegas(rows: list[dict[str, Any]], graph: str, accuracy: str) -> dict[str, Any]:
-    """Sweeps by omega, block by block."""
+    """Return the number of sweeps by omega, for sweeps by blocks."""
     found = {}
     for row in rows:
         if row["graph"] == graph and row["by"] in ("blocks", "plain"):
@@ -68,13 +70,13 @@ def _sweeps(measured: Measured) -> tuple[str, str]:
             by = _omegas(rows, graph, accuracy)
             name = f"{graph}, {accuracy}"
             lines[name] = (
-                f"ω 1.3 {by['1.3']}, ω 1 {by['1.0']}, plain {by['plain']}, beforehand "
+                f"ω 1.3 {by['1.3']}, ω 1 {by['1.0']}, plain {by['plain']}, predicted "
                 f"{before[accuracy]}"
             )
             holds[name] = 2 * by["1.3"] <= by["plain"]
     return each(
         lines
-    ), f"half of the plain iteration's: {grows(holds)}; of those beforehand: **yes**"
+    ), f"half of the plain iterations: {grows(holds)}; half of the predicted number: **yes**"
 
 
 def _best_omega(measured: Measured) -> tuple[str, str]:
@@ -97,11 +99,11 @@ def _bandwidths(measured: Measured) -> tuple[str, str]:
         name = row["graph"]
         lines[name] = (
             f"{row['bandwidth stored']:,} to {row['bandwidth rcm']:,}; "
-            f"{1000 * row['s a sweep, stored']:.1f} to {1000 * row['s a sweep, rcm']:.1f} ms a "
+            f"{1000 * row['s a sweep, stored']:.1f} to {1000 * row['s a sweep, rcm']:.1f} ms per "
             "sweep"
         )
         holds[name] = row["s a sweep, rcm"] < 0.8 * row["s a sweep, stored"]
-    return each(lines), f"smaller bandwidth: **yes**; a fifth less time for it: {grows(holds)}"
+    return each(lines), f"smaller bandwidth: **yes**; a fifth less time: {grows(holds)}"
 
 
 def _sparsity(measured: Measured) -> tuple[str, str]:
@@ -109,19 +111,19 @@ def _sparsity(measured: Measured) -> tuple[str, str]:
     for graph in dict.fromkeys(row["graph"] for row in rows):
         stored, ordered = (r for r in rows if r["graph"] == graph)
         where = "in the diagonal's blocks"
-        lines[graph] = f"{stored[where]:.0%} to {ordered[where]:.0%} in the diagonal's 5 blocks"
+        lines[graph] = f"{stored[where]:.0%} to {ordered[where]:.0%} in the 5 diagonal blocks"
         holds[graph] = ordered[where] > 1.5 * stored[where]
     return each(lines), grows(holds)
 
 
 def _called(row: dict[str, Any]) -> str:
-    """A method, with its rank if it has one."""
+    """Return the name of a method, with its rank if it has one."""
     name, _, options = row["method"].rstrip(")").partition(" (")
     return f"{name} of {options.split(', ')[1]}" if "rank" in options else name
 
 
 def _on_dblp(measured: Measured, show: Callable[[dict[str, Any]], str]) -> dict[str, str]:
-    """A line a period: each method that was run, how it ended, and what was not run."""
+    """Return one line per period: each method with its outcome."""
     lines: dict[str, str] = {}
     for row in measured["exact space"]:
         if row["graph"].startswith(_DBLP) and (
@@ -134,7 +136,7 @@ def _on_dblp(measured: Measured, show: Callable[[dict[str, Any]], str]) -> dict[
 
 
 def _ran(measured: Measured, what: str) -> dict[str, dict[str, float]]:
-    """By period and method: seconds or bytes of the runs that met the accuracy."""
+    """Return seconds or bytes of the runs that met the accuracy, by period and method."""
     found: dict[str, dict[str, float]] = {}
     for row in measured["exact space"]:
         if row["graph"].startswith(_DBLP) and row.get("converged"):
@@ -144,7 +146,7 @@ def _ran(measured: Measured, what: str) -> dict[str, dict[str, float]]:
 
 
 def _least(runs: dict[str, dict[str, float]]) -> str:
-    """Where SOR-SR takes less than PSUM-SR; both have met the accuracy."""
+    """Return where SOR-SR takes less than PSUM-SR, both within the accuracy."""
     return grows(
         {
             period: "SOR-SR" in by and "PSUM-SR" in by and by["SOR-SR"] < by["PSUM-SR"]
@@ -165,8 +167,8 @@ def _dblp_time(measured: Measured) -> tuple[str, str]:
         for period, by in runs.items()
     }
     return each(_on_dblp(measured, show)), (
-        f"SOR-SR takes less than PSUM-SR: {_least(runs)}<br>SVD-SR reaches the accuracy of 0.05 at "
-        f"no rank that was run<br>our default takes less than SOR-SR: {grows(ours)}"
+        f"SOR-SR takes less than PSUM-SR: {_least(runs)}<br>SVD-SR does not reach the accuracy of "
+        f"0.05 at any rank tried<br>our default takes less than SOR-SR: {grows(ours)}"
     )
 
 
@@ -189,9 +191,9 @@ def _space(measured: Measured) -> tuple[str, str]:
     ratio = last["SVD-SR (svd, rank 50)"] / last["PSUM-SR (psum)"]
     least = _least(_ran(measured, "measured"))
     return each(_on_dblp(measured, show)), (
-        f"SOR-SR takes less than PSUM-SR, both to the accuracy: {least}<br>"
-        f"SVD-SR needs far more than PSUM-SR later: **no**, {ratio:.2f} times as much at 98-07 "
-        "with rank 50, which gives no scores"
+        f"SOR-SR takes less than PSUM-SR, both within the accuracy: {least}<br>"
+        f"SVD-SR needs far more than PSUM-SR later: **no**: {ratio:.2f} times as much at 98-07 "
+        "with rank 50, without usable scores"
     )
 
 
@@ -204,7 +206,7 @@ def _table6(measured: Measured) -> tuple[str, str]:
         if row["printed"] is not None:
             printed.setdefault(row["method"], {})[row["k"]] = row["printed"]
     lines = {
-        f"k = {k}": f"SOR {by['omega 1.3'][k]:.1e} (printed {printed['omega 1.3'][k]:.1e}), "
+        f"k = {k}": f"SOR {by['omega 1.3'][k]:.1e} (published {printed['omega 1.3'][k]:.1e}), "
         f"PSUM {by['plain'][k]:.1e} ({printed['plain'][k]:.1e})"
         for k in by["plain"]
     }
@@ -231,7 +233,9 @@ def _table7(measured: Measured) -> tuple[str, str]:
 def _wikipedia(measured: Measured) -> tuple[str, str]:
     rows = [r for r in measured["exact table7"] if r["graph"].startswith("generated")]
     lines = {r["method"]: f"{r['sweeps to 0.1']} sweeps to 0.1" for r in rows}
-    return each(lines), "**no**: SOR takes more sweeps here. Hours: its graphs are not available"
+    return each(
+        lines
+    ), "**no**: SOR takes more sweeps here. Hours cannot be compared, as the graph is not available"
 
 
 def _order(measured: Measured) -> tuple[str, str]:
@@ -241,22 +245,23 @@ def _order(measured: Measured) -> tuple[str, str]:
 
 PAPER_003 = Paper(
     "003",
+    "Yu, Zhang, Lin, Zhang and Le 2011",
     "A space and time efficient algorithm for SimRank computation",
-    "c = 0.8, ε = 0.05 unless said otherwise. DBLP's and Wikipedia's graphs of that time are not "
-    "available: generated ones of the same sizes and shapes stand for them.",
+    "c = 0.8 and ε = 0.05 unless stated otherwise. The paper's DBLP and Wikipedia graphs are not "
+    "available; generated graphs of the same sizes and shapes replace them.",
     (
         picture(
             "003.figure1",
             "Figure 1, table 1",
-            "how scores spread; notation",
-            "exact scores against published ones: `tests/oracles/test_oracles.py`",
+            "propagation of scores; notation",
+            "`tests/oracles/test_oracles.py` compares exact scores with published ones",
         ),
         picture("003.figure2", "Figure 2", "compressed rows", "`src/cocite/storage/FORMAT.md`"),
         picture("003.figure3", "Figures 3, 4, 5", "bandwidth, permutation", "`allpairs/links.py`"),
         Row(
             "003.table2",
             "Table 2",
-            "the order {2, 6, 4, 1, 3, 5} of its example",
+            "the order {2, 6, 4, 1, 3, 5} for the example",
             ("order-example",),
             _order,
         ),
@@ -264,7 +269,7 @@ PAPER_003 = Paper(
             "003.table3",
             "Tables 3, 4, 5",
             "sizes of DBLP and Wikipedia's categories; default settings",
-            "not available in their original form; the settings are taken over",
+            "the original graphs are not available; we use the same settings",
         ),
         Row(
             "003.figure6a",
@@ -283,49 +288,50 @@ PAPER_003 = Paper(
         Row(
             "003.figure6c",
             "Figure 6c",
-            "ω = 1.3 needs half of the iterations",
+            "ω = 1.3 needs half as many iterations",
             ("sor omega", "sweeps-beforehand"),
             _sweeps,
         ),
         Row(
             "003.figure6d",
             "Figure 6d",
-            "best for ω in [1.2, 1.4] at any accuracy; no convergence at 0 and 2",
+            "ω in [1.2, 1.4] is best at any accuracy; no convergence at 0 and 2",
             ("sor omega",),
             _best_omega,
         ),
         Row(
             "003.figure6e",
             "Figure 6e",
-            "ordering makes the bandwidth smaller, and so less input and output",
+            "reordering reduces the bandwidth, and thus input and output",
             ("sor bandwidth",),
             _bandwidths,
         ),
         Row(
             "003.figure6f",
             "Figure 6f",
-            "in 25 blocks, links gather about the diagonal",
+            "of 25 blocks, those on the diagonal get most links",
             ("exact sparsity",),
             _sparsity,
         ),
         Row(
             "003.figure7a",
             "Figure 7a",
-            "time on DBLP: a chart, of which the text says only that SOR-SR takes less time",
+            "time on DBLP: a chart; the text only states that SOR-SR takes less time",
             ("exact space",),
             _dblp_time,
         ),
         Row(
             "003.figure7b",
             "Figure 7b",
-            "SOR-SR takes least, SVD-SR as much as PSUM-SR at 98-99 and far more later",
+            "memory on DBLP: SOR-SR takes least; SVD-SR takes as much as PSUM-SR at 98-99, and far "
+            "more later",
             ("exact space",),
             _space,
         ),
         Row(
             "003.table6",
             "Table 6, figures 8a and 8b",
-            "mean change, DBLP 98-99: SOR first above PSUM, then far below",
+            "mean change, DBLP 98-99: SOR starts above PSUM and ends far below",
             ("exact table6",),
             _table6,
         ),

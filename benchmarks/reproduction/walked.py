@@ -1,4 +1,4 @@
-"""The rows of 000 and 001: SimRank, PSimRank and XJaccard from samples."""
+"""Rows of Fogaras and Rácz 2004 and 2005: sampled SimRank, PSimRank and XJaccard."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from cocite.resources import format_time
 GAMMA_000 = ("wikispeedia", "web", "hollins")
 GAMMA_001 = ("wikispeedia", "web", "hollins", "cora", "polblogs", "cit-HepPh")
 _PAPERS = "`python -m benchmarks.papers FOLDER`"
-_CRAWL = "the crawl and the directory's topics are not available"
+_CRAWL = "the crawl and the topics of the directory are not available"
 
 
 def _of(measured: Measured, kind: str) -> dict[str, Any]:
-    """Measurements of one kind, by graph."""
+    """Return the measurements of one kind, by graph."""
     start = kind + " "
     return {k.removeprefix(start): v for k, v in measured.items() if k.startswith(start)}
 
@@ -39,7 +39,7 @@ def _needs(kind: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _swept(found: dict[str, Any], setting: str, measure: str, what: str) -> dict[str, list[float]]:
-    """By value of a setting: gamma or pairs, one a seed."""
+    """Return gamma or pairs by value of a setting, one number per seed."""
     return {value: point[what] for value, point in found["sweeps"][setting][measure].items()}
 
 
@@ -56,9 +56,9 @@ def _pairs(measured: Measured) -> tuple[str, str]:
     for name, one in _of(measured, "gamma-000").items():
         mine = _swept(one, "length", "simrank", "pairs")
         other = _swept(one, "length", "compact-simrank", "pairs")
-        lines[name] = f"{_shown(mine, shown, 0)}; compacted, L 10: {over_seeds(other['10'], 0)}"
+        lines[name] = f"{_shown(mine, shown, 0)}; compacted, L = 10: {over_seeds(other['10'], 0)}"
         holds[name] = apart(mine["10"], mine["1"])
-    return each(lines) + f"<br>(L {', '.join(shown)})", decided(holds)
+    return each(lines) + f"<br>(L = {', '.join(shown)})", decided(holds)
 
 
 def _by_length(measured: Measured) -> tuple[str, str]:
@@ -70,7 +70,7 @@ def _by_length(measured: Measured) -> tuple[str, str]:
         rises[name] = apart(mine["7"], mine["1"])
         falls[name] = apart(mine["7"], mine["10"])
     return (
-        each(lines) + f"<br>(L {', '.join(shown)})",
+        each(lines) + f"<br>(L = {', '.join(shown)})",
         f"rises from 1 to 7: {decided(rises)}<br>falls from 7 to 10: {decided(falls)}",
     )
 
@@ -84,8 +84,8 @@ def _loss(measured: Measured) -> tuple[str, str]:
         lines[name] = ", ".join(between(apart(compact[v], whole[v])) for v in shown)
         holds[name] = apart(whole["10"], compact["10"])
     return (
-        each(lines) + f"<br>(compacted less whole, L {', '.join(shown)})",
-        f"loses at L = 10: {decided(holds)}",
+        each(lines) + f"<br>(compacted − whole, L = {', '.join(shown)})",
+        f"loses quality at L = 10: {decided(holds)}",
     )
 
 
@@ -96,7 +96,7 @@ def _linear(measured: Measured) -> tuple[str, str]:
         rates = [a / b for a, b in zip(mine["100"], mine["10"], strict=True)]
         lines[name] = f"{_shown(mine, ('10', '100'), 0)}: {over_seeds(rates, 1)} times"
         holds[name] = mean(rates).low <= 10 <= mean(rates).high
-    return each(lines) + "<br>(N 10, 100; linear is 10 times)", grows(holds)
+    return each(lines) + "<br>(N = 10, 100; linear growth is 10 times)", grows(holds)
 
 
 def _by_samples(kind: str, measures: tuple[str, ...], rises: bool) -> Any:
@@ -112,7 +112,7 @@ def _by_samples(kind: str, measures: tuple[str, ...], rises: bool) -> Any:
                 change = apart(mine["100"], mine["10"])
                 holds[measure][name] = change if rises else [-value for value in change]
         said = (f"{measure}: {decided(found)}" for measure, found in holds.items())
-        return each(lines) + f"<br>(N {', '.join(shown)})", "<br>".join(said)
+        return each(lines) + f"<br>(N = {', '.join(shown)})", "<br>".join(said)
 
     return tell
 
@@ -135,7 +135,7 @@ def _by_decay(kind: str, measures: tuple[str, ...]) -> Any:
         most = max(map(abs, changes))
         return (
             each(lines)
-            + f"<br>(c {', '.join(shown)}; comparable pairs differ by {most:.1%} at most)",
+            + f"<br>(c = {', '.join(shown)}; comparable pairs differ by at most {most:.1%})",
             "<br>".join(said),
         )
 
@@ -143,9 +143,7 @@ def _by_decay(kind: str, measures: tuple[str, ...]) -> Any:
 
 
 def _hours(steps: tuple[str, ...], pages: int | None = None) -> Any:
-    """Steps of ``benchmarks.papers``, as kept: 100 samples by the time of fewer, and so many
-    ``pages`` by the time of more.
-    """
+    """Extrapolate stored times of ``benchmarks.papers`` to 100 samples and to ``pages``."""
 
     def tell(measured: Measured) -> tuple[str, str]:
         parts = {step: part["found"] for step, part in Kept("papers").newest().items()}
@@ -157,11 +155,11 @@ def _hours(steps: tuple[str, ...], pages: int | None = None) -> Any:
             busy, clock = (format_time(seconds * scale) for seconds in found["spent"])
             bits = f" of {found['bits']} bits" if "bits" in found else ""
             lines[TITLES[step].removeprefix("index, ")] = (
-                f"{busy} of processor time, {clock} by the clock; extrapolated from {samples} "
+                f"{busy} of processor time, {clock} of wall time; extrapolated from {samples} "
                 f"samples{bits}, length {found['length']}, {nodes:,} generated pages"
             )
         return each(lines) + "<br>(`docs/performance.md`)", (
-            "**not comparable**: another web, and a machine twenty years younger"
+            "**not comparable**: a different web, and a machine 20 years newer"
         )
 
     return tell
@@ -169,9 +167,10 @@ def _hours(steps: tuple[str, ...], pages: int | None = None) -> Any:
 
 PAPER_000 = Paper(
     "000",
+    "Fogaras and Rácz 2004",
     "A scalable randomized method to compute link-based similarity rank on the web graph",
-    "Γ macro-averaged over whole lists, with the query; c = 0.65, L = 10, N = 100. The charts are "
-    "in the paper; what its text says of them is printed here.",
+    "Γ is macro-averaged over whole lists, including the query; c = 0.65, L = 10, N = 100. The "
+    "paper shows its results as charts; the column *published* quotes its text.",
     (
         Row(
             "000.figure1a",
@@ -190,7 +189,7 @@ PAPER_000 = Paper(
         Row(
             "000.figure1b-compacted",
             "Figure 1b, right bars",
-            "compacted SimRank loses quality, the more the longer the paths",
+            "compacted SimRank loses more quality with longer paths",
             _needs("gamma-000", GAMMA_000),
             _loss,
         ),
@@ -227,7 +226,7 @@ PAPER_000 = Paper(
             "000.size",
             "Section 6, size",
             "1.3 GB for 161,000 pages, with an inverted index",
-            f"{_CRAWL}; bytes of an index of some pages: 001.size-kept",
+            f"{_CRAWL}; for the bytes of a partial index see 001.size-kept",
         ),
     ),
 )
@@ -246,7 +245,7 @@ def _witnesses(measured: Measured) -> tuple[str, str]:
         found = mean(one["simrank"])
         near = found.low - 1e-9 <= expected <= found.high + 1e-9
         holds[f"k = {k}"] = near and all(abs(score - 0.6) < 1e-9 for score in one["psimrank"])
-    return each(lines) + "<br>(c = 0.6, 10,000 samples a seed)", grows(holds)
+    return each(lines) + "<br>(c = 0.6, 10,000 samples per seed)", grows(holds)
 
 
 def _lengths(measured: Measured) -> tuple[str, str]:
@@ -258,18 +257,18 @@ def _lengths(measured: Measured) -> tuple[str, str]:
         shares = ", ".join(f"{mean(one['queries with a pair'][v]).value:.0%}" for v in shown)
         lines[name] = (
             f"{_shown(some, shown)} over the {shares} of the queries that have a comparable pair "
-            f"(10 less 1: {between(apart(some['10'], some['1']))}); others counted as 0: "
+            f"(10 − 1: {between(apart(some['10'], some['1']))}); others counted as 0: "
             f"{_shown(every, shown)} ({between(apart(every['10'], every['1']))})"
         )
     said = (
         f"{what}: "
         + decided({name: apart(one[kind]["10"], one[kind]["1"]) for name, one in found.items()})
         for what, kind in (
-            ("queries without a comparable pair left out", "with a pair"),
+            ("queries without a comparable pair omitted", "with a pair"),
             ("counted as 0", "all"),
         )
     )
-    return each(lines) + f"<br>(PSimRank, ℓ {', '.join(shown)})", "<br>".join(said)
+    return each(lines) + f"<br>(PSimRank, ℓ = {', '.join(shown)})", "<br>".join(said)
 
 
 def _xjaccard_by_length(measured: Measured) -> tuple[str, str]:
@@ -282,8 +281,8 @@ def _xjaccard_by_length(measured: Measured) -> tuple[str, str]:
         beyond = max(("1", "2", "6", "10"), key=lambda v: mean(mine[v]).value)
         holds[name] = apart(mine["4"], mine[beyond])
     return (
-        each(lines) + f"<br>(ℓ {', '.join(shown)})",
-        f"ℓ = 4 is above the best of 1, 2, 6 and 10: {decided(holds)}",
+        each(lines) + f"<br>(ℓ = {', '.join(shown)})",
+        f"ℓ = 4 beats the best of 1, 2, 6 and 10: {decided(holds)}",
     )
 
 
@@ -295,12 +294,13 @@ def _best(measured: Measured) -> tuple[str, str]:
     }
     lines = {
         name: "; ".join(f"{m} {over_seeds(v['gamma'])}" for m, v in methods.items())
-        + f"; PSimRank less XJaccard {between(less['xjaccard'][name])}, "
-        + f"less SimRank {between(less['simrank'][name])}"
+        + f"; PSimRank − XJaccard {between(less['xjaccard'][name])}, "
+        + f"PSimRank − SimRank {between(less['simrank'][name])}"
         for name, methods in found.items()
     }
     return each(lines), (
-        f"above XJaccard: {decided(less['xjaccard'])}<br>above SimRank: {decided(less['simrank'])}"
+        f"better than XJaccard: {decided(less['xjaccard'])}<br>better than SimRank: "
+        f"{decided(less['simrank'])}"
     )
 
 
@@ -315,9 +315,10 @@ def _trees(measured: Measured) -> tuple[str, str]:
             lines[f"{name}, {measure}"] = f"mean {_shown(means, shown, 0)}; largest {largest}"
         holds[name] = apart(one["psimrank"]["10"]["mean"], one["simrank"]["10"]["mean"])
     return (
-        each(lines) + f"<br>(ℓ {', '.join(shown)}; 20 samples a seed)",
-        f"PSimRank's are larger: {decided(holds)}<br>They are small beside the graph, but their "
-        "mean is ten times what is printed, on graphs of a 240th of the pages: **no**",
+        each(lines) + f"<br>(ℓ = {', '.join(shown)}; 20 samples per seed)",
+        f"PSimRank's trees are larger: {decided(holds)}<br>mean size as published: **no**: trees "
+        "are small compared with the graph, but ten times as large as published, on graphs with a "
+        "240th of the pages",
     )
 
 
@@ -327,11 +328,11 @@ def _sizes(measured: Measured) -> tuple[str, str]:
     printed = {"PSimRank": 68e9 / 78_636_371 / 100, "XJaccard": 640e9 / 78_636_371 / 100}
     holds = {name: abs(mean(here[name]).value / printed[name] - 1) < 0.1 for name in here}
     lines = {
-        name: f"{over_seeds(here[name], 2)} bytes, printed {printed[name]:.1f}" for name in here
+        name: f"{over_seeds(here[name], 2)} bytes, published {printed[name]:.1f}" for name in here
     }
     four = over_seeds(found["xjaccard 4"], 2)
     return (
-        each(lines) + f"<br>(a node and sample; cnr-2000, ℓ = 10; XJaccard at ℓ = 4: {four})",
+        each(lines) + f"<br>(per node and sample; cnr-2000, ℓ = 10; XJaccard at ℓ = 4: {four})",
         f"within 10 %: {grows(holds)}",
     )
 
@@ -339,26 +340,28 @@ def _sizes(measured: Measured) -> tuple[str, str]:
 def _kept(measured: Measured) -> tuple[str, str]:
     here, printed = measured["sizes"]["kept"], 200e6 / 218_720 / 100
     return (
-        f"a tenth of the pages of cnr-2000 (`--only-nodes`): {over_seeds(here, 2)} bytes a page "
-        f"kept and sample, printed {printed:.1f}",
+        f"a tenth of the pages of cnr-2000 (`--only-nodes`): {over_seeds(here, 2)} bytes per "
+        f"stored page and sample, published {printed:.1f}",
         f"within 15 %: {grows({'cnr-2000': abs(mean(here).value / printed - 1) < 0.15})}",
     )
 
 
 PAPER_001 = Paper(
     "001",
+    "Fogaras and Rácz 2005",
     "Scaling link-based similarity search",
-    "Γ micro-averaged over the best 100, without the query; c = 0.1, N = 100, ℓ = 10, XJaccard 4. "
-    "A claim holds on a graph if the 95 % interval of the difference over seeds excludes 0.",
+    "Γ is micro-averaged over the best 100, without the query; c = 0.1, N = 100, ℓ = 10 (XJaccard: "
+    "4). A claim holds on a graph if the difference is positive and its 95 % interval over seeds "
+    "excludes 0.",
     (
         picture(
             "001.figure1",
             "Figure 1",
             "walks of five pages, and their fingerprint graph",
-            "its definition is the twin in `tests/oracles/walks.py`",
+            "defined by the reference implementation in `tests/oracles/walks.py`",
         ),
         picture(
-            "001.figure2", "Figure 2", "notation for a proof", "the lemma is held by the same twin"
+            "001.figure2", "Figure 2", "notation for a proof", "tested with the same reference"
         ),
         Row(
             "001.figure3",
@@ -370,7 +373,7 @@ PAPER_001 = Paper(
         Row(
             "001.figure4-length",
             "Figure 4, top: PSimRank",
-            "Γ rises steeply from ℓ = 1 to 4, slightly on",
+            "Γ rises steeply from ℓ = 1 to 4, then slightly",
             _needs("lengths-001", GAMMA_001),
             _lengths,
         ),
@@ -405,22 +408,22 @@ PAPER_001 = Paper(
         Row(
             "001.figure5",
             "Figure 5",
-            "of 80 million pages, trees of 100 to 200 pages on average, 10,000 to 20,000 at most; "
-            "PSimRank's are larger",
+            "on 80 million pages, trees have 100 to 200 pages on average, and at most 10,000 to "
+            "20,000; PSimRank's are larger",
             ("trees",),
             _trees,
         ),
         Row(
             "001.size",
             "Section 5.2, size",
-            "68 GB for (P)SimRank, 640 GB for XJaccard, of 78,636,371 pages with 100 samples",
+            "68 GB for (P)SimRank, 640 GB for XJaccard; 78,636,371 pages, 100 samples",
             ("sizes",),
             _sizes,
         ),
         Row(
             "001.size-kept",
-            "Section 5.2, wanted pages",
-            "200 MB for the 218,720 pages that are asked for, with the same scores",
+            "Section 5.2, selected pages",
+            "200 MB for an index of 218,720 selected pages, with the same scores",
             ("sizes",),
             _kept,
         ),
