@@ -126,7 +126,7 @@ def asked(graph: Graph, folder: Path) -> Row:
 
 
 def measure() -> list[Row]:
-    """A row a graph."""
+    """Return one row per graph."""
     rows = []
     for name in (*SUITES, *OTHERS):
         with tempfile.TemporaryDirectory(prefix="cocite-bench-") as place:
@@ -142,14 +142,15 @@ def measure() -> list[Row]:
 
 
 def figures(results: Row) -> str:
-    """The block of docs/evaluation.md."""
+    """Return the block of docs/evaluation.md."""
     rows = results["rows"]
     with_labels = [row for row in rows if FIGURES[0] in row]
     lines = [
-        "`cocite index` without a flag beside a spectral embedding of 128 dimensions, all labeled "
-        f"pages; in brackets the 95 % interval of the difference; {results['date']}.",
+        "`neighborhood`, compared with a spectral embedding of 128 dimensions, on all labeled "
+        f"pages. In brackets: the 95 % interval of the difference. {results['date']}.",
         "",
-        "| graph | " + " | ".join(f"{title}: default, embedding, difference" for title in FIGURES),
+        "| graph | "
+        + " | ".join(f"{title}: neighborhood, embedding, difference" for title in FIGURES),
         "| --- " * (1 + len(FIGURES)) + "|",
     ]
     lines[2] += " |"
@@ -158,13 +159,13 @@ def figures(results: Row) -> str:
         lines.append(f"| {row['graph']} | " + " | ".join(cells) + " |")
     lines += [
         "",
-        "Ten hits can be found where ten pages are connected: precision@10 of those pages. And "
-        f"Γ of the embedding's {HUNDRED} hits in the order of the default, beside their own order; "
-        f"precision@{HUNDRED} of both.",
+        "precision@10 of the pages that are connected with at least ten others; "
+        f"precision@{HUNDRED}; and Γ of the embedding's {HUNDRED} hits, ordered by `neighborhood` "
+        "and by the embedding itself.",
         "",
-        "| graph | pages | ten connected | precision@10: default, embedding, difference "
-        f"| precision@{HUNDRED}: default, embedding "
-        "| gamma of the embedding's hits: by default, by embedding, difference |",
+        "| graph | pages | with ten connected | precision@10: neighborhood, embedding, difference "
+        f"| precision@{HUNDRED}: neighborhood, embedding "
+        "| gamma of the embedding's hits, by neighborhood, by embedding, difference |",
         "| --- " * 6 + "|",
     ]
     lines += [
@@ -174,7 +175,7 @@ def figures(results: Row) -> str:
     ]
     lines += [
         "",
-        f"A thousand random pages that have a link, k = {K}; {results['machine']}.",
+        f"Cost and coverage on 1,000 random pages with links, k = {K}; {results['machine']}.",
         "",
         "| graph | nodes | links | answered | full lists | build | processor time | size "
         "| median | 99th percentile |",

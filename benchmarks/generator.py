@@ -111,7 +111,7 @@ def percent(share: float) -> str:
 ROWS: dict[str, tuple[Callable[[Figures], float], Callable[[float], str]]] = {
     "nodes": (lambda f: f["nodes"], whole),
     "links": (lambda f: f["links"], whole),
-    "links a node": (lambda f: f["links"] / f["nodes"], digits),
+    "links per node": (lambda f: f["links"] / f["nodes"], digits),
     "in-degree, median": (lambda f: f["in"][0], whole),
     "in-degree, 90 %": (lambda f: f["in"][1], whole),
     "in-degree, 99 %": (lambda f: f["in"][2], whole),
@@ -126,10 +126,10 @@ ROWS: dict[str, tuple[Callable[[Figures], float], Callable[[float], str]]] = {
     "links nearer than 100": (lambda f: f["nearer than 100"], percent),
     "links nearer than 1000": (lambda f: f["nearer than 1000"], percent),
     "in-links of the node before": (lambda f: f["repeated"], percent),
-    "simrank: steps a node until walks meet": (lambda f: f["simrank"]["live"], digits),
+    "simrank: steps per node until walks meet": (lambda f: f["simrank"]["live"], digits),
     "simrank: tree read by a query": (lambda f: f["simrank"]["tree"], whole),
     "simrank: singletons": (lambda f: f["simrank"]["alone"], percent),
-    "psimrank: steps a node until walks meet": (lambda f: f["psimrank"]["live"], digits),
+    "psimrank: steps per node until walks meet": (lambda f: f["psimrank"]["live"], digits),
     "psimrank: tree read by a query": (lambda f: f["psimrank"]["tree"], whole),
     "psimrank: singletons": (lambda f: f["psimrank"]["alone"], percent),
 }

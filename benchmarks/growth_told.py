@@ -1,9 +1,8 @@
 """Growth as a table of exponents, a table of points, and a picture.
 
-Memory is the peak less what Python, its modules and compiled kernels take without data. A question
-takes milliseconds of the clock, all else is processor time. What is too little to be told, such as
-memory that fits into what there was before, is a dash, and no point of a fit. Exponents are of the
-x of their series; a series of fewer than three points has none.
+Memory is the peak minus the memory of Python, its modules and compiled kernels without data.
+Queries are measured in wall time, all other steps in processor time. Values too small to measure
+are shown as a dash and ignored by the fit. Series of fewer than three points have no exponent.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ DEFAULTS: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
     "building": (_seconds("fusion"), _time),
     "building, memory": (_memory("fusion"), format_size),
     "bytes of the index": (_bytes("fusion"), _size),
-    "bytes a node": (
+    "bytes per node": (
         lambda found: _bytes("fusion")(found) / found["point"]["nodes"],
         lambda size: f"{size:,.0f}",
     ),
@@ -122,7 +121,7 @@ def figures(parts: Parts) -> str:
         [name, *(fitted(rows, series, get) for series, rows in there.items())]
         for name, (get, _) in QUANTITIES.items()
     ]
-    pieces = [said(parts), "Exponents, with intervals of 95 %:"]
+    pieces = [said(parts), "Exponents, with 95 % intervals:"]
     pieces += [_table(["", *there], exponents)]
     for series, rows in there.items():
         fixed = rows[0]["point"]
@@ -136,7 +135,7 @@ def figures(parts: Parts) -> str:
     for series, title, quantities in (
         (
             "nodes",
-            "**More commands** (PSimRank; XJaccard: 4 samples of 10 steps, 8 bits of each "
+            "**More commands** (PSimRank; XJaccard: 4 samples of 10 steps, 8 bits per "
             "min-hash; 10 links per page):",
             OTHERS,
         ),

@@ -107,7 +107,7 @@ def widths(reader: SampledReader, truth: NDArray[np.float64], kind: str, size: i
 
 
 def certain(index: Index, bound: str, nodes: list[str]) -> float:
-    """The share of lists whose first rank is certain."""
+    """Return the share of lists whose first rank is certain."""
     lists = [index.related(node, interval=bound) for node in nodes]
     found = [hits.certain_ranks > 0 for hits in lists if len(hits) > 1]
     return sum(found) / len(found)
@@ -156,8 +156,8 @@ TITLES = (
     "samples",
     "bound",
     "width at 50, 80, 95 %",
-    "inside, %",
-    "first ranks certain",
+    "coverage, %",
+    "first rank certain",
     "`related`",
     "with `certain_ranks`",
 )
@@ -168,7 +168,7 @@ def table(rows: list[Row]) -> str:
     lines = ["| " + " | ".join(TITLES) + " |", "|" + " --- |" * len(TITLES)]
     for row in rows:
         cells = [
-            row["pairs"],
+            {"any": "random"}.get(row["pairs"], row["pairs"]),
             f"{row['samples']:,}",
             f"`{row['bound']}`",
             ", ".join(f"{width:.3f}" for width in row["width"].values()),
@@ -182,17 +182,17 @@ def table(rows: list[Row]) -> str:
 
 
 def figures(results: dict[str, Any]) -> str:
-    """The block of docs/measures.md."""
+    """Return the block of docs/measures.md."""
     rows = results["rows"]
     z = {(r["pairs"], r["samples"]): f"{r['z']:.1f}" for r in rows}
     none = {(r["pairs"], r["samples"]): f"{100 * r['no error']:.0f} %" for r in rows}
     return (
-        f"PSimRank on wikispeedia, {rows[0]['intervals']:,} intervals a row; `related` with "
+        f"PSimRank on wikispeedia, {rows[0]['intervals']:,} intervals per row; `related` with "
         f"k = 20, median; {results['date']}, {results['machine']}.\n\n{table(rows)}\n\n"
-        "`(score - truth) / stderr` has a standard deviation of "
-        f"{z['hits', 100]} for hits and {z['any', 100]} for any two pages at 100 samples, "
-        f"{z['hits', 1000]} and {z['any', 1000]} at 1,000, where the error is not 0; it is 0 in "
-        f"{none['any', 100]} and {none['any', 1000]} of any two pages."
+        "If the standard error is not 0, `(score - truth) / stderr` has a standard deviation of "
+        f"{z['hits', 100]} for hits and {z['any', 100]} for random pairs at 100 samples, and of "
+        f"{z['hits', 1000]} and {z['any', 1000]} at 1,000. The standard error is 0 for "
+        f"{none['any', 100]} and {none['any', 1000]} of the random pairs."
     )
 
 

@@ -1,4 +1,4 @@
-"""What kernels take beside what memory must take: a table, and reasons where they are far off."""
+"""Table of kernel times against memory limits, with reasons for large differences."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from benchmarks.kept import Parts, said
 from cocite.resources import format_size
 
 KERNELS = {
-    "sweep": "a sweep of PageRank (`kernels/rank.py`)",
-    "scan": "a scan of 16 lanes by minimum (`kernels/scan.py`)",
+    "sweep": "one sweep of PageRank (`kernels/rank.py`)",
+    "scan": "one scan of 16 lanes by minimum (`kernels/scan.py`)",
     "walk simrank": "5 samples of walks, SimRank (`kernels/walk.py`)",
     "walk psimrank": "5 samples of walks, PSimRank (`kernels/walk.py`)",
-    "related": "200 questions, `related` (`kernels/trees.py`)",
-    "similarity": "200,000 pairs and samples (`kernels/trees.py`)",
-    "text": "a text of integers to a stored graph (`kernels/integers.py`)",
+    "related": "200 queries of `related` (`kernels/trees.py`)",
+    "similarity": "200,000 pairs and samples of `similarity` (`kernels/trees.py`)",
+    "text": "reading a text of integers into a stored graph (`kernels/integers.py`)",
 }
-"""What is told of each kernel."""
+"""Descriptions of the kernels."""
 WHY = {
-    "sweep": "a sum waits for the value before it where a row is short, and each row ends with a "
-    "branch that is guessed wrong: rows have a few links in the median.",
-    "scan": "rows are short, and each one's end is a branch that is guessed wrong.",
-    "walk simrank": "each step draws a hash of some 20 operations, and a token that meets another "
-    "is told by a branch that nothing foretells.",
-    "walk psimrank": "each step hashes every in-link of the page, or finds the least by a search; "
-    "in-links of hubs are what most of its time goes to.",
-    "related": "each member of a tree adds to a sum of its own, which takes several times as long "
-    "as reading it; and a question as a whole includes names, intervals and its list.",
-    "similarity": "the largest label between two places is looked for label by label where they "
-    "are near, and turns of far ones depend on each other.",
-    "text": "digits are read byte by byte, and the end of a number is a branch that is guessed "
-    "wrong; checksums, names and files are part of what is measured.",
+    "sweep": "the median row has only a few links. In short rows, each addition waits for the "
+    "previous one, and the end of each row is a mispredicted branch.",
+    "scan": "rows are short, and the end of each row is a mispredicted branch.",
+    "walk simrank": "each step computes a hash of about 20 operations, and the branch that detects "
+    "meetings is unpredictable.",
+    "walk psimrank": "each step hashes every in-link of the page, or searches for the smallest "
+    "hash; most of the time is spent on in-links of hubs.",
+    "related": "each member of a tree updates its own sum, which takes several times as long as "
+    "reading the member; a query also includes names, intervals and the list of hits.",
+    "similarity": "the largest label between two near positions is found label by label, and the "
+    "steps for distant positions depend on each other.",
+    "text": "digits are read byte by byte, and the end of each number is a mispredicted branch; "
+    "the time includes checksums, names and files.",
 }
-"""Why a kernel is beyond twice its limit, where it is."""
+"""Reasons why a kernel takes more than twice its limit."""
 
 
 def figures(parts: Parts) -> str:
@@ -40,9 +40,9 @@ def figures(parts: Parts) -> str:
     last = rows[-1]
     pieces = [
         said(parts) if all(part["date"] for part in parts.values()) else "",
-        f"Memory is read at {last['bandwidth'] / 1e9:.1f} GB/s in order, and in "
-        f"{1e9 * last['access']:.1f} ns anywhere in 320 MB; the second-level cache has "
-        f"{last['cache'] >> 10:,} KiB. One thread.",
+        f"One thread reads memory in order at {last['bandwidth'] / 1e9:.1f} GB/s, and a random "
+        f"position in 320 MB in {1e9 * last['access']:.1f} ns. The second-level cache has "
+        f"{last['cache'] >> 10:,} KiB.",
     ]
     titles = ["kernel", "graph (pages / links)", "streamed", "missed", "limit", "takes", "share"]
     lines = ["| " + " | ".join(titles) + " |", "|" + " --- |" * len(titles)]
@@ -64,6 +64,6 @@ def figures(parts: Parts) -> str:
             lines.append("| " + " | ".join(cells) + " |")
     pieces.append("\n".join(lines))
     if far:
-        pieces.append("Why not within twice the limit:")
+        pieces.append("Reasons for shares below 0.5:")
         pieces.append("\n".join(f"* {KERNELS[name]}: {WHY[name]}" for name in far))
     return "\n\n".join(piece for piece in pieces if piece)

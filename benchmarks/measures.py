@@ -28,12 +28,12 @@ DOCS = ROOT / "docs" / "measures.md"
 BEGIN = "<!-- table: python -m benchmarks.measures --write -->"
 END = "<!-- end of table -->"
 TITLES = (
-    "| graph | measure | layout | build | bytes a node | and sample | median | 99th percentile |"
+    "| graph | measure | layout | build | bytes per node | and sample | median | 99th percentile |"
 )
 
 
 def row(name: str, graph: Graph, measure: str, layout: str, queries: int) -> str:
-    """One line of the table."""
+    """Build and query one index, and return its row of the table."""
     folder = Path(tempfile.mkdtemp(prefix="cocite-"))
     try:
         options = {"measure": measure, "layout": layout or None, "threads": 2}
@@ -70,7 +70,7 @@ def row(name: str, graph: Graph, measure: str, layout: str, queries: int) -> str
 
 
 def merged(table: list[str], rows: list[str]) -> list[str]:
-    """The table with some rows, each in the place of its own or behind those of its graph."""
+    """Replace rows of the same graph, measure and layout; insert the others after their graph."""
 
     def key(line: str) -> list[str]:
         return line.split(" | ")[:3]
@@ -87,7 +87,7 @@ def merged(table: list[str], rows: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print, and write if told to."""
+    """Measure, print and, with --write, store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("graphs", nargs="+", metavar="NAME=GRAPH")
     parser.add_argument("--queries", type=int, default=1000)

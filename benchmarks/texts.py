@@ -39,7 +39,7 @@ Row = dict[str, Any]
 
 
 def ways(texts: Path) -> dict[str, dict[str, Any]]:
-    """What is compared, by name; links alone first."""
+    """Return the compared configurations by name; links alone come first."""
     found: dict[str, dict[str, Any]] = {"links alone": {}}
     found["`--texts`"] = {"texts": texts}
     found["`--text-fraction 0.2`"] = {"texts": texts, "text_fraction": 0.2}
@@ -88,11 +88,11 @@ def figures(results: Row) -> str:
     rows = results["rows"]
     titles = " | ".join(FIGURES)
     lines = [
-        f"{rows[0]['queries']:,} labeled pages of wikispeedia, those that chose nothing; in "
-        f"brackets the 95 % interval of the difference from links alone; {results['date']}, "
-        f"{results['machine']}.",
+        f"{rows[0]['queries']:,} labeled pages of wikispeedia, not used to choose settings. In "
+        "brackets: the difference from links alone, with its 95 % interval. "
+        f"{results['date']}, {results['machine']}.",
         "",
-        f"| | {titles} | build, processor time | size | `related`, median, 99 % |",
+        f"| | {titles} | build, processor time | size | `related`: median, 99th percentile |",
         "| --- " * (4 + len(FIGURES)) + "|",
     ]
     for row in rows:

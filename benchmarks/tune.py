@@ -128,11 +128,11 @@ def agreement(rows: list[Row], figure: str) -> Row:
 def figures(results: Row) -> str:
     """The block of docs/tuning.md."""
     lines = [
-        f"Every measure in every direction, {SAMPLES} samples, {PAGES} pages each; "
+        f"Every measure in every direction, with {SAMPLES} samples and {PAGES} test pages; "
         f"{results['date']}.",
         "",
         "| graph | figure without labels | Spearman | Kendall | Spearman over measures "
-        "| what it likes best | regret in precision@10 |",
+        "| best candidate | its regret in precision@10 |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for suite in results["suites"]:
@@ -145,11 +145,11 @@ def figures(results: Row) -> str:
             )
     lines += [
         "",
-        "What `cocite tune` chooses (`--queries 400`), and precision@10 by up to 1,000 labeled "
-        "pages beside the default's, with the 95 % interval of the difference:",
+        "The choice of `cocite tune` (`--queries 400`), compared with the default: precision@10 "
+        "on up to 1,000 labeled pages, with the 95 % interval of the difference:",
         "",
-        "| graph | candidates | first in the last round | chosen | default | chosen | difference "
-        "| time | processor time |",
+        "| graph | candidates | first in the last round | chosen | precision@10 of the default "
+        "| of the choice | difference | wall time | processor time |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for suite in results["suites"]:

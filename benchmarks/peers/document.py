@@ -1,10 +1,6 @@
-"""Comparisons as tables: ratios of medians, with the least and the largest of a turn.
+"""Tables of comparisons: ratios of medians, with the smallest and largest ratio of a turn.
 
-A ratio below 1 says that cocite takes less. *Solve* is the task alone, with the links in a
-library's own form, *whole* the reading of the text and the first answer; both of processor time, at
-the error that the library itself ends with, and *wall* is *solve* by the clock. *At the asked
-error* is *solve* where cocite is asked for no more than what all are asked for: it differs for
-those that give more than that.
+Below 1, cocite is faster. ``docs/performance.md`` explains the columns.
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ _NEAREST: dict[str, Get] = {
 
 
 def ratios(row: Row) -> dict[str, Ratio]:
-    """By name, of a row that has turns of both."""
+    """Return the ratios of a row by name; empty without our turns."""
     if not row.get("ours"):
         return {}
     if row["task"] == EMBEDDING:
@@ -50,7 +46,7 @@ def ratios(row: Row) -> dict[str, Ratio]:
 
 
 def _theirs(get: Get, row: Row) -> list[float]:
-    """Of each turn of theirs."""
+    """Return a quantity for each of their turns."""
     return [get(run) for run in row["theirs"]]
 
 
@@ -63,12 +59,12 @@ def _whole(run: Row) -> float:
 
 
 def wholes(parts: Parts) -> dict[str, dict[str, Ratio]]:
-    """All ratios that are kept, by part."""
+    """Return all stored ratios, by part."""
     return {key: ratios(part["found"]) for key, part in parts.items()}
 
 
 def warnings(now: Mapping[str, Ratio], kept: Mapping[str, Ratio], by: float) -> list[str]:
-    """What has become slower by more than ``by``, beyond what turns differ by."""
+    """Return a line for each task that got slower by more than ``by`` and the spread of turns."""
     from benchmarks.arithmetic import slower
 
     return [
@@ -79,12 +75,12 @@ def warnings(now: Mapping[str, Ratio], kept: Mapping[str, Ratio], by: float) -> 
 
 
 def seconds(value: float) -> str:
-    """Of a library."""
+    """Format seconds."""
     return f"{digits(value)} s"
 
 
 def cells(row: Row) -> list[str]:
-    """A line of the table of a task."""
+    """Return the cells of one row."""
     middle = statistics.median
     theirs = row["theirs"]
     line = [
@@ -95,7 +91,7 @@ def cells(row: Row) -> list[str]:
         seconds(middle(r["again"][0][BUSY] for r in theirs)),
     ]
     if row.get("unlike"):
-        return [*line, *["another answer"] * 4]
+        return [*line, *["different answer"] * 4]
     found = ratios(row)
     return [*line, *(str(found[key]) for key in ("solve", "asked", "wall", "whole"))]
 
@@ -104,28 +100,36 @@ TITLES = (
     "graph (pages / links)",
     "library",
     "error",
-    "reads",
-    "solves",
-    "solve",
-    "at the asked error",
-    "wall",
-    "whole",
+    "loading",
+    "computing",
+    "ratio",
+    "ratio at requested error",
+    "ratio of wall times",
+    "ratio with loading",
 )
-NEAREST_TITLES = ("graph (pages / links)", "way", "build", "bytes", "query", "99 %", "precision@10")
+NEAREST_TITLES = (
+    "graph (pages / links)",
+    "method",
+    "build",
+    "size",
+    "query, median",
+    "99th percentile",
+    "precision@10",
+)
 
 
 def told(row: Row) -> str:
-    """A line for whoever waits."""
+    """Return a progress line."""
     line = f"{row['task']}, {row['graph']}, {row['library']}: "
     if "why" in row:
         return f"{line}{row['why']}"
     if row.get("unlike"):
-        return line + f"another answer, {row['error']:.1g} from the reference"
+        return line + f"different answer, {row['error']:.1g} from the reference"
     return line + ", ".join(f"{name} {found}" for name, found in ratios(row).items())
 
 
 def table(titles: tuple[str, ...], rows: list[list[str]]) -> str:
-    """In Markdown."""
+    """Return a Markdown table."""
     lines = ["| " + " | ".join(titles) + " |", "|" + " --- |" * len(titles)]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
@@ -165,7 +169,7 @@ def figures(parts: Parts) -> str:
             pieces += ["**Nearest pages by an embedding**", table(NEAREST_TITLES, _nearest(fine))]
         else:
             task = TASKS[name]
-            asked = f", asked for {task.error:.0e}" if task.error else ""
+            asked = f"; requested: {task.error:.0e}" if task.error else ""
             pieces += [
                 f"**{task.title}** (error: {task.error_is}{asked})",
                 table(TITLES, [cells(row) for row in fine]),

@@ -88,7 +88,7 @@ TASKS = {
     "pagerank": Task(
         "PageRank",
         1e-8,
-        "L1, to ours at a residual of 1e-14",
+        "L1 distance to our result at a residual of 1e-14",
         ranking.exactly,
         _sum,
         {
@@ -105,7 +105,7 @@ TASKS = {
     "simrank-all": Task(
         "SimRank of all pairs",
         1e-3,
-        "largest, to ours at 1e-9",
+        "largest difference from our result at 1e-9",
         walks.all_exactly,
         _largest,
         {
@@ -120,7 +120,7 @@ TASKS = {
     "simrank-source": Task(
         "SimRank of one source",
         1e-3,
-        "largest, to ours of all pairs at 1e-9",
+        "largest difference from our all-pairs result at 1e-9",
         walks.source_exactly,
         _largest,
         {
@@ -149,6 +149,6 @@ TASKS = {
         WEBS,
         truth="networkx",
         unlike=1e-6,
-        without={"scikit-network": "has no function for it"},
+        without={"scikit-network": "has no function for Jaccard coefficients"},
     ),
 }

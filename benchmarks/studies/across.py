@@ -300,9 +300,9 @@ def across_tables(across: Across) -> list[ReportTable]:
             return f"{row.figures[title].value:.3f}, {signed_text(row.differences[title])}"
 
         remark = (
-            f"The default with its interval; others and how much they are above it. {_by(across)}"
+            "The default with its interval; the others with their difference from the default. "
         )
-        tables.append(_table(across, title, figure, remark if not tables else ""))
+        tables.append(_table(across, title, figure, remark + _by(across) if not tables else ""))
 
     def settings(row: Judged) -> str:
         known = row.point is not None and bool(row.figures)
@@ -316,7 +316,7 @@ def across_tables(across: Across) -> list[ReportTable]:
         times = f"{answers.median_ms:.2f} / {answers.slowest_ms:.2f} ms"
         return f"{row.build_seconds:.2f} s, {format_size(row.bytes)}, {times}"
 
-    nodes = "Of random pages that have a link."
+    nodes = "For random pages with links."
     return [
         *tables,
         _table(across, "best settings", settings),
@@ -326,7 +326,10 @@ def across_tables(across: Across) -> list[ReportTable]:
 
 
 def _by(across: Across) -> str:
-    chosen = [f"{s}: {some:,} chose, {others:,} judge" for s, (some, others) in _chosen(across)]
+    chosen = [
+        f"{s}: {some:,} for choosing, {others:,} for judging"
+        for s, (some, others) in _chosen(across)
+    ]
     return f"Queries: {'; '.join(chosen)}." if chosen else ""
 
 
