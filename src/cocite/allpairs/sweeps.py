@@ -268,11 +268,9 @@ class CoupledSweeps:
         """Make one sweep."""
         for first, end in self.products.blocks():
             self._part(first, end)
-        blocks = self.products.blocks()
-        change = 0.0
-        for first, end in blocks:
-            change = max(change, self._combine(first, end))
-        return ExactSweep(change)
+        size = self.products.core.size
+        pairs = np.arange(size + 1.0) ** 2
+        return ExactSweep(max(self.products.team.split(self._combine, size, pairs)))
 
     def _part(self, first: int, end: int) -> None:
         """Return F of the block's columns."""
@@ -290,18 +288,23 @@ class CoupledSweeps:
             turned,
             panel,
         )
-        self._parts[:, first:end] = panel / self._sizes[first:end]
+        parts, sizes = self._parts[:, first:end], self._sizes[first:end]
 
-    def _combine(self, first: int, end: int) -> float:
+        def divide(low: int, high: int) -> None:
+            np.divide(panel[low:high], sizes, out=parts[low:high])
+
+        self.products.team.split(divide, size)
+
+    def _combine(self, low: int, high: int) -> float:
         from cocite.kernels import allpairs
 
         core = self.products.core
         return float(
             allpairs.combine_shared(
-                core.shared.offsets[first : end + 1],
+                core.shared.offsets[low : high + 1],
                 core.shared.columns,
                 (core.spread.offsets, core.spread.columns, self._single),
-                first,
+                low,
                 self._sizes,
                 self._parts,
                 self._decay,
