@@ -32,90 +32,89 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "full": Kind(
-        "A full disk is told, with the place and what is free there; what was there is whole; the "
-        "same command goes on when there is room",
-        "each operation on disks with too little room",
+        "A full disk is reported with its directory and free space; existing files stay intact; "
+        "the same command resumes when there is space",
+        "each operation on disks with too little space",
         "full.py",
         fill_disks,
     ),
     "power": Kind(
-        "When the power fails, the old output or the new one is there, whole",
-        "blocks and names that were not synced are lost or come in another order, at any moment of "
-        "each operation; after a part of them the command is given again",
+        "After a power failure, the old or the new output exists, complete",
+        "unsynced blocks and names are lost or reordered at any moment of each operation; after "
+        "some of these failures the command runs again",
         "power.py",
         lose_all_power,
     ),
     "readers": Kind(
-        "Who reads an index sees one generation of it, however slow; a reader that dies disturbs "
-        "nobody",
-        "slow and killed readers of an index that is replaced, and of what a command prints",
+        "A reader of an index sees one generation, however slow it is; a reader that dies affects "
+        "no other process",
+        "slow and killed readers of an index that is replaced, and of the output of a command",
         "readers.py",
         trouble_readers,
     ),
     "flips": Kind(
-        "A changed bit is found before anything is made of it",
-        "one bit of any file flips; then it is built from, refreshed, merged, ranked, asked or "
-        "verified",
+        "A changed bit is detected before the file is used",
+        "one bit of any file flips; then commands build from it, refresh, merge, rank, query or "
+        "verify it",
         "flips.py",
         flip_stores,
     ),
     "killed": Kind(
-        "A command that is killed leaves the old output or the new one, and given again ends with "
-        "the same bytes",
-        "an end by a signal of each operation's process, at any time while it works",
+        "A killed command leaves the old or the new output; run again, it writes the same bytes",
+        "the process of each operation is killed by a signal at any time",
         "kills.py",
         kill_commands,
     ),
     "kills": Kind(
-        "The same at every single call that changes a disk",
-        "an end without a word before, after and amid each such call of each operation",
+        "The same holds at every system call that changes a disk",
+        "each operation ends abruptly before, during and after each such call",
         "kills.py",
         kill_at_all_points,
     ),
     "databases": Kind(
-        "A stranger's database gives what is in it, and nothing of any other file",
-        "views that read files, settings and secrets, in every way in which cocite reads a "
-        "database; files with changed bytes, or cut",
+        "An untrusted database gives access to its own content, and to no other file",
+        "views that read files, settings and secrets, in every way that cocite reads a database; "
+        "damaged and truncated files",
         "strangers.py",
         open_databases,
     ),
     "names": Kind(
-        "A file is read by its name, whatever signs are in that",
-        "names that are patterns, quotes and addresses elsewhere, beside files that they match",
+        "A file name is read literally, whatever characters it contains",
+        "names that look like patterns, quotes or URLs, beside files that they would match",
         "strangers.py",
         name_files,
     ),
     "arrays": Kind(
-        "No content of a file ends the process, hangs, takes memory or comes out as a traceback",
-        "other arrays in the place of those of every kind of store, with checksums that fit; then "
-        "all commands and Python are asked",
+        "No file content causes a crash, a hang, excessive memory use or a traceback",
+        "other arrays replace those of every kind of store, with valid checksums; then all "
+        "commands and Python functions run",
         "arrays.py",
         partial(harm_stores, arrays.harms),
     ),
     "facts": Kind(
-        "Nor does any manifest",
-        "other values, types and nesting for each of its keys, likewise",
+        "The same holds for any manifest",
+        "other values, types and nesting for each of its keys, with the same commands",
         "facts.py",
         partial(harm_stores, facts.harms),
     ),
     "planted": Kind(
-        "The cache of links answers for the very content that this user asked, and names nothing "
-        "that is read",
-        "entries of strangers, of other content, with links and other facts in their place",
+        "The cache of links returns only entries for exactly the requested content and user, and "
+        "reads no file that an entry names",
+        "entries from other users or for other content, symbolic links, and forged metadata",
         "planted.py",
         plant_caches,
     ),
     "archives": Kind(
-        "What strangers pack is unpacked within bounds, into a scratch folder and nowhere else",
-        "archives with links, devices, sparse files, names twice, absolute or with .., members "
-        "that are huge or archives, and damage; files beside them are compared",
+        "Untrusted archives are unpacked within bounds, and only into a scratch folder",
+        "archives with links, devices, sparse files, duplicate or absolute names or names with .., "
+        "huge or nested members, and damage; files beside them are compared",
         "archives.py",
         attack_archives,
     ),
     "xml": Kind(
         "No XML takes more time or memory than its size explains",
-        "GraphML, GEXF, sitemaps and spreadsheets whose parts nest, repeat or do not end, "
-        "entities, encodings",
+        "GraphML, GEXF, sitemaps and spreadsheets with deep nesting, repetition, truncation, "
+        "entities and odd encodings",
         "archives.py",
         attack_xml,
     ),
