@@ -433,6 +433,6 @@ def test_exit_codes_are_those_that_help_tells(index: Path, tmp_path: Path, ask: 
 
 def test_a_folder_that_is_made_for_an_output_is_told(index: Path, tmp_path: Path, ask: Ask) -> None:
     output = tmp_path / "new" / "folder" / "out.csv"
-    said = f"the folder {output.parent} was not there, and is made"
+    said = f"created the folder {output.parent}"
     assert said in ask("related-all", index, "-o", output)[2]
     assert said not in ask("related-all", index, "-o", output.with_name("b.csv"))[2]

@@ -138,7 +138,7 @@ def test_unfinished_build_of_other_settings_stays(graph: Graph, tmp_path: Path) 
     with pytest.raises(UsageError, match=r"measure: psimrank, here fusion; direction: in, "):
         cocite.build(graph, tmp_path / "x")
     other = cocite.generate_web(tmp_path / "other", nodes=60, links=200)
-    with pytest.raises(UsageError, match=r"other settings: graph: not the same\. Repeat"):
+    with pytest.raises(UsageError, match=r"other settings: graph: different\. Repeat"):
         build(other, tmp_path / "x", shard=4)
     assert sorted(f.name for f in (tmp_path / "x.building").iterdir()) == before
     build(graph, tmp_path / "x", "simrank", shard=4, restart=True)

@@ -248,8 +248,8 @@ def interrupted(index: Index, output: Path, **options: Any) -> None:
         ({"decay": 0.5}, "decay: 0.6, here 0.5"),
         ({"min_score": 0.5}, "min score: 0.0, here 0.5"),
         ({"prefix": "http"}, "prefix: none, here http"),
-        ({"nodes": ["alone 1"]}, "nodes: not the same"),
-        ({"only": ["alone 1"]}, "only: not the same"),
+        ({"nodes": ["alone 1"]}, "nodes: different"),
+        ({"only": ["alone 1"]}, "only: different"),
         ({"min_confidence": 0.5}, "min confidence: none, here 0.5; interval: none, here betting"),
         ({"order": "pagerank"}, "order: .*"),
     ],
@@ -343,7 +343,7 @@ def test_full_disk_in_batch(index: Index, tmp_path: Path, monkeypatch: pytest.Mo
         real(file if left > 0 else Full(file), data)  # type: ignore[arg-type]
 
     monkeypatch.setattr(disk, "write", write)
-    with pytest.raises(ResourceError, match="Free some room or choose another output, and run the"):
+    with pytest.raises(ResourceError, match="Free some space or choose another output, and run the"):
         related_all(index, tmp_path / "x.csv", 5)
     monkeypatch.setattr(disk, "write", real)
     with Batch(index, tmp_path / "x.csv", 5) as work:

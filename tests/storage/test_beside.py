@@ -74,7 +74,7 @@ def test_taken_name_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
             os.link(tmp_path / "victim", taken)
         else:
             taken.write_text("mine")
-        with pytest.raises(StoreError, match=r"cannot be made: File exists\. Choose another"):
+        with pytest.raises(StoreError, match=r"cannot be created: File exists\. Choose another"):
             write(tmp_path / name)
         assert (taken.read_text(), (tmp_path / "victim").read_text()) == ("mine", "mine")
 
@@ -96,7 +96,7 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
             ("folder", "is a directory"),
             ("link", "is a symbolic link to victim"),
             ("dangling", "is a symbolic link to nowhere"),
-            ("pipe", "is not a plain file"),
+            ("pipe", "is not a regular file"),
         ):
             with pytest.raises(OutputExists, match=words):
                 check_file(tmp_path / name, overwrite)
@@ -129,7 +129,7 @@ def test_a_draft_with_a_link_for_its_mark_is_not_ours(tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("mine")
     (tmp_path / "s.building").mkdir()
     (tmp_path / "s.building" / ".cocite-draft").symlink_to(tmp_path / "victim")
-    with pytest.raises(StoreError, match="is in the way"):
+    with pytest.raises(StoreError, match="is not an unfinished build"):
         make(tmp_path / "s")
     make(tmp_path / "t")
     (tmp_path / "t" / ".cocite-draft").symlink_to(tmp_path / "victim")

@@ -189,7 +189,7 @@ def test_overwriting_a_link_replaces_the_link_and_keeps_its_target(tmp_path: Pat
 
 @pytest.mark.parametrize("output", ["", ".", "/"])
 def test_an_output_needs_a_name(output: str) -> None:
-    with pytest.raises(UsageError, match=r"names no directory that could be made"):
+    with pytest.raises(UsageError, match=r"is not a directory that can be created"):
         Staging(output, "graph")
 
 
@@ -200,7 +200,7 @@ def test_an_output_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "home" / "letter").touch()
     (tmp_path / "linked.building").symlink_to("home")
     for output in ("file/s", "x" * 250, "taken", "linked"):
-        with pytest.raises(StoreError, match=r"cannot be made: .*\. Choose another output"):
+        with pytest.raises(StoreError, match=r"cannot be created: .*\. Choose another output"):
             make(tmp_path / output)
     assert names(tmp_path / "home") == ["letter"]
 
@@ -279,7 +279,7 @@ def test_full_disk_free_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, f
         disk.write(file, bytes(2000))
     assert str(caught.value) == (
         f"could not write 2 kB more to {tmp_path / 'x'}: {os.strerror(fault)} (4.2 MB free there). "
-        "Free some room or choose another output, and run the same command again"
+        "Free some space or choose another output, and run the same command again"
     )
 
 
@@ -309,7 +309,7 @@ def test_a_store_of_the_other_kind_is_never_overwritten(tmp_path: Path) -> None:
 def test_a_draft_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "s.building").mkdir()
     (tmp_path / "s.building" / "thesis").touch()
-    with pytest.raises(StoreError, match=r"is in the way: it holds files .*thesis"):
+    with pytest.raises(StoreError, match=r"exists and is not an unfinished build .*thesis"):
         make(tmp_path / "s")
     assert names(tmp_path / "s.building") == ["thesis"]
 
@@ -318,7 +318,7 @@ def test_what_came_to_be_during_the_build_is_left_alone(tmp_path: Path) -> None:
     with Staging(tmp_path / "s", "graph", resumable=True) as draft:
         (tmp_path / "s").mkdir()
         (tmp_path / "s" / "thesis").touch()
-        with pytest.raises(OutputExists, match="was created in the meantime"):
+        with pytest.raises(OutputExists, match="was created during the build"):
             draft.publish(Manifest("graph", {}))
     assert names(tmp_path / "s") == ["thesis"]
 

@@ -38,7 +38,7 @@ def test_more_files_than_may_be_open(make_graph: MakeGraph, tmp_path: Path, file
     cocite.build(graph, tmp_path / "x", samples=60, shard=1, measure="psimrank")
     found = asked(tmp_path / "x", files)
     assert found.returncode == 1
-    assert f"is one file too many: this process may have {files} open. Allow more" in found.stderr
+    assert f"cannot be opened: the limit is {files} open files. Raise it" in found.stderr
     assert asked(tmp_path / "x", 200).returncode == 0
 
 
@@ -69,7 +69,7 @@ def test_a_manifest_that_no_reader_would_take_is_not_published(tmp_path: Path) -
     facts = {"sources": ["x" * 1000] * 17_000}
     with (
         Staging(tmp_path / "g", "graph") as draft,
-        pytest.raises(ResourceError, match=r"would have 1\d\.\d MB, for 0 files; no more than 16"),
+        pytest.raises(ResourceError, match=r"would have 1\d\.\d MB, for 0 files; the limit is 16"),
     ):
         draft.publish(Manifest("graph", facts))
     assert not (tmp_path / "g").exists()

@@ -125,8 +125,8 @@ def test_another_length_of_a_file_is_found_when_it_is_opened(store: Store, size:
     path = store.path / "pairs"
     os.truncate(path, size)
     message = (
-        f"{path} should have 48 bytes; found: {size} bytes. Copy the directory again from where "
-        "it was whole, or build it again"
+        f"{path} should have 48 bytes; found: {size} bytes. Restore the directory from an intact "
+        "copy, or rebuild it"
     )
     with pytest.raises(Damaged) as caught:
         Store.open(store.path, "graph")
@@ -185,7 +185,7 @@ def test_no_name_leads_outside(store: Store, name: str) -> None:
     change(store, files={name: entry()})
     with pytest.raises(Damaged) as caught:
         Store.open(store.path, "graph")
-    assert str(caught.value) == f"the manifest names a file {name!r}, which no store may hold"
+    assert str(caught.value) == f"the manifest lists {name!r}, which is not a valid file name"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_no_name_leads_outside(store: Store, name: str) -> None:
 )
 def test_an_entry_that_is_none_is_refused(store: Store, value: Any) -> None:
     change(store, files={"bytes": value})
-    with pytest.raises(Damaged, match="the manifest's entry for bytes is not one: "):
+    with pytest.raises(Damaged, match="the manifest's entry for bytes is invalid: "):
         Store.open(store.path, "graph")
 
 
@@ -253,8 +253,8 @@ def test_a_manifest_may_be_only_so_long(store: Store, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("version", "advice"),
     [
-        (module.FORMAT_VERSION + 1, "A newer release made it: update cocite"),
-        (1, "Build it again with: cocite ingest"),
+        (module.FORMAT_VERSION + 1, "Update cocite: a newer release wrote it"),
+        (1, "Rebuild it with: cocite ingest"),
     ],
 )
 def test_another_format_says_what_to_do(store: Store, version: int, advice: str) -> None:

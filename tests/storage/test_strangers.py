@@ -22,8 +22,8 @@ def test_files_of_somebody_else_in_a_store_are_listed_and_not_lost(tmp_path: Pat
     with pytest.raises(OutputExists) as caught:
         make(tmp_path / "s", value=2, overwrite=True)
     assert str(caught.value) == (
-        f"{tmp_path / 's'} holds what is not the graph's own and would be lost: inner, thesis. "
-        "Move it elsewhere, or choose another output"
+        f"{tmp_path / 's'} contains files outside the stored graph, which would be lost: inner, "
+        "thesis. Move them, or choose another output"
     )
     for i in range(6):
         (tmp_path / "s" / f"a{i}").touch()
@@ -59,14 +59,14 @@ def test_late_foreign_file_is_not_lost(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.undo()
     assert names(tmp_path / "s.building") == ["thesis"]
     assert Store.open(tmp_path / "s", "graph").facts == {"é": 2}
-    with pytest.raises(StoreError, match=r"is in the way: .*thesis"):
+    with pytest.raises(StoreError, match=r"is not an unfinished build .*thesis"):
         make(tmp_path / "s", value=3, overwrite=True)
     assert names(tmp_path / "s.building") == ["thesis"]
 
 
 def test_a_store_that_is_called_like_a_draft_is_not_taken_over(tmp_path: Path) -> None:
     make(tmp_path / "s.building", value=1)
-    with pytest.raises(StoreError, match="is in the way"):
+    with pytest.raises(StoreError, match="is not an unfinished build"):
         make(tmp_path / "s", value=2)
     assert Store.open(tmp_path / "s.building", "graph").facts == {"é": 1}
 
@@ -127,12 +127,12 @@ def test_refresh_leaves_other_files_alone(tmp_path: Path, make_graph: MakeGraph)
     index = cocite.build(graph, tmp_path / "x", samples=4, measure="psimrank")
     before = index.stored.digest
     (tmp_path / "x" / "thesis").touch()
-    with pytest.raises(OutputExists, match="not the index's own and would be lost: thesis"):
+    with pytest.raises(OutputExists, match="outside the stored index, which would be lost: thesis"):
         cocite.refresh(tmp_path / "x", graph, fraction=0.5, force=True)
     assert cocite.open(tmp_path / "x").stored.digest == before
     cocite.build(graph, graph.path / "x", samples=4, measure="psimrank")
     assert not (tmp_path / "x.building").exists()
     (tmp_path / "l.tsv").write_text("a\tb\n")
-    with pytest.raises(OutputExists, match="not the graph's own and would be lost: x"):
+    with pytest.raises(OutputExists, match="outside the stored graph, which would be lost: x"):
         cocite.ingest(tmp_path / "l.tsv", graph.path, overwrite=True)
     assert cocite.open(graph.path / "x").samples == 4

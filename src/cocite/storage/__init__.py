@@ -1,8 +1,8 @@
-"""Bytes on disk: raw arrays, a manifest, checksums, atomic publication.
+"""On-disk storage: raw arrays, manifests, checksums, and atomic publication.
 
-This package does not depend on graphs or indexes. ``FORMAT.md`` specifies the format. Code that
-writes stores (``storage/staging.py``) and scratch files (``storage/spool.py``) is imported from
-there, as queries do not need it.
+This package is independent of graphs and indexes. ``FORMAT.md`` specifies the files. Import the
+writers of stores (``storage/staging.py``) and scratch files (``storage/spool.py``) from their own
+modules; queries do not need them.
 """
 
 from cocite.storage.arrays import AROUND as AROUND

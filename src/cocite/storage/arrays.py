@@ -1,13 +1,13 @@
-"""Raw little-endian arrays: written as a stream with a checksum, read by mapping.
+"""Raw little-endian arrays, written as a stream with a checksum and read by memory mapping.
 
-A file holds only the array's bytes in C order; dtype, shape and XXH3-128 are in the manifest.
-Mapped arrays are read-only, and files never change: a store is replaced as a whole. Reading one
-page may load megabytes around it; ``advise`` declares how an array will be read, to control that.
+A file contains only the bytes of the array in C order; the manifest records dtype, shape and
+XXH3-128. Files are never modified: a store is replaced as a whole. By default, the system reads
+megabytes around a mapped page; :func:`advise` controls this read-ahead.
 
-Layouts declare their files as in ``FORMAT.md``: ``"<u4[E]"`` are 32-bit numbers, with E a size that
-the files of a group share; ``"<u8[n + 1]"`` has one more than n; ``"<f4[n, 6]"`` six values for
-each of n. Kernels rely on the form of arrays, so a store with undeclared or deviating files is not
-opened.
+Layouts declare their files in the notation of ``FORMAT.md``: ``"<u4[E]"`` is an array of E 32-bit
+integers, where files of a group share the size E; ``"<u8[n + 1]"`` has n + 1 elements, and
+``"<f4[n, 6]"`` six per node. Kernels rely on these shapes, so a store is not opened if a file is
+undeclared or differs from its declaration.
 """
 
 from __future__ import annotations
@@ -34,22 +34,21 @@ _Made = TypeVar("_Made")
 _DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 DIGEST = re.compile("[0-9a-f]{32}")
-REBUILD = "Copy the directory again from where it was whole, or build it again"
+REBUILD = "Restore the directory from an intact copy, or rebuild it"
 _MAX_BYTES = 2**56
 _CHUNK, _PIECE = 1 << 24, 1 << 20
-"""Bytes that are written at a time, and bytes of a file in memory while its checksum is computed.
-"""
+"""Bytes per write, and bytes per read when computing a checksum."""
 _FETCHED = 1 << 17
-"""Bytes requested at a time: systems limit how much they read ahead."""
+"""Bytes per read-ahead request; systems limit the size of one request."""
 AROUND = 1 << 21
-"""Bytes that Linux maps around a page on access: up to 64 kB, and from 6.18 on the whole contiguous
-range in its cache.
+"""Bytes that Linux may map around an accessed page: up to 64 kB, and from 6.18 on the whole
+contiguous range in the page cache.
 """
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Manifest entry of one file: NumPy dtype string, shape, XXH3-128 in hex."""
+    """Manifest entry of a file: NumPy dtype string, shape, and XXH3-128 in hex."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -57,21 +56,21 @@ class Entry:
 
     @property
     def nbytes(self) -> int:
-        """Return the size the file must have."""
+        """Return the expected size of the file."""
         size = np.dtype(self.dtype).itemsize
         for length in self.shape:
             size *= length
         return size
 
     def to_json(self) -> dict[str, Any]:
-        """Return the entry as stored in the manifest."""
+        """Return the entry in its manifest form."""
         return {"dtype": self.dtype, "shape": list(self.shape), "xxh3_128": self.xxh3_128}
 
     @classmethod
     def from_json(cls, name: str, value: Any) -> Entry:
-        """Read and check one manifest entry; raises :class:`Damaged`."""
+        """Parse and check a manifest entry; raises :class:`Damaged`."""
         if not _NAME.fullmatch(name):
-            raise Damaged(f"the manifest names a file {name!r}, which no store may hold")
+            raise Damaged(f"the manifest lists {name!r}, which is not a valid file name")
         try:
             dtype, shape, digest = value["dtype"], value["shape"], value["xxh3_128"]
             fine = (
@@ -88,15 +87,15 @@ class Entry:
             entry = cls(dtype, tuple(shape), digest)
             if entry.nbytes <= _MAX_BYTES:
                 return entry
-        raise Damaged(f"the manifest's entry for {name} is not one: {str(value)[:200]}")
+        raise Damaged(f"the manifest's entry for {name} is invalid: {str(value)[:200]}")
 
 
 class ArrayWriter:
-    """Write one array as a stream of pieces, then return its :class:`Entry`.
+    """Writer of one array, chunk by chunk; ``finished`` is its :class:`Entry`.
 
-    ``shape_tail`` gives the trailing dimensions; the first one is counted. The bytes are on disk
-    when the ``with`` block ends without an error. ``path`` is a new file in a draft, or an open
-    file.
+    ``shape_tail`` gives all dimensions but the first, which follows from the number of elements.
+    The bytes are on disk once the ``with`` block ends without an error. ``path`` is a new file of a
+    draft, or an open file.
     """
 
     def __init__(
@@ -111,7 +110,7 @@ class ArrayWriter:
         self.entry: Entry | None = None
 
     def write(self, piece: ArrayLike) -> None:
-        """Append ``piece``, converted to the array's dtype if the conversion is lossless."""
+        """Append ``piece``, after a lossless conversion to the array's dtype."""
         array = np.asarray(piece)
         if array.dtype != self.dtype:
             array = array.astype(self.dtype, casting="safe")
@@ -137,7 +136,7 @@ class ArrayWriter:
 
     @property
     def finished(self) -> Entry:
-        """Return the entry of the finished file."""
+        """Return the entry of the completed file."""
         if self.entry is None:
             raise ValueError(f"{self._file.name} is not finished")
         return self.entry
@@ -149,15 +148,15 @@ for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # Windows has only the l
 
 
 def open_regular(path: Path, nbytes: int | None = None) -> int:
-    """Open a regular file, of exactly ``nbytes`` if given; links and pipes are refused.
+    """Open a regular file, of exactly ``nbytes`` bytes if given. Refuses links and pipes.
 
-    Raises :class:`Damaged`, and :class:`ResourceError` if too many files are open.
+    Raises :class:`Damaged`, or :class:`ResourceError` if too many files are open.
     """
     descriptor = _allowed(path, lambda: os.open(path, _READ_ONLY))
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise Damaged(f"{path} is not a plain file. {REBUILD}")
+        raise Damaged(f"{path} is not a regular file. {REBUILD}")
     if nbytes is not None and status.st_size != nbytes:
         os.close(descriptor)
         found = f"{status.st_size} bytes"
@@ -166,9 +165,7 @@ def open_regular(path: Path, nbytes: int | None = None) -> int:
 
 
 def _allowed(path: Path, call: Callable[[], _Made]) -> _Made:
-    """Return the result of ``call``; raise the limit on open files if it is reached, as an index
-    has a file for each shard.
-    """
+    """Return ``call()``, raising the soft limit on open files if it is reached."""
     while True:
         try:
             return call()
@@ -178,7 +175,7 @@ def _allowed(path: Path, call: Callable[[], _Made]) -> _Made:
 
 
 def _allow_more() -> bool:
-    """Double this process's limit on open files; return False if it is at its maximum."""
+    """Double the soft limit on open files; return False if it cannot grow."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows
@@ -198,20 +195,20 @@ def _unopened(path: Path, error: OSError) -> Damaged | ResourceError:
 
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         return ResourceError(
-            f"{path} is one file too many: this process may have {most:,} open. Allow more, such "
-            "as ulimit -n 4096, or build the index with more samples to a file (--shard)"
+            f"{path} cannot be opened: the limit is {most:,} open files. Raise it, for example "
+            "with ulimit -n 4096, or build the index with more samples per file (--shard)"
         )
     if error.errno == errno.ENOMEM:
         return ResourceError(
-            f"{path} cannot be mapped: {error.strerror}. Allow more address space, such as "
-            "ulimit -v unlimited, or more maps (vm.max_map_count)"
+            f"{path} cannot be mapped: {error.strerror}. Allow more address space (ulimit -v "
+            "unlimited) or more memory maps (vm.max_map_count)"
         )
     return Damaged(f"{path} cannot be opened: {error.strerror}. {REBUILD}")
 
 
 def map_array(path: Path, entry: Entry) -> NDArray[Any]:
-    """Map the file of ``entry`` read-only. Takes no memory until it is read, and keeps the file
-    open. Raises like :func:`open_regular`.
+    """Map the file of ``entry`` read-only. Memory is used only for pages that are read; the file
+    remains open. Raises the errors of :func:`open_regular`.
     """
     descriptor = open_regular(path, entry.nbytes)
     try:
@@ -226,9 +223,8 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
 
 
 def evict(*arrays: NDArray[Any]) -> None:
-    """Release the memory of mapped arrays, or of slices of them; pages stay in the system's cache.
-
-    Ignores arrays that are not views of a mapped file.
+    """Release the memory of mapped arrays or slices; the system may keep their pages in its cache.
+    Other arrays are ignored.
     """
     for view, low, high in _extents(arrays):
         first = low // AROUND * AROUND
@@ -237,16 +233,14 @@ def evict(*arrays: NDArray[Any]) -> None:
 
 
 def fetch(*arrays: NDArray[Any]) -> None:
-    """Read mapped arrays, or slices of them, from begin to end, and nothing around them. Ignores
-    arrays that are not views of a mapped file.
-    """
+    """Read exactly these mapped arrays or slices into memory, in order. Ignores other arrays."""
     for view, low, high in _extents(arrays):
         for piece in range(low // mmap.PAGESIZE * mmap.PAGESIZE, high, _FETCHED):
             _advise(view, "MADV_WILLNEED", piece, min(_FETCHED, high - piece))
 
 
 def _extents(arrays: Iterable[NDArray[Any]]) -> Iterator[tuple[mmap.mmap, int, int]]:
-    """Yield the mapped file of each array, and the bytes where it begins and ends there."""
+    """Yield (mapping, first byte, end byte) for each mapped array."""
     for array in arrays:
         view = _view(array)
         if view is not None and array.size:
@@ -256,25 +250,25 @@ def _extents(arrays: Iterable[NDArray[Any]]) -> Iterator[tuple[mmap.mmap, int, i
 
 
 def _advise(view: mmap.mmap, advice: str, *where: int) -> None:
-    """Pass advice on access to the system; Windows accepts none."""
+    """Pass memory advice to the system, if supported (not on Windows)."""
     if hasattr(mmap, advice):
         view.madvise(getattr(mmap, advice), *where)
 
 
 class Access(Enum):
-    """How a mapped array will be read; controls the system's read-ahead."""
+    """Expected access pattern of a mapped array, for the system's read-ahead."""
 
     SCATTERED = "MADV_RANDOM"
-    """A few words at random: fetch single pages."""
+    """Random access to a few words: read single pages."""
     AROUND = "MADV_NORMAL"
-    """Most of it, in any order: fetch neighboring pages as well."""
+    """Access to most of the array, in any order: read neighboring pages as well."""
     THROUGH = "MADV_SEQUENTIAL"
-    """From the first byte to the last, once."""
+    """One sequential pass."""
 
 
 def advise(access: Access, *arrays: NDArray[Any]) -> None:
-    """Declare how mapped arrays will be read from now on. Applies to whole files, also for slices,
-    and to all users of the maps. Ignores arrays that are not views of a mapped file.
+    """Declare the access pattern of mapped arrays. Applies to whole files, even for slices, and to
+    all users of the mapping. Other arrays are ignored.
     """
     for array in arrays:
         view = _view(array)
@@ -283,7 +277,7 @@ def advise(access: Access, *arrays: NDArray[Any]) -> None:
 
 
 def _view(array: NDArray[Any]) -> mmap.mmap | None:
-    """Return the mapped file that an array is a view of, or None."""
+    """Return the mapping behind an array, or None."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -298,7 +292,7 @@ def is_mapped(array: NDArray[Any]) -> bool:
 
 
 def checksum(path: Path, entry: Entry) -> str:
-    """Return the XXH3-128 of the file's current content in hex, read in pieces."""
+    """Compute the XXH3-128 of a file in hex, in chunks."""
     descriptor = open_regular(path, entry.nbytes)
     digest = xxhash.xxh3_128()
     with os.fdopen(descriptor, "rb", buffering=0) as file:
@@ -312,7 +306,7 @@ _SIZE = re.compile(r"([A-Za-z]*)(?: \+ )?([0-9]*)")
 
 
 class DeclaredFiles:
-    """The files of a manifest, matched with one group of declared files after another.
+    """Files of a manifest, claimed group by group according to their declarations.
 
     All methods raise :class:`Damaged`.
     """
@@ -327,8 +321,9 @@ class DeclaredFiles:
         prefix: str = "",
         optional: Collection[str] = (),
     ) -> None:
-        """Check that the files of a group exist, with these ``sizes``, and that sizes with the same
-        name agree; ``prefix`` precedes their names.
+        """Claim a group of files whose names begin with ``prefix``. Each must be listed unless
+        ``optional``, and match its declared form; ``sizes`` gives known sizes, and an unknown size
+        must have the same value in the whole group.
         """
         known = dict(sizes)
         for name, form in declared.items():
@@ -337,20 +332,20 @@ class DeclaredFiles:
             self._compare(prefix + name, form, known)
 
     def starting(self, prefix: str) -> list[str]:
-        """Return the names of the remaining files with this prefix."""
+        """Return the unclaimed file names with this prefix, sorted."""
         return sorted(name for name in self._left if name.startswith(prefix))
 
     def take_all(self, names: Iterable[str], form: str) -> None:
-        """Check that each of some files has a form, with sizes of its own."""
+        """Claim files of the same form, each with independent sizes."""
         for name in names:
             self._compare(name, form, {})
 
     def no_more(self) -> None:
-        """Check that no file remains."""
+        """Check that all files are claimed."""
         if self._left:
             raise Damaged(
-                f"{self._path}: its manifest names {min(self._left)}, which does not belong in it. "
-                f"{REBUILD}"
+                f"{self._path}: the manifest lists {min(self._left)}, which is not a file of this "
+                f"store. {REBUILD}"
             )
 
     def _compare(self, name: str, form: str, known: dict[str, int]) -> None:
@@ -365,14 +360,13 @@ class DeclaredFiles:
             shape = ", ".join(map(str, entry.shape))
             having = ", ".join(f"{size} = {value}" for size, value in known.items() if size in form)
             raise Damaged(
-                f"{self._path}: {name} is {entry.dtype}[{shape}] by its manifest; it must be {form}"
-                + (f" with {having}. " if having else ". ")
-                + REBUILD
+                f"{self._path}: the manifest says {name} is {entry.dtype}[{shape}]; it must be "
+                f"{form}" + (f" with {having}. " if having else ". ") + REBUILD
             )
 
 
 def _fits(found: int, size: str, known: dict[str, int]) -> bool:
-    """Return whether a size is as declared; an unknown size becomes known."""
+    """Return whether a size matches its declaration; an unknown size becomes known."""
     match = _SIZE.fullmatch(size)
     assert match is not None
     name, more = match[1], int(match[2] or 0)

@@ -1,15 +1,16 @@
-"""Atomic files, journals, and locks.
+"""Atomic file replacement, journals, and locks.
 
-A file is written beside its place under an unpredictable name (``O_EXCL``, ``O_NOFOLLOW``), such as
-``.ranks.csv.9f86d081884c7d65.new``, synced and renamed, and the directory is synced. It is locked
-until then: the next process that writes a file of that name removes unlocked ones, which killed
-processes left (:func:`check_file`). An output that is a link is refused.
+A file is written under an unpredictable name in the same folder, such as
+``.ranks.csv.9f86d081884c7d65.new`` (``O_EXCL``, ``O_NOFOLLOW``), then synced and renamed, and the
+folder is synced. The file is locked while it is written, so unlocked ones belong to killed
+processes. The next process that writes the same output removes them (:func:`check_file`). An output
+that is a symbolic link is refused.
 
-A *journal* is a file of pieces, with a second file that has a line for each: its size and checksum.
-Opening it again returns the longest prefix with correct checksums, so nothing needs to be synced.
+A *journal* is a file of appended records; a second file lists the size and checksum of each.
+Reopening a journal recovers the longest prefix with valid checksums, so appending needs no sync.
 
-A lock (``flock``) is on the open file, not on its name, and ends with the process. After locking a
-file, check that it still has its name: another process may have removed it as abandoned.
+A lock (``flock``) applies to an open file, not to its name, and ends with the process. After
+locking a file, check that it still has its name: another process may have removed it as abandoned.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ _CHUNK = 1 << 22
 
 
 class Journal:
-    """``with Journal(path) as journal: journal.append(piece)``; ``journal.sizes`` lists the pieces.
+    """Recoverable list of records: ``with Journal(path) as journal: journal.append(piece)``.
 
-    Sizes and checksums are in the file ``path`` + ``.log``.
+    ``sizes`` lists the sizes of the records. Sizes and checksums are stored in ``path`` + ``.log``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,7 +48,7 @@ class Journal:
         for path in (self.path, self._log_path):
             try:
                 disk.touch(path)
-            except OSError as error:  # a link is one
+            except OSError as error:  # also for a symbolic link
                 raise StoreError(
                     f"{path} cannot be written: {error.strerror}. Remove it"
                 ) from error
@@ -59,7 +60,7 @@ class Journal:
         return self
 
     def _valid(self) -> Iterator[bytes]:
-        """Yield the lines of the valid leading pieces; set their ``sizes``."""
+        """Yield the log lines of the valid leading records, and add their sizes to ``sizes``."""
         with self.path.open("rb") as file, self._log_path.open("rb") as log:
             for line in log:
                 words = line.split()
@@ -71,7 +72,7 @@ class Journal:
                 yield line
 
     def append(self, piece: bytes | memoryview) -> None:
-        """Add one piece; raises :class:`~cocite.errors.ResourceError` if the disk is full."""
+        """Append a record; raises :class:`~cocite.errors.ResourceError` if the disk is full."""
         disk.write(self._file, piece)
         line = f"{len(piece)} {xxhash.xxh3_128_hexdigest(piece)}\n"
         disk.write(self._log, line.encode())
@@ -79,7 +80,7 @@ class Journal:
 
     @property
     def begins(self) -> list[int]:
-        """Return the byte at which each piece begins."""
+        """Return the start offset of each record."""
         return list(accumulate(self.sizes, initial=0))[:-1]
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
@@ -88,7 +89,7 @@ class Journal:
 
 
 def _digest(file: BinaryIO, size: int) -> str:
-    """Return the checksum of the next ``size`` bytes, "" if there are fewer."""
+    """Return the checksum of the next ``size`` bytes, or "" if there are fewer."""
     if size > os.fstat(file.fileno()).st_size - file.tell():
         return ""
     state = xxhash.xxh3_128()
@@ -101,7 +102,7 @@ def _digest(file: BinaryIO, size: int) -> str:
 
 def lock(descriptor: int, *, shared: bool = False, wait: bool = False) -> bool:
     """Lock an open file or directory, exclusively or ``shared``. Returns False if another process
-    holds the lock and ``wait`` is false.
+    holds a conflicting lock, unless ``wait`` is true.
     """
     import fcntl  # Windows lacks it; stores are only read there
 
@@ -123,7 +124,7 @@ def unlock(descriptor: int) -> None:
 
 
 def is_still(path: Path, descriptor: int) -> bool:
-    """Return whether ``path`` still names the open file or directory."""
+    """Return whether ``path`` still refers to the open file or directory."""
     try:
         named, opened = path.stat(), os.fstat(descriptor)
     except OSError:
@@ -133,8 +134,8 @@ def is_still(path: Path, descriptor: int) -> bool:
 
 @contextmanager
 def unclaimed(path: Path) -> Iterator[bool]:
-    """Lock a file or directory for the context. Yields False if another process holds it, or if it
-    is a link, a pipe or another user's.
+    """Lock a file or directory for the context. Yields False if another process holds the lock,
+    another user owns the file, or the path is a link or pipe.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -149,7 +150,8 @@ def unclaimed(path: Path) -> Iterator[bool]:
 
 
 MARK = ".cocite-draft"
-"""Marker file in every directory of an unfinished store; a directory without it is not ours."""
+"""Marker file in the directory of an unfinished store. Directories without it are never modified.
+"""
 _END, _ROWS = ".new", ".rows"
 _PRIVATE = re.compile(r"(\..*\.)[0-9a-f]{16}" + re.escape(_END), re.S)
 _LONGEST = 200
@@ -157,11 +159,10 @@ _TRIES = 5
 
 
 def check_file(path: Path, overwrite: bool) -> Path:
-    """Return the path if a file may be written there; call this before any work.
+    """Return ``path`` if a file may be written there; call this before any work.
 
-    Removes temporary files of killed processes beside it. Raises
-    :class:`~cocite.errors.OutputExists` for a directory, a link, or anything else that is not a
-    regular file; and for a file, unless ``overwrite``.
+    Removes temporary files that killed processes left. Raises :class:`~cocite.errors.OutputExists`
+    if the path exists, except for a regular file with ``overwrite``.
     """
     sweep_staged(path)
     try:
@@ -169,14 +170,13 @@ def check_file(path: Path, overwrite: bool) -> Path:
     except OSError:
         return path  # creating it reports the error
     if stat.S_ISDIR(mode):
-        raise OutputExists(f"{path} is a directory. Name a file in it, or choose another output")
+        raise OutputExists(f"{path} is a directory. Choose a file in it, or another output")
     if stat.S_ISLNK(mode):
         raise OutputExists(
-            f"{path} is a symbolic link to {os.readlink(path)}. Name that file, or choose another "
-            "output"
+            f"{path} is a symbolic link to {os.readlink(path)}. Choose that file, or another output"
         )
     if not stat.S_ISREG(mode):
-        raise OutputExists(f"{path} is not a plain file. Choose another output")
+        raise OutputExists(f"{path} is not a regular file. Choose another output")
     if not overwrite:
         raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
     return path
@@ -184,11 +184,12 @@ def check_file(path: Path, overwrite: bool) -> Path:
 
 @contextmanager
 def staged_file(path: Path, folder: Path | None = None) -> Iterator[BinaryIO]:
-    """Open an unbuffered file for the context, which replaces ``path`` at the end; ``file.name`` is
-    its temporary name.
+    """Open an unbuffered temporary file (``file.name``) that replaces ``path`` when the context
+    ends.
 
-    A link is replaced, not its target. ``folder``, on the same disk, holds the file until then; by
-    default the folder of ``path``. Raises :class:`StoreError` if no file can be created there.
+    If ``path`` is a link, the link is replaced, not its target. ``folder``, on the same disk,
+    contains the temporary file; the default is the folder of ``path``. Raises :class:`StoreError`
+    if the file cannot be created.
     """
     place = folder or path.parent
     try:
@@ -197,20 +198,20 @@ def staged_file(path: Path, folder: Path | None = None) -> Iterator[BinaryIO]:
         private, file = _new_file(place, path.name)
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be made: {error.strerror}. Choose another output"
+            f"{path} cannot be created: {error.strerror}. Choose another output"
         ) from error
     try:
         with file:
             yield file
             disk.sync_file(file)
-            disk.rename(private, path)  # locked until then
+            disk.rename(private, path)  # while still locked
         disk.sync_directory(path.parent)
     finally:
         disk.remove(private)
 
 
 def _new_file(place: Path, name: str) -> tuple[Path, BinaryIO]:
-    """Create a locked file under a private name."""
+    """Create and lock a file with an unpredictable name."""
     for _ in range(_TRIES):
         private = place / _private(name)
         file = disk.create(private)
@@ -221,17 +222,17 @@ def _new_file(place: Path, name: str) -> tuple[Path, BinaryIO]:
 
 
 def _claimed(private: Path, descriptor: int) -> bool:
-    """Return whether the new file is still ours: no process has removed it as abandoned."""
+    """Lock a new file; return False if another process has removed it as abandoned."""
     try:
         return lock(descriptor) and is_still(private, descriptor)
-    except OSError:  # a disk without locks: no process sweeps there, either
+    except OSError:  # without locks, no process removes files
         return True
 
 
 @contextmanager
 def staged_folder(path: Path) -> Iterator[Path]:
-    """Create a directory beside ``path`` for the context. It is removed at the end unless it was
-    renamed. Directories left by killed processes are removed first. Raises OSError.
+    """Create a temporary directory beside ``path`` for the context, and remove it at the end unless
+    it was renamed. Also removes directories that killed processes left. Raises OSError.
     """
     sweep_staged(path)
     disk.make_folder(path.parent)
@@ -255,8 +256,8 @@ def staged_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def staged_rows(private: Path) -> Iterator[Path]:
-    """Create a directory for intermediate files beside a staged file; it is removed with that
-    file.
+    """Create a directory for intermediate files beside a staged file, for the context. Whoever
+    removes an abandoned staged file removes this directory as well.
     """
     folder = private.with_name(private.name + _ROWS)
     disk.make_own_folder(folder, new=True)
@@ -267,7 +268,9 @@ def staged_rows(private: Path) -> Iterator[Path]:
 
 
 def sweep_staged(path: Path, *names: str) -> None:
-    """Remove files that killed processes staged for ``path`` and for other ``names`` beside it."""
+    """Remove temporary files that killed processes left for ``path`` and other ``names`` in its
+    folder.
+    """
     stems = {_stem(name) for name in (path.name, *names)}
     with suppress(OSError):
         for name in sorted(os.listdir(path.parent)):
@@ -282,16 +285,16 @@ def sweep_staged(path: Path, *names: str) -> None:
 
 
 def is_private(name: str) -> bool:
-    """Return whether a name is that of a staged file, perhaps of a killed process."""
+    """Return whether a name is that of a temporary file or directory."""
     return name.startswith(".") and name.removesuffix(_ROWS).endswith(_END)
 
 
 def _private(name: str) -> str:
-    """Return an unpredictable name."""
+    """Return an unpredictable temporary name."""
     return f"{_stem(name)}{os.urandom(8).hex()}{_END}"
 
 
 def _stem(name: str) -> str:
-    """Return the common prefix of all private names of a file."""
+    """Return the prefix shared by all temporary names of a file."""
     short = name.encode(errors="surrogateescape")[:_LONGEST].decode(errors="ignore")
     return f".{short}."

@@ -1,10 +1,9 @@
-"""The calls that change a disk; every write of cocite's stores goes through here.
+"""All calls that modify the disk, so that tests can make any of them fail or kill the process there
+(``tests/torture/shim.py``). ``tests/storage/test_disk.py`` checks that no other module makes such
+calls, except for unnamed files (``storage/spool.py``) and files that other libraries write.
 
-So a test can fail, cut or kill at each of them (``tests/torture/shim.py``); no other file makes
-such calls (``tests/storage/test_disk.py`` reads all sources). Bytes are synced (``sync_file``)
-before a name points at them (``rename``), and names (``sync_directory``) before success is
-reported. Exceptions are nameless files (``storage/spool.py``), and what other libraries write into
-our directories.
+Bytes are synced (``sync_file``) before a file gets its name (``rename``), and names
+(``sync_directory``) before success is reported.
 """
 
 from __future__ import annotations
@@ -28,70 +27,67 @@ _RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
 
 
 def make_folder(folder: Path) -> None:
-    """Create the folder of an output, with its parents; log it if it was missing, as its name may
-    be a typo.
+    """Create the folder of an output and its parents. Log the creation, as the name may be
+    mistyped.
     """
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
-        _log.info(f"the folder {folder} was not there, and is made")
+        _log.info(f"created the folder {folder}")
 
 
 def create(path: Path) -> BinaryIO:
-    """Create an empty, unbuffered file; raises FileExistsError if the name is taken."""
+    """Create an empty unbuffered file; raises FileExistsError if the name exists."""
     return open(path, "xb+", buffering=0, opener=_opened)
 
 
 def create_anew(path: Path) -> BinaryIO:
-    """Create a file in one of our directories, replacing any file of that name.
-
-    So nothing is written through a link, or to a file with other names.
+    """Create an unbuffered file in a draft. An existing name is removed first, so that links and
+    other names of the same file are not written through.
     """
     path.unlink(missing_ok=True)
     return create(path)
 
 
 def rewrite(path: Path) -> BinaryIO:
-    """Open a file, emptied or new, unbuffered; does not follow a link."""
+    """Open an unbuffered empty file, truncating an existing one. Does not follow a link."""
     return open(path, "wb", buffering=0, opener=_opened)
 
 
 def edit(path: Path) -> BinaryIO:
-    """Open an existing file for reading and writing, unbuffered; does not follow a link."""
+    """Open an existing file unbuffered, for reading and writing. Does not follow a link."""
     return open(path, "rb+", buffering=0, opener=_opened)
 
 
 def append(path: Path) -> BinaryIO:
-    """Open an existing or new file for appending, unbuffered."""
+    """Open a file unbuffered for appending; create it if missing. Does not follow a link."""
     return open(path, "ab", buffering=0, opener=_opened)
 
 
 def make_own_folder(path: Path, *, new: bool = False, mode: int = 0o777) -> None:
-    """Create a directory for our files, and its parents; with ``new`` raise FileExistsError if it
-    exists.
-    """
+    """Create a directory and its parents; with ``new``, raise FileExistsError if it exists."""
     path.mkdir(mode, parents=True, exist_ok=not new)
 
 
 def link(source: Path, target: Path) -> None:
-    """Give the file ``source`` another name, which must be free; raises OSError if the system has
-    no hard links.
+    """Create a hard link ``target`` to ``source``; raises OSError if the name exists or the file
+    system has no hard links.
     """
     os.link(source, target)
 
 
 def symlink(text: str, path: Path) -> None:
-    """Create a symbolic link, in one of our folders; its name must be free."""
+    """Create a symbolic link with target ``text``; raises FileExistsError if the name exists."""
     path.symlink_to(text)
 
 
 def truncate(file: BinaryIO, size: int) -> None:
-    """Truncate a file to ``size`` bytes, and continue there."""
+    """Truncate a file to ``size`` bytes, and move its position there."""
     file.truncate(size)
     file.seek(size)
 
 
 def touch(path: Path) -> None:
-    """Ensure that a file exists; does not follow a link."""
+    """Create an empty file if it does not exist. Does not follow a link."""
     os.close(_opened(os.fspath(path), os.O_WRONLY | os.O_CREAT))
 
 
@@ -100,17 +96,19 @@ def _opened(path: str, flags: int) -> int:
 
 
 def write(file: BinaryIO, data: bytes | memoryview) -> None:
-    """Write all of ``data``; on a full disk raise :class:`ResourceError` with the free space."""
+    """Write all of ``data``. If the disk is full, raise :class:`ResourceError` with the free
+    space.
+    """
     try:
         rest = memoryview(data)
         while rest:
-            rest = rest[file.write(rest) :]  # an unbuffered file may accept only a part
+            rest = rest[file.write(rest) :]  # unbuffered writes may be partial
     except OSError as error:
         raise _explained(error, Path(file.name), len(data)) from error
 
 
 def sync_file(file: BinaryIO) -> None:
-    """Flush the file's bytes to disk."""
+    """Flush a file to disk."""
     try:
         file.flush()
         os.fsync(file.fileno())
@@ -119,7 +117,7 @@ def sync_file(file: BinaryIO) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Flush a directory's entries to disk."""
+    """Flush the entries of a directory to disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -130,12 +128,12 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_all() -> None:
-    """Flush everything written by any process to disk."""
+    """Flush the writes of all processes to disk."""
     os.sync()
 
 
 def rename(source: Path, target: Path) -> None:
-    """Rename ``source`` to ``target``, atomically replacing a file with that name."""
+    """Rename ``source`` to ``target``, atomically replacing a file of that name."""
     os.replace(source, target)
 
 
@@ -148,10 +146,10 @@ def rename_new(source: Path, target: Path) -> None:
 
 
 def exchange(first: Path, second: Path) -> None:
-    """Swap two names atomically, so that neither is ever missing.
+    """Swap two names atomically, so that both always exist.
 
-    Without system support, the swap takes three renames; a process killed between them leaves the
-    old ``second`` under its name in a new directory beside it.
+    Without system support this takes three renames. A process killed between them leaves the old
+    ``second`` in a new directory beside it.
     """
     if not _renameat2(first, second, _RENAME_EXCHANGE):
         folder = Path(tempfile.mkdtemp(prefix=f".{second.name}.", dir=second.parent))
@@ -163,7 +161,7 @@ def exchange(first: Path, second: Path) -> None:
 
 
 def _renameat2(first: Path, second: Path, flags: int) -> bool:
-    """Call Linux's renameat2; return False if the system or file system lacks it."""
+    """Call Linux's ``renameat2``; return False if it is not supported."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:
         return False
@@ -176,10 +174,11 @@ def _renameat2(first: Path, second: Path, flags: int) -> bool:
 
 
 def remove_tree(path: Path, *last: str) -> None:
-    """Remove a directory and its content, if it exists; if it is a link, only the link.
+    """Remove a directory and its contents, if it exists. Only a link itself is removed, never its
+    target.
 
-    The files ``last`` are removed after all others, one by one and synced, as they identify the
-    directory.
+    The files ``last`` identify the directory: they are removed after all others, in order, with a
+    sync before each.
     """
     if path.is_symlink():
         path.unlink()
@@ -189,7 +188,7 @@ def remove_tree(path: Path, *last: str) -> None:
                 if entry.name not in last:
                     remove(entry)
             for name in last:
-                with suppress(OSError, ResourceError):  # a full disk does not prevent removal
+                with suppress(OSError, ResourceError):  # removal works on a full disk
                     sync_directory(path)
                 remove(path / name)
         shutil.rmtree(path)
@@ -201,7 +200,7 @@ def remove_empty(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link, or a directory with its content, if it exists."""
+    """Remove a file, a link, or a directory with its contents, if it exists."""
     if path.is_dir():
         remove_tree(path)
     else:
@@ -214,6 +213,6 @@ def _explained(error: OSError, path: Path, wanted: int) -> Exception:
     free = shutil.disk_usage(path.parent).free
     return ResourceError(
         f"could not write {format_size(wanted)} more to {path}: {os.strerror(error.errno)} "
-        f"({format_size(free)} free there). Free some room or choose another output, and run "
+        f"({format_size(free)} free there). Free some space or choose another output, and run "
         "the same command again"
     )

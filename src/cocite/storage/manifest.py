@@ -1,9 +1,9 @@
-"""The manifest: the kind of a store, its facts, and an entry for every file.
+"""The manifest of a store: its kind, facts, and an entry for each file.
 
-``manifest.json`` is written last, so a directory without one is not a store. It holds the kind
-(``graph``, ``index``), the version of the format, facts of the kind, and an entry for each file. It
-has no time and no absolute path, so equal input gives equal bytes. A checksum protects against
-accidents, not attacks, so every fact is read with its type and bounds (:class:`Facts`).
+``manifest.json`` is written last, so a directory without one is not a store. It contains the kind
+(``graph``, ``index``), the format version, the facts, and the file entries, but no times and no
+absolute paths: equal input gives equal bytes. A checksum detects accidents, not attacks, so all
+facts are read with type and range checks (:class:`Facts`).
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ MANIFEST = "manifest.json"
 FORMAT_VERSION = 4
 _MAX_MANIFEST = 1 << 24
 _PIECE = 1 << 20
-"""Bytes of an array that are read and checked at a time."""
+"""Bytes of an array per read."""
 _TRIES = 100
 _DIGITS, _DEEPEST = 20, 20
-"""Characters of a whole number, and how deep facts may lie within each other."""
+"""Maximum characters of an integer, and maximum nesting depth of the facts."""
 _MOST_NAMES = 10_000
-"""Maximum number of names of a folder to compare with a mistyped one."""
+"""Maximum number of names in a folder to compare with a mistyped one."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """``kind`` and ``facts`` of a store, and the entries of its ``files`` by name."""
+    """The ``kind`` and ``facts`` of a store, and its ``files``: entries by name."""
 
     kind: str
     facts: dict[str, Any]
     files: dict[str, Entry] = field(default_factory=dict)
 
     def write(self, directory: Path) -> None:
-        """Write it into ``directory``, as the last file of a store. Raises
-        :class:`~cocite.errors.ResourceError` if it is too large for readers.
+        """Write the manifest into ``directory``, as the last file of a store. Raises
+        :class:`~cocite.errors.ResourceError` if it exceeds the size that readers accept.
         """
         value = {
             "cocite": self.kind,
@@ -74,16 +74,16 @@ class Manifest:
         if len(text) > _MAX_MANIFEST:
             raise ResourceError(
                 f"the manifest of {directory} would have {format_size(len(text))}, for "
-                f"{len(self.files):,} files; no more than {format_size(_MAX_MANIFEST)} is read. "
-                "Nothing was published. Have fewer files: more samples in each (--shard), or fewer "
-                "components and inputs"
+                f"{len(self.files):,} files; the limit is {format_size(_MAX_MANIFEST)}. Nothing "
+                "was published. Reduce the number of files: more samples in each (--shard), or "
+                "fewer components and inputs"
             )
         with staged_file(directory / MANIFEST) as file:
             disk.write(file, text)
 
     @classmethod
     def read(cls, directory: Path, kind: str) -> Manifest:
-        """Read and check the manifest of a store, which should be of ``kind``."""
+        """Read and check the manifest of a store of the expected ``kind``."""
         path = directory / MANIFEST
         if not os.path.lexists(path):
             raise NotAStore(_not_a_store(directory, kind))
@@ -102,17 +102,17 @@ class Manifest:
         if found != kind:
             raise NotAStore(_wrong_kind(directory, found, kind))
         if not (isinstance(facts, dict) and isinstance(files, dict)):
-            raise Damaged(f"{path} has no facts or no files")
+            raise Damaged(f"{path} lacks facts or files")
         entries = {name: Entry.from_json(name, entry) for name, entry in files.items()}
         return cls(kind, facts, entries)
 
     @property
     def nbytes(self) -> int:
-        """Return the size of all arrays on disk."""
+        """Return the total bytes of all arrays."""
         return sum(entry.nbytes for entry in self.files.values())
 
     def digest(self, *prefixes: str) -> str:
-        """Return one checksum of the files with these prefixes, by default all."""
+        """Return one checksum of all files, or of those with one of the ``prefixes``."""
         content = xxhash.xxh3_128()
         for name in sorted(self.files):
             if not prefixes or name.startswith(prefixes):
@@ -123,14 +123,14 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Store:
-    """An opened directory: its manifest, and all its arrays, mapped. ``lost`` maps optional files
-    that are missing or damaged to what is wrong.
+    """An opened store: its manifest and its mapped arrays. ``lost`` maps missing or damaged
+    optional files to the fault.
 
-    Stores of objects in memory also have ``home``, which must exist as long as the store
-    (``storage/spool.py``), and ``labels``, their original names (``graph/name_files.py``).
+    A store of in-memory data also has ``home``, an object that must live as long as the store
+    (``storage/spool.py``), and ``labels``, the original names (``graph/name_files.py``).
 
-    Before using a file, check its checksum by ``through`` or ``require``: once for each open store,
-    unless it is not ``verifying``.
+    Before use, check a file with ``through`` or ``require``. Each compares its checksum once per
+    open store, unless ``verifying`` is false.
     """
 
     path: Path
@@ -152,14 +152,14 @@ class Store:
         *,
         verify: bool = True,
     ) -> Store:
-        """Open the directory ``path``, to be read as ``access`` says; raises a
+        """Open the directory ``path`` for an access pattern; raises a
         :class:`~cocite.errors.StoreError`.
 
-        Files for which ``spare`` is true may be missing or truncated. Nothing is read yet;
-        ``verify`` says whether checksums are checked on first use.
+        Files for which ``spare`` is true may be missing or truncated. Contents are not read yet;
+        ``verify`` enables checksums on first use.
 
-        All files are mapped at once, and again if the directory was replaced meanwhile: an open
-        store is one generation, also after it is replaced.
+        All files are mapped at once, and again if the directory was replaced meanwhile. So an open
+        store is consistent, and remains usable after a replacement.
         """
         directory = Path(path)
         for attempt in range(_TRIES):
@@ -178,16 +178,16 @@ class Store:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return the facts of its kind."""
+        """Return the facts of the manifest."""
         return self.manifest.facts
 
     @property
     def nbytes(self) -> int:
-        """Return the size of all arrays on disk."""
+        """Return the total bytes of all arrays."""
         return self.manifest.nbytes
 
     def advise(self, access: Access) -> None:
-        """Declare how all arrays will be read from now on."""
+        """Declare the access pattern of all arrays."""
         advise(access, *self.arrays.values())
 
     def evict(self) -> None:
@@ -201,19 +201,19 @@ class Store:
         return self.arrays[name]
 
     def has(self, name: str) -> bool:
-        """Return whether the store holds the array ``name``."""
+        """Return whether the manifest lists ``name``."""
         return name in self.manifest.files
 
     def surplus(self) -> list[str]:
-        """Return the files in its directory that do not belong to it. An empty marker does."""
+        """Return the other files in the directory, except an empty marker."""
         listed = {*self.manifest.files, MANIFEST}
         with os.scandir(self.path) as entries:
             return sorted(e.name for e in entries if e.name not in listed and not _is_mark(e))
 
     def through(self, name: str, items: int | None = None) -> Iterator[NDArray[Any]]:
-        """Yield the array ``name`` in pieces of ``items`` rows, from first to last. Each piece is
-        released when the next is requested. Checks the checksum on the way, unless done before;
-        raises :class:`Damaged` after the last piece.
+        """Yield the array ``name`` in order, ``items`` rows at a time, releasing each chunk after
+        use. On the first pass this also verifies the checksum, and raises :class:`Damaged` after
+        the last chunk.
         """
         array = self.array(name)
         row = max(1, array.nbytes // max(1, len(array)))
@@ -232,8 +232,8 @@ class Store:
             self._valid.add(name)
 
     def require(self, *names: str) -> None:
-        """Check that files are unchanged, except lost ones; each is read in full, once. Does
-        nothing unless ``verifying``. Raises :class:`Damaged`.
+        """Verify the checksums of files, except lost ones; each is read in full, once. Does nothing
+        unless ``verifying``. Raises :class:`Damaged`.
         """
         for name in names:
             if self.verifying and name not in self._valid and name not in self.lost:
@@ -241,7 +241,7 @@ class Store:
                     pass
 
     def verify(self, name: str) -> str | None:
-        """Read one file in full; return None if it is intact, else what is wrong."""
+        """Read a file in full; return a description of its damage, or None."""
         entry = self.manifest.files[name]
         try:
             found = checksum(self.path / name, entry)
@@ -259,7 +259,7 @@ class Store:
 def _mapped(
     directory: Path, manifest: Manifest, spare: Callable[[str], bool]
 ) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Return all arrays, and the files that are lost."""
+    """Map all files; return the arrays and the faults of lost files, by name."""
     arrays, lost = {}, {}
     for name, entry in manifest.files.items():
         try:
@@ -277,9 +277,7 @@ def _is_mark(entry: os.DirEntry[str]) -> bool:
 
 
 def _identity(directory: Path) -> tuple[int, int] | None:
-    """Return the identity of a directory, which differs after replacement; None if it is
-    missing.
-    """
+    """Return an identity of a directory that changes when it is replaced; None if it is missing."""
     try:
         status = directory.stat()
     except OSError:
@@ -288,7 +286,7 @@ def _identity(directory: Path) -> tuple[int, int] | None:
 
 
 def _read(path: Path) -> bytes:
-    """Return the bytes of a manifest if it is a regular file of a plausible size."""
+    """Read the bytes of a manifest, which must be a regular file of limited size."""
     with os.fdopen(open_regular(path), "rb") as file:
         content = file.read(_MAX_MANIFEST + 1)
     if len(content) > _MAX_MANIFEST:
@@ -298,28 +296,28 @@ def _read(path: Path) -> bytes:
 
 def _parsed(content: bytes) -> Any:
     """Parse the JSON of a manifest; raises :class:`ValueError` for NaN, infinity, integers beyond
-    64 bits, and excessive nesting.
+    64 bits, or excessive nesting.
     """
     value = json.loads(content, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
     if isinstance(value, dict) and not _shallow(value.get("facts"), _DEEPEST):
-        raise ValueError(f"facts lie more than {_DEEPEST} deep")
+        raise ValueError(f"facts are nested more than {_DEEPEST} levels deep")
     return value
 
 
 def _finite(text: str) -> float:
     if not math.isfinite(found := float(text)):
-        raise ValueError(f"{text} is not a number")
+        raise ValueError(f"{text} is not a finite number")
     return found
 
 
 def _whole(text: str) -> int:
     if len(text) > _DIGITS or not -(2**63) <= (found := int(text)) < 2**64:
-        raise ValueError(f"{text[:_DIGITS]}... is not a number of 64 bits")
+        raise ValueError(f"{text[:_DIGITS]}... is not a 64-bit integer")
     return found
 
 
 def _shallow(value: Any, most: int) -> bool:
-    """Return whether lists and objects are nested at most this deep."""
+    """Return whether lists and objects are nested at most ``most`` levels deep."""
     if not isinstance(value, dict | list):
         return True
     inner = value.values() if isinstance(value, dict) else value
@@ -331,7 +329,7 @@ def _body_checksum(body: str) -> str:
 
 
 def kind_of(path: str | Path) -> str | None:
-    """Return the kind of the store at ``path`` by its manifest, or None."""
+    """Return the kind of store at ``path``, or None if there is none."""
     try:
         value = json.loads(_read(Path(path) / MANIFEST))
         return str(value["cocite"])
@@ -340,12 +338,12 @@ def kind_of(path: str | Path) -> str | None:
 
 
 def _other_format(directory: Path, found: object, version: object) -> str:
-    """Return what to do about a store whose format this release does not read."""
+    """Describe a store of an unsupported format, and what to do."""
     reads = f"this release reads format {FORMAT_VERSION}"
-    message = f"{directory} is in format {str(version)[:20]}; {reads}"
+    message = f"{directory} has format {str(version)[:20]}; {reads}"
     if isinstance(version, int) and version > FORMAT_VERSION:
-        return f"{message}. A newer release made it: update cocite"
-    return f"{message}. Build it again with: cocite " + ("ingest" if found == "graph" else "index")
+        return f"{message}. Update cocite: a newer release wrote it"
+    return f"{message}. Rebuild it with: cocite " + ("ingest" if found == "graph" else "index")
 
 
 def _not_a_store(directory: Path, kind: str) -> str:
@@ -362,15 +360,15 @@ def _not_a_store(directory: Path, kind: str) -> str:
         return f"{message} To make a stored {kind}: {maker} -o {directory}"
     if os.path.isdir(directory):
         return f"{directory} has no {MANIFEST}: it is not a stored {kind}"
-    more = "" if kind == "graph" else ", and an index of that: cocite index"
+    more = "" if kind == "graph" else ", and an index of it: cocite index"
     return (
-        f"{directory} is a file; a stored {kind} is a directory. To make a graph of a file of "
+        f"{directory} is a file; a stored {kind} is a directory. To make a graph from a file of "
         f"links: cocite ingest {directory} -o OUTPUT{more}"
     )
 
 
 def _nearby(path: Path) -> str:
-    """Return a "did you mean" question with a similar name in the same folder, or ""."""
+    """Return " Did you mean ...?" with similar names in the same folder, or ""."""
     from difflib import get_close_matches  # loaded only for mistyped names
 
     try:
@@ -391,17 +389,19 @@ def _wrong_kind(directory: Path, found: str, kind: str) -> str:
 
 _MOST = 2**63 - 1
 _LONGEST_NAME, _LONGEST_PATH = 255, 4096
-"""Bytes of a file's name, and characters of a path: no system that is in use has longer ones."""
+"""Maximum bytes of a file name and characters of a path on current systems."""
 
 
 class Facts:
-    """Values of a manifest; ``place`` names it in messages. All methods raise :class:`Damaged`."""
+    """Checked access to values of a manifest; ``place`` identifies them in messages. All methods
+    raise :class:`Damaged`.
+    """
 
     def __init__(self, values: object, place: str) -> None:
         if not isinstance(values, dict):
-            raise Damaged(f"{place} is {_short(values)}; it has names with values. {REBUILD}")
+            raise Damaged(f"{place} is {_short(values)}; it must be an object. {REBUILD}")
         self.values: dict[str, Any] = values
-        """All of it, unchecked."""
+        """All values, unchecked."""
         self._place = place
 
     def __contains__(self, name: str) -> bool:
@@ -438,7 +438,7 @@ class Facts:
         found = self._value(name)
         if isinstance(found, str) and (not choices or found in choices):
             return found
-        raise self.refused(name, " or ".join(choices) or "a text")
+        raise self.refused(name, " or ".join(choices) or "a string")
 
     def digest(self, name: str) -> str:
         """Return an XXH3-128 in hex."""
@@ -447,7 +447,7 @@ class Facts:
         raise self.refused(name, "a checksum of 32 hexadecimal digits")
 
     def relative(self, name: str) -> str:
-        """Return a path relative to the store; it may lead outside, as it is only read."""
+        """Return a path relative to the store. It may lead outside, as it is only read."""
         found = self.text(name)
         if found and "\0" not in found and not found.startswith("/") and not _is_too_long(found):
             return found
@@ -465,15 +465,15 @@ class Facts:
         return [Facts(each, f"{self._place}, {name}[{i}],") for i, each in enumerate(found)]
 
     def same_as(self, expected: Mapping[str, object]) -> None:
-        """Check that exactly these values are present."""
+        """Check that the values are exactly ``expected``."""
         for name, value in expected.items():
             if self._value(name) != value:
                 raise self.refused(name, _short(value))
         for name in self.values.keys() - expected.keys():
-            raise self.refused(name, "not there")
+            raise self.refused(name, "absent")
 
     def refused(self, name: str, allowed: str) -> Damaged:
-        """Return the exception for a value that is not what is ``allowed``."""
+        """Return the exception for a value other than ``allowed``."""
         found = _short(self.values.get(name))
         return Damaged(
             f"{self._place} says that {name} is {found}; it must be {allowed}. {REBUILD}"
@@ -486,6 +486,6 @@ def _short(value: object) -> str:
 
 
 def _is_too_long(path: str) -> bool:
-    """Return whether the name is too long for any system."""
+    """Return whether no system supports a path of this length."""
     longest = max(len(name.encode("utf-8", "surrogatepass")) for name in path.split("/"))
     return longest > _LONGEST_NAME or len(path) > _LONGEST_PATH

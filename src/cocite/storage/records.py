@@ -1,16 +1,16 @@
-"""A log of records in one file, which several processes append to and read at the same time.
+"""An append-only log of records in one file, shared by several writers and readers.
 
     cocite-records 1
     00c3f6b6e1f94cbd9ac2e2f6a9f0d1b7 ["a record", "of one line"]
 
-Each record is a line: its XXH3-128, a blank, the record. It is on disk when ``append`` returns. A
-last line that is incomplete, or has zeros in it, was interrupted: readers ignore it, and the next
-append truncates it. Any other line with a wrong checksum is an error, as records after it are
-valid.
+Each line is the record's XXH3-128, a space, and the record. ``append`` returns once the record is
+on disk. If the last line is incomplete or contains zero bytes, its write was interrupted: readers
+ignore it, and the next ``append`` truncates it. A wrong checksum in any other line is an error,
+because the records after it are valid.
 
-Writers lock the file until their bytes are synced, and readers share the lock, so nothing is read
-that might be truncated. ``rewrite`` gives the name to a new file; processes with the old one open
-notice that.
+Writers lock the file until their bytes are synced. Readers share the lock, so they never read bytes
+that may be truncated. ``rewrite`` replaces the file; processes that have the old file open detect
+the change.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from cocite.storage.atomic import is_still, lock, staged_file, sweep_staged, unl
 
 _HEADER = b"cocite-records 1\n"
 _TAIL = 1 << 16
-"""Bytes to read at a time when searching for the last line."""
+"""Bytes to read at a time when searching backward for the last line."""
 _log = logging.getLogger("cocite")
 
 
 class RecordLog:
-    """The log at ``path``, created with its first record."""
+    """The log at ``path``. The first record creates the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, record: bytes) -> int:
-        """Add a record, which must not contain a line end; return the byte at which it ends. Raises
-        :class:`~cocite.errors.StoreError` if it cannot be written.
+        """Append a record without line breaks, and return the file offset of its end. Raises
+        :class:`~cocite.errors.StoreError` if the file cannot be written.
         """
         with self._locked() as file:
             size = self._end(file)
@@ -64,7 +64,7 @@ class RecordLog:
             reader.close()
 
     def rewrite(self, change: Callable[[list[bytes]], list[bytes]]) -> None:
-        """Replace all records atomically by what ``change`` returns for them."""
+        """Atomically replace the list of records by ``change(records)``."""
         if not self.path.exists():
             return
         sweep_staged(self.path)
@@ -77,12 +77,12 @@ class RecordLog:
 
     @contextmanager
     def _locked(self) -> Iterator[BinaryIO]:
-        """Open the file and lock it."""
+        """Open and lock the file."""
         while True:
             try:
                 disk.touch(self.path)
                 file = disk.edit(self.path)
-            except FileNotFoundError:  # it was replaced meanwhile
+            except FileNotFoundError:  # another process replaced it
                 if self.path.parent.is_dir():
                     continue
                 raise
@@ -95,7 +95,7 @@ class RecordLog:
                     return
 
     def _end(self, file: BinaryIO) -> int:
-        """Return the end of the last complete line; truncate what follows."""
+        """Return the end of the last complete line, after truncating any bytes behind it."""
         size = at = file.seek(0, os.SEEK_END)
         tail = b""
         while at and tail.count(b"\n") < 2:
@@ -106,8 +106,8 @@ class RecordLog:
         end = at + _whole(tail)
         if end < size:
             _log.warning(
-                f"{self.path}: its last {size - end:,} bytes are a record whose writer was killed "
-                "before it was stored, and was not confirmed: they are cut off"
+                f"{self.path}: removed the last {size - end:,} bytes, an unconfirmed record of a "
+                "process that was killed while writing"
             )
             disk.truncate(file, end)
         if not end:
@@ -120,17 +120,17 @@ class RecordLog:
 
 
 class RecordReader:
-    """Reads the records of a log as they arrive; for one thread at a time."""
+    """Incremental reader of a log. Not thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: BinaryIO | None = None
         self.position = 0
-        """The position after the last record read."""
+        """File offset after the last record read."""
 
     def new(self) -> list[bytes]:
-        """Return records added since the last call; all records if the log was rewritten. Takes two
-        system calls if there are none. Raises :class:`~cocite.errors.Damaged`.
+        """Return the records added since the last call, or all records after a rewrite. Without new
+        records, this takes two system calls. Raises :class:`~cocite.errors.Damaged`.
         """
         if self._file is None or not is_still(self.path, self._file.fileno()):
             self.close()
@@ -162,30 +162,31 @@ def _line(record: bytes) -> bytes:
 
 
 def _whole(data: bytes) -> int:
-    """Return how many bytes are complete lines."""
+    """Return the length of the complete lines at the start of ``data``."""
     end = data.rfind(b"\n") + 1
     last = data.rfind(b"\n", 0, max(0, end - 1)) + 1
     return last if b"\0" in data[last:end] else end
 
 
 def _records(path: Path, file: BinaryIO, begin: int) -> tuple[list[bytes], int]:
-    """Return the records of complete lines from a byte on, and the end of the last one."""
+    """Return the complete records from byte ``begin`` on, and the offset after the last one."""
     file.seek(begin)
     whole = b"".join(iter(lambda: file.read(1 << 20), b""))
     whole = whole[: _whole(whole)]
     end, found = begin + len(whole), []
     if not begin and whole and not whole.startswith(_HEADER):
         raise Damaged(
-            f"{path} is not a log of records that this release reads. Move it away, or name another"
+            f"{path} is not a log of records that this release reads. Move it, or choose another "
+            "file"
         )
     at = begin + (0 if begin else len(_HEADER))
     for line in whole[at - begin :].split(b"\n")[:-1]:
         checksum, _, record = line.partition(b" ")
         if checksum != xxhash.xxh3_128_hexdigest(record).encode():
             raise Damaged(
-                f"{path} is damaged at byte {at:,}: a line of {len(line) + 1:,} bytes has another "
-                "checksum. Copy it from where it is whole; or end all servers, remove that line, "
-                "and send again what it held. All other lines count"
+                f"{path} is damaged at byte {at:,}: the checksum of a line of {len(line) + 1:,} "
+                "bytes does not match. Restore the file from an intact copy; or stop all servers, "
+                "remove that line, and send its links again. The other lines are valid"
             )
         found.append(record)
         at += len(line) + 1

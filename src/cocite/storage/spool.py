@@ -1,13 +1,15 @@
-"""Scratch: nameless files and arrays for passes that exceed memory, and temporary directories.
+"""Scratch space: unnamed files and arrays for data beyond memory, and temporary directories.
 
-A spool deals rows of three words into buckets. A batch, with its rows sorted by bucket, is one
-write. The file is a table of batches by buckets: a pass writes rows of it and reads columns. Its
-space stays reserved between passes. Memory: four bytes for each pair of a batch and a bucket.
+A :class:`Spool` distributes rows of three words among buckets. Each batch of rows, sorted by
+bucket, is one write. A table of batch by bucket locates the rows: a pass appends table rows and
+reads columns. The disk space remains allocated between passes. Memory: 4 bytes per batch and
+bucket.
 
-Files have no name on disk, and disappear with the last reference to them. A :class:`Temporary`
-directory is removed with its last reference or at the end of the process. It is locked, so that the
-next process can recognize and remove those of killed processes. It is in ``TMPDIR`` if that is set;
-otherwise among temporary files, or in memory if it takes at most a quarter of the memory allowed.
+Unnamed files disappear with their last reference. A :class:`Temporary` directory is removed with
+its last reference or at the end of the process. It is locked, so later processes can identify and
+remove those of killed processes. It is in ``TMPDIR`` if that is set. Otherwise it is in memory if
+its files need at most a quarter of the memory budget, and in the default temporary directory if
+not.
 """
 
 from __future__ import annotations
@@ -32,27 +34,27 @@ from cocite.storage.atomic import lock, unclaimed
 
 
 class Scratch:
-    """Allocates arrays in files in ``directory``, or in memory if there is none."""
+    """Allocator of arrays in files in ``directory``, or in memory if that is None."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
 
     @classmethod
     def near(cls, store: str | os.PathLike[str]) -> Scratch:
-        """Return scratch on disk: in the directory of a store, or in the temporary directory if
-        that is read-only.
+        """Return an allocator in the directory of a store, or in the temporary directory if the
+        store is read-only.
         """
         path = Path(store)
         return cls(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
 
     @property
     def directory(self) -> Path | None:
-        """Return the directory of its files, if it uses files."""
+        """Return the directory of the files, or None."""
         return self._directory
 
     @property
     def on_disk(self) -> bool:
-        """Return whether its arrays are files."""
+        """Return whether arrays are stored in files."""
         return self._directory is not None
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -62,7 +64,7 @@ class Scratch:
             return np.zeros(shape, dtype)
         try:
             with tempfile.TemporaryFile(dir=self._directory) as file:
-                # Reserved now: a full disk is an error here, and not a fault in a kernel.
+                # Allocate now: on a full disk, raise here instead of crashing in a kernel.
                 os.posix_fallocate(file.fileno(), 0, size)
                 area = mmap.mmap(file.fileno(), size)
         except OSError as error:
@@ -71,22 +73,20 @@ class Scratch:
 
 
 def no_room(size: int, directory: Path, error: OSError) -> ResourceError:
-    """Return the exception for ``size`` bytes of scratch that could not be allocated in
-    ``directory``.
-    """
+    """Return the exception for a failed allocation of ``size`` bytes in ``directory``."""
     free = format_size(shutil.disk_usage(directory).free)
     return ResourceError(
-        f"{size:,} bytes of scratch in {directory}: {error.strerror} ({free} free there). Give "
-        "more memory with --memory, or room there"
+        f"{size:,} bytes of scratch in {directory}: {error.strerror} ({free} free there). "
+        "Increase --memory, or free some space there"
     )
 
 
 ROW = 12
-"""Bytes of a row."""
+"""Bytes per row."""
 
 
 class ScratchFile:
-    """A nameless file in ``directory``, read and written at offsets, without mapping it."""
+    """Unnamed file in ``directory``, accessed by offset."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -98,7 +98,7 @@ class ScratchFile:
         weakref.finalize(self, os.close, self._file)
 
     def write(self, offset: int, array: NDArray[Any]) -> None:
-        """Write a contiguous array at ``offset`` bytes; a full disk is a ResourceError."""
+        """Write a contiguous array at byte ``offset``; raises ResourceError if the disk is full."""
         rest = array.reshape(-1).view(np.uint8).data
         try:
             while rest:
@@ -108,18 +108,16 @@ class ScratchFile:
             raise no_room(array.nbytes, self._directory, error) from error
 
     def read(self, offset: int, out: NDArray[Any]) -> None:
-        """Fill a contiguous array from ``offset`` bytes on."""
+        """Fill a contiguous array with the bytes from ``offset`` on."""
         rest = out.reshape(-1).view(np.uint8).data
         while rest:
             found = os.preadv(self._file, [rest], offset)
             if found == 0:
-                raise ValueError(f"a scratch file ends at {offset}, but more was written")
+                raise ValueError(f"the scratch file was truncated at byte {offset}")
             rest, offset = rest[found:], offset + found
 
     def mapped(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """Map the first ``size`` values of the file as a writable array, which outlives this
-        object.
-        """
+        """Map the first ``size`` values as a writable array, which may outlive this object."""
         if size == 0:
             return np.empty(0, dtype)
         area = mmap.mmap(self._file, size * np.dtype(dtype).itemsize)
@@ -127,14 +125,14 @@ class ScratchFile:
 
 
 class Stream:
-    """An array of unknown length: pieces appended to a nameless file in ``directory``."""
+    """Array of unknown length in an unnamed file in ``directory``."""
 
     def __init__(self, directory: Path, dtype: DTypeLike) -> None:
         self._file, self._dtype = ScratchFile(directory), np.dtype(dtype)
         self.size = 0
 
     def append(self, piece: NDArray[Any]) -> None:
-        """Append a contiguous piece of the array's dtype; a full disk is a ResourceError."""
+        """Append a contiguous array of the same dtype; raises ResourceError if the disk is full."""
         self._file.write(self.size * self._dtype.itemsize, piece)
         self.size += piece.size
 
@@ -144,7 +142,7 @@ class Stream:
 
 
 class Spool:
-    """Rows uint32[:, 3] in ``buckets`` buckets, written in batches with a tag."""
+    """Rows uint32[:, 3] in ``buckets`` buckets; each batch has a tag."""
 
     def __init__(self, directory: Path, buckets: int) -> None:
         self._file = ScratchFile(directory)
@@ -152,7 +150,7 @@ class Spool:
         self.clear()
 
     def clear(self) -> None:
-        """Drop all rows but keep their space."""
+        """Discard all rows; their disk space remains allocated."""
         self._rows = 0
         self._firsts: list[int] = []
         self._tags: list[int] = []
@@ -160,7 +158,7 @@ class Spool:
         self._table: NDArray[np.uint32] | None = None
 
     def append(self, rows: NDArray[np.uint32], starts: NDArray[np.uint32], tag: int) -> None:
-        """Add a batch: bucket b gets ``rows[starts[b] : starts[b + 1]]``."""
+        """Append a batch, in which ``rows[starts[b] : starts[b + 1]]`` belong to bucket b."""
         if rows.shape[0] == 0:
             return
         self._file.write(self._rows * ROW, rows)
@@ -171,7 +169,7 @@ class Spool:
         self._rows += rows.shape[0]
 
     def readers(self, bucket: int) -> list[SpoolReader]:
-        """Return a bucket's rows in the order of writing, a reader for each run of equal tags."""
+        """Return readers of a bucket in order of writing, one for each run of equal tags."""
         if not self._starts:
             return []
         if self._table is None:
@@ -188,14 +186,14 @@ class Spool:
     def pieces(
         self, bucket: int, buffer: NDArray[np.uint32]
     ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-        """Yield (tag, rows) of a bucket in the order of writing, read into ``buffer``."""
+        """Yield (tag, rows) of a bucket in order of writing; rows are views of ``buffer``."""
         for reader in self.readers(bucket):
             while count := reader.fill(buffer):
                 yield reader.tag, buffer[:count]
 
 
 class SpoolReader:
-    """Rows with one tag, read once in sequence."""
+    """Sequential reader of rows with the same tag."""
 
     def __init__(self, file: ScratchFile, tag: int) -> None:
         self.tag = tag
@@ -205,12 +203,12 @@ class SpoolReader:
         self._next = self._done = 0
 
     def add(self, first: int, count: int) -> None:
-        """Append ``count`` rows that begin at row ``first`` of the file."""
+        """Add the ``count`` rows from row ``first`` of the file."""
         self._extents.append((first, count))
         self.left += count
 
     def fill(self, out: NDArray[np.uint32]) -> int:
-        """Read the next rows into ``out``, as many as fit or are left; return how many."""
+        """Read as many of the remaining rows as fit into ``out``; return their number."""
         filled = 0
         wanted = min(out.shape[0], self.left)
         while filled < wanted:
@@ -227,14 +225,14 @@ class SpoolReader:
 
 _PREFIX = "cocite-held-"
 _MARK = ".cocite-temporary"
-"""Marker file in every temporary directory, created once it is locked."""
+"""Marker file in a temporary directory, created after locking it."""
 _IN_MEMORY = Path("/dev/shm")
 _SHARE = 4
 
 
 class Temporary:
-    """A new directory for ``nbytes`` of files, None if unknown; its path is ``path``. ``memory``
-    bytes may be used. Raises :class:`ResourceError` if it cannot be created.
+    """Temporary directory ``path`` for ``nbytes`` of files (None if unknown), with a memory budget
+    of ``memory`` bytes. Raises :class:`ResourceError` if it cannot be created.
     """
 
     def __init__(self, nbytes: int | None, memory: int) -> None:
@@ -245,7 +243,7 @@ class Temporary:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise ResourceError(
-                f"no temporary directory can be created in {place}: {error.strerror}. Name an "
+                f"no temporary directory can be created in {place}: {error.strerror}. Choose an "
                 "output, or set TMPDIR to another directory"
             ) from error
         lock(descriptor)
@@ -256,7 +254,7 @@ class Temporary:
         return f"Temporary({str(self.path)!r})"
 
     def close(self) -> None:
-        """Remove it now."""
+        """Remove the directory now."""
         self._end()
 
 
@@ -281,7 +279,7 @@ def _place(nbytes: int | None, memory: int) -> Path:
 
 
 def _sweep(place: Path) -> None:
-    """Remove directories of killed processes: those that are not locked."""
+    """Remove the unlocked directories of killed processes."""
     for path in place.glob(_PREFIX + "*"):
         with suppress(OSError), unclaimed(path) as free:
             if free and (path / _MARK).is_file():

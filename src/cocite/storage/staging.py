@@ -1,14 +1,14 @@
-"""Staging directories, ``<output>.building``, in which outputs are written and then published.
+"""Staging directories, named ``<output>.building``, in which outputs are written before
+publication.
 
-The directory is locked and has a marker, created first and removed last. If a process is killed,
-the old output is unchanged or the new one complete, and the next run takes over the directory. It
-resumes if the builder supports that and ``plan.json`` is equal; otherwise it empties the directory,
-unless that holds results of another plan.
+The directory is locked, and has a marker file, created first and removed last. After a kill, the
+output is either the old or the complete new one, and the next run takes over the directory. If the
+builder supports it and ``plan.json`` is equal, the run resumes. Otherwise it empties the directory,
+or raises an error if that contains results of another plan.
 
-``publish`` writes the manifest last, then renames. Files outside the store are removed before, or
-afterwards if the plan can be resumed. A replaced output has the directory's name until it is
-removed. The marker records both, so that the next run can remove them. A run killed between the
-rename and the removal leaves a record of its output.
+``publish`` writes the manifest, then renames the directory. Files outside the store are removed
+before that, or afterwards if the run can be resumed. A replaced output has the name of the staging
+directory until it is removed. The marker records both, so the next run can clean up after a kill.
 """
 
 from __future__ import annotations
@@ -40,27 +40,28 @@ _PUBLISHED = "published"
 _TRIES = 5
 _LONGEST = 100
 _FOLLOWING = ("/format", "/piece")
-"""Fields of a plan that depend on the release or on other settings."""
+"""Plan fields that depend on the release or on other settings."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]")
-"""A URL, or one that became a path and lost a slash."""
+"""A URL, or a path that a URL became by losing a slash."""
 
 
 class Building:
-    """``with Building(output) as building: ... building.path ... building.done()``.
+    """A staging directory: ``with Building(output) as building: ... building.path ...
+    building.done()``.
 
-    On an error the directory stays if ``resumable``, and is removed if not. Raises :class:`Busy` if
-    another process is building it, and :class:`StoreError` if the directory cannot be created.
+    After an error, the directory is removed unless ``resumable``. Raises :class:`Busy` if another
+    process is building the output, and :class:`StoreError` if the directory cannot be created.
     """
 
     def __init__(self, output: str | Path, *, resumable: bool = False) -> None:
         self.output = Path(output)
         if _URL.match(str(output)):
             raise UsageError(
-                f"{output} is a URL, which is not supported here: choose a directory. cocite "
-                "index, ingest and merge, and tables, accept URLs"
+                f"{output} is a URL; this output must be a directory. cocite index, ingest and "
+                "merge, and tables, accept URLs"
             )
         if not self.output.name:
-            raise UsageError(f"{str(output)!r} names no directory that could be made")
+            raise UsageError(f"{str(output)!r} is not a directory that can be created")
         self.path = self.output.with_name(self.output.name + ".building")
         self._resumable = resumable
         self._published = False
@@ -74,14 +75,14 @@ class Building:
                 self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             except OSError as error:
                 raise StoreError(
-                    f"{self.path} cannot be made: {error.strerror}. Choose another output"
+                    f"{self.path} cannot be created: {error.strerror}. Choose another output"
                 ) from error
             if not lock(self._lock):
                 os.close(self._lock)
                 raise Busy(f"another process is building {self.output}; wait for it")
             if is_still(self.path, self._lock):
                 break
-            os.close(self._lock)  # it was published or removed before we had the lock
+            os.close(self._lock)  # published or removed before we locked it
         else:
             raise Busy(f"other processes keep building {self.output}")
         try:
@@ -92,11 +93,11 @@ class Building:
         return self
 
     def _take_over(self) -> None:
-        """Claim the directory: files of an earlier run may be removed, others may not."""
+        """Claim the directory, unless it contains files that do not come from an unfinished run."""
         found = {entry.name for entry in self.path.iterdir()}
         if found and (MARK not in found or (self.path / MARK).is_symlink()):
             raise StoreError(
-                f"{self.path} is in the way: it holds files that no unfinished build has left "
+                f"{self.path} exists and is not an unfinished build "
                 f"({', '.join(sorted(found)[:3])}). Move it, or choose another output"
             )
         if MARK not in found:
@@ -108,7 +109,7 @@ class Building:
             self.clear()
 
     def _is_old(self) -> bool:
-        """Return whether it holds the remains of a finished run instead of an unfinished one."""
+        """Return whether the directory contains remains of a finished run."""
         return False
 
     def clear(self) -> None:
@@ -125,14 +126,14 @@ class Building:
         except FileNotFoundError:
             return None
         except ValueError:
-            return None  # killed while writing it: nothing else is there yet
+            return None  # killed while writing it, before any other file
         return found if isinstance(found, dict) else {}
 
     def goes_on(self, plan: dict[str, Any], what: str, *, restart: bool) -> bool:
-        """Return whether an earlier run had the same plan; otherwise clear the directory and start
-        a new ``plan``.
+        """Return whether an earlier run with the same plan can be resumed; otherwise clear the
+        directory and store the new ``plan``.
 
-        ``plan`` is everything that the result depends on, as JSON. Raises :class:`UsageError` if
+        The plan is JSON with everything that the result depends on. Raises :class:`UsageError` if
         there is an unfinished ``what`` (a noun) with another plan, unless ``restart``.
         """
         found = self.plan
@@ -140,7 +141,7 @@ class Building:
             if found == plan:
                 return True
             raise UsageError(
-                f"{self.path} holds an unfinished {what} with other settings: "
+                f"{self.path} contains an unfinished {what} with other settings: "
                 f"{'; '.join(_differences(found, plan)) or 'its plan is damaged'}. Repeat those "
                 "settings to resume it, or pass --no-resume (restart=True) to start over"
             )
@@ -150,17 +151,17 @@ class Building:
         return False
 
     def _is_bare(self) -> bool:
-        """Return whether there is nothing to resume: only a plan, and empty files."""
+        """Return whether there is nothing to resume: only a plan and empty files."""
         others = [entry for entry in self.path.iterdir() if entry.name not in (MARK, _PLAN)]
         return not any(entry.is_dir() or entry.lstat().st_size for entry in others)
 
     def done(self) -> None:
-        """Remove the directory after the output has been published."""
+        """Remove the directory, once the output is published."""
         remove_building(self.path)
         self._published = True
 
     def sweep(self) -> None:
-        """Remove the files of a run that was killed after it had published its output."""
+        """Clean up after a run that was killed between publishing and cleanup."""
         if not os.path.lexists(self.output) or self.path.is_symlink():
             return
         with unclaimed(self.path) as free:
@@ -175,7 +176,7 @@ class Building:
             if not self._published and is_still(self.path, self._lock):
                 found = {entry.name for entry in self.path.iterdir()}
                 ours = not found or MARK in found
-                # A plan stays after a success: other processes may be working on it.
+                # After success, keep the plan: other processes may be working on it.
                 bare = found <= ({MARK} if kind is None else {MARK, _PLAN})
                 if ours and (bare or not self._resumable):
                     remove_building(self.path)
@@ -184,8 +185,8 @@ class Building:
 
 
 def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
-    """Describe the differences between two plans: setting, value there, value here. For different
-    measures, settings of only one of them are omitted, and dependent ones.
+    """Describe how two plans differ, as ``setting: value there, here value``. Omits dependent
+    fields, and for different measures also settings of only one of them.
     """
     there, here = (dict(_leaves("", plan)) for plan in (theirs, ours))
     differing = [place for place in there | here if there.get(place) != here.get(place)]
@@ -197,12 +198,12 @@ def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
         name = place.rpartition("/")[2].replace("_", " ")
         before, now = _in_words(there.get(place)), _in_words(here.get(place))
         opaque = DIGEST.fullmatch(before) or DIGEST.fullmatch(now)
-        found.append(f"{name}: not the same" if opaque else f"{name}: {before}, here {now}")
+        found.append(f"{name}: different" if opaque else f"{name}: {before}, here {now}")
     return list(dict.fromkeys(found))
 
 
 def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the scalar values of a plan with their positions."""
+    """Yield (path, value) for the scalars and plain lists of a plan."""
     inner: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, dict):
         inner = value.items()
@@ -224,26 +225,26 @@ def _in_words(value: Any) -> str:
 
 
 def remove_building(path: Path) -> None:
-    """Remove the directory, and its marker last."""
+    """Remove a staging directory, its marker last."""
     disk.remove_tree(path, _PUBLISHED, MARK)
 
 
 @contextmanager
 def written_from(building: Path, path: Path) -> Iterator[BinaryIO]:
-    """Open a file like :func:`staged_file`, in the directory of the run that produces it."""
+    """Open a :func:`staged_file` in the staging directory of its run."""
     with staged_file(path, building) as file:
         yield file
         publishing(Path(file.name), building)
 
 
 def publishing(made: Path, building: Path) -> None:
-    """Record in a directory that ``made`` is about to become its output."""
+    """Record in a staging directory that ``made`` is about to become the output."""
     with staged_file(building / _PUBLISHED) as file:
         disk.write(file, _known(made).encode())
 
 
 def _known(path: Path) -> str:
-    """Return the identity of a file or folder, independent of its name; "" if it is missing."""
+    """Return an identity of a file or folder that survives renaming; "" if it is missing."""
     try:
         status = path.lstat()
     except OSError:
@@ -259,19 +260,20 @@ def _report(note: Path) -> str:
 
 
 _NAMED = 5
-"""Most foreign files that a message names."""
+"""Maximum number of foreign files in a message."""
 _REST, _OLD = "rest", "replaced"
 _MARKING = re.compile(re.escape(f".{MARK}.") + r"[0-9a-f]{16}\.new")
-"""Name of a marker under construction."""
+"""Temporary name of a marker while it is being written."""
 
 
 class Staging(Building):
-    """``with Staging(output, "graph") as draft: ... draft.publish(manifest)``.
+    """A staging directory of a store: ``with Staging(output, "graph") as draft: ...
+    draft.publish(manifest)``.
 
-    On an error the directory stays if ``resumable``, and is removed if not. Raises
-    :class:`OutputExists` if the output exists and ``overwrite`` is false or it contains foreign
-    files, :class:`NotAStore` if it is not a store of this ``kind``, :class:`Busy` if another
-    process is building it, and :class:`StoreError` if the directory cannot be created.
+    After an error, the directory is removed unless ``resumable``. Raises :class:`OutputExists` if
+    the output exists without ``overwrite`` or contains foreign files, :class:`NotAStore` if it is
+    not a store of this ``kind``, :class:`Busy` if another process is building it, and
+    :class:`StoreError` if the directory cannot be created.
     """
 
     def __init__(
@@ -286,10 +288,10 @@ class Staging(Building):
             self._check_replaceable()
 
     def publish(self, manifest: Manifest) -> Path:
-        """Write the manifest and move the directory to its final place, which is returned.
+        """Write the manifest, move the directory to the output, and return the output's path.
 
-        Raises :class:`OutputExists` or :class:`NotAStore` if something that may not be replaced
-        appeared there during the build; the draft is kept.
+        Raises :class:`OutputExists` or :class:`NotAStore`, and keeps the draft, if another output
+        that must not be replaced appeared during the build.
         """
         manifest.write(self.path)
         rest = self._rest({*manifest.files, MANIFEST, MARK})
@@ -301,7 +303,7 @@ class Staging(Building):
                 disk.rename_new(self.path, self.output)
             except FileExistsError as error:
                 raise OutputExists(
-                    f"{self.output} was created in the meantime; the new build is in {self.path}"
+                    f"{self.output} was created during the build; the new build is in {self.path}"
                 ) from error
             self._published = True
             disk.sync_directory(self.output.parent)
@@ -309,9 +311,9 @@ class Staging(Building):
         return self.output
 
     def _rest(self, kept: set[str]) -> list[str]:
-        """Return the files of the draft that do not belong to the store. They are removed after
-        publishing, as a resumed run needs them. The list is stored, so that they are recognized if
-        the process is killed before. If the run cannot be resumed, they are removed now.
+        """Return the files of the draft outside the store. A resumable run needs them until it has
+        published; they are recorded in the marker for cleanup after a kill. Otherwise they are
+        removed here.
         """
         rest = sorted({entry.name for entry in self.path.iterdir()} - kept)
         if self._resumable:
@@ -325,8 +327,8 @@ class Staging(Building):
         return []
 
     def _finish_earlier(self) -> None:
-        """Remove the files of a run that was killed after publishing: those within its output, and
-        the replaced store, which has the draft's name. Ignores failures.
+        """Clean up after a run killed during publication: remove its leftovers in the output, and
+        the replaced store under the staging name. Ignores failures.
         """
         if not self.output.is_symlink() and kind_of(self.output) == self._kind:
             with suppress(OSError), unclaimed(self.output) as free:
@@ -341,14 +343,14 @@ class Staging(Building):
                     _remove_own(self.path)
 
     def _is_old(self) -> bool:
-        """Return whether it is a replaced store, which cannot be resumed."""
+        """Return whether the directory is a replaced store, which cannot be resumed."""
         return _left(self.path)[1]
 
     def clear(self) -> None:
         """Remove the files of an earlier, unfinished run."""
         super().clear()
         if _left(self.path) != (set(), False):
-            disk.sync_directory(self.path)  # the remains are not an old output any more
+            disk.sync_directory(self.path)  # no longer a replaced store
             _mark(self.path)
 
     def _check_replaceable(self) -> None:
@@ -359,20 +361,19 @@ class Staging(Building):
         if strange:
             more = f" and {len(strange) - _NAMED} more" if len(strange) > _NAMED else ""
             raise OutputExists(
-                f"{self.output} holds what is not the {self._kind}'s own and would be lost: "
-                f"{', '.join(strange[:_NAMED])}{more}. Move it elsewhere, or choose another output"
+                f"{self.output} contains files outside the stored {self._kind}, which would be "
+                f"lost: {', '.join(strange[:_NAMED])}{more}. Move them, or choose another output"
             )
 
     def _replace(self) -> None:
-        """Exchange old and new, then remove the files of the old store, and nothing else.
-
-        If the output is a link, only the link is removed.
+        """Exchange old and new store, then remove only the files of the old one. If the output is a
+        link, only the link is removed.
         """
         link = self.output.is_symlink()
         old = os.open(self.output, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            # After the exchange, the old one has the draft's name. The lock protects it from other
-            # processes, and the marker lets the next run remove it after a kill.
+            # After the exchange, the old store has the draft's name. The lock protects it from
+            # other processes, and the marker lets the next run remove it after a kill.
             lock(old)
             try:
                 if not link:
@@ -394,19 +395,19 @@ class Staging(Building):
             os.close(old)
 
     def _remove_old(self) -> None:
-        """Remove the old store, which has the draft's name."""
+        """Remove the old store, which now has the draft's name."""
         try:
             _remove_own(self.path)
         except OSError as error:
             raise StoreError(
-                f"{self.output} is whole; what came into the old one while it was replaced is in "
-                f"{self.path}: move it, and remove that directory"
+                f"{self.output} was replaced; files added to the old one meanwhile are in "
+                f"{self.path}: move them, and remove that directory"
             ) from error
 
 
 def _mark(directory: Path, rest: list[str] | None = None, old: bool = False) -> None:
-    """Record in the marker which files of a directory do not belong to the store, and whether it is
-    a replaced store.
+    """Record in a directory's marker the files outside the store (``rest``), and whether the
+    directory is a replaced store (``old``).
     """
     facts = {**({_REST: rest} if rest else {}), **({_OLD: True} if old else {})}
     with staged_file(directory / MARK) as file:
@@ -414,7 +415,7 @@ def _mark(directory: Path, rest: list[str] | None = None, old: bool = False) -> 
 
 
 def _left(directory: Path) -> tuple[set[str], bool]:
-    """Return what the marker of a directory records."""
+    """Return the marker's record: (files outside the store, whether it was replaced)."""
     mark = directory / MARK
     if mark.is_symlink():
         return set(), False
@@ -426,16 +427,16 @@ def _left(directory: Path) -> tuple[set[str], bool]:
 
 
 def _clean(directory: Path, rest: list[str]) -> None:
-    """Remove files that do not belong to a published store, then its marker."""
+    """Remove the leftovers in a published store, then its marker."""
     for name in rest:
         disk.remove(directory / name)
     if rest:
-        disk.sync_directory(directory)  # the marker identifies the remains
+        disk.sync_directory(directory)  # before removing their record
     disk.remove(directory / MARK)
 
 
 def _remove_own(directory: Path) -> None:
-    """Remove the files of a replaced store, then its manifest, its marker and the directory."""
+    """Remove the files of a replaced store, then its manifest, its marker, and the directory."""
     for name in sorted(_own(directory) - {MANIFEST, MARK}):
         disk.remove(directory / name)
     for name in (MANIFEST, MARK):
@@ -449,10 +450,8 @@ def _is_marked(directory: Path) -> bool:
 
 
 def _own(directory: Path) -> set[str]:
-    """Return the files that belong to a store: those listed in its manifest, and remains of its
-    draft.
-
-    Names outside the directory do not count.
+    """Return the files in a directory that belong to its store: those in the manifest, and
+    leftovers of its draft.
     """
     listed = _in_manifest(directory)
     left: set[str] = set() if (directory / MARK).is_symlink() else {MARK, *_left(directory)[0]}
@@ -466,7 +465,7 @@ def _own(directory: Path) -> set[str]:
 
 
 def _strangers(directory: Path) -> list[str]:
-    """Return the files in a store that do not belong to it."""
+    """Return the other files in the directory of a store."""
     return sorted({entry.name for entry in directory.iterdir()} - _own(directory))
 
 
@@ -475,7 +474,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _in_manifest(directory: Path) -> set[str]:
-    """Return the listed files and the manifest; if it cannot be read, only the manifest."""
+    """Return the manifest and the files listed in it; only the manifest if that is unreadable."""
     try:
         value = json.loads((directory / MANIFEST).read_bytes())
         return {MANIFEST, *map(str, value["files"])}
@@ -484,10 +483,10 @@ def _in_manifest(directory: Path) -> set[str]:
 
 
 def copy_array(source: Path, target: Path, entry: Entry) -> None:
-    """Copy one array file and check that it arrived intact."""
+    """Copy an array file and verify the copy."""
     with source.open("rb") as reader, disk.create_anew(target) as writer:
         while piece := reader.read(1 << 22):
             disk.write(writer, piece)
         disk.sync_file(writer)
     if checksum(target, entry) != entry.xxh3_128:
-        raise Damaged(f"{source} does not match its checksum. Build it again")
+        raise Damaged(f"{source} does not match its checksum. Rebuild it")

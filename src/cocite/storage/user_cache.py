@@ -1,11 +1,11 @@
-"""The user's cache: a directory that no other user can write to.
+"""The user's cache: a directory that no other user can modify.
 
-A directory is used only if it belongs to this user or root, and no others can write to it or its
-parents. In this order:
+A directory is safe if this user or root owns it, and no other user can write to it or its parents.
+The first safe one is used:
 
     COCITE_CACHE                                 set by the user
     $XDG_CACHE_HOME/cocite, ~/.cache/cocite      on macOS ~/Library/Caches/cocite
-    cocite-UID in the temporary directory        private; a note says if the others are unusable
+    cocite-UID in the temporary directory        private, with a note
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _log = logging.getLogger("cocite")
 
 @dataclass(frozen=True)
 class CachePlace:
-    """The ``folder``, None if none is safe. ``because`` says how it was chosen; ``note`` is a
-    message for users, and ``grave`` says whether their choice was rejected.
+    """The chosen ``folder`` (None if none is safe) and the reason, ``because``; ``note`` is a
+    message for the user, and ``grave`` means that the user's own choice was rejected.
     """
 
     folder: Path | None
@@ -41,7 +41,7 @@ class CachePlace:
 
 @cache
 def place() -> CachePlace:
-    """Return the cache of this process; log its note the first time."""
+    """Return the cache of this process; the first call logs its note."""
     found = find_place(os.environ)
     if found.note:
         _log.log(logging.WARNING if found.grave else logging.INFO, found.note)
@@ -49,7 +49,7 @@ def place() -> CachePlace:
 
 
 def find_place(environ: Mapping[str, str]) -> CachePlace:
-    """Return the cache chosen by these environment variables, created if necessary."""
+    """Return the cache for these environment variables, created if missing."""
     chosen, because = _enabled(environ)
     if chosen is None:
         return _private(because, grave=False)
@@ -64,14 +64,14 @@ def find_place(environ: Mapping[str, str]) -> CachePlace:
 
 
 def _enabled(environ: Mapping[str, str]) -> tuple[Path | None, str]:
-    """Return (directory, reason); None if the environment names none."""
+    """Return (directory, reason), with None for the directory if the environment specifies none."""
     if chosen := environ.get(VARIABLE):
         return Path(chosen).expanduser().absolute(), VARIABLE
     return user_cache(environ)
 
 
 def user_cache(environ: Mapping[str, str]) -> tuple[Path | None, str]:
-    """Return cocite's cache directory of the user, and the variable that set it; or None."""
+    """Return the cache directory of this user, or None, and the variable that determined it."""
     chosen = environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(chosen):  # its specification says to ignore others
         return Path(chosen, "cocite"), "XDG_CACHE_HOME"
@@ -85,27 +85,26 @@ _CACHES = ("Library", "Caches") if sys.platform == "darwin" else (".cache",)
 
 
 def private_folder() -> Path:
-    """Return this user's directory in the temporary directory."""
+    """Return the path of this user's directory in the temporary directory."""
     return Path(tempfile.gettempdir(), f"cocite-{os.geteuid()}")
 
 
 def _private(because: str, *, grave: bool) -> CachePlace:
-    """Return our directory in the temporary directory, or none if its name is taken."""
+    """Return the private directory in the temporary directory, or no folder if it is unsafe."""
     folder = private_folder()
     _make(folder, 0o700)
     fault = fault_of(folder)
     if not fault and (folder.is_symlink() or not os.access(folder, os.R_OK | os.W_OK | os.X_OK)):
         fault = "it cannot be written to"
-    advice = f"{VARIABLE} names another place"
+    advice = f"To choose another directory, set {VARIABLE}"
     if fault:
-        return CachePlace(None, because, f"{because}, nor {folder}: {fault}. {advice}", grave=True)
+        note = f"{because}; {folder} is not used either: {fault}. {advice}"
+        return CachePlace(None, because, note, grave=True)
     return CachePlace(folder, because, f"{because}; the cache is in {folder}. {advice}", grave)
 
 
 def fault_of(path: Path) -> str:
-    """Return why nothing may be loaded from ``path``, or "". A missing path is judged by its
-    parents.
-    """
+    """Explain why ``path`` is unsafe, or return "". A missing path is judged by its parents."""
     inside, real = True, Path(os.path.realpath(path))
     for each in (real, *real.parents):
         try:
@@ -127,10 +126,10 @@ def fault_of(path: Path) -> str:
 
 
 def _make(path: Path, mode: int) -> None:
-    """Create the directory and its parents, writable only by this user; failure is ignored."""
+    """Create the directory and its missing parents, writable only by this user; ignore failures."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     try:
         for each in reversed(missing):
             each.mkdir(mode if each == path else 0o755, exist_ok=True)
     except OSError:
-        pass  # callers see that it cannot be written to
+        pass  # callers check for write access
