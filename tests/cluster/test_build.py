@@ -154,7 +154,7 @@ def test_killed_rows_build_asks_for_what_is_missing(
 
 def test_a_measure_in_one_go_is_refused(cluster: Cluster, graph: Graph, tmp_path: Path) -> None:
     options = BuildOptions.checked("cocitation")
-    with pytest.raises(UsageError, match="cocitation is built in one go, on one machine"):
+    with pytest.raises(UsageError, match="cocitation can only be built on one machine"):
         IndexBuild(
             graph,
             tmp_path / "a",

@@ -335,7 +335,7 @@ def test_command_keeps(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixtu
     ]
     assert main([*made, *keep]) == 0
     printed = capsys.readouterr()
-    assert "Warning: 1 of 3 names to be kept are not in" in printed.err
+    assert "Warning: 1 of 3 selected names are not in" in printed.err
     assert "'nobody'" in printed.err
     told = f"{len(cocite.open(path).nodes)} of the {graph.nodes:,} pages of its graph"
     assert told in printed.out
@@ -373,7 +373,7 @@ def test_missing_names(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
             only_nodes=["nobody", site(5), "no"],
             measure="psimrank",
         )
-    assert "2 of 3 names to be kept are not in" in caplog.text
+    assert "2 of 3 selected names are not in" in caplog.text
     assert list(index.nodes) == [site(5)]
     assert index.related(site(5)) == []
 
@@ -381,9 +381,9 @@ def test_missing_names(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"only_nodes": ["nobody"]}, "has no page to keep"),
-        ({"only_nodes": "page two"}, "only_nodes is a single text"),
-        ({"only_prefix": ""}, "it must be the beginning of names"),
+        ({"only_nodes": ["nobody"]}, "no page of .* is selected"),
+        ({"only_nodes": "page two"}, "only_nodes is a single string"),
+        ({"only_prefix": ""}, "it must be a prefix of names"),
         ({"only_prefix": ["x"], "layout": "paths"}, "choose --layout trees"),
         ({"only_prefix": ["x"], "measure": "compact-simrank"}, "choose --layout trees"),
         ({"only_prefix": "x", "measure": "cocitation"}, "cocitation has no samples"),

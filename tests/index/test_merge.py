@@ -116,16 +116,16 @@ def test_numbers_from_0_on_are_the_index_as_ever(graph: Graph, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"numbers": range(0)}, "it must be a run of numbers of samples"),
-        ({"numbers": range(0, 10, 2)}, "it must be a run of numbers of samples"),
-        ({"numbers": [1, 2]}, "it must be a run of numbers of samples"),
+        ({"numbers": range(0)}, "it must be a range of sample numbers"),
+        ({"numbers": range(0, 10, 2)}, "it must be a range of sample numbers"),
+        ({"numbers": [1, 2]}, "it must be a range of sample numbers"),
         ({"numbers": range(5, 9), "samples": 5}, "samples is 5: omit that"),
         ({"numbers": range(4), "measure": "cocitation"}, "cocitation has no samples"),
         (
             {"numbers": range(4), "measure": "blend:psimrank(samples=7)+simrank"},
-            "they all have the same number",
+            "all must have the same number",
         ),
-        ({"numbers": range(2**32 - 9, 2**32 - 1)}, "it must be a run of numbers of samples"),
+        ({"numbers": range(2**32 - 9, 2**32 - 1)}, "it must be a range of sample numbers"),
         ({"numbers": range(70_000)}, "samples is 70000"),
     ],
 )

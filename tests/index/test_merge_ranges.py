@@ -110,7 +110,7 @@ def test_range_killed_goes_on(graph: Graph, tmp_path: Path) -> None:
         ({"only_range": "4/3"}, "only_range is '4/3'"),
         ({"only_range": "2"}, "only_range is '2'"),
         ({"only_range": "1/2", "only_prefix": "http"}, "omit --only-nodes and --only-prefix"),
-        ({"only_range": "1/9999"}, "which make no 9,999 ranges"),
+        ({"only_range": "1/9999"}, "too few for 9,999 ranges"),
         ({"only_range": "1/2", "measure": "pagesim"}, "pagesim has no samples"),
     ],
 )

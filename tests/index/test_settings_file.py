@@ -100,7 +100,7 @@ def test_what_is_given_beside_a_file_goes_before_it(
     assert main(["info", str(tmp_path / "index")]) == 0
     assert "decay 0.5, unless a question says otherwise" in capsys.readouterr().out
     assert main([*arguments, "-o", str(tmp_path / "x"), "--measure", "simrank"]) == 2
-    said = "the settings are those of psimrank, and the measure given is simrank. Omit one"
+    said = "the settings are for psimrank, but the measure is simrank. Omit one"
     assert said in capsys.readouterr().err
     assert main([*arguments, "-o", str(tmp_path / "y"), "--measure", "psimrank"]) == 0
 
@@ -108,13 +108,13 @@ def test_what_is_given_beside_a_file_goes_before_it(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("direction = 'in'", "it names no measure"),
+        ("direction = 'in'", "measure is missing"),
         (
             "measure = 'psimrank'\nsample = 3",
             "no key 'sample'; there are measure, direction, layout",
         ),
         ("measure = 'pagerank'", "no measure is called 'pagerank'. Did you mean prank"),
-        ("measure = 3", "measure is 3; it must be a text, such as fusion"),
+        ("measure = 3", "measure is 3; it must be a string, such as fusion"),
         ("measure = 'psimrank'\ndirection = 'up'", "direction is 'up'; it must be in or out"),
         ("measure = 'ppr-symmetric'\ndirection = 'in'", "for ppr-symmetric it is any"),
         ("measure = 'psimrank'\nlayout = 'sketch'", "layout is 'sketch'; for psimrank it is trees"),
@@ -144,5 +144,5 @@ def test_what_is_wrong_in_a_file_is_told(tmp_path: Path, text: str, said: str) -
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     for path in (written(tmp_path, "measure = "), tmp_path / "nowhere.toml"):
-        with pytest.raises(InputError, match="cannot be read as settings of an index"):
+        with pytest.raises(InputError, match="cannot be read as a settings file"):
             read_settings(path)

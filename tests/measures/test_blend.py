@@ -155,7 +155,7 @@ def test_names_are_written_in_one_way() -> None:
             "blend:psimrank(direction=up)+ppr",
             "direction of psimrank is 'up'; it must be in or out or",
         ),
-        ("blend:psimrank(samples=9)+simrank", "have 9 and 100 samples; they all have the same"),
+        ("blend:psimrank(samples=9)+simrank", "have 9 and 100 samples; all must have the same"),
     ],
 )
 def test_what_is_no_blend_is_refused(text: str, message: str) -> None:
@@ -197,7 +197,7 @@ def test_the_order_is_certain_only_as_far_as_exact_parts_are(graph: Graph, tmp_p
 
 
 def test_a_blend_of_exact_measures_takes_no_shard(graph: Graph, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is built in one go: it takes no shard"):
+    with pytest.raises(UsageError, match="has no samples, so its build cannot be split"):
         cocite.build(graph, tmp_path / "x", measure="blend:cocitation+coupling", shard=5)
 
 

@@ -319,7 +319,7 @@ def test_an_output_that_exists_stays_unless_told_otherwise(index: Index, tmp_pat
 
 def test_a_directory_is_not_replaced_by_a_file(index: Index, tmp_path: Path) -> None:
     (tmp_path / "x.csv").mkdir()
-    with pytest.raises(OutputExists, match=r"x\.csv is a directory\. Name a file in it"):
+    with pytest.raises(OutputExists, match=r"x\.csv is a directory\. Choose a file in it"):
         related_all(index, tmp_path / "x.csv", overwrite=True)
     assert os.listdir(tmp_path) == ["x.csv"]
 

@@ -262,7 +262,7 @@ def test_another_format_says_what_to_do(store: Store, version: int, advice: str)
     with pytest.raises(WrongFormat) as caught:
         Store.open(store.path, "graph")
     assert str(caught.value) == (
-        f"{store.path} is in format {version}; this release reads format {module.FORMAT_VERSION}. "
+        f"{store.path} has format {version}; this release reads format {module.FORMAT_VERSION}. "
         f"{advice}"
     )
 

@@ -54,7 +54,7 @@ def test_late_foreign_file_is_not_lost(tmp_path: Path, monkeypatch: pytest.Monke
         real(first, second)
 
     monkeypatch.setattr(disk, "exchange", late)
-    with pytest.raises(StoreError, match=r"what came into the old one while it was replaced is in"):
+    with pytest.raises(StoreError, match=r"files added to the old one meanwhile are in"):
         make(tmp_path / "s", value=2, overwrite=True)
     monkeypatch.undo()
     assert names(tmp_path / "s.building") == ["thesis"]

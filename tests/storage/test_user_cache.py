@@ -134,7 +134,7 @@ def test_no_safe_place_means_no_cache(tmp_path: Path, temporary: Path, what: str
     found = find_place({})
     assert found.folder is None
     assert found.grave
-    assert f"nor {squatted}: " in found.note
+    assert f"{squatted} is not used either: " in found.note
 
 
 def test_said_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,6 @@
 """The index on disk: built part by part, opened by mapping.
 
-``cocite.index.build`` is imported only for building.
+Only builds import ``cocite.index.build``.
 """
 
 from cocite.index.layouts.contract import is_shard

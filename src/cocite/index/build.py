@@ -1,8 +1,8 @@
-"""Building an index: its parts one after another, in a draft that is published as a whole.
+"""Index builds: parts are written one after another into a draft, which is published as a whole.
 
-The plan of a build is written first (``plan.json``). A run with the same plan resumes after
-finished work, part by part and shard by shard. The manifest is written last; then one rename
-publishes the index (or one exchange of names, if it replaces an old one).
+A build first writes its plan (``plan.json``). A later run with the same plan continues after the
+finished parts and shards. The manifest is written last. Then a rename publishes the index, or an
+exchange of names if it replaces an older one.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ from cocite.storage import FORMAT_VERSION, Entry, Manifest
 from cocite.storage.staging import Staging, copy_array
 
 _BESIDE = 100
-"""Bytes per node in addition to links in memory: the maximum of all builds, without what grows with
-a setting.
-"""
+"""Bytes per node that any build needs besides its links, excluding what depends on settings."""
 
 
 class IndexBuild:
@@ -63,9 +61,9 @@ class IndexBuild:
         elsewhere: bool = False,
     ) -> None:
         """Prepare the build. ``overwrite`` replaces an index at ``output``; ``restart`` discards an
-        unfinished build with other settings. With ``spread``, cluster nodes make samples or rows,
-        and the means are those of a task there. With ``elsewhere``, the index will be moved, so the
-        manifest omits the relative path of the graph.
+        unfinished build with other settings. With ``spread``, cluster nodes make the samples or
+        rows, and ``means`` are the resources of one task. With ``elsewhere``, the index will be
+        moved, so the manifest does not give the graph's relative path.
         """
         self._elsewhere = elsewhere
         self._spread = spread
@@ -90,8 +88,8 @@ class IndexBuild:
         self._shards: list[int] = []
         if means.cut and not self._sampled:
             raise UsageError(
-                f"{options.measure.name} is built in one go: it takes no shard, no blocks, and is "
-                "not external"
+                f"{options.measure.name} has no samples, so its build cannot be split: omit "
+                "--shard, --blocks and --out-of-core"
             )
         spreads = (  # a local refresh has too little work
             is_sampled(plan.layout) or (whole_builder(plan.layout).spreads and plan.old is None)
@@ -99,18 +97,18 @@ class IndexBuild:
         )
         if spread is not None and not any(spreads):
             raise UsageError(
-                f"{options.measure.name} is built in one go, on one machine: omit --cluster "
+                f"{options.measure.name} can only be built on one machine: omit --cluster "
                 "(cluster=...)"
             )
         self.parts = [self._part(plan) for plan in options.parts]
 
     def _page_filter(self) -> Ids | None:
-        """Return the ids of the selected pages, ascending; None for all."""
+        """Return the ids of the selected pages, ascending, or None for all pages."""
         keep = self.options.only_nodes
         return None if keep is None else keep.ids(self.graph)
 
     def _texts_compared(self) -> Texts | None:
-        """Return the texts to compare; None without a part for texts."""
+        """Return the texts to compare, or None if no part compares texts."""
         texts = self.options.texts
         return None if texts is None else TextFiles(texts)
 
@@ -126,21 +124,20 @@ class IndexBuild:
             *(graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()),
             verify=graph.store.verifying,
         )
-        # Raise an error now if the links do not fit the memory; in-links and out-links take the
-        # same.
+        # Check now that the links fit in memory; in-links and out-links are of equal size.
         way = "any" if plan.direction == "any" else "in"
         own = links_of(graph, way, means.memory, weighted=plan.weighted)
         work.fit(replace(own, back=own) if plan.direction == "both" else own)
         return ShardedPart(work, links, self.nodes, samples, kept, self._spread)
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, CarriedShards | None]:
-        """Return the samples that a part draws, and the older ones it keeps."""
+        """Return the sample numbers to draw, and the samples to carry over from an older index."""
         return self.options.numbers, None
 
     def _links(self, plan: PartPlan) -> Links:
-        """Return the links that a part follows. For both directions at once, samples follow either;
-        other layouts take out-links, as the graph stores in-links. Links that the graph does not
-        store are made on first use and freed with the last part that uses them.
+        """Return the links that a part follows. With both directions, samples need both; other
+        layouts derive in-links from out-links. Derived links are computed on first use, shared
+        between parts, and freed with the last one.
         """
         way = "out" if plan.direction == "both" else plan.direction
         if way in ("in", NO_LINKS):
@@ -173,7 +170,7 @@ class IndexBuild:
         if isinstance(error, KeyboardInterrupt):
             done, units, unit = self.finished
             error.add_note(
-                f"{done:,} of {units:,} {unit} are kept in {self._draft.path}: repeat the command "
+                f"{done:,} of {units:,} {unit} are saved in {self._draft.path}: repeat the command "
                 "to continue"
             )
         if isinstance(error, CociteError) and not self.done:
@@ -184,7 +181,7 @@ class IndexBuild:
 
     @property
     def weighted(self) -> bool:
-        """Return whether it uses link weights."""
+        """Return whether any part uses link weights."""
         return any(plan.weighted for plan in self.options.parts)
 
     @cached_property
@@ -193,26 +190,28 @@ class IndexBuild:
 
     @cached_property
     def unit(self) -> str:
-        """Return the unit of progress: samples; nodes, each counted once for all parts; or, with
-        parts of both kinds, steps, the same number for each part.
+        """Return the unit of progress: ``samples``; ``nodes``, if no part has samples; or
+        ``steps``, if only some have, with the same number of steps for each part.
         """
         if not self._sampled:
             return "nodes"
         return "samples" if len(self._sampled) == len(self.options.parts) else "steps"
 
     def _steps(self, part: PartBuild, done: int) -> int:
-        """Convert ``done`` of a part's own units to steps of progress."""
+        """Convert ``done`` units of a part to steps of progress."""
         if self.unit != "steps":
             return done
         return done * self._sampled[0].settings[SAMPLES] // max(1, part.units)
 
     def _counted(self, steps: int) -> int:
-        """Convert steps of all parts to units; a node counts once, when all parts have it."""
+        """Convert steps to units. Nodes are averaged over the parts, as each part processes all
+        nodes.
+        """
         return steps // len(self.parts) if self.unit == "nodes" else steps
 
     @cached_property
     def units(self) -> int:
-        """Return the number of units."""
+        """Return the total number of units."""
         return self._counted(sum(self._steps(part, part.units) for part in self.parts))
 
     @property
@@ -222,8 +221,8 @@ class IndexBuild:
 
     @property
     def finished(self) -> tuple[int, int, str]:
-        """Return (finished, total, unit): parts if there are several without samples; otherwise the
-        unit of progress.
+        """Return (finished, total, unit); the unit is ``parts`` for several parts without
+        samples.
         """
         if self.unit != "nodes" or len(self.parts) == 1:
             return self.done, self.units, self.unit
@@ -231,7 +230,9 @@ class IndexBuild:
 
     @property
     def _plan(self) -> dict[str, Any]:
-        """Return everything that the bytes and boundaries of the parts depend on."""
+        """Return everything that determines the bytes of the parts and their division into
+        files.
+        """
         options, by = self.options, self.options.meeting_weight
         return {
             "format": FORMAT_VERSION,
@@ -250,22 +251,22 @@ class IndexBuild:
         }
 
     def _resume_or_clear(self) -> None:
-        """Keep the finished work of an earlier run of the same plan."""
+        """Load the finished work of an earlier run with the same plan, or discard it."""
         if self._draft.goes_on(self._plan, "build", restart=self._restart):
             for part in self.parts:
                 part.resume()
 
     @property
     def name_bytes(self) -> int:
-        """Estimate the bytes of the node names on disk, by their mean length."""
+        """Estimate the size of the node names on disk, from their mean length."""
         names = sum(entry.nbytes for entry in self._name_files().values())
         if self._requested is None:
             return names
         return names * self.nodes // self.graph.nodes + self._requested.entry.nbytes
 
     def estimate(self) -> IndexEstimate:
-        """Estimate size, memory and time of all parts, from pilots on this graph. Raises
-        :class:`ResourceError` if the memory or the disk does not suffice.
+        """Estimate size, memory and time from pilot runs on this graph. Raises
+        :class:`ResourceError` if memory or disk space is insufficient.
         """
         found = []
         refining = 0
@@ -283,7 +284,7 @@ class IndexBuild:
         free = shutil.disk_usage(self._draft.path).free
         if size * (self.units - self.done) / self.units > free:
             raise ResourceError(
-                f"the index takes about {format_size(total)}; {format_size(free)} are free at "
+                f"the index needs about {format_size(total)}; {format_size(free)} are free at "
                 f"{self._draft.output.parent}. Choose another output, or fewer samples"
             )
         seconds = sum(each.seconds for each in found)
@@ -303,8 +304,9 @@ class IndexBuild:
         progress: Progress = lambda done, total: None,
         refining: SweepReport = lambda sweep, done, total: None,
     ) -> BuildReport:
-        """Make missing parts and publish. ``progress`` gets samples or nodes (done, total),
-        ``refining`` (sweep, nodes done, nodes in total) while data for refined answers is made.
+        """Make the missing parts and publish the index. ``progress`` is called with (done, total)
+        in units, ``refining`` with (sweep, done, total) in nodes, while refined answers are
+        prepared.
         """
         begin, before, finished = clock(), self.done, self.finished[0]
         progress(before, self.units)
@@ -335,7 +337,7 @@ class IndexBuild:
         return {name: entry for name, entry in files.items() if name.startswith(copied)}
 
     def _make_ready(self, report: SweepReport) -> tuple[dict[str, Entry], dict[str, Any]]:
-        """Make the data for refined answers; return the files and facts of each part."""
+        """Compute the diagonals for refined answers; return their files and facts."""
         files: dict[str, Entry] = {}
         facts: dict[str, Any] = {}
         for plan in self.options.parts if self.options.refine else ():
@@ -347,7 +349,7 @@ class IndexBuild:
         return files, facts
 
     def _publish(self, files: dict[str, Entry], refined: dict[str, Any]) -> Path:
-        """Collect the parts' files, copy the names, write the manifest."""
+        """Collect the files of the parts, copy the names, and write the manifest."""
         for part in self.parts:
             files |= part.publish()
         names = self._copy_names()
@@ -356,7 +358,7 @@ class IndexBuild:
         return self._draft.publish(Manifest("index", facts, files))
 
     def _copy_names(self) -> tuple[str, dict[str, Entry]]:
-        """Copy the names of the selected pages; return their kind and their files."""
+        """Copy the names of the selected pages; return (kind of names, files)."""
         graph, folder, files = self.graph, self._draft.path, dict[str, Entry]()
         if self._requested is not None:
             ids = self._requested.ids()
@@ -371,12 +373,12 @@ class IndexBuild:
 
     @property
     def page_filter(self) -> PageFilter | None:
-        """Return the description of the selected pages; None for all."""
+        """Return the page selection for the manifest, or None for all pages."""
         keep = self.options.only_nodes
         return None if keep is None else PageFilter(self.graph.nodes, keep.prefixes)
 
     def _more_files(self) -> dict[str, Entry]:
-        """Return files other than those of the parts and the names."""
+        """Write further files; return their entries."""
         return {}
 
     def _facts(self, names: str) -> dict[str, Any]:
@@ -399,7 +401,7 @@ class IndexBuild:
         )
 
     def _graph_place(self) -> str:
-        """Return the path of the graph relative to the index, or its URL."""
+        """Return the graph's path relative to the index, or its URL."""
         graph = self.graph.path.resolve()
         url = origin(self.graph.path)
         if url is not None:
@@ -410,7 +412,7 @@ class IndexBuild:
 
     @property
     def _sides(self) -> Sides | None:
-        """Return the sides of the index's nodes, if the graph is bipartite."""
+        """Return the sides of a bipartite graph for the nodes of the index, or None."""
         sides = self.graph.sides
         if sides is None or self._requested is None:
             return sides

@@ -1,14 +1,13 @@
-"""The composition of an index, checked once: a measure, a direction, a layout, settings.
+"""The composition of an index: measure, direction, layout and settings, checked once.
 
-An index is a sum of *parts*. A measure has one part for a single direction; for ``both``, one for
-each with weight 1/2, so that a score stays in the measure's range. A measure that uses both
-directions jointly (``Measure.joint``), such as P-Rank, has a single part. A blend
-(``measures/blend.py``) has the parts of its components, their weights multiplied by the
-component's.
+An index is a sum of *parts*. A measure has one part per direction; for ``both``, each has weight
+1/2, which preserves the range of scores. A measure that uses both directions jointly
+(``Measure.joint``), such as P-Rank, has a single part. A blend (``measures/blend.py``) has the
+parts of its components, with their weights multiplied by those of the components.
 
-An index may store defaults of its queries: ``meeting_weight``, and others (``query_defaults``), as
-chosen by ``cocite tune``; a query overrides them. It may contain only selected pages
-(:class:`Keep`): those with a prefix, those in a list, ignoring unknown names, or those of a range.
+An index can store query defaults, as chosen by ``cocite tune``: ``meeting_weight`` and
+``query_defaults``. Queries override them. An index can be limited to selected pages
+(:class:`Keep`).
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from cocite.options.build import MeasureOptions
 
 ASKS = "asks"
-"""Name of the fact with the query defaults of an index."""
+"""Manifest fact with the query defaults."""
 
 
 def query_settings(
@@ -61,11 +60,11 @@ def query_settings(
     default: str | None = None,
     query_defaults: Mapping[str, Value] | None = None,
 ) -> WholeSettings:
-    """Return all settings of a query to an index of some parts. The stored ``default`` applies to
-    ``meeting_weight``, and ``query_defaults`` to others.
+    """Return all settings of a query. ``default`` is the stored ``meeting_weight``;
+    ``query_defaults`` are the other stored defaults.
 
-    Raises :class:`UsageError` for settings of other measures, and for values not allowed for walks
-    of these lengths.
+    Raises :class:`UsageError` for settings that the measure does not have, or values that do not
+    suit the lengths of the walks.
     """
     walking = [part for part in parts if MEETING_WEIGHT in part.measure.ask]
     longest = max((part.settings[LENGTH] for part in walking), default=0)
@@ -75,7 +74,7 @@ def query_settings(
             sampled(given[MEETING_WEIGHT.name], longest)
         )
         if DECAY.name not in given and not heeds_decay(asked[MEETING_WEIGHT.name]):
-            asked.pop(DECAY.name, None)  # a stored default does not apply
+            asked.pop(DECAY.name, None)  # ignore the stored default
     elif default is not None and (DECAY.name not in given or heeds_decay(default)):
         asked[MEETING_WEIGHT.name] = default
     found = measure.ask_settings(asked)
@@ -85,8 +84,8 @@ def query_settings(
         numbers = None if MEETING_WEIGHT in part.fixed else numbers_in(own[MEETING_WEIGHT])
         if numbers is not None and numbers != longest:
             raise UsageError(
-                f"meeting_weight has {numbers} numbers; the walks of the index have {longest} "
-                "steps: give one for each"
+                f"meeting_weight has {numbers} numbers; it must have {longest}, one for each step "
+                "of the walks"
             )
     return found
 
@@ -97,14 +96,14 @@ def saved_settings(
     query_defaults: Mapping[str, object],
     by: str | None = None,
 ) -> dict[str, Value]:
-    """Return the query defaults to store in an index, checked and by name.
+    """Return the checked query defaults to store in an index.
 
-    Raises :class:`UsageError` for ``meeting_weight``, which is stored separately, and for unknown
-    settings.
+    Raises :class:`UsageError` for unknown settings, and for ``meeting_weight``, which is stored
+    separately.
     """
     if MEETING_WEIGHT.name in query_defaults:
         raise UsageError(
-            "meeting_weight is kept with the index by itself, not among query_defaults"
+            "meeting_weight is stored separately: pass meeting_weight, not in query_defaults"
         )
     found = query_settings(measure, parts, query_defaults, by).to_json()
     return {name: found[name] for name in sorted(query_defaults) if name in found}
@@ -112,13 +111,13 @@ def saved_settings(
 
 _log = logging.getLogger("cocite")
 _SHOWN = 3
-"""Maximum number of prefixes that a sentence names."""
+"""Maximum number of prefixes to list in a message."""
 
 
 @dataclass(frozen=True)
 class Keep:
-    """Selected pages: those whose names begin with one of the ``prefixes``, and those in ``names``;
-    or a ``piece`` of the graph: its number, from 1 on, and the number of equal pieces.
+    """A selection of pages: those with one of the ``prefixes`` and those in ``names``; or ``piece``
+    = (i, count), the i-th of ``count`` equal ranges of the graph, from 1 on.
     """
 
     prefixes: tuple[str, ...] = ()
@@ -129,41 +128,41 @@ class Keep:
     def checked(
         cls, names: Iterable[object] | None, prefixes: str | Sequence[str] | None, piece: str | None
     ) -> Self | None:
-        """Return None if nothing is given; raises :class:`UsageError`."""
+        """Return the checked selection, or None if nothing is given; raises :class:`UsageError`."""
         if piece is not None:
             told = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", str(piece))
             number, count = map(int, told.groups()) if told else (0, 0)
             if not 1 <= number <= count:
                 raise UsageError(
-                    f"only_range is {piece!r}; it must be the number of a range and how many there "
-                    "are, such as 2/8"
+                    f"only_range is {piece!r}; it must be I/COUNT, such as 2/8 for the second of "
+                    "eight ranges"
                 )
             if names is not None or prefixes is not None:
                 raise UsageError(
-                    "only_range keeps all pages of a range: omit --only-nodes and --only-prefix "
+                    "only_range selects all pages of a range: omit --only-nodes and --only-prefix "
                     "(only_nodes, only_prefix)"
                 )
             return cls(piece=(number, count))
         if isinstance(names, str):
-            raise UsageError("only_nodes is a single text; give a list of names")
+            raise UsageError("only_nodes is a single string; pass a list of names")
         if names is None and prefixes is None:
             return None
         given = (prefixes,) if isinstance(prefixes, str) else tuple(prefixes or ())
         if not all(isinstance(each, str) and each for each in given):
             raise UsageError(
-                f"only_prefix is {prefixes!r}; it must be the beginning of names, or a list"
+                f"only_prefix is {prefixes!r}; it must be a prefix of names, or a list of prefixes"
             )
         return cls(given, tuple(dict.fromkeys(map(str, names or ()))))
 
     def ids(self, graph: Graph) -> Ids:
-        """Return the selected pages of ``graph``, uint32[m], ascending; raises :class:`UsageError`
-        if there is none.
+        """Return the ids of the selected pages in ``graph``, uint32[m], ascending. Logs unknown
+        names; raises :class:`UsageError` if no page is selected.
         """
         if self.piece is not None:
             number, count = self.piece
             if count > graph.nodes:
                 raise UsageError(
-                    f"{graph.path} has {graph.nodes:,} nodes, which make no {count:,} ranges"
+                    f"{graph.path} has {graph.nodes:,} nodes, too few for {count:,} ranges"
                 )
             ends = (number - 1) * graph.nodes // count, number * graph.nodes // count
             return np.arange(*ends, dtype=np.uint32)
@@ -173,40 +172,39 @@ class Keep:
         ids = np.unique(np.concatenate([*found, np.array(there, np.uint32)]).astype(np.uint32))
         if not ids.size:
             raise UsageError(
-                f"{graph.path} has no page to keep: no name is in the list, or begins with the "
-                "prefix"
+                f"no page of {graph.path} is selected: no name is in the list or has the prefix"
             )
         if len(there) < len(named):
             first = next(name for name, node in zip(self.names, named, strict=True) if node is None)
             _log.warning(
-                f"{len(named) - len(there):,} of {len(named):,} names to be kept are not in "
-                f"{graph.path}, such as {first!r}"
+                f"{len(named) - len(there):,} of {len(named):,} selected names are not in "
+                f"{graph.path}, for example {first!r}"
             )
         return ids
 
 
 @dataclass(frozen=True)
 class PageFilter:
-    """Page selection in a manifest: the ``nodes`` of the graph, and the ``prefixes`` that selected
-    the pages, if any.
+    """Page selection in a manifest: the number of ``nodes`` of the graph, and the selecting
+    ``prefixes``.
     """
 
     nodes: int
     prefixes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as manifests store it."""
+        """Return the selection in its manifest form."""
         return {"nodes": self.nodes, "prefixes": list(self.prefixes)}
 
     def in_words(self, count: int) -> str:
-        """Describe ``count`` selected pages."""
+        """Describe a selection of ``count`` pages."""
         shown = ", ".join(self.prefixes[:_SHOWN]) + ", ..." * (len(self.prefixes) > _SHOWN)
         by = f" (prefix {shown})" if shown else ""
         return f"{count:,} of the {self.nodes:,} pages of its graph{by}"
 
 
 def page_filter(facts: Facts, nodes: int, most: int) -> PageFilter | None:
-    """Return the page selection of an index of this many ``nodes``, None for all pages; raises
+    """Read the page selection of an index with this many ``nodes``, None for all pages; raises
     :class:`Damaged`.
     """
     if "wanted" not in facts:
@@ -214,12 +212,14 @@ def page_filter(facts: Facts, nodes: int, most: int) -> PageFilter | None:
     told = facts.group("wanted")
     prefixes = told.values.get("prefixes")
     if not isinstance(prefixes, list) or not all(isinstance(p, str) and p for p in prefixes):
-        raise told.refused("prefixes", "a list of texts")
+        raise told.refused("prefixes", "a list of strings")
     return PageFilter(told.whole("nodes", nodes, most), tuple(prefixes))
 
 
 def links_in_words(measure: Measure, direction: str) -> str:
-    """Describe the links that a measure uses; ``mixed`` if the components of a blend differ."""
+    """Describe the links that a measure uses, or ``mixed directions`` if the components of a blend
+    differ.
+    """
     if direction == NO_LINKS:
         return "no links"
     return DIRECTIONS.get(measure.looks_at(direction), "mixed directions")
@@ -227,11 +227,11 @@ def links_in_words(measure: Measure, direction: str) -> str:
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """The options that an index is built with. ``direction`` is ``mixed`` if components differ;
-    ``unweighted`` ignores link weights; ``refine`` prepares refined answers
-    (``index/manifest.py``); ``first`` is the number of the first sample; ``only_nodes`` selects
-    pages, if not all; ``meeting_weight`` and ``query_defaults`` are defaults of queries; ``texts``
-    is the path of the pages' texts, if they are compared.
+    """Options of a build. ``direction`` is ``mixed`` if components differ. ``unweighted`` ignores
+    link weights; ``refine`` prepares refined answers (``index/manifest.py``); ``first`` is the
+    number of the first sample; ``only_nodes`` selects pages. ``meeting_weight`` and
+    ``query_defaults`` are stored defaults of queries; ``texts`` is the path of the pages' texts, if
+    they are compared.
     """
 
     measure: Measure
@@ -258,13 +258,13 @@ class BuildOptions:
         options: MeasureOptions | None = None,
         **given: Any,
     ) -> BuildOptions:
-        """Return checked options; the measure chooses those not given.
+        """Return checked options; the measure determines those not given.
 
-        ``given`` are fields of :class:`~cocite.options.build.IndexOptions`, instead of ``options``.
-        With ``texts``, the measure is blended with ``tfidf``. Raises :class:`UsageError` for an
-        invalid value.
+        ``given`` are fields of :class:`~cocite.options.build.IndexOptions`, as an alternative to
+        ``options``. With ``texts``, the measure is blended with ``tfidf``. Raises
+        :class:`UsageError` for an invalid value.
         """
-        from cocite.options.build import IndexOptions  # loads slowly, and queries do not need it
+        from cocite.options.build import IndexOptions  # slow to load; not needed by queries
 
         chosen = IndexOptions.of(None, given) if options is None else options
         whole = chosen if isinstance(chosen, IndexOptions) else IndexOptions()
@@ -296,19 +296,19 @@ class BuildOptions:
 
     @property
     def samples(self) -> int | None:
-        """Return the number of samples of its sampled parts; None if there are none."""
+        """Return the number of samples, or None if no part has samples."""
         return next((p.settings[SAMPLES] for p in self.parts if SAMPLES in p.settings), None)
 
     @property
     def numbers(self) -> range:
-        """Return the numbers of its samples."""
+        """Return the numbers of the samples."""
         return range(self.first, self.first + (self.samples or 0))
 
     def for_graph(self, graph: Graph) -> BuildOptions:
-        """Return the options for a graph, whose link weights count unless ignored.
+        """Return the options for a graph, with its link weights unless ``unweighted``.
 
-        Raises :class:`UsageError` if a measure does not support them, or if nothing needs
-        preparation for refined answers.
+        Raises :class:`UsageError` if a measure does not support weights, or refined answers need no
+        preparation.
         """
         parts = tuple(
             replace(plan, settings=plan.settings.of_graph(plan.measure.build, graph.edges))
@@ -320,9 +320,8 @@ class BuildOptions:
             found = found._weighted()
         if self.refine and not all(plan.linearized for plan in found.parts):
             raise UsageError(
-                "--refine (refine=True) prepares refined answers of simrank, without weights of "
-                f"links or hubs; for {self.measure.name} there is nothing to prepare. Omit it "
-                "here, and pass it when asking"
+                "--refine (refine=True) is only for simrank without link weights or hubs; "
+                f"{self.measure.name} needs no preparation. Omit it here, and pass it to queries"
             )
         return found
 
@@ -348,27 +347,26 @@ def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
     if measure.texts:
         if not given:
             raise UsageError(
-                f"{measure.name} compares the texts of pages: say where they are with --texts "
-                "(texts=...)"
+                f"{measure.name} compares the texts of pages: specify them with --texts (texts=...)"
             )
         if share is not None:
             raise UsageError(
-                f"{measure.name} says itself how much texts count: leave out --text-fraction "
+                f"{measure.name} already sets the weight of texts: omit --text-fraction "
                 "(text_fraction=...)"
             )
         return measure
     if not given:
         if share is not None:
             raise UsageError(
-                "text_fraction is how much texts count, and none are given: say where they are "
-                "with --texts (texts=...)"
+                "text_fraction is the weight of texts, but no texts are given: specify them with "
+                "--texts (texts=...)"
             )
         return measure
     from cocite.measures.tfidf import SHARE, TFIDF
 
     if measure.name.startswith(PREFIX):
         raise UsageError(
-            f"{measure.name} has no share of text: write it down there, such as "
+            f"{measure.name} has no weight for texts: add a component, such as "
             f"{measure.name}+0.5*{TFIDF.name}"
         )
     part = SHARE if share is None else float(share)
@@ -380,7 +378,7 @@ def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
 def component_parts(
     component: Component, way: str, layout: str, settings: PartSettings
 ) -> list[PartPlan]:
-    """Return the parts of a component in a direction: ``in``, ``out``, ``both`` or ``any``."""
+    """Return the parts of a component for ``way``: ``in``, ``out``, ``both`` or ``any``."""
     measure = component.measure
     ways = ("in", "out") if way == "both" and not measure.joint else (way,)
     return [
@@ -401,60 +399,62 @@ def component_parts(
 def _numbered(
     numbers: range, measure: Measure, settings: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the settings with as many samples as there are numbers."""
+    """Return the settings with ``samples`` set to the length of ``numbers``; raises
+    :class:`UsageError`.
+    """
     fine = isinstance(numbers, range) and numbers.step == 1 and 0 <= numbers.start < numbers.stop
     if not fine or numbers.stop > MOST_NUMBERS:
         raise UsageError(
-            f"numbers is {numbers!r}; it must be a run of numbers of samples, from 0 on, such as "
+            f"numbers is {numbers!r}; it must be a range of sample numbers, from 0 on, such as "
             "100..199 (range(100, 200))"
         )
     if all(SAMPLES not in component.measure.build for component in measure.components):
-        raise UsageError(f"{measure.name} has no samples, so it takes no numbers of them")
+        raise UsageError(f"{measure.name} has no samples: omit --sample-range (numbers=...)")
     given = settings.get(SAMPLES.name, len(numbers))
     if given != len(numbers):
         raise UsageError(
-            f"numbers are those of {len(numbers):,} samples, and samples is {given!r}: omit that"
+            f"numbers is a range of {len(numbers):,} samples, but samples is {given!r}: omit it"
         )
     return {**settings, SAMPLES.name: len(numbers)}
 
 
 def _see_who_takes(measure: Measure, settings: Mapping[str, object]) -> None:
-    """Raise :class:`UsageError` for a setting of another measure, and name that measure."""
+    """Raise :class:`UsageError` for a build setting that only other measures have."""
     known = {setting.name for setting in (*measure.build, *measure.ask)}
     for name in settings:
         takers = [m.name for m in MEASURES.values() if any(s.name == name for s in m.build)]
         if name not in known and takers:
             raise UsageError(
-                f"{measure.name} has no setting {name!r} when building. These have: "
-                f"{', '.join(takers)}; choose one with --measure (measure=...)"
+                f"{measure.name} has no build setting {name!r}; the measures with it are "
+                f"{', '.join(takers)}. Choose one with --measure (measure=...)"
             )
 
 
 def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
-    """Raise :class:`UsageError` for a layout that cannot store only selected pages."""
+    """Raise :class:`UsageError` if a layout cannot be limited to selected pages."""
     for plan in parts:
         if format_of(plan.layout).selects:
             continue
         other = [name for name in plan.measure.layouts if format_of(name).selects]
         if other:
             raise UsageError(
-                f"the layout {plan.layout} holds walks, which lead through all pages. To keep some "
-                f"pages only, choose --layout {' or '.join(other)}"
+                f"the layout {plan.layout} stores walks through all pages. To select pages, choose "
+                f"--layout {' or '.join(other)}"
             )
         raise UsageError(
-            f"{plan.measure.name} has no samples: its index holds links, or lists, that lead "
-            "through all pages. To keep some pages only, choose a measure with samples, or fusion"
+            f"an index of {plan.measure.name} needs links or lists of all pages. To select pages, "
+            "choose a measure with samples, or fusion"
         )
     if refine:
         raise UsageError(
-            "--refine (refine=True) prepares what all pages of the graph need. Omit it: an index "
-            "that keeps some pages prepares refined answers when they are asked for"
+            "--refine (refine=True) needs an index of all pages. Omit it: queries with refine=True "
+            "also work without preparation"
         )
 
 
 def _check_samples(parts: list[PartPlan], numbers: range | None) -> None:
-    """Check that components have the same number of samples: sample i of a blend is the sum of
-    theirs.
+    """Raise :class:`UsageError` unless all components have the same number of samples: sample i of
+    a blend is the sum of theirs.
     """
     counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
     if numbers is not None and counts != {len(numbers)}:
@@ -463,5 +463,5 @@ def _check_samples(parts: list[PartPlan], numbers: range | None) -> None:
         raise UsageError(
             "the components of a blend have "
             + " and ".join(f"{count:,}" for count in sorted(counts))
-            + " samples; they all have the same number: give it for the blend"
+            + " samples; all must have the same number: set samples for the blend"
         )

@@ -1,13 +1,13 @@
-"""Reports of a build: its expected and its actual cost, and properties of the graph.
+"""Reports of a build: estimated and actual cost, and properties of the graph.
 
-*Hubs* are those of ``graph/graph.py``. If a measure has a setting for them, the report says how to
-choose it; otherwise, how to exclude them from the graph (``graph/exclude.py``).
+*Hubs* are defined in ``graph/graph.py``. If a measure has a setting for them, the report suggests
+it; otherwise, it suggests excluding them from the graph (``graph/exclude.py``).
 
-*Without answers* are pages without links, and, for measures that compare in-links or out-links,
-without such links. Only queries find other pages without answers (``cocite related-all`` counts
-them all).
+The report counts pages *without answers*: those without links in the direction that the measure
+uses. Other pages may have no answers either; only queries show that (``cocite related-all`` counts
+them).
 
-Cost: a pass over the degrees.
+Cost: one pass over the degrees.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from cocite.storage import evict
 
 @dataclass(frozen=True)
 class IndexEstimate:
-    """Predicted cost of a build: ``bytes`` on disk, the memory of its parts in words (``rooms``),
-    ``seconds``; and the memory for preparing refined answers, 0 without.
+    """Estimated cost of a build: ``bytes`` on disk; the memory of each part, as text (``rooms``);
+    ``seconds``; and the bytes of memory to prepare refined answers, or 0.
     """
 
     bytes: int
@@ -56,9 +56,9 @@ class IndexEstimate:
 
 @dataclass(frozen=True)
 class BuildReport:
-    """Cost of a build: the units (samples, or nodes) that this run made, if it resumed, and how
-    many are ``finished`` (samples, or parts; :attr:`IndexBuild.finished`). ``traffic`` is what
-    partitions exchanged.
+    """Actual cost of this run: ``units`` (samples or nodes) and ``finished`` (samples or parts, see
+    :attr:`IndexBuild.finished`) exclude earlier runs. ``traffic`` is the traffic between
+    partitions.
     """
 
     units: int
@@ -74,10 +74,9 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True)
 class GraphReport:
-    """Properties of a graph of this many ``pages``: its ``hubs``; how many pages are ``without``
-    answers, because they have no links in the index's ``way`` (``in``, ``out``, or ``any`` for
-    either); and how many are ``excluded``, because they have more links than ``max_degree`` (None:
-    no limit).
+    """Properties of a graph with this many ``pages``: its ``hubs``; how many pages are ``without``
+    links in the index's ``way`` (``in``, ``out``, or ``any``), and so have no answers; and how many
+    are ``excluded`` because they have more than ``max_degree`` links (None: no limit).
     """
 
     hubs: tuple[Hub, ...]
@@ -89,19 +88,19 @@ class GraphReport:
 
     @classmethod
     def of(cls, graph: Graph, options: BuildOptions) -> Self:
-        """Examine ``graph`` for an index made by ``options``."""
+        """Examine ``graph`` for an index with ``options``."""
         way = _way(options)
         without = 0 if any(part.measure.texts for part in options.parts) else _lone(graph, way)
         return cls(graph.hubs, graph.nodes, without, way, *too_wide(graph, options))
 
     def lines(self, graph: Graph, options: BuildOptions) -> list[str]:
-        """Describe the findings, each with advice; omit what does not occur."""
+        """Describe each finding, with advice."""
         lines, name = self._of_hubs(graph, options), options.measure.name
         if self.excluded and self.max_degree is not None:
             count, has = self.excluded, "page has" if self.excluded == 1 else "pages have"
             lines.append(
-                f"{count:,} of the {self.pages:,} {has} more than {self.max_degree:,} links, and "
-                f"what they link is left aside by {name}: --max-degree chooses another number"
+                f"{count:,} of the {self.pages:,} {has} more than {self.max_degree:,} links, which "
+                f"{name} ignores: --max-degree changes the limit"
             )
         if self.without:
             links = {"in": DIRECTIONS["in"], "out": DIRECTIONS["out"]}.get(self.way, "links")
@@ -115,7 +114,7 @@ class GraphReport:
         return lines
 
     def _of_hubs(self, graph: Graph, options: BuildOptions) -> list[str]:
-        """Describe hubs; [] if all parts were chosen to down-weight hubs."""
+        """Describe the hubs; [] if all parts already reduce their weight."""
         parts = [part for part in options.parts if not part.measure.texts]
         if not self.hubs or not parts or all(part.by_page for part in parts):
             return []
@@ -137,8 +136,8 @@ class GraphReport:
 
 
 def _way(options: BuildOptions) -> str:
-    """Return the direction in which a page needs links to have an answer; ``any`` if links in the
-    other direction may relate it to their pages.
+    """Return the direction in which a page needs links to have an answer; ``any`` if links in
+    either direction suffice.
     """
     ways = {
         part.measure.looks_at(part.direction)
@@ -151,9 +150,9 @@ def _way(options: BuildOptions) -> str:
 
 
 def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
-    """Return how many pages have too many links for an index, and the limit, the smallest of
-    several components; 0 and None without a limit. Pages compared by in-links share the pages that
-    link to them, so out-links count; a page is its own neighbor.
+    """Return (number of pages with too many links, limit), or (0, None) without a limit. The limit
+    is the smallest of all components. A part by in-links checks out-degrees, and vice versa; a page
+    counts as its own neighbor.
     """
     parts = [part for part in options.parts if MAX_DEGREE in part.settings]
     if not parts:
@@ -171,7 +170,7 @@ def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
 
 
 def _lone(graph: Graph, way: str) -> int:
-    """Return how many pages have no links in a direction."""
+    """Count the pages without links in a direction."""
     offsets, outs, count = graph.in_offsets, graph.out_degrees, 0
     for low in range(0, graph.nodes, _PIECE):
         none = np.ones(min(_PIECE, graph.nodes - low), bool)

@@ -1,4 +1,4 @@
-"""An editable settings file: measure, direction and settings of an index.
+"""Settings files: measure, direction and settings of an index, as editable TOML.
 
     measure = "psimrank"
     direction = "both"              optional, as are layout and unweighted
@@ -7,8 +7,8 @@
     samples = 200                   of the index
     decay = 0.8                     of queries: the index stores it as their default
 
-``cocite tune`` writes it, with its results in comments; ``cocite index --settings`` reads it. Other
-options override it, except another measure. Unknown keys are errors.
+``cocite tune`` writes such a file, with its results in comments; ``cocite index --settings`` reads
+it. Options on the command line override all values except the measure. Unknown keys are errors.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEYS = (*_TEXTS, "unweighted", "settings")
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """The settings of an index; ``settings`` holds those of the build and of queries, by name."""
+    """Settings of an index; ``settings`` has those of builds and queries, by name."""
 
     measure: str = DEFAULT
     direction: str | None = None
@@ -62,7 +62,7 @@ class IndexSettings:
         return None if found is None else str(found)
 
     def check(self) -> IndexSettings:
-        """Return itself; raises :class:`UsageError` for invalid settings."""
+        """Return ``self``; raises :class:`UsageError` for invalid settings."""
         found = find_measure(self.measure)
         known = {s.name for s in (*found.build, *found.ask)}
         strangers = [name for name in self.settings if name not in known]
@@ -83,7 +83,7 @@ class IndexSettings:
         return self
 
     def text(self, remarks: Sequence[str] = ()) -> str:
-        """Return the file, with remarks on top, one line each."""
+        """Return the content of the file, with the ``remarks`` as comments at the top."""
         lines = [f"# {remark}".rstrip() for remark in remarks] + [""] * bool(remarks)
         named = {name: getattr(self, name) for name in _TEXTS}
         lines += [f"{name} = {_written(text)}" for name, text in named.items() if text is not None]
@@ -100,9 +100,9 @@ SettingsLike = IndexSettings | str | os.PathLike[str]
 
 
 def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> BuildOptions:
-    """Return what an index is built from: ``settings``, if given, overridden by ``options``.
+    """Return the build options in ``settings``, if given, overridden by ``options``.
 
-    Raises :class:`UsageError` for another measure than that of ``settings``.
+    Raises :class:`UsageError` if both specify a measure, and these differ.
     """
     measure, given, by = options.measure, options.settings, options.meeting_weight
     chosen = IndexSettings(measure or DEFAULT)
@@ -112,8 +112,7 @@ def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> Buil
         chosen = read_settings(settings)
     if measure is not None and find_measure(measure).name != find_measure(chosen.measure).name:
         raise UsageError(
-            f"the settings are those of {chosen.measure}, and the measure given is {measure}. "
-            "Omit one of the two"
+            f"the settings are for {chosen.measure}, but the measure is {measure}. Omit one of them"
         )
     return BuildOptions.checked(
         chosen.measure,
@@ -140,9 +139,7 @@ def read_settings(path: str | os.PathLike[str]) -> IndexSettings:
     try:
         told = tomllib.loads(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(
-            f"{os.fspath(path)} cannot be read as settings of an index: {error}"
-        ) from error
+        raise InputError(f"{os.fspath(path)} cannot be read as a settings file: {error}") from error
     try:
         return _checked_settings(told).check()
     except UsageError as error:
@@ -152,30 +149,30 @@ def read_settings(path: str | os.PathLike[str]) -> IndexSettings:
 def _checked_settings(told: Mapping[str, object]) -> IndexSettings:
     for key in told:
         if key not in _KEYS:
-            raise UsageError(f"there is no key {key!r}; there are {', '.join(_KEYS)}")
+            raise UsageError(f"{key!r} is an unknown key; the keys are {', '.join(_KEYS)}")
     if "measure" not in told:
-        raise UsageError('it names no measure; write measure = "psimrank", or another one')
+        raise UsageError('measure is missing; add a line such as measure = "psimrank"')
     for key in _TEXTS:
         if not isinstance(told.get(key, ""), str):
             such = {"measure": DEFAULT, "direction": " or ".join(DIRECTIONS)}.get(key, "trees")
-            raise UsageError(f"{key} is {told[key]!r}; it must be a text, such as {such}")
+            raise UsageError(f"{key} is {told[key]!r}; it must be a string, such as {such}")
     settings, unweighted = told.get("settings", {}), told.get("unweighted", False)
     if not isinstance(unweighted, bool):
         raise UsageError(f"unweighted is {unweighted!r}; it must be true or false")
     if not isinstance(settings, dict):
-        raise UsageError("settings is not a table; write [settings], and below it a line each")
+        raise UsageError("settings is not a table; write [settings], then one setting per line")
     for name, value in settings.items():
         if not isinstance(value, bool | int | float | str):
-            raise UsageError(f"{name} is {value!r}; it must be a number, a word, true or false")
+            raise UsageError(f"{name} is {value!r}; it must be a number, a string, true or false")
     texts = {key: str(told[key]) for key in _TEXTS if key in told}
     return IndexSettings(**texts, unweighted=unweighted, settings=settings)
 
 
 def _query_settings(measure: Measure) -> set[str]:
-    """Return the query settings of a measure that are not build settings."""
+    """Return the names of query settings that are not build settings."""
     return {s.name for s in measure.ask} - {s.name for s in measure.build}
 
 
 def _written(value: Value) -> str:
-    """Format a value as TOML: JSON's strings, numbers, true and false are TOML's."""
+    """Format a value as TOML; for these types, JSON and TOML agree."""
     return json.dumps(value, ensure_ascii=False)
