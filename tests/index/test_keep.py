@@ -386,8 +386,8 @@ def test_missing_names(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
         ({"only_prefix": ""}, "it must be a prefix of names"),
         ({"only_prefix": ["x"], "layout": "paths"}, "choose --layout trees"),
         ({"only_prefix": ["x"], "measure": "compact-simrank"}, "choose --layout trees"),
-        ({"only_prefix": "x", "measure": "cocitation"}, "cocitation has no samples"),
-        ({"only_prefix": "x", "measure": "blend:psimrank+ppr"}, "ppr has no samples"),
+        ({"only_prefix": "x", "measure": "cocitation"}, "an index of cocitation needs links"),
+        ({"only_prefix": "x", "measure": "blend:psimrank+ppr"}, "an index of ppr needs links"),
         ({"only_prefix": "x", "measure": "simrank", "refine": True}, "Omit it"),
     ],
 )

@@ -119,7 +119,7 @@ def test_numbers_from_0_on_are_the_index_as_ever(graph: Graph, tmp_path: Path) -
         ({"numbers": range(0)}, "it must be a range of sample numbers"),
         ({"numbers": range(0, 10, 2)}, "it must be a range of sample numbers"),
         ({"numbers": [1, 2]}, "it must be a range of sample numbers"),
-        ({"numbers": range(5, 9), "samples": 5}, "samples is 5: omit that"),
+        ({"numbers": range(5, 9), "samples": 5}, "samples is 5: omit it"),
         ({"numbers": range(4), "measure": "cocitation"}, "cocitation has no samples"),
         (
             {"numbers": range(4), "measure": "blend:psimrank(samples=7)+simrank"},

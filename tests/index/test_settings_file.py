@@ -111,7 +111,7 @@ def test_what_is_given_beside_a_file_goes_before_it(
         ("direction = 'in'", "measure is missing"),
         (
             "measure = 'psimrank'\nsample = 3",
-            "no key 'sample'; there are measure, direction, layout",
+            "'sample' is an unknown key; the keys are measure, direction, layout",
         ),
         ("measure = 'pagerank'", "no measure is called 'pagerank'. Did you mean prank"),
         ("measure = 3", "measure is 3; it must be a string, such as fusion"),
@@ -131,7 +131,7 @@ def test_what_is_given_beside_a_file_goes_before_it(
         ),
         (
             "measure = 'psimrank'\n[settings]\nhubs = [1]",
-            "hubs is \\[1\\]; it must be a number, a word",
+            "hubs is \\[1\\]; it must be a number, a string",
         ),
     ],
 )

@@ -343,7 +343,9 @@ def test_full_disk_in_batch(index: Index, tmp_path: Path, monkeypatch: pytest.Mo
         real(file if left > 0 else Full(file), data)  # type: ignore[arg-type]
 
     monkeypatch.setattr(disk, "write", write)
-    with pytest.raises(ResourceError, match="Free some space or choose another output, and run the"):
+    with pytest.raises(
+        ResourceError, match="Free some space or choose another output, and run the"
+    ):
         related_all(index, tmp_path / "x.csv", 5)
     monkeypatch.setattr(disk, "write", real)
     with Batch(index, tmp_path / "x.csv", 5) as work:

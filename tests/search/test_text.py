@@ -203,7 +203,7 @@ def test_settings_file_and_texts(graph: Graph, tmp_path: Path, texts: dict[str, 
     assert added.measure == "blend:0.5*ppr+0.5*tfidf"
     alone = cocite.build(graph, tmp_path / "t", settings=tmp_path / "t.toml", texts=place)
     assert alone.settings == {"words": 3, "min_df": 1, "max_df": 0.5}
-    with pytest.raises(UsageError, match="say where they are with --texts"):
+    with pytest.raises(UsageError, match="specify them with --texts"):
         cocite.build(graph, tmp_path / "x", settings=tmp_path / "t.toml")
 
 
@@ -226,7 +226,7 @@ def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
         ({"measure": "blend:ppr+cocitation"}, r"has no weight for texts: add a component"),
         ({"measure": "tfidf", "direction": "in"}, "'in'; tfidf uses no links: omit it"),
         ({"words": 0}, "words is 0; it must be a whole number from 1 to"),
-        ({"only_nodes": ["p0"]}, "to keep some pages only, choose a measure with samples"),
+        ({"only_nodes": ["p0"]}, "to select pages, choose a measure with samples"),
     ],
 )
 def test_what_does_not_go_with_texts_is_refused(
@@ -241,7 +241,7 @@ def test_what_does_not_go_with_texts_is_refused(
 def test_texts_that_are_missing_or_twice_there_are_refused(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"tfidf compares the texts of pages: .* --texts"):
         cocite.build(graph, tmp_path / "i", measure="tfidf")
-    with pytest.raises(UsageError, match=r"and none are given: say where they are with --texts"):
+    with pytest.raises(UsageError, match=r"but no texts are given: specify them with --texts"):
         cocite.build(graph, tmp_path / "i", text_fraction=0.5)
     with pytest.raises(
         InputError, match="does not exist; texts must be a folder, a tar archive or"
