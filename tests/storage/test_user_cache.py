@@ -49,7 +49,8 @@ def test_without_home_a_private_directory_is_used_and_said(temporary: Path) -> N
     assert stat.S_IMODE(private(temporary).stat().st_mode) == 0o700
     assert not found.grave
     assert found.note == (
-        f"HOME is not set; the cache is in {private(temporary)}. To choose another directory, set COCITE_CACHE"
+        f"HOME is not set; the cache is in {private(temporary)}. To choose another directory, "
+        "set COCITE_CACHE"
     )
 
 
