@@ -32,7 +32,7 @@ from cocite.ranking.solver import System
 from cocite.resources import budget
 
 WORDS = 1 << 25
-TITLES = ["graph", "nodes", "links", "core", "core links", "z", "ms a sweep", "ns a link"]
+TITLES = ["graph", "nodes", "links", "core", "core links", "z", "ms per sweep", "ns per link"]
 TITLES += ["streamed", "gathered", "GB/s streamed", "share"]
 
 
