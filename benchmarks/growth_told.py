@@ -125,7 +125,11 @@ def figures(parts: Parts) -> str:
     pieces += [_table(["", *there], exponents)]
     for series, rows in there.items():
         fixed = rows[0]["point"]
-        others = ", ".join(f"{fixed[key]:,} {key}" for key in SERIES if _fixed(rows, key))
+        others = ", ".join(
+            f"length {fixed[key]}" if key == "length" else f"{fixed[key]:,} {key}"
+            for key in SERIES
+            if _fixed(rows, key)
+        )
         pieces += [f"**{series.capitalize()}** ({others}):"]
         lines = [
             [f"{_x(row, series):,}", *(_cell(row, *each) for each in QUANTITIES.values())]

@@ -135,7 +135,7 @@ TASKS = {
     "jaccard": Task(
         "Jaccard coefficients of 100,000 pairs",
         0.0,
-        "largest, to Python's sets",
+        "largest difference from Python's sets",
         pairs.exactly,
         _largest,
         {

@@ -1,11 +1,11 @@
-"""A link farm on cnr-2000: PageRank, trust, spam mass and similarity before and after (002, 3.4).
+"""A link farm on cnr-2000: PageRank, trust, spam mass and similarity (Lin, King and Lyu 2006).
 
-A spammer adds 1,000 pages, each linking to a target and to a popular page, so that the two look
-alike. The target links back to the farm. Pages of a *dense* farm also link to each other, each to
-the next 20. Trusted are those of the 200 pages with the highest PageRank along reversed links that
-are neither the farm's nor its target: TrustRank's authors choose seeds by this rank, and ask a
-person about each. The spam mass takes a larger sample, every tenth page of the web. Ranks and
-PageSim are in units of an average page's PageRank.
+Section 3.4 of *PageSim*: a spammer adds 1,000 pages that link to a target and a popular page, so
+that the two look similar. The target links back to the farm. In a *dense* farm, each page also
+links to the next 20. Trusted pages are the 200 pages with the highest PageRank along reversed
+links, without the farm and its target; TrustRank's authors choose seeds by this rank, and review
+each. The spam mass uses every tenth page of the web instead. Ranks and PageSim are in units of an
+average page's PageRank.
 
 Cost: half a minute of processor time.
 """
@@ -28,7 +28,7 @@ MEASURES = ("pagesim", "cocitation")
 
 
 def farm(data: Path, work: Path) -> dict[str, Any]:
-    """What becomes of the target: in the web alone, with a farm, and with a dense one."""
+    """Measure the target in the web alone, with a farm, and with a dense farm."""
     web = cocite.ingest(data / WEB).to_scipy().tocoo()
     links = np.stack([web.row, web.col], axis=1).astype(np.int64)
     order = np.argsort(-_ranked(links).values, kind="stable")
@@ -55,7 +55,7 @@ def _ranked(links: NDArray[np.int64]) -> cocite.Ranks:
 def _measured(
     links: NDArray[np.int64], pair: tuple[int, int], members: NDArray[np.int64]
 ) -> dict[str, Any]:
-    """Of a web with the ``members`` of a farm, or without."""
+    """Measure a web with the ``members`` of a farm, or without a farm."""
     (target, popular), graph = pair, _graph(links)
     spam = np.append(members[members < graph.nodes], target)
     seeds = np.argsort(-_ranked(links[:, ::-1]).values, kind="stable")[:_SEEDS]

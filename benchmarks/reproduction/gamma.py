@@ -1,22 +1,23 @@
-"""Sibling Gamma by path length, decay and number of samples: figure 1 of 000, figure 4 of 001.
+"""Sibling Gamma by path length, decay and number of samples: figures of Fogaras and Rácz.
 
-The papers judge by the Open Directory, which is gone, on crawls that nobody else has. Here the
-same judge (``cocite/evaluation/judge.py``) has other graphs, and what says there what is alike:
+Figure 1 of *A scalable randomized method ...* (2004), figure 4 of *Scaling link-based similarity
+search* (2005). The papers judge crawls by the Open Directory; neither is available. Here the same
+judge (``cocite/evaluation/judge.py``) uses other graphs and labels:
 
     wikispeedia   articles, by their categories                                    3 levels
-    web           a generated web, whose hosts have planted topics
-    hollins       the pages of one site, by the directories in their addresses      2 levels
+    web           generated pages, by the topics of their hosts
+    hollins       the pages of one site, by the directories in their URLs            2 levels
     cora          papers, by topic                                                  flat
     polblogs      blogs, by party                                                   flat
-    cit-HepPh     papers, by the month in which they came out: same month, same year
+    cit-HepPh     papers, by year and month of publication                 2 levels
 
-Flat classes are siblings of each other. Directories and months are no topics, but somebody chose
-them who did not look at links.
+Flat classes are siblings of each other. Directories and months are not topics, but they were chosen
+independently of the links.
 
-Every figure is measured with six seeds. Each seed draws its own walks and its own queries, so the
-six values are independent, and their mean has an interval by Student's t (``arithmetic.mean``).
+Every figure is measured with six seeds. Each seed draws its own walks and queries, so the six
+values are independent, and their mean has a Student's t interval (``arithmetic.mean``).
 
-Cost: up to ten minutes of processor time a graph, most of it for XJaccard's whole lists.
+Cost: up to ten minutes of processor time per graph, mostly for XJaccard's whole lists.
 """
 
 from __future__ import annotations
@@ -121,20 +122,21 @@ GRAPHS = {
 
 
 def gamma_001(name: str, data: Path, work: Path) -> dict[str, Any]:
-    """Figure 4 of 001 on one graph: c = 0.1, l = 10 (4 for XJaccard), N = 100."""
+    """Measure figure 4 of Fogaras and Rácz 2005: c = 0.1, l = 10 (4 for XJaccard), N = 100."""
     suite = _suite(name, _THREE, {"samples": 100, "decay": 0.1}, _SWEEPS_001)
     return _study(suite, "gamma", data, work)
 
 
 def gamma_000(name: str, data: Path, work: Path) -> dict[str, Any]:
-    """Figure 1 of 000: c = 0.65, L = 10, N = 100; SimRank and compacted SimRank."""
+    """Measure figure 1 of Fogaras and Rácz 2004: c = 0.65, L = 10, N = 100."""
     suite = _suite(name, _TWO, {"samples": 100, "decay": 0.65}, _SWEEPS_000)
     return _study(suite, "gamma_macro", data, work)
 
 
 def lengths_001(name: str, data: Path, work: Path) -> dict[str, Any]:
-    """PSimRank by length, on the same queries, c = 0.1, N = 100: Gamma over the queries that have a
-    comparable pair, and with 0 for those that have none. A value for each seed.
+    """Measure PSimRank by length on the same queries; c = 0.1, N = 100.
+
+    Returns one Gamma per seed: over queries with a comparable pair, and over all, others as 0.
     """
     suite = _suite(name, ("psimrank",), {"samples": 100, "decay": 0.1})
     found: dict[str, dict[str, list[float]]] = {
@@ -166,7 +168,7 @@ def lengths_001(name: str, data: Path, work: Path) -> dict[str, Any]:
 
 
 def _all(judgment: Judgment) -> Judgment:
-    """The same with a Gamma of 0 for queries without a comparable pair."""
+    """Return the judgment with a Gamma of 0 for queries without a comparable pair."""
     wholes = judgment.wholes.copy()
     wholes[:, judgment.titles.index("gamma")] = 1
     return replace(judgment, wholes=wholes)
@@ -175,7 +177,7 @@ def _all(judgment: Judgment) -> Judgment:
 def _suite(
     name: str, measures: tuple[str, ...], settings: dict[str, Any], sweeps: _Sweeps = ()
 ) -> StudySuite:
-    """A quarter of the queries, 125 at least, for series over a setting."""
+    """Return a suite with a quarter of the queries, at least 125, for sweeps."""
     queries = GRAPHS[name].queries
     return StudySuite(
         name=name,
@@ -193,7 +195,7 @@ def _suite(
 
 
 def _folders(name: str, data: Path, work: Path) -> Iterator[tuple[int, Path, Path]]:
-    """Each seed, the folder of the data, and an empty one, which goes when the seed is done."""
+    """Yield each seed with the data folder and a temporary folder."""
     truth = GRAPHS[name]
     folder = data / truth.folder
     if truth.make is not None:
@@ -206,7 +208,7 @@ def _folders(name: str, data: Path, work: Path) -> Iterator[tuple[int, Path, Pat
 
 
 def _study(suite: StudySuite, title: str, data: Path, work: Path) -> dict[str, Any]:
-    """Gamma and comparable pairs of methods and sweeps: a value for each seed."""
+    """Return Gamma and comparable pairs of methods and sweeps, one value per seed."""
     found: dict[str, Any] = {"methods": {}, "sweeps": {}}
     for seed, folder, scratch in _folders(suite.name, data, work):
         study = run_suite(suite, folder, scratch, seed=seed, threads=1)
@@ -222,7 +224,7 @@ def _study(suite: StudySuite, title: str, data: Path, work: Path) -> dict[str, A
 
 
 def _append(points: dict[str, Any], name: str, result: Result, title: str) -> None:
-    """Add what a seed gave."""
+    """Append the values of one seed."""
     point = points.setdefault(name, {"gamma": [], "pairs": []})
     point["gamma"].append(round(float(result.figures[title].value), 4))
     point["pairs"].append(result.pairs)

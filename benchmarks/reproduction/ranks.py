@@ -1,4 +1,4 @@
-"""PageRank: blocks, precision, and how fast the order settles: figures 5 to 11 of 004.
+"""PageRank in blocks, precision and convergence: figures 5 to 11 of Haveliwala 1999.
 
 Cost: a minute of processor time.
 """
@@ -36,7 +36,7 @@ _RANKS = _PAGE // 4
 
 
 def blocks(data: Path, work: Path) -> dict[str, Any]:
-    """By number of blocks: what is in memory of a block, bytes of links, seconds a sweep."""
+    """Return the working set, bytes of links and seconds per sweep, by number of blocks."""
     found: dict[str, Any] = {}
     for name, file in _WEBS.items():
         graph = cocite.ingest(data / file, work / f"{name}.graph")
@@ -66,7 +66,7 @@ def blocks(data: Path, work: Path) -> dict[str, Any]:
 
 
 def _seconds(graph: Graph, count: int | None) -> float:
-    """Of processor time, the difference of many sweeps and of one; the better of two."""
+    """Return the processor seconds of a sweep: many sweeps minus one, the better of two runs."""
 
     def took(sweeps: int) -> float:
         begin = time.process_time()
@@ -78,10 +78,10 @@ def _seconds(graph: Graph, count: int | None) -> float:
 
 
 def precision(data: Path, work: Path) -> dict[str, Any]:
-    """Section 4: the L1 residual after 100 power iterations, in single and in double precision.
+    """Measure section 4: the L1 residual after 100 power iterations in single and double precision.
 
-    The paper does not print its damping: beside 0.85 stands 0.95, which leaves a residual of the
-    size that it prints.
+    The paper does not state its damping. We use 0.85 and 0.95; the latter gives residuals of about
+    the published size.
     """
     found: dict[str, Any] = {}
     for name, file in _WEBS.items():
@@ -99,10 +99,10 @@ def precision(data: Path, work: Path) -> dict[str, Any]:
 def power_residual(
     graph: Graph, damping: float, dtype: type[np.floating], iterations: int = 100
 ) -> float:
-    """|G x - x|_1 after power iterations from the uniform start with vectors of ``dtype``.
+    """Return |G x - x|_1 after power iterations from the uniform start with vectors of ``dtype``.
 
-    As in the paper, x is then converted to double precision for one more step, which gives the
-    residual. Rank of dangling nodes is spread over all nodes.
+    As in the paper, one more step in double precision gives the residual. Rank of dangling nodes is
+    spread over all nodes.
     """
     offsets, sources = graph.in_offsets.astype(np.int64), graph.in_sources
     degrees = np.bincount(sources, minlength=graph.nodes)
@@ -126,12 +126,11 @@ def power_residual(
 
 
 def paging(data: Path, work: Path) -> dict[str, Any]:
-    """Figure 6: seconds of an iteration in 1, 2 and 4 blocks, where memory holds less than Dest.
+    """Measure figure 6: seconds of an iteration in 1, 2 and 4 blocks with too little memory.
 
-    Memories are in proportion to Dest as in the paper: 256, 64 and 32 MB for 72 MB. Pages that an
-    iteration moves are counted by an exact replay of its accesses; the paper estimates such times,
-    too, from a part of an iteration. A moved page costs a random read and a random write, measured
-    on this disk past the cache of the operating system.
+    Memory sizes are scaled to our Dest, as 256, 64 and 32 MB to the paper's 72 MB. A replay counts
+    the pages that an iteration moves; the paper also estimates such times. A moved page costs a
+    random read and a random write, measured on this disk without the operating system's cache.
     """
     page_seconds = _page_seconds(work)
     found: dict[str, Any] = {"page seconds": page_seconds}
@@ -154,23 +153,23 @@ def paging(data: Path, work: Path) -> dict[str, Any]:
 
 
 def _targets(graph: Graph) -> NDArray[np.int64]:
-    """The ends of all links, in the order of their sources."""
+    """Return the targets of all links, ordered by source."""
     offsets = graph.in_offsets.astype(np.int64)
     ends = np.repeat(np.arange(graph.nodes), offsets[1:] - offsets[:-1])
     return ends[np.argsort(graph.in_sources, kind="stable")]
 
 
 def _in_blocks(targets: NDArray[np.int64], nodes: int, count: int) -> NDArray[np.int64]:
-    """Block after block of Dest, each in the order of sources: as the paper's Links files."""
+    """Return the targets block by block, each ordered by source, as in the paper's Links files."""
     size = -(-nodes // count)
     return targets[np.argsort(targets // size, kind="stable")]
 
 
 def moved_pages(targets: NDArray[np.int64], nodes: int, count: int, share: float) -> int:
-    """The pages of Dest that an iteration reads and writes again, in memory for ``share`` of it.
+    """Return the number of pages of Dest that an iteration evicts, with memory for ``share`` of it.
 
-    The page that was used least recently makes room. Each page is filled once and written once in
-    any case, which is no penalty and is left out.
+    The least recently used page is evicted. The first load and the last write of each page are not
+    counted, as they are always needed.
     """
     pages = -(-nodes // _RANKS)
     used = _in_blocks(targets, nodes, count) // _RANKS
@@ -181,7 +180,7 @@ def moved_pages(targets: NDArray[np.int64], nodes: int, count: int, share: float
 
 @numba.njit(nogil=True)
 def _loads(used: Any, pages: Any, room: Any) -> Any:
-    """How often a page is brought in: a ring of pages, the one used last behind ``pages``."""
+    """Count page loads, with a linked ring of pages in order of use."""
     before = np.full(pages + 1, -1, np.int64)
     after = np.full(pages + 1, -1, np.int64)
     before[pages] = after[pages] = pages
@@ -210,7 +209,7 @@ def _scatter(targets: Any, out: Any) -> Any:
 
 
 def _scatter_seconds(targets: NDArray[np.int64], nodes: int, count: int) -> float:
-    """Of an iteration whose pages are all in memory: the better of three."""
+    """Return the seconds of an iteration in memory, the best of three runs."""
     ordered, out = _in_blocks(targets, nodes, count), np.zeros(nodes, np.float32)
     times = []
     for _ in range(4):  # the first compiles
@@ -221,9 +220,9 @@ def _scatter_seconds(targets: NDArray[np.int64], nodes: int, count: int) -> floa
 
 
 def _page_seconds(folder: Path, pages: int = 16_384, turns: int = 500) -> float:
-    """Of reading a random page of a file and writing another, past the operating system's cache.
+    """Return the seconds to read a random page and write another, without the system's cache.
 
-    The median of ``turns``. Raises OSError where the file system has no such access.
+    The median of ``turns``. Raises OSError if the file system does not support direct access.
     """
     path = folder / "pages"
     path.write_bytes(bytes(pages * _PAGE))
@@ -244,7 +243,7 @@ def _page_seconds(folder: Path, pages: int = 16_384, turns: int = 500) -> float:
 
 
 def orders(data: Path, work: Path) -> dict[str, Any]:
-    """Figures 8 to 11: positions, tops, and the order within the results of a query."""
+    """Measure figures 8 to 11: positions, top lists, and the order within query results."""
     found: dict[str, Any] = {}
     graphs = {name: (data / links, ()) for name, links in _WEBS.items()}
     for name, (links, _) in graphs.items():
@@ -259,7 +258,7 @@ def orders(data: Path, work: Path) -> dict[str, Any]:
 
 
 def _hollins(source: Path, work: Path) -> Graph:
-    """Pages by their addresses, so that words find them."""
+    """Return the graph of the site hollins with URLs as names, so that words find pages."""
     rows = [line.split() for line in (source / "hollins_urls.txt").read_text().splitlines()[1:]]
     called = {number: f"{address}#{number}" for number, address in rows}
     links = work / "hollins.tsv"
@@ -269,7 +268,7 @@ def _hollins(source: Path, work: Path) -> Graph:
 
 
 def _followed(made: Any) -> dict[str, Any]:
-    """Of power iteration, as the paper has it, for all nodes and for queries."""
+    """Return the convergence of power iteration, for all nodes and for query results."""
     found = {}
     for each in made.agreements:
         if each.iteration.value != "power iteration":

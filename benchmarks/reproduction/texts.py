@@ -1,11 +1,11 @@
-"""PageSim judged by the words of pages: figures 1 to 4 of 002.
+"""PageSim judged by texts: figures 1 to 4 of Lin, King and Lyu 2006.
 
-The paper has 20,000 pages of one department's site. Here are the articles of wikispeedia, and a
-site that is small enough for r = n - 1: the 272 pages of git's manual, as they are in HTML.
+The paper uses 20,000 pages of a department's site. We use the articles of wikispeedia, and the 272
+HTML pages of git's manual, which are few enough for r = n - 1.
 
-Every figure is measured with six seeds, which draw queries and walks of their own.
+Every figure is measured with six seeds, which draw their own queries and walks.
 
-Cost: some minutes of processor time, most of it for words and lists of wikispeedia.
+Cost: a few minutes of processor time, mostly for texts and lists of wikispeedia.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SITES = ("wikispeedia", "git's manual")
 
 
 def example(data: Path, work: Path) -> dict[str, Any]:
-    """Figure 1: what v0 hands on to v1 and v2, d = 0.8, its own score being 1."""
+    """Measure figure 1: the PageRank that v0 passes to v1 and v2; d = 0.8, PR(v0) = 1."""
     links = work / "links.tsv"
     links.write_text("v0\tv1\nv0\tv2\nv1\tv2\nv2\tv0\n")
     graph = cocite.ingest(links, work / "g.graph", header="no", delimiter="tab")
@@ -48,7 +48,7 @@ def example(data: Path, work: Path) -> dict[str, Any]:
 
 
 def content(site: str, data: Path, work: Path) -> dict[str, Any]:
-    """Figures 2 to 4: Delta(., T) by decay and radius, and of SimRank beside it."""
+    """Measure figures 2 to 4: Delta(., T) of PageSim by decay and radius, and of SimRank."""
     folder = data / "wikispeedia"
     plan = SuiteData(links="links.tsv", texts="plaintext_articles.tar.gz")
     settings: dict[str, Any] = {"samples": 1000}
@@ -85,7 +85,7 @@ def content(site: str, data: Path, work: Path) -> dict[str, Any]:
 
 
 def _curve(result: Result, titles: list[str]) -> list[float]:
-    """Delta(., T) for T = 1, 2, ..."""
+    """Return Delta(., T) for T = 1, 2, ..."""
     return [round(float(result.figures[title].value), 4) for title in titles]
 
 
@@ -114,7 +114,7 @@ class _Page(html.parser.HTMLParser):
 
 
 def _site(archive: Path, folder: Path) -> int:
-    """Write links.tsv and texts; returns how many pages there are."""
+    """Write links.tsv and texts; return the number of pages."""
     pages: dict[str, _Page] = {}
     with tarfile.open(archive) as files:
         for member in files:
@@ -136,7 +136,7 @@ def _site(archive: Path, folder: Path) -> int:
 
 
 def _resolved(path: str, link: str) -> str:
-    """Where a link of a page leads, within the archive."""
+    """Return the target of a link within the archive."""
     parts = list(PurePosixPath(path).parent.parts)
     for part in PurePosixPath(link).parts:
         if part == "..":

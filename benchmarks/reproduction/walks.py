@@ -1,8 +1,8 @@
-"""Walks: pages with common witnesses, the sizes of fingerprint trees, what indexes take.
+"""Pages with common witnesses, sizes of fingerprint trees, sizes of indexes.
 
-Figures 3 and 5 of 001, and what its section 5.2 says of time and space.
+Figures 3 and 5 and section 5.2 of Fogaras and Rácz 2005.
 
-Cost: 20 samples of each graph and seed, a minute or two of processor time.
+Cost: 20 samples per graph and seed, a minute or two of processor time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LINKS = {
 
 
 def witnesses(data: Path, work: Path) -> dict[str, Any]:
-    """Figure 3: two pages with the same k in-links, which have nothing else in common; c = 0.6."""
+    """Measure figure 3: two pages that share k otherwise unrelated in-links; c = 0.6."""
     found: dict[str, Any] = {}
     for k in _K:
         links = work / f"{k}.tsv"
@@ -41,7 +41,7 @@ def witnesses(data: Path, work: Path) -> dict[str, Any]:
 
 
 def trees(data: Path, work: Path) -> dict[str, Any]:
-    """Figure 5: the trees that a question reads, by length, mean and largest."""
+    """Measure figure 5: mean and largest tree that a query reads, by length."""
     found: dict[str, Any] = {}
     for name, links in _LINKS.items():
         graph = cocite.ingest(data / links, work / f"{name}.graph")
@@ -58,7 +58,7 @@ def trees(data: Path, work: Path) -> dict[str, Any]:
 
 
 def sizes(data: Path, work: Path) -> dict[str, Any]:
-    """Section 5.2: bytes a node and sample, walks of 10 steps, XJaccard of 10 and of 4."""
+    """Measure section 5.2: bytes per node and sample; 10 steps, and 4 for XJaccard."""
     graph = cocite.ingest(data / _LINKS["cnr-2000"], work / "g.graph")
     found: dict[str, Any] = {"nodes": graph.nodes}
 
@@ -76,7 +76,7 @@ def sizes(data: Path, work: Path) -> dict[str, Any]:
 
 
 def _seeded(graph: cocite.Graph, work: Path, **options: Any) -> Iterator[cocite.Index]:
-    """An index for each seed, one at a time."""
+    """Yield an index for each seed, one at a time."""
     for seed in SEEDS:
         with tempfile.TemporaryDirectory(dir=work) as folder:
             yield cocite.build(graph, Path(folder, "index"), seed=seed, threads=1, **options)
