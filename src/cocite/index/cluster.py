@@ -1,14 +1,13 @@
-"""The samples of a part as a value, and their shards made by the nodes of a cluster.
+"""Descriptions of sample work, and their execution on cluster nodes.
 
-    SampleWork(graph's path and digest, a part's plan, sample numbers, resources, folder)
+:class:`SampleWork` identifies the samples of a part by the graph's path and digest, the part's
+plan, the sample numbers, the resources, and a folder. It contains no links and no open files, and
+any process computes the same bytes from it. So the shard of a lost node can be made by another one,
+and an interrupted build resumes with the existing shards.
 
-holds no links and no open files. Any process makes the same bytes from it: this build, or a node
-that opens the graph, compares its digest, and writes a shard and its note to the draft. So another
-node makes the shard of a lost one, and a killed build resumes with the existing shards.
-
-A node accesses graph and draft by path, on a shared disk; or the graph is given by URL and copied
-once to each node, and shards are transferred through a folder at a URL (``staging_url``) and
-compared with their notes. Cost: a node checks the graph once for a build.
+A cluster node reads the graph and writes shards by path, on a shared disk. Alternatively, the graph
+is copied to each node from a URL, and shards are transferred through another URL (``staging_url``)
+and verified against their notes. Each node verifies the graph once per build.
 """
 
 from __future__ import annotations
@@ -48,13 +47,13 @@ if TYPE_CHECKING:
 
 _NOTE = ".json"
 Note = dict[str, Any]
-"""Record of a shard: its manifest ``entry``, and its samples' ``members`` and ``digests``."""
+"""Record of a shard: its manifest ``entry``, and ``members`` and ``digests`` of its samples."""
 
 
 @dataclass(frozen=True)
 class SampleWork:
-    """The samples ``numbers`` of a part, of the ``graph`` with that ``digest``; shards, notes and
-    scratch files are in ``folder``.
+    """The samples ``numbers`` of a part, on ``graph`` with this ``digest``. ``folder`` is for
+    shards, notes and scratch files.
     """
 
     graph: Path
@@ -64,7 +63,7 @@ class SampleWork:
     means: Resources
     folder: Path
     verify: bool = True
-    """Whether the graph's files are compared with their checksums."""
+    """Whether to verify the checksums of the graph's files."""
 
     def of(self, numbers: range) -> SampleWork:
         """Return the same work for other samples."""
@@ -72,15 +71,15 @@ class SampleWork:
 
     @property
     def shard(self) -> Path:
-        """Return the path of these samples' shard."""
+        """Return the path of the shard."""
         return self.folder / (self.plan.prefix + shard_file(self.numbers.start))
 
     # -- in any process ------------------------------------------------------------------
 
     def links(self) -> Links:
-        """Return the links that the part follows, checked and cached once per process.
+        """Return the links that the part follows, verified once per process.
 
-        Raises a :class:`~cocite.errors.StoreError`, and :class:`UsageError` for another graph.
+        Raises a :class:`~cocite.errors.StoreError`, or :class:`UsageError` for another graph.
         """
         found = _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
         plan = self.plan
@@ -89,7 +88,7 @@ class SampleWork:
         return links_of(found, plan.direction, self.means.memory, weighted=plan.weighted)
 
     def builder(self) -> WholeBuilder:
-        """Return the builder of pieces of a part without samples, from a checked graph."""
+        """Return the builder for chunks of a part without samples, on a verified graph."""
         found = _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
         plan, memory = self.plan, self.means.memory
         way = "out" if plan.direction == "both" else plan.direction
@@ -104,12 +103,12 @@ class SampleWork:
         return sampled_builder(self.plan.layout).fitted(links, self.plan, means)
 
     def makers(self, links: Links, fit: MemoryPlan) -> list[Maker]:
-        """Return makers of any samples of the part, as many as the plan has threads."""
+        """Return makers of samples, one for each thread of the plan."""
         builder = sampled_builder(self.plan.layout)
         return builder.makers(links, self.plan, fit, self.folder, self.numbers)
 
     def write(self, links: Links | None = None) -> BuiltShard:
-        """Make the samples, along ``links`` if given, and write them as one shard with its note."""
+        """Compute the samples and write them as one shard with its note."""
         links = self.links() if links is None else links
         blobs, live = in_order(self.makers(links, self.fit(links)), self.numbers), 0
         with closing(write_shard(self.shard, blobs)) as writing:
@@ -120,12 +119,12 @@ class SampleWork:
                     return BuiltShard(self.numbers.start, done.value, live)
 
     def keep(self, note: Note) -> None:
-        """Write the note of the existing shard."""
+        """Write the note of an existing shard."""
         _write_note(self.shard, note)
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
-    """Return an identity that changes when a file is rewritten; None if it is missing."""
+    """Return an identity that changes when the file is rewritten; None if it is missing."""
     try:
         status = path.stat()
     except OSError:
@@ -135,9 +134,7 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
 
 @lru_cache(maxsize=1)
 def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, int] | None) -> Graph:
-    """Return the graph whose manifest has this ``identity``, cached until the process uses another
-    one.
-    """
+    """Open and check a graph; ``identity`` of the manifest is part of the cache key."""
     found = Graph.open(path, verify=verify)
     if found.digest != digest:
         raise UsageError(
@@ -152,7 +149,7 @@ def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, in
 
 
 def write_shard(path: Path, blobs: Iterable[Blob]) -> Generator[Blob, None, Note]:
-    """Write a shard, then its note; yield each blob once written, and return the note."""
+    """Write a shard, then its note. Yields each blob once written, and returns the note."""
     members, digests = [], []
     with staged_file(path) as file, ArrayWriter(file, np.uint32) as writer:
         for blob in blobs:
@@ -172,7 +169,7 @@ def _write_note(path: Path, note: Note) -> None:
 
 
 def read_note(path: Path, samples: int) -> Note | None:
-    """Return the note of a complete shard of this many samples, or None."""
+    """Return the note of a complete shard with this many samples, or None."""
     try:
         note: Note = json.loads(path.with_name(path.name + _NOTE).read_bytes())
         entry = Entry.from_json(path.name, note["entry"])
@@ -191,12 +188,12 @@ _SHARE = (
     "--staging-url (staging_url=...)"
 )
 _opened: dict[tuple[object, ...], Links] = {}
-"""Links cached by a process of a cluster node, for the current build."""
+"""Links cached by a worker process for the current build."""
 
 
 @dataclass(frozen=True)
 class BuiltShard:
-    """A completed shard: its first sample, its note, and the steps of its walks."""
+    """A completed shard: its first sample, its note, and the number of walk steps."""
 
     first: int
     note: Note
@@ -205,9 +202,9 @@ class BuiltShard:
 
 @dataclass(frozen=True)
 class ShardWork:
-    """Work of a cluster node: one shard. ``graph`` is a URL with the digest of its manifest, if it
-    is copied; ``seen`` is a file in the draft that shows access to it, or ``staging_url`` the URL
-    for transferring shards.
+    """Task for a cluster node: make one shard. ``graph`` is (URL, manifest digest) if the graph is
+    copied. ``seen`` is a file in the draft that proves access to it; otherwise shards are
+    transferred through ``staging_url``.
     """
 
     work: SampleWork
@@ -216,7 +213,7 @@ class ShardWork:
     staging_url: str | None
 
     def __call__(self, numbers: range) -> BuiltShard:
-        """Make the shard, unless a lost worker had completed it."""
+        """Make the shard, or return it if a lost worker had completed it."""
         if self.staging_url is None:
             return _write(replace(self.here(), folder=self._folder()), numbers)
         remote = Remote(self.staging_url)
@@ -237,7 +234,7 @@ class ShardWork:
         return folder
 
     def here(self) -> SampleWork:
-        """Return the work with the node's own path of the graph."""
+        """Return the work with this node's path of the graph."""
         if self.graph is not None:
             url, digest = self.graph
             return replace(self.work, graph=copied(url, "graph", digest))
@@ -247,7 +244,7 @@ class ShardWork:
 
 
 def _write(work: SampleWork, numbers: range) -> BuiltShard:
-    """Write one shard, along links that this process caches for the next one."""
+    """Write one shard, caching the links for the next one."""
     plan = work.plan
     key = work.graph, work.digest, plan.direction, plan.weighted, work.means.memory
     if key not in _opened:
@@ -260,12 +257,12 @@ def _write(work: SampleWork, numbers: range) -> BuiltShard:
 
 @dataclass(frozen=True)
 class PieceWork:
-    """Work of a cluster node: any piece of a part without samples."""
+    """Task for a cluster node: make a chunk of a part without samples."""
 
     work: ShardWork
 
     def __call__(self, asked: Any) -> Any:
-        """Make a piece, by the builder that this process caches for the next one."""
+        """Make a chunk, caching the builder for the next one."""
         if not _kept or _kept[0][0] != self.work:
             _kept[:] = [(self.work, self.work.here().builder())]
         return _kept[0][1].piece(asked)
@@ -279,7 +276,7 @@ def _called() -> str:
 
 
 class ClusterBuild:
-    """A cluster, and the transfer of the graph to its nodes and of shards back."""
+    """A cluster for a build, and the transfer of the graph and the shards."""
 
     def __init__(self, cluster: Cluster, graph: str | None, staging_url: str | None) -> None:
         """Use a connected cluster. ``graph`` is the URL of the graph, if it has one."""
@@ -288,24 +285,24 @@ class ClusterBuild:
         self._seen = f"seen-{secrets.token_hex(16)}"
 
     def in_words(self) -> str:
-        """Describe where the work is done."""
+        """Describe the cluster."""
         nodes = [node for node in self.cluster.nodes() if node.alive]
         cpus = sum(node.cpus for node in nodes)
         return f"{len(nodes):,} nodes of the cluster at {self.cluster.address}, {cpus:,} cores"
 
     def pieces(self, work: SampleWork, asked: Iterable[Any]) -> Iterator[Any]:
-        """Make pieces of a part without samples; yield them in order."""
+        """Make chunks of a part without samples; yield them in order."""
         sent, means = PieceWork(ShardWork(work, self._copied(work), None, None)), work.means
         return self.cluster.in_order(sent, asked, threads=means.threads, memory=means.total)
 
     def _copied(self, work: SampleWork) -> tuple[str, str] | None:
-        """Return the URL of the graph, if it has one, with the digest of its manifest."""
+        """Return (URL, manifest digest) of the graph, or None if it has no URL."""
         if self._graph is None:
             return None
         return self._graph, Graph.open(work.graph).store.manifest.digest()
 
     def shards(self, work: SampleWork, shards: Sequence[range]) -> Iterator[BuiltShard]:
-        """Make shards; each one yielded is in its folder, with its note."""
+        """Make shards; yield each once its file and note are in the folder."""
         if self._staging_url is not None and work.plan.wanted is not None:
             raise UsageError(
                 "only nodes that see the output know which pages to keep: omit --staging-url "
@@ -338,14 +335,14 @@ class ClusterBuild:
 
     @staticmethod
     def _key(work: SampleWork) -> str:
-        """Return a key of the shards, which is the same for a resumed build."""
+        """Return a name for the shards that is the same when a build resumes."""
         plan = json.dumps([work.digest, work.plan.prefix, work.plan.to_json()], sort_keys=True)
         told = f"{plan} {work.plan.wanted} {work.plan.texts}"
         return f"shards-{xxhash.xxh3_128_hexdigest(told.encode())}"
 
 
 def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
-    """Move a shard from its URL to the draft, then its note."""
+    """Move a shard and its note from the staging URL to the draft."""
     path = shard.shard
     try:
         entry = Entry.from_json(path.name, note["entry"])
@@ -362,8 +359,8 @@ def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
 def of_nodes(
     spread: ClusterBuild | None, means: Resources, threads: object, memory: object
 ) -> Resources:
-    """Return the resources for a task on a node: those given by ``threads`` and ``memory`` (not
-    None), otherwise the node's own. Without a cluster, return ``means``.
+    """Return the resources for one task: ``threads`` and ``memory`` if given, otherwise those of
+    the nodes. Without a cluster, return ``means``.
     """
     if spread is None:
         return means
@@ -378,8 +375,8 @@ def of_nodes(
 def spread_on(
     cluster: str | Cluster | None, graph: str | None = None, staging_url: str | None = None
 ) -> Iterator[ClusterBuild | None]:
-    """Connect the cluster of a build for the context, or None. ``graph`` is the URL of its graph,
-    ``staging_url`` the one for transferring shards.
+    """Connect to the cluster of a build for the context; yield None without one. ``graph`` is the
+    URL of the graph, ``staging_url`` the URL for transferring shards.
     """
     if cluster is None:
         if staging_url is not None:
@@ -397,7 +394,7 @@ def spread_on(
 
 @contextmanager
 def connected(cluster: str | Cluster) -> Iterator[Cluster]:
-    """Connect a cluster by address for the context; one already connected stays so."""
+    """Connect to a cluster by address for the context; an existing connection is not closed."""
     from cocite.cluster.ray import Cluster
 
     if isinstance(cluster, Cluster):

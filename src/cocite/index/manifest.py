@@ -1,12 +1,12 @@
-"""The manifest of an index, checked before it is used.
+"""The manifest of an index, checked before use.
 
-The parts of an index follow from its measure and, for each component, a direction, a layout and
-settings (``index/plan.py``). A manifest is not trusted: the parts are derived as in a build with
-the same choices, and the manifest must agree. Files are compared with the declarations of the
-parts' layouts; their names come from the measure, never from the manifest.
+The parts of an index follow from its measure and, per component, a direction, a layout and settings
+(``index/plan.py``). A reader does not trust the manifest: it derives the parts as a build would,
+and compares. It compares files with the declarations of the layouts; file names come from the
+measure, never from the manifest. Only the manifest is read.
 
-An index of SimRank may hold the diagonal that refined answers need, ``in.diagonal``, which depends
-only on the graph and the decay. Cost: only the manifest is read; no file is opened.
+An index of SimRank may contain the diagonal for refined answers, ``in.diagonal``, which depends
+only on the graph and the decay.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ DIAGONAL = "diagonal"
 
 
 def decay_of(plan: PartPlan) -> float:
-    """Return the decay for which refined answers of a part are prepared."""
+    """Return the decay for which a part prepares refined answers."""
     return plan.fixed.get(DECAY, DECAY.default)
 
 
 def diagonal_bytes(nodes: int) -> int:
-    """Return the bytes on disk, for one part."""
+    """Return the size on disk of the diagonal of one part."""
     from cocite.engine.diagonal import LIMITS
 
     return 4 * (1 + LIMITS) * nodes
@@ -76,10 +76,9 @@ def write_diagonal(
     means: Resources,
     report: SweepReport,
 ) -> tuple[dict[str, Entry], dict[str, Any]]:
-    """Compute and write the diagonal of a part, for its decay or the default; resumes an
-    interrupted run.
+    """Compute and write the diagonal of a part; resumes an interrupted run.
 
-    Returns its entry and its facts, each under the name of the file.
+    Returns its entry and its facts, each in a dict by file name.
     """
     from cocite.engine.diagonal import LIMITS, diagonal_room, make_diagonal
 
@@ -117,17 +116,17 @@ def read_diagonal(table: Any, facts: dict[str, Any]) -> Diagonal:
 
 
 EXCLUDED, LOCAL = "excluded", "local"
-"""Facts of an index that has excluded pages, and of one that was refreshed locally."""
+"""Facts with the number of excluded pages, and the last local refresh."""
 _LARGEST_RESIDUAL = 1e9
 
 
 @dataclass(frozen=True)
 class IndexFacts:
-    """The facts of an index. ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
-    ``settings``; its ``graph``; its ``parts`` and their ``snapshots``; data for ``refined``
-    answers, by file name; the selected pages, ``kept``, unless all are; the default
-    ``meeting_weight`` and other ``query_defaults``; how many pages are ``excluded`` because they
-    have too many links; and the last ``local`` refresh since the full build, if any.
+    """Facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
+    ``settings`` and ``graph``; its ``parts`` and their ``snapshots``; data for ``refined`` answers,
+    by file name; the page selection ``kept``, or None; the query defaults ``meeting_weight`` and
+    ``query_defaults``; the number of pages ``excluded`` because they have too many links; and the
+    last ``local`` refresh since the full build, or None.
     """
 
     nodes: int
@@ -219,7 +218,7 @@ def _by(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> str | None
 def _parts(
     facts: Facts, measure: Measure, settings: WholeSettings
 ) -> tuple[tuple[PartPlan, ...], str]:
-    """Return the parts of all components, and their direction."""
+    """Return the parts of all components, and the overall direction."""
     told = facts.groups("parts")
     found: list[PartPlan] = []
     ways = set()
@@ -235,8 +234,8 @@ def _parts(
 
 
 def _way(component: Component, told: Sequence[Facts]) -> str:
-    """Return the direction of a component whose parts come first in ``told``: its own, or ``both``
-    if two parts have its number, in and out.
+    """Return the direction of a component whose parts are first in ``told``: that of its first
+    part, or ``both`` if there are two, in and out.
     """
     way = told[0].text("direction", component.measure.directions)
     if way == "in" and not component.measure.joint and len(told) == 2:
@@ -251,7 +250,7 @@ def _way(component: Component, told: Sequence[Facts]) -> str:
 def _component(
     component: Component, way: str, settings: WholeSettings, told: Sequence[Facts]
 ) -> list[PartPlan]:
-    """Return the parts of a component, which come first in ``told``."""
+    """Return the parts of a component, which are first in ``told``."""
     taken = component.measure.build
     given = {s.name: settings[s] for s in taken if settings.get(s, s.default) != s.default}
     layout = told[0].text("layout", component.measure.layouts)
@@ -266,7 +265,7 @@ def _component(
 
 
 def _refined(facts: Facts, parts: Sequence[PartPlan]) -> dict[str, dict[str, float]]:
-    """Return the data for refined answers: of all parts, or of none."""
+    """Return the facts of the diagonals, which must cover all parts or none."""
     told = facts.group("refined") if "refined" in facts else Facts({}, "")
     if told.values and set(told.values) != {plan.prefix + DIAGONAL for plan in parts}:
         raise facts.refused("refined", "of all parts")
@@ -291,8 +290,8 @@ def index_facts(
     kept: PageFilter | None,
     sides: Sides | None,
 ) -> dict[str, Any]:
-    """Return the facts of an index for its manifest; ``names`` is the kind of names, ``kept``
-    describes selected pages, if not all, ``sides`` those of a bipartite graph.
+    """Return the facts for the manifest. ``names`` is the kind of names; ``kept`` is the page
+    selection, None for all; ``sides`` are those of a bipartite graph.
     """
     facts: dict[str, Any] = {
         "nodes": nodes,
@@ -314,7 +313,7 @@ def index_facts(
 
 
 def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
-    """Raise :class:`Damaged` for a file that is missing, not as declared, or not declared."""
+    """Raise :class:`Damaged` if a file is missing, undeclared, or differs from its declaration."""
     files = DeclaredFiles(path, manifest.files)
     sizes = {"n": facts.nodes, "m": int(facts.graph["edges"])}
     take_name_files(files, facts.names, facts.nodes)
@@ -340,9 +339,7 @@ def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
 
 
 def _take_samples(files: DeclaredFiles, path: Path, facts: IndexFacts, plan: PartPlan) -> None:
-    """Claim the files of a part with samples: its shards are named by their first sample, from the
-    oldest on.
-    """
+    """Claim the files of a sampled part; the name of a shard gives its first sample."""
     layout = sampled_format(plan.layout)
     files.take(layout.files, {"n": facts.nodes, "N": plan.settings[SAMPLES]}, plan.prefix)
     names = files.starting(plan.prefix + SHARD)

@@ -1,17 +1,17 @@
-"""Merging indexes of different samples of one graph, byte-identical to one build.
+"""Merging indexes of one graph into one that is byte-identical to a single build.
 
-A sample is a function of (graph, measure, length, seed, its number), so indexes of the same graph
-and settings with different numbers are pieces of one index. The numbers must be consecutive,
-without gaps or repetitions; an index that has lost shards needs exactly the lost numbers. Parts
-without samples, names and diagonals must be equal. A refreshed index is refused: its samples come
-from several graphs.
+A sample is a function of (graph, measure, length, seed, number), so indexes with the same graph and
+settings but different sample numbers can be merged. The numbers must be consecutive, without gaps
+or repetitions; an index with lost shards needs exactly the lost numbers. Parts without samples,
+names and diagonals must be equal. A refreshed index is refused, as its samples come from several
+graphs.
 
-Rows depend only on the graph and the settings, too (``measures/fusion.py``), so indexes of the
-ranges of one graph are pieces of one index. A merge copies rows and makes the data that follows
-from them; names come from the graph.
+Rows also depend only on the graph and the settings (``measures/fusion.py``), so indexes of
+consecutive node ranges can be merged. The merge copies rows, recomputes derived data, and takes
+names from the graph.
 
-Every sample is compared with its digest, every other file with its checksum. Cost: a pass over all
-files. Memory: a piece of a file; samples are mapped.
+Samples are verified by digest, other files by checksum. Cost: one pass over all files. Memory: one
+chunk of a file; samples are mapped.
 """
 
 from __future__ import annotations
@@ -52,13 +52,11 @@ from cocite.storage import Access, Entry, Manifest
 from cocite.storage.staging import Staging, copy_array
 
 _ROOM = 1 << 24
-"""Bytes for data derived from all samples."""
+"""Bytes of memory for derived data."""
 
 
 class _Source(NamedTuple):
-    """Location of a sample of a part: its shard, and its row there; its number of members, and its
-    digest.
-    """
+    """A sample: its part, its shard, its row in the shard, its member count, and its digest."""
 
     part: StoredPart
     shard: Shard
@@ -67,7 +65,7 @@ class _Source(NamedTuple):
     digest: int
 
     def blob(self) -> Blob:
-        """Return the sample, checked by its digest; raises :class:`Damaged`."""
+        """Return the sample after verifying its digest; raises :class:`Damaged`."""
         begins, words = self.shard.blobs[:, 0], self.shard.words
         end = int(begins[self.row + 1]) if self.row + 1 < len(begins) else words.size
         blob = Blob.of((words[int(begins[self.row]) : end],), self.members)
@@ -77,7 +75,7 @@ class _Source(NamedTuple):
 
 
 class Merge:
-    """One merge: ``with Merge(indexes, output) as merge: merge.run(progress)``."""
+    """A merge of samples: ``with Merge(indexes, output) as merge: merge.run(progress)``."""
 
     def __init__(
         self,
@@ -89,9 +87,9 @@ class Merge:
         verify: bool = True,
         elsewhere: bool = False,
     ) -> None:
-        """Check the indexes. ``shard``, ``overwrite`` and ``elsewhere`` are as for a build;
-        ``verify`` compares input with its checksums. Raises :class:`UsageError` if the indexes do
-        not match.
+        """Check the indexes. ``shard``, ``overwrite`` and ``elsewhere`` are as in a build;
+        ``verify`` enables checksums of the input. Raises :class:`UsageError` if the indexes do not
+        match.
         """
         if isinstance(indexes, str | os.PathLike) or len(indexes) < 2:
             raise UsageError("a merge joins two indexes or more: give all of them")
@@ -126,12 +124,12 @@ class Merge:
 
     @property
     def contents(self) -> str:
-        """Describe what is merged: the range of samples, as text."""
+        """Describe the range of samples."""
         return f"samples {self.numbers.start} to {self.numbers.stop - 1}"
 
     @property
     def units(self) -> int:
-        """Return the samples of all parts."""
+        """Return the number of samples, summed over parts."""
         return len(self._sampled) * len(self.numbers)
 
     def __enter__(self) -> Self:
@@ -142,7 +140,7 @@ class Merge:
         self._draft.__exit__(kind, error, trace)
 
     def run(self, progress: Progress = lambda done, total: None) -> Path:
-        """Write the index and publish it; ``progress`` gets samples (done, total)."""
+        """Write and publish the index; ``progress`` is called with (done, total) in samples."""
         for index in self._indexes:
             index.store.advise(Access.THROUGH)
         self._check_room()
@@ -170,7 +168,7 @@ class Merge:
     # -- samples -----------------------------------------------------------------------
 
     def _part(self, number: int) -> Iterator[Blob | dict[str, Entry]]:
-        """Write a part's shards: yield each sample, and finally the entries of its files."""
+        """Write the shards of a part: yield each sample, and finally the entries of the files."""
         plan, folder = self._options.parts[number], self._draft.path
         sources = self._sources(number)
         notes: dict[str, Note] = {}
@@ -182,7 +180,7 @@ class Merge:
         yield finish_part(folder, plan, notes, self._indexes[0].nodes, _ROOM)
 
     def _sources(self, number: int) -> list[_Source]:
-        """Return the location of each sample of a part, in the order of their numbers."""
+        """Return the sources of all samples of a part, in order of number."""
         found: dict[int, _Source] = {}
         for index in self._indexes:
             part = index.parts[number]
@@ -199,8 +197,8 @@ class Merge:
     # -- everything else ---------------------------------------------------------------
 
     def _others(self) -> dict[str, Entry]:
-        """Copy the files that are equal in all indexes: names, parts without samples, and data for
-        refined answers.
+        """Copy the files that are equal in all indexes: names, parts without samples, and
+        diagonals.
         """
         made = {self._options.parts[i].prefix for i in self._sampled}
         files: dict[str, Entry] = {}
@@ -212,7 +210,7 @@ class Merge:
         return files
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts as in a build; the graph's path is relative to the final location."""
+        """Return the facts of the manifest, with the graph's path relative to the final output."""
         first = self._indexes[0]
         path = str(first.graph["path"])
         if not is_url(path):
@@ -231,7 +229,7 @@ class Merge:
 
 
 def _check_alone(index: StoredIndex) -> None:
-    """Raise :class:`UsageError` for an index that cannot be merged."""
+    """Raise :class:`UsageError` if an index cannot be merged by samples."""
     path = index.store.path
     if index.samples is None:
         raise UsageError(
@@ -251,8 +249,8 @@ def _check_alone(index: StoredIndex) -> None:
 
 
 def check_same(first: StoredIndex, other: StoredIndex, *, pieces: bool = False) -> None:
-    """Raise :class:`UsageError` unless both have the same graph, measure and settings; and the same
-    nodes, unless they are ``pieces`` of the graph.
+    """Raise :class:`UsageError` unless both indexes have the same graph, measure and settings; and
+    the same nodes, unless ``pieces``.
     """
     one, two = first.store.path, other.store.path
     if first.graph["digest"] != other.graph["digest"]:
@@ -308,14 +306,14 @@ def _shown(told: dict[str, Any], name: str) -> str:
 
 
 def _common_files(index: StoredIndex, made: Collection[str]) -> dict[str, Entry]:
-    """Return all files other than samples; ``made`` are the prefixes of the parts with samples."""
+    """Return all files except samples; ``made`` are the prefixes of sampled parts."""
     own = {prefix + kind for prefix in made for kind in (MEMBERS, DIGESTS, POSITIONS)}
     files = index.store.manifest.files
     return {n: entry for n, entry in files.items() if n not in own and not is_shard(n)}
 
 
 def _check_parts(indexes: list[StoredIndex]) -> list[StoredIndex]:
-    """Return the indexes without damaged shards whose samples another index has."""
+    """Return the indexes without damaged shards whose samples are also in another index."""
     span, _, whole = _held(indexes)
     twice = {*(np.flatnonzero(whole > 1) + span.start).tolist()}
     found = []
@@ -331,8 +329,8 @@ def _check_parts(indexes: list[StoredIndex]) -> list[StoredIndex]:
 
 
 def _held(indexes: Sequence[StoredIndex]) -> tuple[range, Bools, Ints]:
-    """Return the range of all numbers; bool[parts, numbers], whether any index has each sample of
-    each part; and int64[numbers], how many indexes have all of a sample.
+    """Return the range of all sample numbers; bool[parts, numbers], whether any index has a sample
+    of a part; and int64[numbers], how many indexes have the sample in all parts.
     """
     told = [index.freshness.numbers for index in indexes]
     span = range(min(each.start for each in told), max(each.stop for each in told))
@@ -350,7 +348,9 @@ def _held(indexes: Sequence[StoredIndex]) -> tuple[range, Bools, Ints]:
 
 
 def _numbers(indexes: Sequence[StoredIndex]) -> range:
-    """Return the numbers of all samples; raises :class:`UsageError` unless each occurs once."""
+    """Return the numbers of all samples; raises :class:`UsageError` unless each occurs exactly
+    once.
+    """
     span, there, whole = _held(indexes)
     named = " and ".join(str(index.store.path) for index in indexes)
     twice = np.flatnonzero(whole > 1) + span.start
@@ -376,7 +376,7 @@ _Settings = TypeVar("_Settings", WholeSettings, PartSettings)
 
 
 def _with(settings: _Settings, samples: int) -> _Settings:
-    """Return the settings with this many samples, if they have any."""
+    """Return the settings with this number of samples, if they include samples."""
     return settings.changed(SAMPLES, samples) if SAMPLES in settings else settings
 
 
@@ -395,8 +395,8 @@ def open_merge(
     verify: bool = True,
     **how: Any,
 ) -> Merge | RangeMerge:
-    """Return a merge of indexes with different samples or nodes; ``how`` is ``overwrite`` and
-    ``elsewhere``. Raises :class:`UsageError` if the indexes do not fit together.
+    """Return a merge of samples or of node ranges; ``how`` is ``overwrite`` and ``elsewhere``.
+    Raises :class:`UsageError` if the indexes do not match.
     """
     if not isinstance(indexes, str | os.PathLike) and len(indexes) > 1:
         opened = [StoredIndex.open(path, verify=verify) for path in indexes]
@@ -406,7 +406,9 @@ def open_merge(
 
 
 class RangeMerge(IndexBuild):
-    """One merge: ``with RangeMerge(indexes, output, means) as merge: merge.run(progress)``."""
+    """A merge of node ranges: ``with RangeMerge(indexes, output, means) as merge:
+    merge.run(progress)``.
+    """
 
     def __init__(
         self,
@@ -417,7 +419,7 @@ class RangeMerge(IndexBuild):
         verify: bool,
         **how: Any,
     ) -> None:
-        """Check the ``indexes``, and find their graph."""
+        """Check the indexes, and open their graph."""
         for index in indexes:
             _check_range(index)
             check_same(indexes[0], index, pieces=True)
@@ -433,7 +435,7 @@ class RangeMerge(IndexBuild):
 
     @property
     def contents(self) -> str:
-        """Describe what is merged: the number of nodes, as text."""
+        """Describe the number of nodes."""
         return f"{self.nodes:,} nodes"
 
     def _part(self, plan: PartPlan) -> PartBuild:
@@ -446,13 +448,13 @@ class RangeMerge(IndexBuild):
 
 
 def _range(index: StoredIndex) -> range:
-    """Return the consecutive ids of the nodes of an index in its graph."""
+    """Return the range of graph ids that an index covers."""
     assert index.wanted is not None
     return range(int(index.wanted[0]), int(index.wanted[0]) + index.nodes)
 
 
 def _check_range(index: StoredIndex) -> None:
-    """Raise :class:`UsageError` for an index that is no piece of another."""
+    """Raise :class:`UsageError` if an index does not cover a range of nodes."""
     path = index.store.path
     if index.local is not None or any(part.layout not in _JOINED for part in index.parts):
         raise UsageError(
@@ -468,7 +470,7 @@ def _check_range(index: StoredIndex) -> None:
 
 
 def _check_whole(indexes: Sequence[StoredIndex]) -> None:
-    """Raise :class:`UsageError` unless each node of the graph is in one index."""
+    """Raise :class:`UsageError` unless each node of the graph is in exactly one index."""
     named = " and ".join(str(index.store.path) for index in indexes)
     ends = [range(0), *map(_range, indexes), range(indexes[0].graph_nodes, 2**32)]
     for before, after in pairwise(ends):

@@ -1,12 +1,12 @@
-"""Building parts: samples in shards, resumed at each shard; or arrays, written in one go.
+"""Builds of single parts: samples in shards, resumable at each shard; or arrays, written as a
+whole.
 
-A shard file appears once its bytes are on disk, followed by a small note. A build that stops for
-any reason loses only the current shard. Run again with the same settings on the same graph, it
-reuses complete shards from any process, and the result is byte-identical: a sample depends only on
-(graph, measure, length, seed, number). A part without samples is made again if its note is missing,
-from its logs if its layout has logs.
+A shard file appears once its bytes are on disk, followed by a small note. An interrupted build
+loses only the current shard. The next run with the same settings reuses complete shards from any
+process, and its result is byte-identical: a sample depends only on (graph, measure, length, seed,
+number). A part without samples is rebuilt unless its note exists, from logs if its layout has any.
 
-Memory: the graph, mapped, and for each thread one maker and one finished blob
+Memory: the mapped graph, and per thread one maker and one finished blob
 (``index/layouts/memory_plan.py``).
 """
 
@@ -53,7 +53,7 @@ from cocite.storage.staging import copy_array
 
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
 MOST_SHARDS = 512
-"""Maximum number of shards: each is a mapped file, and a process may open about a thousand."""
+"""Maximum number of shards: each is a mapped file, and processes may open about a thousand."""
 
 
 _MOST_LINKED = 256
@@ -61,7 +61,9 @@ _MOST_LINKED = 256
 
 
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
-    """Return the samples of a shard: as requested, or for files of a sensible size and number."""
+    """Return the samples per shard: ``asked``, or a value for a moderate size and number of
+    files.
+    """
     samples = plan.settings[SAMPLES]
     blob = 4 * sampled_format(plan.layout).most_words(nodes, plan.settings)
     shard = asked or max(
@@ -76,7 +78,7 @@ def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
 
 
 class CarriedShards:
-    """The kept samples of a part: their shards are linked, or rewritten with new ids."""
+    """The kept samples of a part, whose shards are linked, or rewritten with new ids."""
 
     def __init__(
         self,
@@ -102,7 +104,7 @@ class CarriedShards:
         self.shards: Sequence[range] = list(_cut(numbers, self._linked, shard))
 
     def link(self, shard: range, path: Path) -> Note | None:
-        """Link an unchanged shard and return its note; None if it must be rewritten."""
+        """Link an unchanged shard and return its note; return None if it must be rewritten."""
         if shard not in self._linked:
             return None
         store, name = self._part.store, self._part.prefix + shard_file(shard.start)
@@ -142,7 +144,7 @@ class CarriedShards:
 
 
 def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
-    """Cut the numbers into shards: linked ones, and runs between them."""
+    """Divide sample numbers into shards: the linked ones, and others between them."""
     ends = {each.start: each.stop for each in linked}
     start = numbers.start
     while start < numbers.stop:
@@ -153,15 +155,15 @@ def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
 
 
 class ShardedPart:
-    """A part with samples for this many ``nodes``: the samples of the ``work``, in shards, after
-    the ``kept`` ones. ``links`` returns the links of the part's direction on demand, shared between
-    parts. With ``spread``, cluster nodes draw the samples.
+    """A part with samples for this many ``nodes``: the ``kept`` samples, then those of ``work``, in
+    shards. ``links`` returns the part's links on demand. With ``spread``, cluster nodes draw the
+    samples.
     """
 
     fit: MemoryPlan | None = None
-    """Memory plan of the work, once made."""
+    """Memory plan, once made."""
     live_steps = 0
-    """Steps of walks, for the samples of this run."""
+    """Number of walk steps in this run."""
     traffic: Traffic | None = None
     """Traffic between partitions, in this run."""
 
@@ -185,7 +187,7 @@ class ShardedPart:
     # -- finished and missing units -------------------------------------------------
 
     def resume(self) -> None:
-        """Keep complete shards of an earlier run."""
+        """Load the notes of complete shards of an earlier run."""
         for shard in self._shards():
             note = read_note(self.work.of(shard).shard, len(shard))
             if note is not None:
@@ -203,7 +205,7 @@ class ShardedPart:
 
     @property
     def done(self) -> int:
-        """Return the samples in finished shards."""
+        """Return the number of samples in finished shards."""
         return self.units - sum(map(len, self._missing(self._shards())))
 
     def _shards(self) -> list[range]:
@@ -229,8 +231,8 @@ class ShardedPart:
     def estimate(self) -> PartEstimate:
         """Estimate size, memory and time, from pilot samples on this graph.
 
-        There are as many as the makers make at once, after a first one each, which loads kernels
-        and graph. Memory is as planned, or as used by the pilots, if that is more.
+        The pilots are one round of all makers, after a first sample each, which loads kernels and
+        graph.
         """
         makers = self._ready_makers()
         count = max(1, min(self.round, len(self.work.numbers)))
@@ -249,7 +251,7 @@ class ShardedPart:
         return PartEstimate(int(self.units * size), self.fit, seconds)
 
     def _carrying(self) -> float:
-        """Estimate the seconds for the kept samples, from one of them."""
+        """Estimate the seconds to convert the kept samples, from one of them."""
         missing = [] if self._cached is None else self._missing(self._cached.shards)
         if self._cached is None or not missing:
             return 0.0
@@ -309,7 +311,7 @@ class ShardedPart:
         self._notes[shard.start] = yield from write_shard(self.work.of(shard).shard, blobs)
 
     def close(self) -> None:
-        """Release the makers and their scratch."""
+        """Release the makers and their scratch space."""
         for maker in self._makers:
             sent: Traffic | None = getattr(maker, "traffic", None)
             if sent is not None:  # the graph is partitioned
@@ -317,7 +319,7 @@ class ShardedPart:
         self._makers = []
 
     def publish(self) -> dict[str, Entry]:
-        """Collect the notes into arrays."""
+        """Write the collected notes as arrays; return the entries of all files."""
         notes = {}
         for shard in self._shards():
             notes[self.work.of(shard).shard.name] = self._notes[shard.start]
@@ -327,8 +329,8 @@ class ShardedPart:
 def finish_part(
     folder: Path, plan: PartPlan, notes: Mapping[str, Note], nodes: int, memory: int
 ) -> dict[str, Entry]:
-    """Write the number of members of each sample of a part, its digest, and derived data of the
-    layout; ``notes`` are those of the shards, by file. Return the entries of all files.
+    """Write the member counts, digests and derived data of a part; ``notes`` are those of its
+    shards, by file. Returns the entries of all files.
     """
     prefix, layout = plan.prefix, sampled_format(plan.layout)
     files = {name: Entry.from_json(name, note["entry"]) for name, note in notes.items()}
@@ -355,8 +357,8 @@ def finish_part(
 
 
 class WholePart:
-    """A part without samples, made node by node. ``links`` returns the links of its direction; with
-    ``spread``, cluster nodes make pieces of it, if its layout supports that.
+    """A part without samples. ``links`` returns its links on demand. With ``spread``, cluster nodes
+    make chunks of it, if its layout supports that.
     """
 
     fit: MemoryPlan | None = None
@@ -395,7 +397,7 @@ class WholePart:
         return self._built
 
     def resume(self) -> None:
-        """Keep the part if it has its note and all files are intact."""
+        """Load the note of an earlier run if all files are intact."""
         try:
             note = json.loads(self._note.read_bytes())
             files = {name: Entry.from_json(name, value) for name, value in note.items()}
@@ -406,7 +408,7 @@ class WholePart:
 
     @property
     def done(self) -> int:
-        """Return all units; or those in logs, if the layout has logs."""
+        """Return the number of finished nodes, including those in logs."""
         if self._files:
             return self.units
         return self._logged if any(self._directory.glob(f"{self.plan.prefix}*.log")) else 0
@@ -436,13 +438,13 @@ class WholePart:
         self._built = None
 
     def close(self) -> None:
-        """Release the links, and the data of the estimate."""
+        """Release the links and the data of the estimate."""
         self._built = None
 
     def publish(self) -> dict[str, Entry]:
-        """Return the entries: the files are in place."""
+        """Return the entries of the files, which are already in place."""
         return self._files
 
 
 PartBuild = ShardedPart | WholePart
-"""A part under construction in the draft; its ``units`` are samples or nodes."""
+"""A part under construction; its ``units`` are samples or nodes."""

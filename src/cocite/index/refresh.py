@@ -2,17 +2,17 @@
 
 Kept samples are converted to the ids of the new graph, blob by blob; unchanged shards are linked.
 New samples have unused numbers, so they are independent of all others. Parts without samples, and
-data for refined answers, are rebuilt.
+data for refined answers, are rebuilt. A ``local`` refresh also keeps rows of unaffected nodes
+(``index/layouts/rows/local.py``).
 
-Links that a server accepted (``graph/journal.py``) are added to the graph first, if requested, and
-removed from the log once the index comes from a graph that has them.
+If requested, links that a server accepted (``graph/journal.py``) are first added to the graph. They
+are removed from the log once an index of that graph is published.
 
-An index whose newest samples come from this very graph stays as it is, unless ``force``: repeating
-the command would replace as many samples once more. Otherwise a refresh is a build. A ``local`` one
-also keeps rows of nodes (``index/layouts/rows/local.py``).
+If the newest samples already come from this graph, nothing changes unless ``force`` is true;
+otherwise repeating a command would replace more samples.
 
-Cost: the fresh samples as in any build, and one pass over the others that are not linked. Memory:
-that of a build; for each thread a blob and 8 bytes per node; 64 bytes per node to match names.
+Cost: new samples as in a build, and one pass over the others that are not linked. Memory: that of a
+build; per thread, one blob and 8 bytes per node; 64 bytes per node to match names.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ from cocite.storage import Access, ArrayWriter, Entry
 
 _log = logging.getLogger("cocite")
 ROWS = "rows"
-"""Layout that supports local refresh."""
+"""The layout that supports local refreshes."""
 _FULLY = (
     "A local refresh compares its links with those of GRAPH: put it back, or omit --local "
     "(local=True)"
 )
 _LOOKED_UP, _LEAST_FAMILIAR = 1000, 0.1
-"""Nodes that are looked up in the new graph, and the share of them that it has at least."""
+"""Number of nodes to look up in the new graph, and the fraction that must exist there."""
 
 
 def graph_with_links(
     index: str | os.PathLike[str], graph: Graph, means: Resources, options: RefreshOptions
 ) -> Graph:
-    """Return the graph for a refresh of ``index``: with the links that a server collected for it
-    instead of the given graph, if ``options`` say so.
+    """Return the graph for a refresh of ``index``; with ``options.add_links``, first add the links
+    that a server collected for the index.
     """
     if not options.add_links:
         return graph
@@ -96,7 +96,7 @@ def graph_with_links(
 
 
 def same_options(index: StoredIndex) -> BuildOptions:
-    """Return the options of an index, without its texts and its selection of pages."""
+    """Return the options of an index, without texts and page selection."""
     return BuildOptions(
         index.measure,
         index.direction,
@@ -110,8 +110,8 @@ def same_options(index: StoredIndex) -> BuildOptions:
 
 
 def graph_before(index: StoredIndex, verify: bool, otherwise: str) -> Graph:
-    """Return the graph of an index from its place when the index was built; raises
-    :class:`UsageError` with what to do ``otherwise``.
+    """Open the graph from which an index was built, at its recorded path. Raises
+    :class:`UsageError`, with the advice ``otherwise``.
     """
     place = Path(os.path.normpath(Path(index.store.path).resolve() / index.graph["path"]))
     try:
@@ -125,9 +125,7 @@ def graph_before(index: StoredIndex, verify: bool, otherwise: str) -> Graph:
 
 
 class RefreshBuild(IndexBuild):
-    """One refresh, used like an :class:`IndexBuild`: its units are the samples to draw and to
-    rewrite.
-    """
+    """One refresh, used like an :class:`IndexBuild`; units are the samples to draw or rewrite."""
 
     def __init__(
         self,
@@ -139,8 +137,8 @@ class RefreshBuild(IndexBuild):
         verify: bool = True,
         spread: ClusterBuild | None = None,
     ) -> None:
-        """Prepare the refresh. ``verify`` compares the index's files with their checksums. With
-        ``spread``, cluster nodes draw new samples.
+        """Prepare the refresh. ``verify`` enables checksums of the index's files. With ``spread``,
+        cluster nodes draw the new samples.
         """
         fraction, date, texts = options.fraction, options.date, options.texts
         restart, force, self._local = options.restart, options.force, options.local
@@ -189,7 +187,9 @@ class RefreshBuild(IndexBuild):
         super().__init__(graph, place, built, means, overwrite=True, restart=restart, spread=spread)
 
     def _already(self, graph: Graph) -> str:
-        """Return a note if the index is of this graph already; "" if not, or if titles differ."""
+        """Return a note if the index is up to date with this graph, including titles; otherwise
+        "".
+        """
         old, newest = self._old, self._old.freshness.snapshots[-1]
         if newest.digest != graph.digest or (old.local and not self._local):
             return ""
@@ -207,7 +207,7 @@ class RefreshBuild(IndexBuild):
         )
 
     def _check_layouts(self, graph: Graph) -> None:
-        """Raise :class:`UsageError` if graph and index do not match."""
+        """Raise :class:`UsageError` if the index cannot be refreshed from this graph."""
         old, path = self._old, self._old.store.path
         before, now = old.names.sides, graph.sides
         if (before and (before.titles, before.mark)) != (now and (now.titles, now.mark)):
@@ -232,7 +232,7 @@ class RefreshBuild(IndexBuild):
                 )
 
     def _graph_before(self, verify: bool) -> Graph:
-        """Return the index's previous graph, for a local refresh; raises :class:`UsageError`."""
+        """Return the previous graph, for a local refresh; raises :class:`UsageError`."""
         old = self._old
         if all(part.layout != ROWS for part in old.parts):
             raise UsageError(
@@ -242,8 +242,8 @@ class RefreshBuild(IndexBuild):
         return graph_before(old, verify, _FULLY)
 
     def _check_names(self, graph: Graph) -> None:
-        """Raise :class:`UsageError` if hardly any node is in the graph: it is another graph, and
-        the replaced samples would be lost. Checks some nodes, evenly spaced.
+        """Raise :class:`UsageError` if the graph has hardly any of the index's nodes, as it must be
+        another graph. Checks evenly spaced nodes.
         """
         path, names = self._old.store.path, self._old.names
         count = min(len(names), _LOOKED_UP)
@@ -282,7 +282,7 @@ class RefreshBuild(IndexBuild):
         progress: Progress = lambda done, total: None,
         refining: SweepReport = lambda sweep, done, total: None,
     ) -> BuildReport:
-        """Run like a build; an index that is of this graph already does not change."""
+        """Run like a build; do nothing if the index is already up to date."""
         if self.already:
             report = BuildReport(0, 0, 0.0, 0, self._old.store.nbytes)
         else:
@@ -296,7 +296,7 @@ class RefreshBuild(IndexBuild):
         return report
 
     def estimate(self) -> IndexEstimate:
-        """Estimate like a build; linked samples do not count as made by an earlier run."""
+        """Estimate like a build; linked samples do not count as finished by an earlier run."""
         linked = sum(part.linked for part in self.parts if isinstance(part, ShardedPart))
         found = super().estimate()
         return replace(found, done=found.done - linked)
@@ -326,7 +326,7 @@ class RefreshBuild(IndexBuild):
         return OldTexts(lambda prefix, name: self._before_of(prefix).array(name), lambda: self._ids)
 
     def _before_of(self, prefix: str) -> StoredPart:
-        """Return a part of the index."""
+        """Return the old part with this prefix."""
         return next(part for part in self._old.parts if part.prefix == prefix)
 
     def _part(self, plan: PartPlan) -> PartBuild:
@@ -337,8 +337,8 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _new_rows(self) -> tuple[Ids, Bools, Ids]:
-        """Return the old row of each node of the graph; the nodes whose rows are recomputed; and
-        the new id of each old node.
+        """Return the old row of each node, a mask of the nodes whose rows are recomputed, and the
+        new id of each old node.
         """
         before, graph, kept = self._before, self.graph, self._pages
         ids = self._ids if kept is None else match_names(before.names, graph.names)
@@ -421,7 +421,7 @@ class RefreshBuild(IndexBuild):
         return facts | {"generations": [g.to_json() for g in (*self._generations, newest)]}
 
     def _local_refresh(self) -> LocalRefresh:
-        """Return what was recomputed, and the staleness of the worst part."""
+        """Return the facts of the local refresh, with the largest deviation of any part."""
         old, before = self._old, self._old.local
         files = (report_file(part.prefix) for part in old.parts if part.layout == ROWS)
         reports = [json.loads((self._draft.path / file).read_bytes()) for file in files]
@@ -433,7 +433,7 @@ class RefreshBuild(IndexBuild):
         return LocalRefresh(refreshes, self._date, **worst, since=began, graph=graph)
 
     def _more_files(self) -> dict[str, Entry]:
-        """Write the first sample that knows each node, unless all samples know all."""
+        """Write the first sample that includes each node, unless all samples include all nodes."""
         if not self.retained:
             return {}
         since = np.full(self.nodes, self.drawn.start, np.uint32)
@@ -450,7 +450,7 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _same(self) -> bool:
-        """Return whether nodes and ids are unchanged."""
+        """Return whether the nodes and their ids are unchanged."""
         if self._pages is not None:
             here = np.arange(self._old.nodes, dtype=np.uint32)
             return self.nodes == self._old.nodes and bool((self._matched == here).all())
@@ -470,7 +470,7 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _ids(self) -> Ids:
-        """Return the new id of each old node, uint32[old nodes], NOWHERE for none."""
+        """Return uint32[old nodes]: the new id of each old node, NOWHERE if removed."""
         if self._pages is not None:
             return self._matched
         if self._same:
@@ -481,7 +481,9 @@ class RefreshBuild(IndexBuild):
     # -- of an index that keeps some pages only -----------------------------------------
 
     def _page_filter(self) -> Ids | None:
-        """Return the selected pages that still exist, and all that match a prefix now."""
+        """Return the selected pages that still exist, and all pages that now have one of the
+        prefixes.
+        """
         if self._old.kept is None:
             return None
         self._old.store.advise(Access.AROUND)
@@ -491,7 +493,9 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _matched(self) -> Ids:
-        """Return the position of each old node among the pages selected now, uint32[old nodes]."""
+        """Return uint32[old nodes]: the position of each old node among the selected pages, or
+        NOWHERE.
+        """
         assert self._pages is not None
         stay = self._there != NOWHERE
         ids = np.full(self._there.size, NOWHERE, np.uint32)
@@ -506,8 +510,9 @@ class RefreshBuild(IndexBuild):
 
 
 def _read_anyway(old: StoredIndex, local: bool) -> list[str]:
-    """Return the files of an index that are read in any case: all but recomputed parts. Texts are
-    converted, and so are rows in a ``local`` refresh. Kept shards are compared when they are read.
+    """Return the files that a refresh reads besides shards: those of all parts that are not
+    recomputed. Texts are converted; so are rows in a ``local`` refresh. Kept shards are verified
+    when read.
     """
     anew = tuple(
         part.prefix
@@ -519,7 +524,7 @@ def _read_anyway(old: StoredIndex, local: bool) -> list[str]:
 
 
 def _unchanged(old: StoredIndex, numbers: range) -> tuple[Snapshot, ...]:
-    """Return the snapshots with their kept samples, dated."""
+    """Return the snapshots that contain kept samples, limited to these, with dates."""
     built, kept = _built_on(old), []
     for each in old.freshness.snapshots:
         first = max(each.first, numbers.start)
@@ -544,7 +549,7 @@ def _bipartite(sides: Sides | None) -> str:
 
 
 def _checked_date(date: str | None) -> str:
-    """Return the date as manifests store it; raises :class:`UsageError` if it is invalid."""
+    """Return the date in ISO format, by default today; raises :class:`UsageError`."""
     if date is None:
         return datetime.datetime.now(datetime.UTC).date().isoformat()
     try:

@@ -1,4 +1,4 @@
-"""Documents about indexes: their contents, the cost of building one, and verification."""
+"""Result documents of index commands: contents, builds, refreshes, merges, and verification."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IndexDocument(Document):
-    """The facts of an index. ``links`` describes the links that its measure uses, ``snapshots``
-    includes those without samples. ``available_samples`` counts the samples that answer, as some
-    may be ``missing_samples``; ``kept`` is None for all pages. ``meeting_weight`` is the queries'
-    default. ``texts`` counts pages with texts and words, None without texts. ``sides`` are those of
-    a bipartite graph, and ``local`` is the last local refresh since the full build, if any.
+    """Facts of an index. ``links`` describes the links that the measure uses; ``snapshots``
+    includes those without samples; ``available_samples`` excludes ``missing_samples``. ``kept`` is
+    the page selection, or None for all pages. ``meeting_weight`` is the default of queries.
+    ``texts`` counts pages with texts, and words. ``sides`` are those of a bipartite graph;
+    ``local`` is the last local refresh since the full build, if any.
     """
 
     path: str
@@ -62,7 +62,7 @@ class IndexDocument(Document):
 
     @classmethod
     def of(cls, index: StoredIndex) -> Self:
-        """Read the manifest."""
+        """Return the document of an open index."""
         return cls(
             str(index.store.path),
             index.measure.name,
@@ -90,12 +90,12 @@ class IndexDocument(Document):
 
     @property
     def samples(self) -> int:
-        """Return the number of samples, 0 for none."""
+        """Return the number of samples, or 0."""
         return sum(generation.samples for generation in self.snapshots)
 
     @property
     def bytes_each(self) -> float:
-        """Return the bytes per node, and per sample, if it has samples."""
+        """Return the bytes per node, and per sample if the index has samples."""
         return self.bytes / (self.nodes * (self.samples or 1))
 
     def facts(self) -> dict[str, Any]:
@@ -118,11 +118,11 @@ class IndexDocument(Document):
 
 @dataclass(frozen=True)
 class BuildDocument(Document):
-    """A completed build. Of all ``units`` (samples, nodes, or parts if several have no samples),
-    this run ``made`` some, if an earlier run had made the others. ``live_steps`` of walks, per node
-    of the graph and sample, are None without walks. ``links`` describes the links that the measure
-    uses; ``numbers`` are those of its samples; ``kept`` is None for all pages; ``texts`` as in
-    :class:`IndexDocument`; ``told`` has notes on the graph; ``traffic`` is that between partitions.
+    """A completed build. ``made`` counts the ``units`` of this run, excluding earlier ones; units
+    are samples or nodes, or parts if several have no samples. ``live_steps`` are walk steps per
+    node and sample, None without walks. ``links`` describes the links that the measure uses;
+    ``numbers`` are those of the samples; ``kept`` and ``texts`` are as in :class:`IndexDocument`;
+    ``told`` describes the graph; ``traffic`` is the traffic between partitions.
     """
 
     index: str
@@ -180,16 +180,16 @@ class BuildDocument(Document):
 
     @property
     def sampled(self) -> bool:
-        """Return whether all of it is samples."""
+        """Return whether all parts have samples."""
         return self.unit == "samples"
 
     @property
     def bytes_each(self) -> float:
-        """Return the bytes per node, and per sample, if all of it is samples."""
+        """Return the bytes per node, and per sample if all parts have samples."""
         return self.bytes / (self.nodes * (self.units if self.sampled else 1))
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, with settings at the top level; field names contain the unit."""
+        """Return the fields, with settings at the top level and the unit in field names."""
         facts = {name: getattr(self, name) for name in ("index", "measure", "direction", "layout")}
         facts |= {"weighted": self.weighted, **self.settings, f"{self.unit}_made": self.made}
         facts |= {"seconds": self.seconds, "bytes": self.bytes}
@@ -212,8 +212,9 @@ class BuildDocument(Document):
 
 @dataclass(frozen=True)
 class RefreshDocument(Document):
-    """A completed refresh: how many samples were ``kept``, and ``drawn`` from ``graph``; none if
-    the index is ``already`` of that graph. ``local`` has the findings of a local refresh, or None.
+    """A completed refresh: the number of samples ``kept``, and ``drawn`` from ``graph``.
+    ``already`` means that the index was up to date and did not change. ``local`` reports a local
+    refresh, or is None.
     """
 
     index: str
@@ -236,8 +237,8 @@ class RefreshDocument(Document):
 
 @dataclass(frozen=True)
 class MergeDocument(Document):
-    """A completed merge of the indexes ``merged``: its ``nodes``, and its ``samples`` from number
-    ``first`` on, if the measure has samples.
+    """A completed merge of the indexes ``merged``: its ``nodes``, and, if the measure has samples,
+    their number and the number of the ``first``.
     """
 
     index: str

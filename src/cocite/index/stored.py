@@ -1,14 +1,14 @@
-"""An open index: its parts, their shards of samples, the names of the nodes.
+"""An open index: parts, shards of samples, and node names.
 
-Samples are independent, so an index that has lost shards answers from the others: scores are means
-over these, and intervals depend on the part with the fewest. Opening an index detects a missing or
-truncated shard, a query one with offsets or node ids out of range, and ``cocite verify`` a changed
-bit. All other files are required. Lost samples are built separately and merged:
+Samples are independent, so an index with missing shards answers from the others. Scores are means
+over these, and intervals reflect the part with the fewest. Opening an index detects missing and
+truncated shards, queries detect offsets and node ids out of range, and ``cocite verify`` detects
+every changed bit. All other files are required. To restore samples, build and merge them:
 
     cocite index GRAPH -o PATCH --measure NAME --sample-range 16..31 ...   the settings of the index
     cocite merge INDEX PATCH -o INDEX --overwrite
 
-or, for a refreshed index: ``cocite refresh INDEX GRAPH --fraction 1 --force``.
+For a refreshed index: ``cocite refresh INDEX GRAPH --fraction 1 --force``.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 
 class Lost(NamedTuple):
-    """A missing shard: its ``file``, which begins with sample number ``first`` and has ``samples``
-    samples, and what is wrong with it.
+    """A missing or damaged shard: its ``file``, the number of its ``first`` sample, its number of
+    ``samples``, and the ``fault``.
     """
 
     file: str
@@ -60,14 +60,14 @@ def in_runs(numbers: Iterable[int]) -> list[range]:
 
 
 def numbers_in_words(runs: Sequence[range]) -> str:
-    """Format runs as ``16..31, 48 and 64..79``, as ``--sample-range`` takes them."""
+    """Format runs in the form ``16..31, 48 and 64..79``; each is valid for ``--sample-range``."""
     words = [f"{r.start}..{r.stop - 1}" if len(r) > 1 else f"{r.start}" for r in runs]
     return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + words[-1:])
 
 
 def redraw_command(path: str) -> str:
-    """Return the command that draws all samples of an index again, with its settings, from one
-    graph.
+    """Return the command that redraws all samples of an index from one graph, with the same
+    settings.
     """
     return f"cocite refresh {shlex.quote(path)} GRAPH --fraction 1 --force"
 
@@ -75,8 +75,8 @@ def redraw_command(path: str) -> str:
 def lost_in_words(
     path: str, measure: str, lost: Sequence[Lost], left: int, *, refreshed: bool
 ) -> str:
-    """Describe what an index has lost, how many samples are left, and how to repair it, depending
-    on whether it was ``refreshed``; "" if nothing is lost.
+    """Describe the lost samples, how many are left, and how to restore them, depending on whether
+    the index was ``refreshed``; "" if none are lost.
     """
     if not lost:
         return ""
@@ -97,23 +97,23 @@ def lost_in_words(
 
 
 _KEPT = 64
-"""Number of query settings to cache."""
+"""Maximum number of cached query settings."""
 
 
 class StoredIndex:
     """The directory of an index. Opening it reads the manifest and maps the files.
 
-    If shards are ``lost``, the other samples answer.
+    If shards are ``lost``, queries use the other samples.
     """
 
     lost: tuple[Lost, ...] = ()
     kept: PageFilter | None = None
     wanted: Ids | None = None
-    """uint32[nodes], ascending: the selected pages' ids in the graph, None for all pages."""
+    """uint32[nodes]: the selected pages' ids in the graph, ascending; None for all pages."""
     drafted = False
-    """Whether it has an added page that is not in its graph (``search/unseen.py``)."""
+    """Whether a page was added that is not in the graph (``search/unseen.py``)."""
     replaced: int | None = None
-    """The node that the added page replaces, if any: it is no hit."""
+    """The node that the added page replaces, which is never a hit; None if there is none."""
     excluded = 0
     """Number of pages ignored because they have too many links."""
     _only: int | None = None
@@ -147,8 +147,8 @@ class StoredIndex:
         )
 
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
-        """Return all settings of a query, cached: a query needs them several times, and most
-        queries use the same. Raises :class:`UsageError`.
+        """Return all settings of a query. They are cached, as a query needs them several times and
+        most queries use the same. Raises :class:`UsageError`.
         """
         values = tuple(given.values())
         plain = all(type(value) in (str, int, float, bool) for value in values)
@@ -168,8 +168,8 @@ class StoredIndex:
         return {}
 
     def _left(self, plans: tuple[PartPlan, ...], whole: Freshness) -> dict[str, Freshness]:
-        """Return the available samples of each part, by its prefix; raises :class:`Damaged` if
-        none.
+        """Return the available samples of each sampled part, by prefix; raises :class:`Damaged` if
+        a part has none.
         """
         store, lost, found = self.store, list[Lost](), dict[str, Freshness]()
         for plan in plans:
@@ -193,7 +193,7 @@ class StoredIndex:
 
     @property
     def samples(self) -> int | None:
-        """Return the number of available samples of the part with the fewest; None without
+        """Return the number of available samples, of the part with the fewest; None without
         samples.
         """
         counts = [part.samples for part in self.parts if SAMPLES in part.settings]
@@ -201,11 +201,11 @@ class StoredIndex:
 
     @property
     def graph_nodes(self) -> int:
-        """Return the number of nodes of its graph."""
+        """Return the number of nodes of the graph."""
         return self.nodes if self.kept is None else self.kept.nodes
 
     def in_graph(self, ids: Ids) -> Ids:
-        """Return the graph's ids of nodes; raises :class:`Damaged`."""
+        """Convert node ids to ids in the graph; raises :class:`Damaged`."""
         if self.wanted is None:
             return ids
         found = self.wanted[ids]
@@ -214,15 +214,13 @@ class StoredIndex:
         return found
 
     def of_graph(self) -> StoredIndex:
-        """Return a view whose nodes are those of the graph, for code that reads no samples."""
+        """Return a view with the nodes of the whole graph, for code that reads no samples."""
         view = copy(self)
         view.nodes, view.kept, view.wanted = self.graph_nodes, None, None
         return view
 
     def without(self, file: str, fault: str) -> StoredIndex:
-        """Return the index without a shard found damaged; raises :class:`Damaged` if no other is
-        left.
-        """
+        """Return the index without a damaged shard; raises :class:`Damaged` if no shard remains."""
         lost = self.store.lost | {file: fault}
         found = type(self)(replace(self.store, lost=lost))
         return (
@@ -231,16 +229,16 @@ class StoredIndex:
 
     @property
     def loss(self) -> str:
-        """Return a sentence on what is lost and how to repair it; "" if nothing is."""
+        """Describe the lost samples and how to restore them; "" if none are lost."""
         path, refreshed = str(self.store.path), self.freshness.refreshed
         told = (self.measure.name, self.lost, self.samples or 0)
         return lost_in_words(path, *told, refreshed=refreshed)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> StoredIndex:
-        """Open the directory ``path``, or a copy of a URL, for queries with random access; raises a
-        :class:`~cocite.errors.StoreError`. ``verify`` says whether derived work compares files with
-        their checksums first; opening does not.
+        """Open an index at ``path``, or a local copy if that is a URL, for random access.
+        ``verify`` enables checksums of input files in derived work; opening does not verify. Raises
+        a :class:`~cocite.errors.StoreError`.
         """
         place = os.fspath(path)
         if "://" in place:  # loads slowly, and only URLs need it
@@ -250,8 +248,8 @@ class StoredIndex:
         return cls(Store.open(place, "index", Access.SCATTERED, is_shard, verify=verify))
 
     def validated(self, most: int | None = None) -> StoredIndex:
-        """Return the index without shards found damaged by their checksums; raises :class:`Damaged`
-        for any other file. Reads at most ``most`` bytes, smallest files first; by default all.
+        """Return the index without shards whose checksums differ; raises :class:`Damaged` for any
+        other file. Verifies the smallest files first, at most ``most`` bytes; all files by default.
         """
         entries, found, read = self.store.manifest.files, self, 0
         for name in sorted(entries, key=lambda name: entries[name].nbytes):
@@ -267,7 +265,7 @@ class StoredIndex:
         return found
 
     def with_samples(self, samples: int) -> StoredIndex:
-        """Return a view with only its first samples; raises :class:`UsageError`."""
+        """Return a view with only the first ``samples`` samples; raises :class:`UsageError`."""
         have = self.samples
         if have is None:
             raise UsageError(f"{self.measure.name} has no samples: all of the index is one")
@@ -286,8 +284,8 @@ class StoredIndex:
         return view
 
     def diagonal(self, part: StoredPart) -> Diagonal | None:
-        """Return the diagonal for refined answers of a part, if stored, after checking its
-        checksum: its certificate depends on it. Raises :class:`Damaged`.
+        """Return the diagonal for refined answers of a part, or None. Its checksum is verified, as
+        error bounds depend on it. Raises :class:`Damaged`.
         """
         name = part.prefix + DIAGONAL
         facts = self.refined.get(name)
@@ -303,7 +301,7 @@ class StoredIndex:
         return found
 
     def damaged(self) -> Damaged:
-        """Return the error for an answer that shows damage in an unknown file."""
+        """Return the exception for damage whose file is unknown."""
         path = self.store.path
         return Damaged(
             f"{path} is damaged; see: cocite verify {path}. Copy it again from where it was whole, "
@@ -317,7 +315,7 @@ class StoredIndex:
 
     @property
     def texts(self) -> dict[str, int] | None:
-        """Return the numbers of ``pages`` with words, and of ``words``; None without texts."""
+        """Return the numbers of ``pages`` with words and of ``words``; None without texts."""
         part = next((part for part in self.parts if part.measure.texts), None)
         if part is None:
             return None
@@ -326,12 +324,12 @@ class StoredIndex:
 
     @cached_property
     def titles(self) -> Titles | None:
-        """Return the titles of the nodes, from the index's own copy; None if there are none."""
+        """Return the titles of the nodes, or None."""
         return open_titles(self.store, int(self.store.facts["nodes"]))
 
     @cached_property
     def names(self) -> Names:
-        """Return the names of the nodes, from the index's own copy."""
+        """Return the names of the nodes."""
         found = names_of(self.store)
         if self.kept is not None:
             found.note = f"{found.note}. " * bool(found.note) + (
@@ -342,6 +340,6 @@ class StoredIndex:
 
     @cached_property
     def digest(self) -> str:
-        """Return a checksum of its content, independent of the size of shards."""
+        """Return a checksum of the content that does not depend on the shard size."""
         files = self.store.manifest.files
         return self.store.manifest.digest(*(name for name in files if not is_shard(name)))

@@ -1,12 +1,11 @@
-"""Verification of every byte of a store, and of its conformity with ``storage/FORMAT.md``.
+"""Verification of every byte of a store, and of its conformance with ``storage/FORMAT.md``.
 
-Each file is read in full and compared with its checksum, and the manifest's facts with those
-required for a store of its kind. Checksums reveal accidental damage, but anyone can compute them;
-so if all match, the contents are also compared with the format. Other files in the directory are
-listed but are not faults, as nothing reads them.
+Each file is compared with its checksum, and the facts of the manifest with the requirements for
+this kind of store. Checksums detect only accidental damage. If all match, the contents are also
+checked against the format. Other files in the directory are listed, but are not faults.
 
-Cost: two or three passes over all files, in pieces; a sample at a time, at most four times its size
-in memory.
+Cost: two or three passes over all files, in chunks; at most four times the size of a sample in
+memory.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ from cocite.results import Document
 from cocite.storage import MANIFEST, Manifest, Store, evict, kind_of
 
 Fault = tuple[str, str]
-"""A file, named without its part's prefix, and a description of its damage."""
+"""A file, without its part's prefix, and a description of its damage."""
 _PIECE = 1 << 20
 
 
 def part_faults(part: StoredPart) -> Iterator[Fault]:
-    """Yield the damage of a part, file by file; for shards the first damaged sample. Skips lost
-    files.
+    """Yield the faults of a part, file by file; of each shard, only the first damaged sample. Skips
+    lost files.
     """
     if SAMPLES in part.settings:
         faults = list(_sample_faults(part))
@@ -81,7 +80,7 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
 
 
 def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
-    """Return the members of rows with this prefix, and their upper limit; -1 for letters."""
+    """Return the ids file of an offsets file, and the upper limit of the ids; -1 for letters."""
     words = part.array("words.offsets").size - 1 if part.layout == "text" else 0
     if name == "words.offsets":
         return "words.letters", -1
@@ -98,7 +97,9 @@ def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
 
 
 def _words_fault(offsets: NDArray[np.uint64], letters: Labels) -> str:
-    """Describe what is wrong with concatenated words, which must ascend by bytes."""
+    """Describe the damage of concatenated words, which must be in byte order; "" if there is
+    none.
+    """
     ends = offsets.astype(np.int64)
     if ends[0] != 0 or ends[-1] != letters.size or (np.diff(ends) < 1).any():
         return "words do not begin and end with the letters"
@@ -115,7 +116,7 @@ def _words_fault(offsets: NDArray[np.uint64], letters: Labels) -> str:
 
 
 def _all(values: NDArray[np.floating], fine: Callable[..., Bools]) -> bool:
-    """Return whether a condition holds for all of an array, read in pieces."""
+    """Return whether a condition is true for the whole array, read in chunks."""
     found = all(bool(fine(values[at : at + _PIECE]).all()) for at in range(0, values.size, _PIECE))
     evict(values)
     return found
@@ -152,7 +153,7 @@ def _trees(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
 
 
 def _position_faults(part: StoredPart) -> Iterator[Fault]:
-    """Compare the positions with intact members."""
+    """Compare the stored positions with those of the members."""
     from cocite.index.layouts.trees.reader import table_of
     from cocite.kernels import trees
 
@@ -267,20 +268,20 @@ _SAMPLES: dict[str, Callable[[Words, int, int, PartSettings], str]] = {
     "minhash": _minhash,
     "sketch": _sketch,
 }
-"""Checks of a sample: from its words, the nodes, its count in ``members`` and the settings to a
-description of the damage.
+"""Check of a sample for each layout: (words, nodes, count in ``members``, settings) to a
+description of the damage, or "".
 """
 
 
 _NAMED = 5
-"""Maximum number of surplus files to name."""
+"""Maximum number of surplus files in a message."""
 
 
 @dataclass(frozen=True)
 class VerifyDocument(Document):
-    """Result of a check: the ``faults`` in ``files`` files, [] if all are intact; the manifest has
-    a fault unless it is ``sound``. ``left`` describes an index that lacks only samples; ``surplus``
-    lists files that do not belong to the store.
+    """Result of a verification of ``files`` files. ``faults`` is [] if all are intact; the manifest
+    is ``sound`` if it has no fault; ``left`` describes an index that lacks only samples;
+    ``surplus`` lists files that are not part of the store.
     """
 
     path: str
@@ -294,7 +295,7 @@ class VerifyDocument(Document):
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self:
-        """Read the store at ``path``; raises a :class:`~cocite.errors.StoreError` if there is
+        """Verify the store at ``path``; raises a :class:`~cocite.errors.StoreError` if there is
         none.
         """
         name = os.fspath(path)
@@ -312,13 +313,13 @@ class VerifyDocument(Document):
         return cls(name, kind, *size, not told, [*told, *faults.values()], left, surplus)
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields that are not empty."""
+        """Return the fields, without empty ``left`` and ``surplus``."""
         facts, spare = super().facts(), {"left": self.left, "surplus": self.surplus}
         return {name: facts[name] for name in facts if spare.get(name, True)}
 
     @property
     def leftovers(self) -> str:
-        """Name the files that do not belong to it; "" for none."""
+        """Describe the surplus files; "" if there are none."""
         if not self.surplus:
             return ""
         more = len(self.surplus) - _NAMED
@@ -337,20 +338,20 @@ class VerifyDocument(Document):
 
 @dataclass(frozen=True)
 class VerifiedLinks(Document):
-    """Results for all ``stores`` cached for the file of links ``path``, or the parts of a
-    partitioned graph there.
+    """Results for all ``stores`` cached for the links in ``path``, or for the stores of a
+    partitioned graph.
     """
 
     path: str
     stores: Sequence[VerifyDocument]
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields of each."""
+        """Return the facts of all stores."""
         return {"path": self.path, "stores": [each.facts() for each in self.stores]}
 
 
 def _left(store: Store, faults: dict[str, str]) -> str:
-    """Describe an index of which only samples are damaged."""
+    """Describe an index in which only samples are damaged; otherwise ""."""
     if store.manifest.kind != "index" or not faults or not all(map(is_shard, faults)):
         return ""
     try:
@@ -361,7 +362,7 @@ def _left(store: Store, faults: dict[str, str]) -> str:
 
 
 def _content(store: Store) -> dict[str, str]:
-    """Return faults in files whose checksums all match, by file."""
+    """Return the faults of files whose checksums match, by file."""
     try:
         if store.manifest.kind == BLOCK:
             check_block(store.path)
@@ -408,7 +409,7 @@ def _of_index(index: StoredIndex) -> Iterator[Fault]:
 
 
 def _report(store: Store) -> list[str]:
-    """Return the faults of the manifest of a store."""
+    """Return the faults of a manifest."""
     try:
         if store.manifest.kind == "index":
             facts = IndexFacts.read(store.path, store.facts)
