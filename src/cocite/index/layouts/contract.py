@@ -1,13 +1,13 @@
-"""The plan of one part of an index, and the interface of formats: where its arrays are.
+"""The plan of one part of an index, and the interface of formats: the positions of its arrays.
 
 Opening an index needs only this module of a layout. ``index/layouts/batch_maker.py`` has the
 interface of builders, ``index/layouts/reader.py`` that of readers. A plan is checked when it is
-made (``index/plan.py``); builders and readers rely on it.
+created (``index/plan.py``), and builders and readers rely on that.
 
 A sample is one blob of 32-bit words. The positions of its arrays follow from the number of nodes,
-the settings, and one count for each sample (its *members*). So a shard is just consecutive blobs
-without a table: shards of any size hold the same bytes in the same order. All other layouts are
-arrays, written in one go.
+the settings, and one count per sample (its *members*). So a shard is a concatenation of blobs
+without a table, and shards of any size contain the same bytes in the same order. Layouts without
+samples are arrays, written as a whole.
 """
 
 from __future__ import annotations
@@ -32,14 +32,12 @@ from cocite.storage import Entry, checksum, disk, map_array, staged_file
 _LABEL = re.compile("[a-z0-9-]*")
 _TURNS = {"in": 0, "out": 16, "both": 0, "any": 0}
 _COMPONENT = 32
-"""Added to a walk's step number for its draws, so that walks of different directions and components
-are independent.
-"""
+"""Offset of step numbers per component, which keeps the walks of components independent."""
 
 
 def part_prefix(label: str, direction: str) -> str:
-    """Return the prefix of a part's file names. Raises :class:`UsageError` if it could name a file
-    elsewhere.
+    """Return the prefix of a part's file names. Raises :class:`UsageError` for an invalid label or
+    direction, which could lead outside the store.
     """
     if direction not in (*DIRECTIONS, NO_LINKS) or not _LABEL.fullmatch(label):
         raise UsageError(f"{label!r} and {direction!r} are no label and direction of a part")
@@ -47,18 +45,18 @@ def part_prefix(label: str, direction: str) -> str:
 
 
 WANTED = "wanted"
-"""Name of the file in an index."""
+"""Name of the file with the ids of selected pages."""
 
 
 @dataclass(frozen=True)
 class PartRequest:
-    """The pages whose samples an index stores, if not all.
+    """The selected pages whose samples an index stores.
 
-    The file ``path``, with ``entry``, holds for each node of the index its id in the graph,
-    ascending. Walks go over the whole graph; only the data of these pages is stored, with ids of
-    their own in the same order. So scores equal those of an index of all pages, to the bit. Source:
-    Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the web
-    graph*, 6 (an index "truncated to the ODP pages").
+    The file ``path``, with ``entry``, contains the graph id of each node of the index, ascending.
+    Walks use the whole graph; only the data of the selected pages is stored, with new ids in the
+    same order. So scores are bit-identical to those of an index of all pages. Source: Fogaras,
+    Racz, *A scalable randomized method to compute link-based similarity rank on the web graph*,
+    section 6 (an index "truncated to the ODP pages").
     """
 
     path: Path
@@ -66,7 +64,7 @@ class PartRequest:
 
     @classmethod
     def of(cls, folder: Path, ids: Words) -> PartRequest:
-        """Describe the file of these ids in ``folder``, without writing it."""
+        """Describe the file of these ids in ``folder`` without writing it."""
         digest = xxhash.xxh3_128_hexdigest(np.ascontiguousarray(ids).view(np.uint8).data)
         return cls(folder / WANTED, Entry("<u4", (ids.size,), digest))
 
@@ -86,7 +84,7 @@ class PartRequest:
             disk.write(file, np.ascontiguousarray(ids).view(np.uint8).data)
 
     def check(self) -> None:
-        """Read the file in full; raises :class:`Damaged`."""
+        """Verify the checksum of the file; raises :class:`Damaged`."""
         if checksum(self.path, self.entry) != self.entry.xxh3_128:
             raise Damaged(f"{self.path} does not match its checksum. Begin the build again")
 
@@ -97,14 +95,13 @@ class PartRequest:
 
 @dataclass(frozen=True)
 class PartPlan:
-    """One part: its measure in one direction (``in``, ``out`` or ``any``, or ``both`` for a measure
-    that uses both jointly), and its weight in the scores.
+    """One part: a measure in one direction (``in``, ``out``, ``any``, or ``both`` if the measure
+    uses both jointly), and its weight in the scores.
 
-    ``label`` distinguishes the components of a blend, ``number`` counts them; ``fixed`` are query
-    settings that users cannot choose. ``weighted`` says whether it follows the links' weights. Only
-    builds know four fields: ``wanted`` are the pages whose samples are stored, None for all;
-    ``texts`` are those that a measure of texts compares; ``old`` are rows that a local refresh
-    keeps; ``joined`` are the parts of ranges of nodes whose rows a merge copies.
+    ``label`` and ``number`` identify the component of a blend; ``fixed`` are query settings that
+    users cannot choose; ``weighted`` enables link weights. Four fields are only for builds:
+    ``wanted`` are the selected pages, None for all; ``texts`` are the texts to compare; ``old`` are
+    rows that a local refresh keeps; ``joined`` are the parts whose rows a merge copies.
     """
 
     measure: Measure
@@ -122,7 +119,7 @@ class PartPlan:
     joined: tuple[Any, ...] = ()
 
     def stored_nodes(self, nodes: int) -> int:
-        """Return the pages to store, for a graph of this many nodes."""
+        """Return the number of pages to store, for a graph of this many nodes."""
         return nodes if self.wanted is None else self.wanted.count
 
     @property
@@ -132,38 +129,38 @@ class PartPlan:
 
     @property
     def turn(self) -> int:
-        """Return the number added to steps for its draws."""
+        """Return the offset of step numbers for random draws."""
         return _TURNS[self.direction] + _COMPONENT * self.number
 
     @property
     def by_page(self) -> bool:
-        """Return whether links from pages with many links count less."""
+        """Return whether links from pages with many links have less weight."""
         return self.settings.get(HUBS, "plain") != "plain"
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
-        """Return its own query settings, from those of the whole query."""
+        """Return the part's query settings, selected from those of the whole query."""
         return Component(self.measure, fixed=self.fixed).ask_settings(asked)
 
     @property
     def linearized(self) -> bool:
-        """Return whether its scores have a linearized form: walks with uniform steps."""
+        """Return whether scores have a linearized form: SimRank with uniform steps."""
         return self.measure.name == "simrank" and not self.step.weighted
 
     @property
     def in_share(self) -> float:
-        """Return the share of steps along the links themselves instead of their ``back``."""
+        """Return the fraction of steps along the links themselves instead of ``back``."""
         return self.settings.get(IN_SHARE, 1.0)
 
     @property
     def step(self) -> Step:
-        """Return the step of its walks."""
+        """Return the kind of step of the walks."""
         measure = self.measure
         step = measure.weighted_step if self.weighted or self.by_page else measure.step
         assert step is not None
         return step
 
     def to_json(self) -> dict[str, object]:
-        """Return it as plans and manifests store it."""
+        """Return the plan in its manifest form."""
         value: dict[str, object] = {
             "measure": self.measure.name,
             "direction": self.direction,
@@ -180,22 +177,22 @@ class PartPlan:
 MEMBERS, DIGESTS, SHARD = "members", "digests", "samples-"
 _NUMBER = re.compile("[0-9]{6,10}")
 LINE = 16
-"""Words of a cache line; blobs begin at cache lines."""
+"""Words per cache line; blobs are aligned to cache lines."""
 
 
 class PartFormat(ABC):
     """Files of a part of an index."""
 
     files: ClassVar[dict[str, str]]
-    """Its files after the part's prefix, as in ``storage/FORMAT.md``, for n nodes and m links;
-    without shards of samples.
+    """Files without the part's prefix, as in ``storage/FORMAT.md``, for n nodes and m links;
+    excludes shards.
     """
     selects = False
-    """Whether it can store selected pages only (``index/plan.py``)."""
+    """Whether the layout can store only selected pages (``index/plan.py``)."""
 
     @classmethod
     def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Return those of its files that a part has."""
+        """Return the files of a part with this plan."""
         return cls.files
 
 
@@ -205,11 +202,11 @@ class SampledFormat(PartFormat):
     files: ClassVar[dict[str, str]] = {MEMBERS: "<u4[N]", DIGESTS: "<u8[N]"}
     """Files for N samples."""
     shard: ClassVar[str] = "<u4[words]"
-    """File of a shard; :meth:`place` returns its number of words."""
+    """Declaration of a shard; :meth:`place` returns its number of words."""
     node_bytes: ClassVar[int] = 0
-    """Bytes per node and sample in addition to the shards."""
+    """Bytes per node and sample, in addition to shards."""
     carry_node: ClassVar[int] = 8
-    """Bytes per node for converting a sample, in addition to the result."""
+    """Bytes of memory per node to convert a sample, in addition to the result."""
 
     def carries(self, settings: PartSettings) -> bool:
         """Return whether samples can be converted to another graph (``index/refresh.py``)."""
@@ -217,18 +214,20 @@ class SampledFormat(PartFormat):
 
     @abstractmethod
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the 32-bit words of a blob."""
+        """Return the number of 32-bit words of a blob."""
 
     @abstractmethod
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return what kernels need for a sample whose blob begins at word ``base``: the offsets of
-        its arrays, and more.
+        """Return the values that kernels need for a sample whose blob begins at word ``base``, such
+        as the offsets of its arrays.
         """
 
     def place(
         self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:
-        """Return the rows of a shard's samples, uint64[samples, parts], and its words."""
+        """Return the kernel rows of the samples in a shard, uint64[samples, values], and its size
+        in words.
+        """
         base, rows = 0, []
         for count in members:
             rows.append(self.row(base, nodes, count, settings))
@@ -238,40 +237,42 @@ class SampledFormat(PartFormat):
     def finish(
         self, path: Path, nodes: int, samples: Iterable[tuple[Words, int]], memory: int
     ) -> dict[str, Entry]:
-        """Write derived data of all ``samples``, each with its words and number of members, into
-        files whose names begin with ``path``; return their entries by name.
+        """Write data derived from all ``samples`` (words, member count) to files whose names begin
+        with ``path``; return their entries by name.
         """
         return {}
 
     @abstractmethod
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the maximum number of words of a blob."""
+        """Return the maximum size of a blob in words."""
 
 
 class WholeFormat(PartFormat):
     """Files of a part without samples."""
 
     spreads: ClassVar[bool] = False
-    """Whether a cluster can make pieces of it."""
+    """Whether cluster nodes can make chunks of the part."""
 
     @classmethod
     def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
-        """Return sizes in :attr:`files` other than n and m, for this many nodes."""
+        """Return the sizes used in :attr:`files`, other than n and m."""
         return {}
 
 
 def is_shard(name: str) -> bool:
-    """Return whether a file of an index holds samples."""
+    """Return whether a file of an index contains samples."""
     return SHARD in name
 
 
 def shard_file(first: int) -> str:
-    """Return the name, without prefix, of the shard that begins with sample ``first``."""
+    """Return the name, without prefix, of the shard whose first sample is ``first``."""
     return f"{SHARD}{first:06d}"
 
 
 def shard_number(name: str) -> int | None:
-    """Return the first sample of a shard from its name without prefix; None for other files."""
+    """Return the number of a shard's first sample, from its name without prefix; None for other
+    files.
+    """
     number = name.removeprefix(SHARD)
     if not _NUMBER.fullmatch(number) or name != shard_file(int(number)):
         return None
@@ -287,10 +288,10 @@ def padded(words: int) -> int:
 
 
 class TextFiles:
-    """A folder, an archive or a table (``io/readers/tables.py``)."""
+    """Texts in a folder, an archive or a table (``io/readers/tables.py``)."""
 
     def __init__(self, path: Path) -> None:
-        """Raises :class:`InputError` if there is no such file."""
+        """Raise :class:`InputError` if the path does not exist."""
         if not path.exists():
             raise InputError(
                 f"{path} does not exist; texts must be a folder, a tar archive or a table"
@@ -301,7 +302,7 @@ class TextFiles:
 
     @property
     def digest(self) -> str:
-        """Of names, sizes and times of the files."""
+        """Return a checksum of the names, sizes and times of the files."""
         files = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
         found = xxhash.xxh3_128(str(self.path.resolve()).encode(errors="surrogateescape"))
         for file in files:
@@ -313,8 +314,8 @@ class TextFiles:
 
 @dataclass(frozen=True)
 class OldTexts:
-    """The texts of an index, for its refresh: its arrays by prefix of a part and name; ``ids``
-    returns the current id of each old page, uint32[old nodes], NOWHERE for removed ones.
+    """Texts of an existing index, for its refresh. ``arrays`` returns an array by (part prefix,
+    name); ``ids`` returns the new id of each old page, uint32[old nodes], NOWHERE if removed.
     """
 
     arrays: Callable[[str, str], NDArray[Any]]

@@ -1,14 +1,14 @@
 """Parts with remote samples: responses of shards about a node, and the resulting scores.
 
-A *shard* is some samples of every part. The *row* of a node lists the nodes that it meets in any of
-the shard's samples, with a *code* for each sample:
+Here, a *shard* has some samples of every part. The *row* of a node lists the nodes that it meets in
+any of these samples, with a *code* per sample:
 
     walks        uint8    the step at which the two meet, 255 if they do not
     min-hashes   uint16   the mask of the rings in which they match
 
 Sums, variances, intervals and the order of hits follow from codes, so answers are bit-identical to
-those of an index with exactly the samples that answered. There is one round: late answers are
-ignored. Cost: for a shard, ``gather``, and the meeting times of all nodes found.
+those of an index with exactly the same samples. There is one round; late responses are ignored.
+Cost per shard: ``gather``, and the meeting times of all nodes found.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class ShardRequest:
-    """Query to a shard: rows of nodes, codes of pairs, and where pairs meet."""
+    """Request to a shard: rows of nodes, codes of pairs, and where pairs meet."""
 
     rows: tuple[int, ...] = ()
     pairs: tuple[Pair, ...] = ()
     ways: bool = False
-    """Whether to include the walks, or common winners, of the pairs."""
+    """Whether to return the walks, or common winners, of the pairs."""
 
 
 class Row(NamedTuple):
-    """``ids`` uint32[h], ascending, and ``codes`` [h, samples]; ``whole`` if they are all that a
-    node meets.
+    """``ids`` uint32[h], ascending, and ``codes`` [h, samples]. ``whole`` means that these are all
+    nodes that the node meets.
     """
 
     ids: Ids
@@ -63,8 +63,8 @@ class Row(NamedTuple):
 
 
 class ShardResponse(NamedTuple):
-    """Answer of a shard for a part: its sample ``numbers`` int64[s], ascending; rows of nodes; the
-    walks of nodes, uint32[s, length]; and the common winners of pairs, likewise.
+    """Response of a shard for one part: its sample ``numbers`` int64[s], ascending; rows by node;
+    walks by node, uint32[s, length]; and common winners by pair, of the same shape.
     """
 
     numbers: Ints
@@ -77,8 +77,8 @@ class ShardResponse(NamedTuple):
 
 
 def tell(reader: SummingReader, wanted: ShardRequest, settings: PartSettings) -> ShardResponse:
-    """Return a shard's response for its part; ``settings`` may be those of any query, as codes do
-    not depend on them.
+    """Return the response of a shard for one part. Codes do not depend on ``settings``, so those of
+    any query will do.
     """
     rows = {node: _row(reader, node, settings) for node in wanted.rows}
     others: dict[int, list[int]] = {}
@@ -121,9 +121,9 @@ def _encode(reader: Reader, node: int, ids: Ids) -> Codes:
 
 
 class RemoteSamples:
-    """Answers of shards for a part, ordered by sample number.
+    """Responses of all shards for one part, ordered by sample number.
 
-    Raises :class:`Damaged` for answers that do not fit an index of this many ``nodes``.
+    Raises :class:`Damaged` for responses that do not match an index of this many ``nodes``.
     """
 
     def __init__(self, told: Sequence[ShardResponse], nodes: int) -> None:
@@ -145,14 +145,16 @@ class RemoteSamples:
                     raise Damaged("a shard answered for another index: restart it")
 
     def rows(self, node: int) -> Iterator[tuple[Ints, Row]]:
-        """Yield the positions of a shard's samples, and its row of ``node``, shard by shard."""
+        """Yield, for each shard, the positions of its samples and its row of ``node``."""
         for places, each in zip(self._places, self._reported, strict=True):
             yield places, each.rows[node]
 
     def encoded_meetings(
         self, node: int, others: Ids, nothing: int, kind: type[np.generic]
     ) -> Codes:
-        """Return [samples, h]: the codes of ``node`` with others, ``nothing`` without a meeting."""
+        """Return [samples, h]: the codes of ``node`` with ``others``; ``nothing`` where they do not
+        meet.
+        """
         found = np.full((self.numbers.size, others.size), nothing, kind)
         for places, row in self.rows(node):
             at = np.searchsorted(row.ids, others)
@@ -174,12 +176,12 @@ class RemoteSamples:
         return self._merged([each.walks[node] for each in self._reported], length)
 
     def common(self, pair: Pair, length: int) -> Ids:
-        """Return the winners that a pair shares, uint32[samples, length]."""
+        """Return the common winners of a pair, uint32[samples, length]."""
         return self._merged([each.common[pair] for each in self._reported], length)
 
 
 class _DecodedRows(SummingReader):
-    """A reader of a part that answers from the responses of shards."""
+    """Reader of a part from the responses of shards."""
 
     response: RemoteSamples
 
@@ -191,7 +193,7 @@ class _DecodedRows(SummingReader):
 
     @abstractmethod
     def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
-        """Return uint64[codes, 2]: the value of each code, and its square, in fixed point."""
+        """Return uint64[codes, 2]: the value of each code and its square, in fixed point."""
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up the rows of all shards."""
@@ -217,7 +219,7 @@ class _Meetings(_DecodedRows, MeetingReader):
         return found
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """Return tau in every sample, uint8[samples, h]; 255 without a meeting."""
+        """Return the meeting times in all samples, uint8[samples, h]; 255 without a meeting."""
         found: Times = self.response.encoded_meetings(node, others, int(NEVER), np.uint8)
         return found
 
@@ -231,7 +233,7 @@ class _Walks(_Meetings, WalkReader):
 
 
 class RemoteTrees(_Meetings, TreeReader):
-    """The layouts ``trees`` and ``packed``: walks are repeated on the graph, if available."""
+    """Layouts ``trees`` and ``packed``: walks are recomputed on the graph, if available."""
 
 
 class RemotePaths(_Walks, PathReader):
@@ -243,19 +245,21 @@ class RemoteCompact(_Walks, CompactReader):
 
 
 class RemoteMinhash(_DecodedRows, MinhashReader):
-    """The layout ``minhash``; codes are masks."""
+    """The layout ``minhash``, with masks as codes."""
 
     def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
         """Return values by mask."""
         return self.table(settings)
 
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return uint16[samples, h]: the masks of a node and others, which must differ from it."""
+        """Return uint16[samples, h]: the masks of a node with ``others``, which must not include
+        it.
+        """
         found: Masks = self.response.encoded_meetings(node, others, 0, np.uint16)
         return found
 
     def common(self, first: int, second: int) -> Ids:
-        """Return the winners that two different nodes share, in every sample and ring."""
+        """Return the common winners of two different nodes, for all samples and rings."""
         return self.response.common((first, second), self.length)
 
 
@@ -279,7 +283,7 @@ def refuse_layout(layout: str) -> None:
 
 
 def remote_reader(part: StoredPart, response: RemoteSamples) -> Reader:
-    """Return the reader of a part for the response of a shard."""
+    """Return a reader of a part for the responses of shards."""
     fresh = part.freshness
     if not np.array_equal(fresh.held, response.numbers):
         fresh = replace(fresh, there=(response.numbers,))

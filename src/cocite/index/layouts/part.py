@@ -1,4 +1,4 @@
-"""An opened part of an index: its files, its shards of samples, its settings."""
+"""An opened part of an index: files, shards of samples, and settings."""
 
 from __future__ import annotations
 
@@ -30,13 +30,11 @@ if TYPE_CHECKING:
     from cocite.graph.blocks import Links
 
 _AT_ONCE = 1 << 26
-"""Nodes times samples that a kernel processes between checks of the deadline: at most 0.2 s; with
-very many nodes, only a few samples.
-"""
+"""Maximum nodes times samples per kernel call between deadline checks, at most 0.2 s."""
 
 
 class DamagedShard(Damaged):
-    """A query found a shard whose offsets or node ids are out of range: ``file`` is its name."""
+    """A shard ``file`` in which a query found offsets or node ids out of range."""
 
     def __init__(self, message: str, file: str) -> None:
         super().__init__(message)
@@ -45,10 +43,9 @@ class DamagedShard(Damaged):
 
 @dataclass(frozen=True)
 class Shard:
-    """A run of samples: its words, and where each sample's arrays begin in them.
+    """A run of samples: the mapped words, and the kernel row of each sample (``blobs``).
 
-    ``first`` is the position of its first sample among those available, ``number`` that sample's
-    number.
+    ``first`` is the position of its first sample among the available ones, ``number`` its number.
     """
 
     first: int
@@ -72,20 +69,20 @@ class StoredPart(PartPlan):
     format: PartFormat = field(kw_only=True)
     """Files of the layout."""
     only: int | None = field(kw_only=True, default=None)
-    """Number of first samples to use; None for all."""
+    """Number of leading samples to use; None for all."""
 
     @property
     def on_the_fly(self) -> bool:
-        """Return whether it is not built: its layout's data is computed per query."""
+        """Return whether the part is computed per query instead of stored."""
         return False
 
     @property
     def plan(self) -> PartPlan:
-        """Return the plan from which it was made."""
+        """Return the plan of the part."""
         return PartPlan(**{each.name: getattr(self, each.name) for each in fields(PartPlan)})
 
     def to_json(self) -> dict[str, Any]:
-        """Return its description, as in ``cocite info``."""
+        """Return the description that ``cocite info`` prints."""
         return {
             "measure": self.measure.name,
             "direction": self.direction,
@@ -97,8 +94,8 @@ class StoredPart(PartPlan):
         }
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
-        """Return its own query settings, from those of the index. The last ones are cached, as a
-        query needs them several times, and a batch has the same for all nodes.
+        """Return the part's query settings, from those of the index. The last result is cached, as
+        it is the same for a whole batch.
         """
         last: tuple[WholeSettings, PartSettings] | None = self.__dict__.get("_last_asked")
         if last is None or last[0] is not asked:
@@ -106,12 +103,14 @@ class StoredPart(PartPlan):
         return last[1]
 
     def evidence(self, asked: WholeSettings) -> str:
-        """Return the evidence that a query requests of it; the default if it supports none."""
+        """Return the kind of evidence for a query; the default if the measure has no such
+        setting.
+        """
         return self.ask_settings(asked).get(EVIDENCE, EVIDENCE.default)
 
     @property
     def samples(self) -> int:
-        """Return the number of available samples, for a measure with samples."""
+        """Return the number of samples to use, for a measure with samples."""
         there = self.freshness.there
         samples = there[0].size if there else self.settings[SAMPLES]
         return samples if self.only is None else self.only
@@ -174,7 +173,7 @@ class StoredPart(PartPlan):
         return tuple(shard for shard in shards if shard.samples)
 
     def of(self, numbers: Ints) -> StoredPart:
-        """Return the part with only the samples ``numbers``, ascending."""
+        """Return the part limited to the samples ``numbers``, ascending."""
         shards, place = list[Shard](), 0
         for shard in self.shards:
             own = np.arange(shard.number, shard.number + shard.samples)
@@ -189,19 +188,17 @@ class StoredPart(PartPlan):
 
     @property
     def at_once(self) -> int:
-        """Return how many samples to process between checks of the deadline."""
+        """Return the number of samples to process between deadline checks."""
         return max(1, _AT_ONCE // self.nodes)
 
     def slices(self) -> Iterator[slice]:
-        """Yield all samples in slices, for a query that checks the deadline before each."""
+        """Yield slices of all samples; checks the deadline before each."""
         for low in range(0, self.samples, self.at_once):
             check()
             yield slice(low, low + self.at_once)
 
     def pieces(self) -> Iterator[Shard]:
-        """Yield the shards, large ones in several pieces, for a query that checks the deadline
-        before each.
-        """
+        """Yield the shards, divided if large; checks the deadline before each."""
         most = self.at_once
         for shard in self.shards:
             for low in range(0, shard.samples, most):
@@ -214,14 +211,12 @@ class StoredPart(PartPlan):
 
     @property
     def runs(self) -> dict[str, range]:
-        """Return the files of its shards, with the numbers of their samples, in order."""
+        """Return the sample numbers of each shard file, in order."""
         return runs_of(self.store, self.prefix, self.freshness.numbers.start, self.settings)
 
 
 def runs_of(store: Store, prefix: str, oldest: int, settings: PartSettings) -> dict[str, range]:
-    """Return the shards of a part in the manifest, with the numbers of their samples; the oldest
-    has number ``oldest``.
-    """
+    """Return the sample numbers of each shard file of a part; its first sample is ``oldest``."""
     start = prefix + SHARD
     names = [name for name in store.manifest.files if name.startswith(start)]
     firsts = sorted((int(name.removeprefix(start)), name) for name in names)
