@@ -1,10 +1,10 @@
-"""The command line: one file per group of commands, which parse, call and print."""
+"""The command line: one module per group of commands."""
 
 COMPLETE = "_COCITE_COMPLETE"
-"""Environment variable by which a shell requests completions."""
+"""Environment variable with which a shell requests completions."""
 
 CACHED = "cocite.cached"
-"""Key in ``meta`` of a command's context: the folder of the cache in use, and its source."""
+"""Key in a context's ``meta``: the cache folder in use, and its source."""
 
 GIVEN = "cocite.given"
-"""Key in ``meta``: the words of the command, as typed."""
+"""Key in ``meta``: the words typed after ``cocite``."""

@@ -1,15 +1,15 @@
 r"""Messages and progress on standard error.
 
-People get lines, and on a terminal bars with rate and remaining time; a log file gets a line of
-progress after ten seconds, and then one a minute. ``--quiet`` leaves only warnings and errors.
-``--log-json`` prints a JSON object per line for programs:
+People see lines of text and, on a terminal, bars with rate and remaining time. Without a terminal,
+a progress line appears after ten seconds, then once a minute. ``--quiet`` prints only warnings and
+errors. ``--log-json`` prints a JSON object per line:
 
     {"time": "2026-01-31T12:00:00.123+00:00", "level": "info", "message": "read links.tsv: ..."}
     {"time": ..., "level": "info", "message": "reading", "done": 4096, "total": 9000, "unit": ...}
     {"time": ..., "level": "error", "message": "links.tsv does not exist", "code": 1}
 
-Names are untrusted, so characters on which a terminal would act are escaped: controls, and those
-that reverse the writing direction, as ``\x1b`` and ``\u202e``.
+Names are untrusted, so characters that control a terminal or override the writing direction are
+escaped, for example as ``\x1b`` and ``\u202e``.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _IN_JSON = re.compile(f"[{_READ}]")
 QUIET = ("-q", "--quiet")
 LOG_JSON = "--log-json"
 _KEYWORD = re.compile(r" \([a-z_]+=(?:\.\.\.|'[^']*'|[\w.]*)\)")
-"""Name of an option in Python, as in ``--output-format (kind=)``."""
+"""A Python parameter name in a message, as in ``--output-format (kind=)``."""
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with control characters escaped, except line ends."""
+    """Return ``text`` with control characters escaped, except tabs and line ends."""
     if text.isascii() and text.isprintable():
         return text
 
@@ -49,29 +49,29 @@ def printable(text: str) -> str:
 
 
 def printable_json(text: str) -> str:
-    """Return equivalent JSON without characters on which a terminal acts."""
+    """Return equivalent JSON, with characters that control a terminal escaped."""
     return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 @dataclass
 class Console:
-    """Messages; ``quiet`` omits all but warnings and errors; ``as_json`` prints JSON."""
+    """Message output; ``quiet`` omits all but warnings and errors; ``as_json`` prints JSON."""
 
     quiet: bool = False
     as_json: bool = False
 
     def choose(self, arguments: Sequence[str]) -> None:
-        """Apply the options on the command line, also to errors in it."""
+        """Apply ``--quiet`` and ``--log-json`` before the arguments are parsed, which may fail."""
         given = set(arguments[: arguments.index("--")] if "--" in arguments else arguments)
         self.quiet, self.as_json = not given.isdisjoint(QUIET), LOG_JSON in given
 
     @property
     def live(self) -> bool:
-        """Return whether progress can be drawn on a terminal."""
+        """Return whether progress bars are shown."""
         return sys.stderr.isatty() and not self.quiet and not self.as_json
 
     def say(self, message: str, level: str = "info", **more: Any) -> None:
-        """Write a line; ``more`` is only for programs."""
+        """Print a message; ``more`` are further fields of its JSON."""
         if self.quiet and level == "info":
             return
         message = _KEYWORD.sub("", message)
@@ -85,7 +85,7 @@ class Console:
         print(text, file=sys.stderr, flush=True)
 
     def interrupted(self, notes: str = "") -> None:
-        """Report an interruption, and what is cached: not an error, and never omitted."""
+        """Print that the command was interrupted, and ``notes``, even if ``quiet``."""
         if self.as_json:
             self.say(f"interrupted{notes}", "error", code=130)
         else:
@@ -97,7 +97,7 @@ CONSOLE = Console()
 
 
 def say(message: str) -> None:
-    """Write a note on standard error, for a person or a program."""
+    """Print a note on standard error."""
     CONSOLE.say(message)
 
 
@@ -105,10 +105,10 @@ _FIRST_LINE, _LOG_SECONDS, _JSON_SECONDS = 10.0, 60.0, 1.0
 
 
 class Stages:
-    """``with Stages({"reading": "bytes"}) as stages: ingest(..., progress=stages)``.
+    """Progress of a command, as bars, log lines or JSON: ``with Stages(units) as stages: ...``.
 
-    Calls are ``stages(stage, done, total)``, with total 0 if unknown; a fourth argument is a
-    remark. ``units`` maps the first word of a stage to what it counts; other stages show no count.
+    Call ``stages(stage, done, total, remark="")``, with total 0 if unknown. ``units`` maps the
+    first word of a stage to its unit; other stages show no amount.
     """
 
     def __init__(self, units: dict[str, str]) -> None:
@@ -156,14 +156,14 @@ class Stages:
             say(", ".join(part for part in (*parts, self._left(done, total)) if part))
 
     def _left(self, done: int, total: int) -> str:
-        """Return the remaining time of the stage."""
+        """Describe the remaining time of the stage; "" if unknown."""
         _, before, began = self._stage
         if not total or done <= before:
             return ""
         return f"about {format_time((clock() - began) * (total - done) / (done - before))} left"
 
     def _finish_others(self) -> None:
-        """Complete the previous stage when the next begins."""
+        """Mark earlier stages as complete."""
         for task in self._bars.tasks:
             if not task.finished:
                 whole = task.total or 1
@@ -177,14 +177,14 @@ class Stages:
 
 
 def _amount(done: float, total: float | None, unit: str) -> str:
-    """Return text such as ``1.2 MB of 5 MB`` or ``12 of 100 samples``."""
+    """Format an amount: ``1.2 MB of 5 MB``, ``12 of 100 samples``."""
     if unit == "bytes":
         return format_size(done) + (f" of {format_size(total)}" if total else "")
     return f"{done:,.0f}" + (f" of {total:,.0f}" if total else "") + f" {unit}"
 
 
 def _bars() -> Any:
-    """Return progress bars, one line per stage at any width of the terminal."""
+    """Return progress bars that take one line per stage at any terminal width."""
     from rich import progress
     from rich.console import Console as Screen
     from rich.table import Column

@@ -1,9 +1,9 @@
-"""The help of a command: within one screen (``--help``), or in full (``--help-all``).
+"""Help of a command: on one screen (``--help``), or in full (``--help-all``).
 
-A help text that fits a screen is shown in full. Otherwise every option has one line, the first
-sentence of its description. Settings of measures are listed only if they apply: those of the named
-index (``cocite related web.index --help``), of ``--measure``, or of the default measure for a file
-of links, a graph, or a command that builds. ``cocite measures NAME`` lists those of others.
+Help that fits the screen is shown in full. Otherwise, each option has one line: the first sentence
+of its description. Settings of measures are listed only if they apply: to the named index (``cocite
+related web.index --help``), to ``--measure``, or to the default measure for links, a graph, or a
+command that builds. ``cocite measures NAME`` lists the settings of any measure.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 
 SETTING = "setting_"
-"""Prefix of the parameters for settings, which may have the name of an option."""
+"""Prefix of the parameters for settings, which may share their names with options."""
 _SCREEN = 46
-"""Most lines of a help text, unless there are more options."""
+"""Lines from which help is shortened."""
 _NAMED = 24
-"""Width of option names: longer ones have values after them, or none."""
+"""Maximum width of option names; the values of longer ones follow the description."""
 _SHORT = 12
-"""Most characters of a default at the end of a line."""
+"""Maximum length of a default at the end of a line."""
 _PART = 15
-"""Least characters for a part of a sentence to replace it."""
+"""Minimum length of a clause that may replace its sentence."""
 _ARGUMENTS = "cocite.arguments"
 _WHOLE = "cocite.help.whole"
 _Line = tuple[str, str, str]
-"""An option on one line: its names, its description, and its values or default."""
+"""The line of an option: names, description, and values or default."""
 
 
 class Sectioned(click.Option):
     """An option in a titled section of the help of a :class:`SectionedCommand`."""
 
     def __init__(self, *declarations: Any, section: str, brief: bool = True, **more: Any) -> None:
-        """``brief`` says whether the short help includes it."""
+        """Create the option; ``brief`` adds it to the short help."""
         super().__init__(*declarations, **more)
         self.section, self.brief = section, brief
 
@@ -57,10 +57,10 @@ def _titled(option: click.Option) -> str:
 
 
 class SectionedCommand(click.Command):
-    """A command with many options: common ones first, then sections by title."""
+    """A command whose help lists common options first, then titled sections."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Store the arguments: help depends on the named index."""
+        """Store the arguments, on which the help depends."""
         ctx.meta[_ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
 
@@ -78,7 +78,7 @@ class SectionedCommand(click.Command):
         return [*others, whole, last]
 
     def get_help(self, ctx: click.Context) -> str:
-        """Return the full help if it fits a screen, or on request; else a line per option."""
+        """Return the full help if it fits the screen, or on request; else the short help."""
         whole = super().get_help(ctx)
         if ctx.meta.get(_WHOLE) or whole.count("\n") < _SCREEN:
             return whole
@@ -140,7 +140,7 @@ class SectionedCommand(click.Command):
 
 
 def _measure_of(ctx: click.Context) -> tuple[Measure | None, bool]:
-    """Return the measure whose settings apply, if known, and whether it is an index's."""
+    """Return the measure whose settings apply, or None, and whether it is that of an index."""
     from cocite.measures import DEFAULT, find_measure
     from cocite.storage import Manifest, kind_of
 
@@ -164,7 +164,7 @@ def _measure_of(ctx: click.Context) -> tuple[Measure | None, bool]:
 def _of_measure(
     option: click.Option, name: str, measure: Measure | None, indexed: bool
 ) -> _Line | None:
-    """Return the line of a setting for a measure; None if it has no such setting."""
+    """Return the line of a setting for a measure, or None if the measure lacks it."""
     takes = () if measure is None else measure.ask if indexed else (*measure.build, *measure.ask)
     for setting in takes:
         if setting.name == name:
@@ -177,7 +177,7 @@ def _of_measure(
 
 
 def _line_of(ctx: click.Context, option: click.Option) -> _Line:
-    """Return names, first sentence and default or choices of an option."""
+    """Return the names, first sentence, and default or choices of an option."""
     names, text = _record(ctx, option) or ("", "")
     found = re.search(r"\[default: ([^\];]+)\]", text)
     values = f"  [{found[1]}]" if found and len(found[1]) <= _SHORT else ""
@@ -190,7 +190,7 @@ def _line_of(ctx: click.Context, option: click.Option) -> _Line:
 
 
 def _record(ctx: click.Context, parameter: click.Parameter) -> tuple[str, str] | None:
-    """Return click's description of an option, without its names of number types."""
+    """Return click's names and description of an option, with shorter types of numbers."""
     record = parameter.get_help_record(ctx)
     if record is None:
         return None
@@ -201,7 +201,7 @@ def _record(ctx: click.Context, parameter: click.Parameter) -> tuple[str, str] |
 
 
 def _cut(text: str, width: int) -> str:
-    """Cut a text to ``width`` columns, at the end of a clause or else of a word."""
+    """Shorten a text to ``width`` columns, at the end of a clause or else of a word."""
     if len(text) <= width:
         return text
     for sign in ("; ", ": ", " (", ", "):

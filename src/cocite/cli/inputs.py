@@ -1,8 +1,8 @@
-"""Turns a command's input into a graph or an index: stored already, or made from links and cached.
+"""Inputs of commands: a stored graph or index, or links, for which one is built and cached.
 
-An index determines measure and build settings; only query settings can be chosen. For a graph or
-links all settings can be chosen. Options that do not apply are refused, and lines on standard error
-say how links were read and how to correct that.
+An index fixes the measure and its build settings, so only query settings can be chosen; for a graph
+or links, all settings can. Options that do not apply are refused. Notes on standard error say how
+links were read, and how to correct that.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _QUERY = takes(QuerySource, "_where", settings=ASKING)
 
 
 class IndexSource(NamedTuple):
-    """How to turn a path into an index, and the settings of the query."""
+    """The options that turn a path into an index, and the settings of the query."""
 
     where: QuerySource
     graph: MeasureOptions
@@ -69,12 +69,12 @@ class IndexSource(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return all given settings; indexes refuse build settings."""
+        """Return all settings given; an index refuses those for building."""
         return {**self.where.settings, **self.graph.settings}
 
 
 def asks(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command a parameter ``source``, an :class:`IndexSource`."""
+    """Add the options of an :class:`IndexSource` to a command, its parameter ``source``."""
 
     @wraps(command)
     def call(*args: Any, _where: Any, _graph: Any, reading: Any, **parameters: Any) -> Any:
@@ -91,7 +91,7 @@ _TEMPORARY = "cocite.temporary"
 _FLAGS = re.compile(r"--[a-z][a-z-]*")
 _THEN = "cocite index DIR -o INDEX, and ask INDEX"
 _HINT = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET|weight-column \S+)(?=\))")
-"""Advice in messages on an input."""
+"""Flags suggested in messages about inputs."""
 _UNITS = {
     "reading": "bytes",
     "parsing": "pages",
@@ -123,8 +123,9 @@ def graph_of(
     threads: int | None = None,
     lasting: bool = False,
 ) -> str:
-    """Return the path of a stored graph: ``path``, or one made from its links. ``lasting`` graphs
-    are not temporary.
+    """Return the path of a stored graph: ``path``, or one built from its links.
+
+    Raises :class:`UsageError` for a ``lasting`` graph if it can only be temporary.
     """
     if not is_links(path):
         refuse_unused(path, source)
@@ -140,7 +141,7 @@ def graph_of(
 
 
 def index_of(path: str, source: SourceOptions, **limits: Any) -> str:
-    """Return the path of an index or a graph: ``path``, or the index made from its links."""
+    """Return the path of an index or a graph: ``path``, or an index built from its links."""
     if is_links(path):
         return cached(path, source, index=True, **limits)
     refuse_unused(path, source)
@@ -149,7 +150,9 @@ def index_of(path: str, source: SourceOptions, **limits: Any) -> str:
 
 def stored_of(path: str) -> list[str]:
     """Return the stores to verify: ``path``, the parts of a partitioned graph, or those cached for
-    links. Raises :class:`UsageError` if there are none.
+    links.
+
+    Raises :class:`UsageError` if there are none, and :class:`Damaged` if parts are missing.
     """
     from cocite.graph.partitions import is_blocked, parts_of
     from cocite.search.cache import cached_stores
@@ -178,14 +181,12 @@ def stored_of(path: str) -> list[str]:
 
 
 def _called(path: str) -> tuple[str, str]:
-    """Return the name of an input for messages, and for a shell command."""
+    """Return the name of an input for messages, and for shell commands."""
     return ("standard input", "FILE") if path == "-" else (path, shlex.quote(path))
 
 
 def refuse_folder(path: str) -> None:
-    """Raise :class:`UsageError` for a folder that is neither a store nor a site, with its content
-    and what to name instead.
-    """
+    """Raise :class:`UsageError` for a folder that is neither a store nor links; suggest a path."""
     folder = Path(path)
     if not folder.is_dir() or (folder / "manifest.json").exists() or is_links(path):
         return
@@ -207,7 +208,7 @@ def refuse_unused(
     path: str, source: SourceOptions, reading: ReadingOptions | None = None, *, stored: bool = False
 ) -> None:
     """Raise :class:`UsageError` for options of links if ``path`` is a stored graph or index, or
-    another folder; ``stored``: an index of it is cached.
+    another folder. ``stored``: an index of it is cached.
     """
     refuse_folder(path)
     for given, flag, has in (
@@ -242,10 +243,11 @@ def cached(
     exclude: Sequence[str] = (),
     **limits: Any,
 ) -> str:
-    """Return the index of links or of a stored graph, or the graph of links, cached or made.
+    """Return the path of an index of links or of a stored graph, or of a graph of links, from the
+    cache or newly built.
 
     Temporary ones are removed when the command ends. ``built`` are the options of an index other
-    than the default; ``exclude`` are nodes to exclude.
+    than the default; ``exclude`` are the nodes to exclude.
     """
     from cocite.graph.graph import HUBS_LOG
     from cocite.search.cache import find_or_make
@@ -307,14 +309,15 @@ def cached(
 
 
 def _typed_here() -> set[str]:
-    """Return the command's flags."""
+    """Return the flags of the current command."""
     parameters = click.get_current_context().command.params
     return {name for parameter in parameters for name in parameter.opts}
 
 
 def report_inputs(graph: Graph, typed: Callable[[str], str] = str, links: bool = True) -> None:
-    """Print how a graph's inputs were read: its ``links``, what was skipped, sides with examples,
-    titles; and how to correct it, ``typed`` for an option of ``cocite ingest``.
+    """Print how ``links`` and titles were read, what was skipped, and examples of each side.
+
+    ``typed`` formats an option of ``cocite ingest`` that corrects the reading.
     """
 
     def hint(line: str) -> None:
@@ -361,10 +364,10 @@ def _report_input(source: dict[str, Any], hint: Callable[[str], None]) -> None:
 def opened(
     path: str, source: IndexSource, named: Sequence[str] = (), **limits: Any
 ) -> tuple[Index, dict[str, Any]]:
-    """Return the index, and the settings of the query.
+    """Return the index of a path, and the settings of the query.
 
-    ``named`` are the query nodes, of which the last one may be ``path``; ``limits`` are threads and
-    memory.
+    ``named`` are the query nodes; an error points out a path given as the last one. ``limits`` are
+    threads and memory.
     """
     from cocite.search import open_index
 
@@ -398,9 +401,7 @@ def opened(
 def _built_for(
     path: str, source: IndexSource, what: str
 ) -> tuple[BuildOptions | None, dict[str, Any]]:
-    """Return the options of the index for links or a graph, None for the default, and the settings
-    of the query.
-    """
+    """Return the build options for links or a graph (None: default), and the query settings."""
     from cocite.index.plan import BuildOptions
 
     chosen, measure = source.graph, find_measure(source.graph.measure or DEFAULT)
@@ -431,7 +432,7 @@ def _built_for(
 
 
 def _left_out(path: str, file: Path | None, links: bool, named: Sequence[str]) -> list[str]:
-    """Return the nodes to exclude, none of which may be a query node."""
+    """Return the nodes to exclude; raises :class:`UsageError` if one is a query node."""
     if file is None:
         return []
     if not links:
@@ -449,7 +450,7 @@ def _left_out(path: str, file: Path | None, links: bool, named: Sequence[str]) -
 def query_nodes(
     index: Index, nodes: Sequence[str], unseen: UnseenOptions
 ) -> tuple[Index, Sequence[str]]:
-    """Return the index, with the draft if there is one, and the query nodes."""
+    """Return the index, extended by the draft if there is one, and the query nodes."""
     if unseen.draft is None:
         for name in unseen.changed():
             raise UsageError(
@@ -477,8 +478,9 @@ def query_nodes(
 
 
 def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
-    """Return the option that narrows intervals of a measure without samples, or "". ``settings``
-    are those of the answer.
+    """Return the option that narrows intervals of a measure without samples, or "".
+
+    ``settings`` are those of the answer.
     """
     for setting in measure.ask:
         value = settings.get(setting.name)
@@ -490,9 +492,7 @@ def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
 
 @contextmanager
 def preparing(index: Index, refine: bool) -> Iterator[None]:
-    """Show the preparation of a refined answer, unless the index has it; or note that scores cannot
-    be refined, and what improves them.
-    """
+    """Show the preparation of refined answers; if there are none, say what narrows intervals."""
     if refine and index.refiner is None:
         option = "--refine" if is_set("refine") else "--target-error"
         measure = index.stored.measure
@@ -512,7 +512,7 @@ def preparing(index: Index, refine: bool) -> Iterator[None]:
 
 
 def show_refining(index: Index, stages: Stages) -> None:
-    """Show the preparation of refined answers among other stages."""
+    """Add the preparation of refined answers to the progress shown."""
     if index.refiner is not None:
         index.refiner.report = lambda sweep, done, total: stages(
             f"refining {sweep + 1}", done, total
@@ -526,13 +526,12 @@ _INDEXES = ("index.html", "index.htm", "index.xhtml", "index.xht", "index.shtml"
 
 
 def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = None) -> list[str]:
-    """Return the names of ``nodes`` as stored in the index of ``path``, of those of a ``side`` if
-    given. Raises :class:`UsageError` if there are no sides.
+    """Return the names of ``nodes`` as stored in the index of ``path``, on one ``side`` if given.
 
-    A name in another spelling, or a title, is accepted if it is unambiguous. In a folder of HTML
-    pages a shell completes the paths of files: ``site/guide/install.html`` or, in the folder
-    itself, ``./guide/install.html``, where the page is ``guide/install.html``. In a folder of notes
-    a note may also be named like in a wiki link.
+    Raises :class:`UsageError` for a side if the graph is not bipartite. Other spellings and titles
+    are accepted if they are unambiguous. In a folder of HTML pages, so are paths as a shell
+    completes them: ``site/guide/install.html`` or, inside the folder, ``./guide/install.html`` for
+    the page ``guide/install.html``. In a folder of notes, so are names as in wiki links.
     """
     if side is not None:
         sides = index.nodes.sides
@@ -551,8 +550,8 @@ def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = 
 
 
 def _page(names: Names, folder: str, typed: str) -> str:
-    """Return the page at a path, relative to here, then to the folder; for a folder its index page,
-    as in a URL. Returns the typed text if there is none.
+    """Return the page at a path relative to the working directory, else to the folder; for a
+    folder, its index page, as in a URL. Returns the typed text if there is none.
     """
     root = Path(os.path.realpath(folder))
     for base in (Path(), root):

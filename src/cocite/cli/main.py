@@ -1,4 +1,4 @@
-"""``cocite``: the group of all commands, loaded when used, and the one place that reports errors.
+"""``cocite``: the command group, which imports each command on use and reports all errors.
 
 Exit codes: 0 done, 1 failed, 2 wrong use or unknown node, 130 interrupted.
 """
@@ -56,7 +56,7 @@ _COMMANDS = {
 
 
 class StoredPath(click.Path):
-    """A path, or the URL of a stored graph or index, converted to the path of its copy."""
+    """A path; the URL of a stored graph or index becomes the path of its local copy."""
 
     def convert(
         self,
@@ -64,7 +64,7 @@ class StoredPath(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> str | bytes | os.PathLike[str]:
-        """Convert like any path."""
+        """Return ``value``, or the path of the local copy if it is the URL of a store."""
         if isinstance(value, str) and "://" in value:
             from cocite.cli.inputs import graph_url
 
@@ -76,13 +76,11 @@ class StoredPath(click.Path):
 
 
 _STORES = {"GRAPH", "INDEX"}
-"""Names of stores in help."""
+"""Metavars of stored graphs and indexes."""
 _BY_URL = {"index", "refresh", "ingest"}
-"""Commands that take the URL itself: cluster nodes keep their own copies, and a refresh changes the
-original.
-"""
+"""Commands that receive the URL, which cluster nodes copy, or where ``refresh`` updates."""
 _PATHS = {"DIR", "FILE", "FILES", "FOLDER", "GRAPH", "INDEX", "LINKS", "OUTPUT"}
-"""Names of paths in help."""
+"""Metavars of paths."""
 
 
 _SAID = (
@@ -100,11 +98,11 @@ _SAID = (
         "level and message.",
     ),
 )
-"""Options of every command, before or after its name; see :class:`Console`."""
+"""Options accepted before or after the name of any command; see :class:`Console`."""
 
 
 def _also_here(command: click.Command) -> None:
-    """Add the common options to a command, hidden from its help."""
+    """Add the common options to a command and its subcommands, hidden from their help."""
     if not any(QUIET[1] in parameter.opts for parameter in command.params):
         for option in _SAID:
             option(command)
@@ -115,7 +113,7 @@ def _also_here(command: click.Command) -> None:
 
 
 class _LazyGroup(click.Group):
-    """Commands in the order of the work; each module is imported when its command is called."""
+    """The commands in the order of typical use; each module is imported on use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -129,7 +127,7 @@ class _LazyGroup(click.Group):
         for parameter in command.params:
             words = set(re.findall(r"[A-Z]+", parameter.metavar or ""))
             if parameter.type is click.STRING and words & _PATHS:
-                # The type is only for completion by shells; commands check paths on opening.
+                # The type serves shell completion only; commands check paths when they open them.
                 kind = StoredPath if words & _STORES and cmd_name not in _BY_URL else click.Path
                 parameter.type = kind(readable=False, allow_dash=True)
         return command
@@ -137,9 +135,7 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve like any group, but answer an unknown command with similar ones, and a file name
-        with what to type.
-        """
+        """Resolve a command; suggest names for an unknown one, and a command line for a file."""
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
             if os.path.exists(args[0]):
                 asked = shlex.join(["cocite", "related", *args])
@@ -162,7 +158,7 @@ _CODES = (
     "already, or memory or disk do not suffice. 2 wrong use: an option, a node that is not there, "
     "or a file of another kind than is asked for. 130 interrupted."
 )
-"""Exit codes (``errors.py``)."""
+"""Epilog of the main help; ``errors.py`` defines the codes."""
 
 
 @click.group(
@@ -196,14 +192,14 @@ _BEGIN = """\
 cocite related links.tsv PAGE   the pages most related to PAGE; a row of links.tsv: source, target
 cocite why links.tsv PAGE HIT   the pages that make two pages related
 cocite --help                   all commands: larger graphs, other measures, ranks, evaluation"""
-"""Advice after ``cocite`` alone."""
+"""Output of ``cocite`` without arguments."""
 
 
 _NOWHERE = click.Context(cli)
 
 
 class _Log(logging.Handler):
-    """Log messages of the package, one line each on standard error."""
+    """Print log messages of the package as lines on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         CONSOLE.say(record.getMessage(), "warning" if record.levelno >= logging.WARNING else "info")
@@ -211,7 +207,7 @@ class _Log(logging.Handler):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    # Not cli.main, which would treat a closed pipe as an error.
+    # cli.main would treat a closed pipe as an error.
     given = sys.argv[1:] if arguments is None else list(arguments)
     CONSOLE.choose(given)
     log = logging.getLogger("cocite")
@@ -268,7 +264,7 @@ def _run(given: list[str]) -> int:
         CONSOLE.interrupted("".join(f"; {note}" for note in getattr(stopped, "__notes__", [])))
         return 130
     except BrokenPipeError:
-        # The reader closed the pipe: not an error, and nothing left to flush.
+        # A closed pipe is not an error: discard the buffered output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, MemoryError, ImportError) as error:
@@ -281,8 +277,8 @@ def _run(given: list[str]) -> int:
 
 
 def _invoke(given: list[str], again: bool = True) -> None:
-    """Run a command. If the cache is damaged, evict it and run ``again``, unless standard input was
-    read.
+    """Run a command. If its cached data is damaged, delete the data and run the command ``again``,
+    unless it read standard input.
     """
     with cli.make_context("cocite", list(given)) as context:
         context.meta[GIVEN] = given
@@ -305,7 +301,7 @@ def _invoke(given: list[str], again: bool = True) -> None:
 
 
 def _plain(error: click.BadParameter) -> str:
-    """Return errors about numbers in our wording instead of click's."""
+    """Return the message, with click's errors about numbers reworded."""
     kind = getattr(error.param, "type", None)
     value, wrong, _ = error.message.partition(" is not ")
     if not wrong or not isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
@@ -318,7 +314,7 @@ def _plain(error: click.BadParameter) -> str:
 
 
 def _by_option(given: list[str], message: str) -> str:
-    """Replace the Python name at the beginning of a message by the command's option."""
+    """Replace a Python parameter name at the start of a message with the command's flag."""
     keyword, space, rest = message.partition(" ")
     command: click.Command | None = cli
     for word in given:
@@ -331,7 +327,7 @@ def _by_option(given: list[str], message: str) -> str:
 
 
 def _of_ingest(error: click.NoSuchOption) -> str | None:
-    """Return what to type for an option that only ``ingest`` has."""
+    """Return what to type for an option that only ``ingest`` has, or None."""
     from cocite.cli.commands.ingest import ingest
 
     known = {name for option in ingest.params for name in option.opts}
@@ -344,7 +340,7 @@ def _of_ingest(error: click.NoSuchOption) -> str | None:
 
 
 def run() -> None:
-    """Run the console script: SIGTERM ends it like Ctrl-C, and any terminal will do."""
+    """Run the console script: treat SIGTERM like Ctrl-C, and escape unencodable output."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

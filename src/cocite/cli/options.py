@@ -1,8 +1,8 @@
-"""Flags: from classes of options (``cocite/options/``), from measures' settings, and some of the
-command line only: formats, threads and memory, a cluster, checksums.
+"""Flags: derived from option classes (``cocite/options/``) and measures' settings, or defined here
+if only the command line has them: formats, threads and memory, clusters, checksums.
 
-Measures share the names of their settings; a flag says which measures take it, with their defaults.
-Settings not given are left to the measure, which refuses those that it does not have.
+Measures share names of settings. A flag's help lists the measures that accept it, with their
+defaults. Settings not given are left to the measure, which refuses those that it lacks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Decorator = Callable[[Any], Any]
 
 
 def _meeting_weight(value: str | list[float]) -> str | list[float]:
-    """Return the numbers in a file; else the text, which is checked once the walks are known."""
+    """Return the numbers in a file; return other text as it is, to be checked with the walks."""
     if not isinstance(value, str) or value == "hitting" or not Path(value).is_file():
         return value
     try:
@@ -55,7 +55,7 @@ def _meeting_weight(value: str | list[float]) -> str | list[float]:
 
 
 def _sample_range(value: str | range) -> range:
-    """Parse a range, ``100..199``, or one number."""
+    """Parse a range, ``100..199``, or a single number."""
     if isinstance(value, range):
         return value
     match = re.fullmatch(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?", value)
@@ -87,14 +87,14 @@ def _type_of(option: Option[Any]) -> Any:
 
 
 SETTINGS = "Settings of the measure"
-"""Section title of settings in a command's help."""
+"""Title of the help section of settings."""
 ASKED = frozenset(setting.name for measure in MEASURES.values() for setting in measure.ask)
-"""Query settings, including those that another measure takes when building."""
+"""Query settings, including those that other measures use when building."""
 Chooser = Callable[[Measure], Iterable[Option[Any]]]
 BUILDING: Mapping[str, Chooser] = {SETTINGS: lambda measure: measure.build}
-"""``--samples``, ``--length``, ...: settings of building."""
+"""Build settings: ``--samples``, ``--length``, ..."""
 ASKING: Mapping[str, Chooser] = {SETTINGS: lambda measure: measure.ask}
-"""``--decay``, ...: settings of queries."""
+"""Query settings: ``--decay``, ..."""
 EVERY: Mapping[str, Chooser] = {
     f"{SETTINGS} when building": lambda measure: (
         s for s in measure.build + measure.ask if s.name not in ASKED
@@ -116,12 +116,11 @@ def takes(
     settings: Mapping[str, Chooser] | None = None,
     **changes: Mapping[str, Any],
 ) -> Decorator:
-    """Give a command the flags of ``kind``; it receives them as one object, called ``name``.
+    """Give a command the flags of ``kind``, which it receives as one object called ``name``.
 
-    ``only`` names the fields that it takes, by default all, and ``without`` those that it does not.
-    ``section`` is the title under which help lists them; ``brief`` says whether short help does.
-    ``settings`` are those of measures that the object has, too, by the title of their section.
-    ``changes`` are what an option is for this command, such as ``k={"text": "How many rows."}``.
+    ``only`` and ``without`` select fields; the default is all. ``section`` is their section in the
+    help, and ``brief`` includes them in the short help. ``settings`` adds settings of measures, by
+    section. ``changes`` overrides attributes of options: ``k={"text": "How many rows."}``.
     """
     chosen_settings = [
         (setting, title)
@@ -156,13 +155,13 @@ def takes(
 
 
 def flag_of(name: str, *kinds: type[Options]) -> str:
-    """Return the flag of a field."""
+    """Return the flag of a field, such as ``--max-edges``."""
     found = next((kind.declared()[name] for kind in kinds if name in kind.declared()), None)
     return found.flag.split(",")[0] if found and found.flag else "--" + name.replace("_", "-")
 
 
 def _flag(option: Option[Any], section: str, brief: bool, prefix: str = "") -> Decorator:
-    """Return click's option for one of ours."""
+    """Return a decorator that adds click's form of an option."""
     names = option.flag.split(",") if option.flag else [flag_of(option.name)]
     simple = not isinstance(option.default, tuple)
     more: dict[str, Any] = {"default": option.default if simple else None}
@@ -191,14 +190,14 @@ def _completed(context: click.Context, parameter: click.Parameter, text: str) ->
 
 
 def _as_option(value: Any, option: Option[Any]) -> Any:
-    """Return a value of the command line as in Python."""
+    """Convert a value of the command line to its Python form."""
     if option.type is NodeNames and isinstance(value, Path):
         return names_in(value)
     return option.default if value is None or (option.many and not value) else value
 
 
 def _settings(chooser: Chooser) -> list[Option[Any]]:
-    """Return the settings of all measures, with their texts combined."""
+    """Return the settings of all measures, merged by name with their texts."""
     takers: dict[str, dict[str, Option[Any]]] = {}
     for measure in MEASURES.values():
         for setting in chooser(measure):
@@ -246,7 +245,7 @@ def is_set(parameter: str) -> bool:
 def target_for(
     output: OutputOptions, types: Types | None = None, endings: Iterable[str] | None = None
 ) -> Target | None:
-    """Return the destination of a table, checked in advance; None for the terminal."""
+    """Return the destination of a table, checked in advance; None to print it."""
     from cocite.io.writers import target_of
 
     return target_of(
@@ -262,7 +261,7 @@ def target_for(
 
 
 def _remembered(*names: str, **more: Any) -> tuple[Decorator, Callable[[], bool]]:
-    """Return a flag that commands do not receive, and a test whether it was given."""
+    """Return a flag that commands do not receive, and a function that says whether it is set."""
     key = f"cocite{names[0]}"
 
     def remember(context: click.Context, parameter: click.Parameter, chosen: bool) -> None:
@@ -272,7 +271,7 @@ def _remembered(*names: str, **more: Any) -> tuple[Decorator, Callable[[], bool]
     return decorator, lambda: bool(click.get_current_context().meta.get(key, False))
 
 
-# Eager, as --format reads it. Eager flags have no line in the short help, only in --help-all.
+# Eager, because --format reads it; the short help omits eager flags.
 _safe_option, safe_csv = _remembered(
     "--safe-csv",
     is_eager=True,
@@ -287,7 +286,7 @@ no_verify_option, _unverified = _remembered(
 
 
 def verifying() -> bool:
-    """Return whether the command compares input with its checksums."""
+    """Return whether the command verifies checksums of its input."""
     return not _unverified()
 
 
@@ -312,11 +311,11 @@ graph_format_option: Decorator = _formats(
     "; or as a graph, of the nodes that are listed and who of them is near to whom, for Gephi, "
     "NetworkX or Graphviz",
 )
-"""Adds the same to a command whose reply has a graph."""
+"""The same, for a command whose reply has a graph."""
 
 
 def overwrite_option(kind: str) -> Decorator:
-    """Add ``--overwrite`` to a command that makes a store of that kind."""
+    """Add ``--overwrite`` to a command that makes a graph or an index."""
     return click.option(
         "--overwrite",
         is_flag=True,
@@ -326,7 +325,7 @@ def overwrite_option(kind: str) -> Decorator:
 
 
 def store_option(kind: str) -> Decorator:
-    """Add ``--output`` to a command that makes a store of that kind, locally or at a URL."""
+    """Add ``--output`` to a command that makes a graph or an index, locally or at a URL."""
     return click.option(
         "-o",
         "--output",
@@ -353,7 +352,7 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 
 
 def memory_option_of(process: str) -> Decorator:
-    """Return ``--memory`` of a process, or of each of several."""
+    """Return ``--memory`` for the named process."""
     return click.option(
         "--memory",
         metavar="SIZE",
@@ -368,12 +367,12 @@ memory_option = memory_option_of("the process")
 
 
 def resource_options(command: Any) -> Any:
-    """Add ``--memory`` and ``--threads``, from which a command makes its :class:`Resources`."""
+    """Add ``--memory`` and ``--threads``, the limits of a command's :class:`Resources`."""
     return memory_option(threads_option(command))
 
 
 def cluster_option(what: str) -> Decorator:
-    """Add ``--cluster``; ``what`` is a sentence on the work of the nodes."""
+    """Add ``--cluster``; ``what`` is a sentence about the work of the nodes."""
     return click.option(
         "--cluster",
         metavar="ADDRESS|local:N",
@@ -387,8 +386,8 @@ def cluster_option(what: str) -> Decorator:
 def partition_option(
     graph: str, address: str | None, memory: int | None, *, cut: bool = False
 ) -> Iterator[tuple[BlockedGraph, int]]:
-    """Open a partitioned graph on the cluster at the ``address``; yield it with the bytes for a
-    block there. Raises :class:`UsageError` without an address, or with options to ``cut`` the
+    """Open a partitioned graph on the cluster at ``address``; yield the graph, and the bytes for a
+    block there. Raises :class:`UsageError` without an address, or if options would ``cut`` the
     graph.
     """
     from cocite.graph.partitions import BlockedGraph
@@ -412,8 +411,10 @@ def partition_option(
 
 
 def excluded_in(file: Path | None, links: Iterable[str]) -> list[str] | None:
-    """Return the names in the file of ``--exclude-nodes``, ``-`` for standard input, unless it is
-    the file of ``links``; None without a file. Raises :class:`UsageError` and :class:`InputError`.
+    """Return the names in the file of ``--exclude-nodes``, or None without a file.
+
+    Raises :class:`UsageError` if the file and the ``links`` are both ``-``, standard input, and
+    :class:`InputError` if it is not UTF-8.
     """
     if file is None or str(file) != "-":
         return None if file is None else names_in(file)
@@ -423,7 +424,7 @@ def excluded_in(file: Path | None, links: Iterable[str]) -> list[str] | None:
 
 
 def names_in(path: Path) -> list[str]:
-    """Return the names in a file, one a line, skipping empty lines; raises :class:`InputError`."""
+    """Return the names in a file, one per line, without empty ones; raises :class:`InputError`."""
     return _names(path.read_bytes(), str(path))
 
 

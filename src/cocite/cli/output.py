@@ -1,11 +1,10 @@
-"""Answers on standard output: a function for each format, and text for people that fits the
-terminal.
+"""Replies on standard output: one function per format, and text that fits the terminal.
 
-A command returns one :class:`Reply`, independent of how it is printed. To add a format, write a
-function that takes a reply, and add an entry to ``OUTPUTS``.
+A command returns one :class:`Reply`, independent of the format. To add a format, write a function
+that takes a reply, and add it to ``OUTPUTS``.
 
-A name is never cut, so that it can be copied; the title before it may be. Some characters are two
-columns wide on a terminal, and others none.
+Names are never truncated, so that they can be copied; the titles before them may be. Widths are in
+terminal columns, as a character can occupy none, one or two.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reply:
-    """Answer of a command: the ``document`` for programs, and ``text()`` for people, computed on
-    demand; empty to print nothing. ``graph(kind)`` returns it as a graph, if supported.
+    """A command's answer: the ``document`` for programs, ``text()`` for people ("" prints nothing)
+    and, if supported, ``graph(kind)``, the answer as a graph.
     """
 
     document: Document
@@ -51,17 +50,17 @@ def show_table(reply: Reply) -> None:
 
 
 def show_json(reply: Reply) -> None:
-    """Print the document, one fact per line; numbers are not rounded."""
+    """Print the document as indented JSON with unrounded numbers."""
     print(printable_json(json.dumps(reply.document.to_json(), ensure_ascii=False, indent=1)))
 
 
 def show_csv(reply: Reply, safe: bool = False) -> None:
-    """Print the rows of the document; ``safe`` for spreadsheets or not."""
+    """Print the rows as CSV; ``safe`` keeps spreadsheets from running them as formulas."""
     write_csv(reply.document.rows(), sys.stdout, safe)
 
 
 def show_markdown(reply: Reply) -> None:
-    """Print the rows of the document as a GitHub Markdown table."""
+    """Print the rows as a GitHub Markdown table."""
     print(markdown(reply.document.rows()))
 
 
@@ -76,9 +75,9 @@ OUTPUTS: dict[str, Show] = {
     "csv": show_csv,
     "markdown": show_markdown,
 }
-"""Values of ``--format``, the default first -> the function that prints it."""
+"""Values of ``--format``, the default first, and their functions."""
 GRAPH_OUTPUTS = ["graphml", "gexf", "dot"]
-"""Further values for an answer that is a graph: those of ``io/writers``, which loads slowly."""
+"""More values, for answers that are graphs; copied from ``io/writers``, which is slow to import."""
 
 
 def output_called(name: str, *, safe: bool = False) -> Show:
@@ -92,14 +91,14 @@ def output_called(name: str, *, safe: bool = False) -> Show:
 
 
 _LEAST = 16
-"""Least width of titles, however long the names after them."""
+"""Minimum width of titles, however long the names after them."""
 _INDENT = 4
 _LEAST_PROSE = 20
-"""Least width for wrapping text."""
+"""Minimum width for wrapping text."""
 
 
 def width_of(text: str) -> int:
-    """Return the display width of a text."""
+    """Return the number of terminal columns that a text occupies."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
@@ -120,7 +119,7 @@ def writes_unicode() -> bool:
 
 
 def cut_to(text: str, room: int) -> str:
-    """Cut a text to ``room`` columns."""
+    """Truncate a text to ``room`` columns, with an ellipsis."""
     if width_of(text) <= room:
         return text
     gap = "…" if writes_unicode() else "..."
@@ -149,10 +148,10 @@ def names_text(
     optional: Sequence[Sequence[str]] = (),
     least: int = _LEAST,
 ) -> str:
-    """Return a table whose last column has names, of which ``least`` columns count for the width.
+    """Return a table of names, which are the last column and count as at most ``least`` wide.
 
-    ``named`` are the titles of pages, in a column before it. On a narrow terminal, ``optional``
-    columns are dropped in order, and a line says which.
+    ``named`` are titles of pages, in the column before. On a narrow terminal, ``optional`` columns
+    are dropped in order, and a note lists them.
     """
     widths = dict(zip(titles, _widths(titles, rows), strict=True))
     widths[titles[-1]] = min(widths[titles[-1]], least)
@@ -178,10 +177,10 @@ def names_text(
 
 
 def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool = False) -> str:
-    """Return a table: columns right-aligned, except the last one, which is text of any length.
+    """Return a table with columns aligned to the right, except the last one, text of any length.
 
-    The rule under the titles fits the terminal; the terminal wraps longer names, so that they can
-    be copied whole. ``prose`` is wrapped in its column.
+    The rule under the titles fits the terminal. Long names are left to the terminal to wrap, so
+    that they can be copied whole; ``prose`` is wrapped in its column.
     """
     widths, columns = _widths(titles, rows), terminal_width()
     before = sum(widths[:-1]) + 3 * len(widths[:-1])
@@ -221,7 +220,7 @@ def _wrapped(line: str, indent: str) -> str:
 
 
 def facts_text(facts: Mapping[str, str | None]) -> str:
-    """Return named values, one per line, without empty ones."""
+    """Format named values, one per line, without empty ones."""
     shown = {title: text for title, text in facts.items() if text}
     width = max(map(len, shown))
     return "\n".join(f"{title:<{width}}  {text}" for title, text in shown.items())
@@ -242,12 +241,12 @@ def or_of(words: Sequence[str]) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """Return a number with its noun: ``1 page``, ``2,000 pages``."""
+    """Return a count with its noun: ``1 page``, ``2,000 pages``."""
     return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def reported_settings(settings: Mapping[str, object]) -> dict[str, str]:
-    """Return settings for people, without the default weight of links."""
+    """Return settings as text, without ``hubs`` at its default."""
     usual = (HUBS.name, HUBS.default)
     return {name: f"{value}" for name, value in settings.items() if (name, value) != usual}
 
@@ -269,7 +268,7 @@ def defaults_text(found: object) -> dict[str, str]:
 
 
 def texts_in_words(texts: Mapping[str, int] | None, nodes: int) -> str:
-    """Describe how many of the ``nodes`` have texts, and how many words."""
+    """Describe how many of the ``nodes`` have texts, and how many words they have."""
     if not texts:
         return ""
     return f"of {texts['pages']:,} of the {nodes:,} pages, {texts['words']:,} words"
@@ -287,7 +286,7 @@ def staleness_in_words(local: LocalRefresh) -> tuple[str, str]:
 
 @contextmanager
 def held(name: str) -> Iterator[list[str]]:
-    """Collect the notes of one logger for the context, to print them later or never."""
+    """Collect the notes of a logger instead of printing them; warnings pass."""
     log, notes = logging.getLogger(name), list[str]()
 
     def collect(record: logging.LogRecord) -> bool:

@@ -1,1 +1,1 @@
-"""The commands: parse options, call, print; each module loads when its command runs."""
+"""The commands: parse options, call the library, print."""

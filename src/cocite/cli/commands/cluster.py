@@ -1,4 +1,4 @@
-"""``cocite cluster``: start Ray nodes on this machine, for trials; list a cluster's nodes."""
+"""``cocite cluster``: start Ray nodes on this machine, for testing, or list a cluster's nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClusterDocument(Document):
-    """A cluster: the address of its head, and its nodes, including lost ones."""
+    """A cluster: the address of its head node, and all nodes, including lost ones."""
 
     address: str
     nodes: list[ClusterNode]
@@ -44,7 +44,7 @@ class LocalDocument(Document):
 
 @click.group()
 def cluster() -> None:
-    """Start several Ray nodes on this machine, for trials, and show the nodes of a cluster.
+    """Start Ray nodes on this machine, for testing, and show the nodes of a cluster.
 
     Commands with --cluster can start local nodes themselves, for one run: --cluster local:4.
     """
@@ -63,8 +63,7 @@ def cluster() -> None:
 def up(count: int, show: Show) -> None:
     """Start a cluster of N nodes on this machine. It runs until cocite cluster down.
 
-    Use it with --cluster auto. Access needs its token, which is stored in your directory of
-    compiled kernels.
+    Use it with --cluster auto. Access requires a token, which is stored with your compiled kernels.
     """
     from cocite.cluster.ray.local import start_cluster
 
@@ -78,9 +77,9 @@ def up(count: int, show: Show) -> None:
 @click.argument("address", metavar="[ADDRESS]", default="auto")
 @format_option
 def status(address: str, show: Show) -> None:
-    """Show the nodes of the cluster at ADDRESS, HOST:PORT of its head node.
+    """Show the nodes of the cluster whose head node is at ADDRESS (HOST:PORT).
 
-    By default, show the cluster of this machine.
+    The default is the cluster on this machine.
     """
     from cocite.cluster.ray import Cluster
 

@@ -1,12 +1,12 @@
-"""``cocite completion``: scripts that complete commands, options and names of nodes in a shell; and
-``cocite help``.
+"""``cocite completion``: shell scripts that complete commands, options and node names; and ``cocite
+help``.
 
-The shell runs the program itself, with ``_COCITE_COMPLETE``: click answers for commands, options
-and choices, ``node_names`` for the nodes of the index, graph or file of links before them.
+The shell runs the program with ``_COCITE_COMPLETE`` set. click completes commands, options and
+choices; ``node_names`` completes nodes of the index, graph or links before them.
 
-Node names can contain blanks, quotes, and colons. zsh and fish quote what they insert. bash does
-not, and splits words at some characters, so it has its own script: the program gets the line as
-typed and removes everything up to the last character at which bash splits; bash quotes the rest.
+Node names can contain blanks, quotes and colons. zsh and fish quote what they insert. bash does
+not, and splits words at some characters, so its script differs: the program gets the line as typed
+and removes everything up to the last character at which bash splits; bash quotes the rest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHELLS = {
     "fish": "cocite completion fish | source   in ~/.config/fish/config.fish",
 }
 _OFFERED = 50
-"""Most names to offer."""
+"""Maximum number of names offered."""
 
 
 _BREAKS = ":=@"
@@ -43,7 +43,7 @@ _BREAKS = ":=@"
 
 @add_completion_class
 class _Bash(BashComplete):
-    """Click's class, with another way to split the line and to quote completions."""
+    """Completion for bash, which splits the line and quotes completions differently."""
 
     source_template = r"""
 %(complete_func)s() {
@@ -84,14 +84,14 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 def answer(cli: click.Command, instruction: str) -> int:
-    """Answer a shell that requests completions, or the script to install."""
+    """Answer a shell that requests completions, or its script."""
     return shell_complete(cli, {}, "cocite", COMPLETE, instruction)
 
 
 @click.command()
 @click.argument("shell", type=click.Choice(list(_SHELLS), case_sensitive=False))
 def completion(shell: str) -> None:
-    """Print the script with which a shell completes commands, options and node names.
+    """Print the script that lets a shell complete commands, options and node names.
 
     \b
     bash   eval "$(cocite completion bash)"    in ~/.bashrc
@@ -142,8 +142,9 @@ def direction_names(context: click.Context, parameter: click.Parameter, begun: s
 
 
 def node_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
-    """Return names of nodes with this prefix, each with its title, from the index or graph on the
-    command line, or from the cache; [] on any error, as completion must not complain.
+    """Return nodes whose names begin so, with titles, from the index, graph or cache in use.
+
+    Returns [] on errors, which would disturb the shell.
     """
     path = context.params.get("index") or context.params.get("path")
     two, side = context.params.get("bipartite"), context.params.get("side")

@@ -1,6 +1,4 @@
-"""``cocite evaluate``: measure the quality of answers by labels and texts; ``cocite tune``: find
-the best measure and settings for a graph.
-"""
+"""``cocite evaluate``: measure the quality of answers. ``cocite tune``: find the best settings."""
 
 from __future__ import annotations
 
@@ -98,7 +96,7 @@ def evaluate(
     cocite evaluate web.index --labels topics.tsv        one index or several
     cocite evaluate web.graph --labels topics.tsv        every measure on a graph
 
-    Brackets, or ±, are 95 % intervals: how much a figure would vary with other queries.
+    Brackets, or ±, show 95 % intervals: how much a figure would vary with other queries.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation import evaluate as run
     from cocite.evaluation.report import figures_target
@@ -134,7 +132,7 @@ def _typed() -> str:
 
 
 def _notes(found: StudyDocument) -> list[str]:
-    """Return the notes on the figures."""
+    """Return notes on the sources and the figures."""
     notes = [*(f"read {source}" for source in found.study.sources), *found.study.notes]
     unknown = found.study.facts.get("rows_of_unknown_nodes")
     if unknown:
@@ -143,7 +141,7 @@ def _notes(found: StudyDocument) -> list[str]:
 
 
 def _text(found: StudyDocument) -> str:
-    """Return the table of methods, with as many columns as fit the terminal."""
+    """Return the table of methods, with the columns that fit the terminal."""
     from cocite.evaluation.report import summary
 
     titles, rows = summary(found.study.methods)
@@ -163,7 +161,7 @@ def _short(cell: str) -> str:
 
 
 _NAME = 20
-"""Letters of a candidate's name that must fit; the terminal wraps longer ones."""
+"""Columns for a candidate's name that must fit; the terminal wraps longer names."""
 
 
 @click.command(cls=SectionedCommand)
@@ -193,16 +191,17 @@ def tune(
     show: Show,
     **where: Any,
 ) -> None:
-    """Find the measure, direction and settings that suit the stored GRAPH, or a file of LINKS.
+    """Find the measure, direction and settings that suit a stored GRAPH or LINKS.
 
     \b
     cocite tune web.graph -o index-settings.toml
     cocite index web.graph --settings index-settings.toml -o web.index
 
-    It hides a share of the links, tries measures in every direction with a few values of their
-    settings, and scores each list by how many pages it finds that share the hidden links (company).
-    Half of the pages select; the other half confirms. Another choice replaces the default only if
-    it is significantly better on both halves. With --labels, half of the labeled pages select.
+    It hides some of the links, tries measures in every direction with a few values of their
+    settings, and scores each list by how many of its pages share the hidden links (company). Half
+    of the pages select the best candidate; the other half confirm it. Another choice replaces the
+    default only if it is significantly better on both halves. With --labels, half of the labeled
+    pages select.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation.tune import tune as run
     from cocite.search.builds import BUILD_LOG
@@ -227,7 +226,7 @@ def tune(
 
 
 def _tuned_text(found: TuningResult) -> str:
-    """Return the candidates of the last round, and the choice."""
+    """Format the candidates of the last round, and the choice."""
     titles = [found.by, "build", "size", "judged", "behind", "question", "candidate"]
     last = [each for each in found.tried if each.behind is not None]
     rows = [_row(each) for each in last]

@@ -1,4 +1,4 @@
-"""``cocite index``: build the index that answers queries. ``cocite measures``: list them."""
+"""``cocite index``: build the index that answers queries. ``cocite measures``: list measures."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def index(
     source: SourceOptions,
     show: Show,
 ) -> None:
-    """Build an index of the stored GRAPH, or of the cached graph of a file of LINKS.
+    """Build an index of a stored GRAPH, or of the cached graph of LINKS.
 
     It first prints the disk space, memory and time that the build needs. To resume an interrupted
     build, repeat the command. The same --seed gives the same index, for any threads, memory, blocks
@@ -209,7 +209,7 @@ def _whole(measure: Measure) -> str:
 
 
 def _list(found: MeasuresDocument) -> str:
-    """Return each measure's summary, then its settings, in the width of the terminal."""
+    """Describe all measures, then their settings, then the memory that layouts need."""
     layouts = sorted({layout for measure in found.measures for layout in measure.layouts})
     lists = [
         ([each.name for each in m.build], [each.name for each in m.ask], m.layouts)

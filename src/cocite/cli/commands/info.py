@@ -1,5 +1,6 @@
-"""``cocite info``: the contents of a graph, an index or the cache. ``cocite verify``: compare a
-store with its checksums. ``cocite cache``: show or clear the cache.
+"""``cocite info``: show a graph, an index or the cache. ``cocite verify``: check all checksums.
+
+``cocite cache``: show or clear the cache.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ def _index_text(found: IndexDocument) -> str:
 
 
 def _shown_parts(found: IndexDocument) -> dict[str, str]:
-    """Return a line per part of a blend: weight, links, and settings of its own."""
+    """Return a line for each part of a blend: weight, links, and its own settings."""
     from cocite.index.plan import links_in_words
 
     shown: dict[str, str] = {}
@@ -218,7 +219,7 @@ def _whole(found: VerifyDocument) -> str:
 
 @dataclass(frozen=True)
 class CacheDocument(Document):
-    """The cache's location (``path``, None if no location is safe), why it was chosen, and its
+    """The location of the cache (``path``, None if no location is safe), why it was chosen, and its
     contents.
     """
 
@@ -233,7 +234,7 @@ class CacheDocument(Document):
 
 @dataclass(frozen=True)
 class ClearedDocument(Document):
-    """What was removed."""
+    """The cache entries that were removed."""
 
     copies: list[Copy]
     links: list[str]
@@ -285,9 +286,7 @@ def cache() -> None:
 @click.option("--links", is_flag=True, help="Only the graphs and indexes that are cached of links.")
 @format_option
 def clear(copies: bool, links: bool, show: Show) -> None:
-    """Clear the cache: copies of stores at URLs that are not in use, and graphs and indexes of
-    links.
-    """
+    """Remove unused copies of stores at URLs, and cached graphs and indexes of links."""
     from cocite.search.cache import clear_cache
 
     copies, links = copies or not links, links or not copies

@@ -1,7 +1,4 @@
-"""``cocite ingest``: files of links to a stored graph.
-
-``cocite generate``: synthetic graphs.
-"""
+"""``cocite ingest``: store links as a graph. ``cocite generate``: make synthetic graphs."""
 
 from __future__ import annotations
 
@@ -64,7 +61,7 @@ def ingest(
     threads: int | None,
     show: Show,
 ) -> None:
-    """Read links and store them as a graph; ``_HELP`` is what is shown."""
+    """Read links and store them as a graph; the help is ``_HELP``."""
     from cocite.cli.commands.info import graph_reply
     from cocite.graph.graph import HUBS_LOG
     from cocite.io.ingest import ingest as run
@@ -99,7 +96,7 @@ def ingest(
 
 @click.group()
 def generate() -> None:
-    """Make a graph of any size, for trials."""
+    """Make a synthetic graph of any size."""
 
 
 @generate.command()
@@ -143,8 +140,8 @@ def web(
     """Make a web-like graph: hosts, sections, templated pages, topics.
 
     Some pages have very many in-links, most links stay within a host, and hosts on one topic link
-    to each other. The same --pages, --links and --seed always give the same graph. Memory does not
-    grow with the links.
+    to each other. The same --pages, --links and --seed always give the same graph. Memory use does
+    not grow with the number of links.
     """
     from cocite.cli.commands.info import graph_reply
     from cocite.graph.generate import generate_web

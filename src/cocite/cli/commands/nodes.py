@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 10
-"""Links of a node to show by name, in each direction."""
+"""Number of linked nodes to list in each direction."""
 
 
 _SIDE = {
@@ -54,11 +54,10 @@ def nodes(
     source: QuerySource,
     show: Show,
 ) -> None:
-    """Find nodes whose names or titles contain TEXT; all nodes without it.
+    """Find nodes whose names or titles contain TEXT; without TEXT, list all nodes.
 
     Case, accents, underscores for blanks, and percent-encoding are ignored. An exact match comes
-    first, then names that begin with TEXT, then the others; ties, and lists without TEXT, are
-    ordered by in-links.
+    first, then names that begin with TEXT, then the others. Ties are ordered by in-links.
     """
     from cocite.search.resolver import NodesDocument
 

@@ -1,4 +1,4 @@
-"""``cocite plan``: estimate the cost and the accuracy of an index before it is built."""
+"""``cocite plan``: estimate the cost and accuracy of an index before building it."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def plan(
     source: SourceOptions,
     show: Show,
 ) -> None:
-    """Estimate the cost and the accuracy of an index of the stored GRAPH, or of a file of LINKS.
+    """Estimate the cost and accuracy of an index of a stored GRAPH or of LINKS.
 
-    It makes a few samples, removes them, and estimates the size, memory and time of the whole
-    index. Choose the number of samples by one of --samples, --delta, --disk and --time. A second
-    column shows twice as many samples.
+    It draws a few samples, deletes them, and extrapolates the size, memory and time of the whole
+    index. Set the number of samples with --samples, --delta, --disk or --time. A second column
+    shows figures for twice as many samples.
 
     For an INDEX, it estimates the time, memory and output size of related-all.
     """
@@ -67,7 +67,7 @@ _OF_AN_INDEX = ("graph", "k", "threads", "memory", "scratch", "show")
 
 
 def _refuse_building(index: str) -> None:
-    """Raise :class:`UsageError` for options of an index to build."""
+    """Raise :class:`UsageError` for options that apply only to building an index."""
     for parameter in click.get_current_context().command.params:
         name = parameter.name or ""
         own = name in _OF_AN_INDEX or name.removeprefix(SETTING) in ASKED
@@ -106,7 +106,7 @@ def _plan_batch(
 
 
 def _text(plan: Plan) -> str:
-    """Return the plan in a sentence, then its figures beside those of twice the samples."""
+    """Format a plan: facts, then its figures beside those of twice as many samples."""
     from cocite.index.plan import links_in_words
     from cocite.measures import find_measure
 
@@ -135,7 +135,7 @@ def _title(figures: Figures) -> str:
 
 
 def _column(figures: Figures, failure: float) -> dict[str, str]:
-    """Return the figures by row title."""
+    """Return the figures, by row title."""
     from cocite.search.plan import PROMISES
 
     rows = {

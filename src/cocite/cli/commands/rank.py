@@ -75,8 +75,7 @@ def rank(
 ) -> None:
     """Compute PageRank, the share of time a random surfer spends at each node.
 
-    It prints the top K, and how the iteration ended. --output, or --to, also writes the ranks of
-    all nodes.
+    Print the top K nodes and how the iteration ended. --output or --to writes all ranks, too.
     """
     from cocite.graph.partitions import is_blocked
     from cocite.io.writers import numbers_types
@@ -181,7 +180,7 @@ def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
 
 
 def _check_writing(asked: _RankRequest, limit: int) -> int:
-    """Return the memory for writing; raise :class:`ResourceError` if the limit is less."""
+    """Return the memory for writing; raises :class:`ResourceError` if it exceeds the limit."""
     from cocite.resources import format_least, short_of
 
     writing = asked.target.memory if asked.target else 0

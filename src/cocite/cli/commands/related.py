@@ -1,4 +1,4 @@
-"""``cocite related``: query an index, or a graph."""
+"""``cocite related``: list the nodes most related to a node."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _GIVE_WAY = (("error",), ("low", "high"), ("pagerank",))
-"""Columns to drop on a narrow terminal, so that names fit."""
+"""Columns to drop on a narrow terminal, in this order, so that names fit."""
 _RELATED = """List the nodes most related to NODE, best first; or to several nodes together; or to
 a page that is not in the graph yet, by its links (--draft).
 
@@ -70,7 +70,7 @@ def related(
     threads: int | None,
     show: Show,
 ) -> None:
-    """List the nodes most related to a node; ``_RELATED`` is what is shown."""
+    """List the nodes most related to a node; the help is ``_RELATED``."""
     from cocite.search.results import RelatedDocument
 
     from_input = nodes == ("-",) and unseen.draft is None
@@ -116,9 +116,7 @@ def related(
 
 
 def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
-    """Print a line of JSON for each name on standard input, as soon as it is read; ``error`` says
-    why there is no answer.
-    """
+    """Answer each name on standard input with a line of JSON; an ``error`` explains a failure."""
     wrong = 0
     for line in sys.stdin:
         name = line.rstrip("\r\n")
@@ -150,7 +148,7 @@ def _none(found: RelatedDocument, query: QueryOptions) -> str:
 def _why_none(
     index: Index, found: RelatedDocument, query: QueryOptions, source: IndexSource, links: bool
 ) -> str:
-    """Explain an empty list by the options, or by the node's links, with advice."""
+    """Explain an empty list by its filters or the links of the node, with advice."""
     if found.offset or len(found.nodes) > 1:
         return ""
     from cocite.search.empty import why_empty, why_filtered
@@ -168,7 +166,7 @@ def _why_none(
 
 
 def _complete(found: RelatedDocument, query: QueryOptions) -> str:
-    """Note that a list is short because there are no other hits."""
+    """Return a note if the list is short because there are no other hits, or ""."""
     if not found.complete or len(found.hits) >= query.k:
         return ""
     filtered = replace(query, min_score=0.0).filters
@@ -212,7 +210,7 @@ def numbers(score: Score | Hit) -> list[str]:
 
 
 def unmet(found: RelatedDocument | SimilarityDocument | PairsDocument, target: float | None) -> str:
-    """Return a note if the requested error is not reached."""
+    """Return a note if the target error is not reached, or ""."""
     bound = found.loss.get("error_bound", 0.0)
     if target is None or bound <= target:
         return ""
@@ -220,12 +218,12 @@ def unmet(found: RelatedDocument | SimilarityDocument | PairsDocument, target: f
 
 
 def is_open(found: Hit | Score) -> bool:
-    """Return whether its interval is not a single value, as displayed."""
+    """Return whether the interval, as displayed, is wider than one value."""
     return f"{found.low:.4f}" != f"{found.high:.4f}"
 
 
 def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
-    """Note up to which rank the order is certain, for two hits or more."""
+    """Describe up to which rank the order is certain, for two hits or more."""
     if certain == len(hits):
         return "the order is certain"
     rank = offset + certain + 1

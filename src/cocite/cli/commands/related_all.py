@@ -74,10 +74,9 @@ def related_all(
 ) -> None:
     """Write the nodes most related to every node to a file or a database.
 
-    Each list is the one that "cocite related" prints. Progress is saved every few seconds; to
-    resume an interrupted run, repeat the command. The file does not depend on the number of
-    threads. On standard output, lists appear as soon as they are found, and messages go to standard
-    error.
+    Each list equals that of "cocite related". Progress is saved every few seconds; to resume an
+    interrupted run, repeat the command. The output does not depend on the number of threads. On
+    standard output, lists appear as soon as they are computed, and messages go to standard error.
     """
     from cocite.search.batch.run import Batch, HitStream
     from cocite.search.results import BatchDocument
@@ -152,7 +151,7 @@ def summary_text(plan: BatchPlan) -> str:
 
 @contextmanager
 def _machines(cluster: str, threads: int | None, memory: int | None) -> Iterator[Machines]:
-    """Yield the machines of a cluster, with the resources of a piece of work."""
+    """Yield the machines of a cluster, with the threads and memory of a task."""
     from cocite.cluster.ray import Cluster
     from cocite.search.batch.run import Machines
 
@@ -161,7 +160,7 @@ def _machines(cluster: str, threads: int | None, memory: int | None) -> Iterator
 
 
 def _intervals(given: str | None) -> dict[str, Any]:
-    """Return whether intervals are written, and their confidence."""
+    """Return the options ``intervals`` and ``confidence``."""
     if given is None:
         return {}
     if given.lower() == "no":
@@ -175,5 +174,5 @@ def _intervals(given: str | None) -> dict[str, Any]:
 
 
 def _query_of(k: int, nodes: int) -> str:
-    """Describe how many hits of how many nodes are requested."""
+    """Describe how many hits are requested for how many nodes."""
     return f"up to {counted(k, 'hit')} for each of {counted(nodes, 'node')}"

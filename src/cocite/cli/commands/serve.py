@@ -25,7 +25,7 @@ from cocite.resources import budget, require
 @takes(ServeOptions, "options")
 @memory_option_of("each process that answers")
 def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -> None:
-    """Answer queries over HTTP: related, similarity, why and others, with the JSON of the commands.
+    """Answer queries over HTTP with the JSON of the commands: related, similarity, why and others.
 
     INDEX is a stored index, or NAME=INDEX to choose its name. /docs is the API reference. On
     SIGTERM, the server completes running queries and stops.
@@ -91,8 +91,8 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
 
 
 def _needed_to_open(path: str, options: ServeOptions, threads: int) -> int:
-    """Open an index like the server's processes, and close it, so that they inherit none; return
-    the bytes that it needs.
+    """Return the bytes that a server process needs to open an index. The index is closed again, so
+    that processes do not inherit it.
     """
     from cocite.search import open_index
     from cocite.server.fresh import FreshLinks
@@ -105,7 +105,7 @@ def _needed_to_open(path: str, options: ServeOptions, threads: int) -> int:
 
 
 def _origin(text: str) -> str:
-    """Return an origin for a policy; raises :class:`UsageError`."""
+    """Return an origin for the ``frame-ancestors`` policy; raises :class:`UsageError`."""
     if not text or any(sign in text or not text.isprintable() for sign in ";, '\""):
         raise UsageError(
             f"--frame-ancestors is {text!r}; it must be a site, such as https://example.org"
@@ -114,7 +114,7 @@ def _origin(text: str) -> str:
 
 
 def _root(url: str) -> str:
-    """Return a prefix for paths; raises :class:`UsageError`."""
+    """Return the URL before the paths of a site; raises :class:`UsageError`."""
     from cocite.server.pages.view import outward
 
     if outward(url) is None or "#" in url:
@@ -226,7 +226,7 @@ def _address(text: str, insecure: bool) -> tuple[str, int]:
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    """Return a bound socket; raises :class:`ResourceError`."""
+    """Return a listening socket; raises :class:`ResourceError`."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)

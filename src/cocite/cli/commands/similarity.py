@@ -1,4 +1,4 @@
-"""``cocite similarity``: how similar two nodes are, or the nodes of many pairs in a file."""
+"""``cocite similarity``: score two nodes, or many pairs from a file."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def similarity(
 
 
 class _SimilarityQuery(NamedTuple):
-    """Options of a query for similarities."""
+    """The options of a query."""
 
     output: OutputOptions
     level: ScoreOptions
@@ -151,7 +151,7 @@ _NUMBERS = ("score", "stderr", "low", "high")
 
 
 def _ask_pairs(path: str, file: Path, columns: str | None, asked: _SimilarityQuery) -> None:
-    """Query ``path`` for all pairs in ``file``."""
+    """Score all pairs in ``file`` with the index of ``path``."""
     from cocite.search.results import PairsDocument, loss_of, query_of, reached
 
     level = asked.level
@@ -212,7 +212,7 @@ def _read(
 
 
 def _pieces(index: Index, found: Similarities) -> Iterator[Columns]:
-    """Yield rows with names, some thousand at a time."""
+    """Yield tables of some thousand rows, with names."""
     for low in range(0, len(found), _PIECE):
         some = slice(low, low + _PIECE)
         piece: dict[str, Any] = {title: getattr(found, title)[some] for title in _NUMBERS}

@@ -1,5 +1,6 @@
-"""``cocite site``: insert lists of related pages into a folder of HTML pages, or remove them; and
-``cocite watch``: keep cached answers about a folder or file of links up to date.
+"""``cocite site``: put lists of related pages into a folder of HTML pages, or remove them.
+
+``cocite watch``: keep the cached index of a folder or file of links up to date.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def site(
     cocite site build/html --dry-run      preview, with the change of one page
     cocite site build/html --remove       restore the original pages
 
-    Only the list changes on a page; all other bytes stay. Files outside FOLDER are never touched.
+    Only the list on a page changes. Files outside FOLDER are never touched.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.integrations import site_folder as work
 
@@ -139,10 +140,10 @@ def watch(
 
     \b
     cocite watch vault/                      in one terminal, or started by an editor
-    cocite related vault/ "Some note"        in another one, answered at once
+    cocite related vault/ "Some note"        in another one, answered immediately
 
-    Each update prints a line, or a JSON object. If the input cannot be read, the error is reported,
-    and the previous answers remain until it can be read again. Stop with Ctrl-C.
+    Each update prints a line, or a JSON object. If the input cannot be read, the error is printed,
+    and the previous answers remain. Stop with Ctrl-C.
     """  # noqa: D301 - click wants the backspace itself
     if is_set("show") and show is not show_json:
         raise UsageError("updates are lines of text or of JSON: omit --format, or choose json")
@@ -172,7 +173,7 @@ def watch(
 
 
 def changes(place: Path) -> Iterator[list[str]]:
-    """Yield the changed paths in a folder, or that of a file; first, once watching, none."""
+    """Yield lists of changed paths; the first one is empty and says that watching has begun."""
     from watchfiles import DefaultFilter
     from watchfiles import watch as watching
 

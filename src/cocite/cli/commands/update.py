@@ -1,6 +1,4 @@
-"""``cocite refresh``: update an index to the current graph. ``cocite merge``: join indexes of
-different samples, or nodes, of one graph.
-"""
+"""``cocite refresh``: update an index to a changed graph. ``cocite merge``: join indexes."""
 
 from __future__ import annotations
 
@@ -47,15 +45,15 @@ if TYPE_CHECKING:
 def merge(
     indexes: tuple[str, ...], output: str, shard: int | None, overwrite: bool, show: Show
 ) -> None:
-    """Join indexes that hold different samples of one graph, or different nodes.
+    """Join indexes that contain different samples of one graph, or different nodes.
 
-    Build them with "cocite index --sample-range", or by fusion and ppr-pmi with "cocite index
-    --only-range", on any machine. The result is byte-identical to one build of all of them. Numbers
-    must be consecutive, without gaps or repetitions; graph, measure and settings must be the same.
-    A merge of ranges of nodes takes names from the graph.
+    Build them on any machines, with "cocite index --sample-range" or, for fusion and ppr-pmi,
+    "cocite index --only-range". The result is byte-identical to a single build. Ranges must be
+    consecutive, without gaps or overlaps; graph, measure and settings must be the same. A merge of
+    ranges of nodes reads names from the graph.
 
     An index that has lost files of samples answers from the others. To repair it, build an index of
-    the lost numbers (cocite verify lists them), and merge the two; with --overwrite the output may
+    the lost samples (cocite verify lists them), and merge the two; with --overwrite the output may
     be one of them. An interrupted merge leaves nothing behind.
     """
     from cocite.index.merge import open_merge
@@ -116,12 +114,12 @@ def refresh(
     cluster: str | None,
     show: Show,
 ) -> None:
-    """Update INDEX to GRAPH, whose links and nodes have changed, by drawing some samples again.
+    """Update INDEX after links and nodes of GRAPH have changed, by drawing some samples again.
 
     New samples replace the oldest; the others stay, without removed nodes. Measure and settings do
-    not change. A measure without samples is computed again. The index keeps answering meanwhile. To
-    resume an interrupted refresh, repeat the command. A GRAPH with hardly any nodes of the index is
-    refused. An index that is up to date with GRAPH is not changed.
+    not change. A measure without samples is recomputed. Meanwhile, the index answers queries. To
+    resume an interrupted refresh, repeat the command. A GRAPH that has hardly any nodes of the
+    index is refused. An index that is up to date with GRAPH is not changed.
     """
     from cocite.graph import Graph
     from cocite.index.cluster import of_nodes, spread_on
@@ -142,7 +140,7 @@ def refresh(
         )
         if work.already:
             say(work.already)
-        # No pilots: they would take as long as the few samples of a usual refresh.
+        # No pilots: they take as long as drawing the few samples of a typical refresh.
         if work.drawn:
             old, new = work.retained, len(work.drawn)
             say(f"{index}: {old:,} samples stay, {new:,} are drawn from {graph}")

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 _GAP = 3
 """Columns between two table columns."""
 _LEAST = 10
-"""Least width of a page or a path, however narrow the terminal."""
+"""Minimum width of a page or a path, however narrow the terminal."""
 _LEGIBLE = 36
-"""Width of a long path below which other columns are dropped."""
+"""Path width below which other columns are dropped."""
 
 
 @click.command(cls=SectionedCommand)
@@ -70,15 +70,15 @@ def why(
 ) -> None:
     """Show which pages make the nodes A and B similar, and by which links; or which words.
 
-    With several nodes before B, it shows what each of them adds to their combined score. With
-    --draft, a page that is not in the graph yet replaces A.
+    With several nodes before B, it shows the contribution of each to their combined score. With
+    --draft, A is a page that is not in the graph yet.
 
-    Each page has a share of the score; the shares add up to it. Arrows are links in their
-    direction, on the paths from A and from B to the page. A line without a head is a link of
-    unknown direction, or several links; dots are other pages on the path; a page after ~ is near
-    because both link to the same pages, or the same pages link to both. Long names are cut to fit
-    the terminal, but not in JSON and CSV. In CSV, rows without a rank sum up the pages not shown,
-    and the samples whose graph was not found. Write -- before names that begin with -.
+    Each page contributes a share of the score; the shares add up to it. Arrows show the direction
+    of links on the paths from A and from B to the page. A line without a head is a link of unknown
+    direction, or several links; dots are other pages on the path. A page after ~ is near because
+    both link to the same pages, or the same pages link to both. Long names are cut to fit the
+    terminal, but not in JSON and CSV. In CSV, rows without a rank sum up the pages not shown, and
+    the samples whose graph was not found. Write -- before names that begin with -.
     """
     from cocite.search.results import WhyDocument
 
@@ -97,7 +97,7 @@ def why(
 
 
 class _Request(NamedTuple):
-    """The index, the settings of the measure, and the locations of graphs."""
+    """The index, the settings of the measure, and the locations of its graphs."""
 
     opened: Index
     settings: dict[str, Any]
@@ -135,12 +135,12 @@ def _page_text(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
 
 
 def _number(value: float, score: float) -> str:
-    """Format a part of a score with as many decimals as it needs: scores of ``ppr`` are small."""
+    """Format part of a score with enough decimals, as scores of ``ppr`` are small."""
     return f"{value:.{max(4, 2 - math.floor(math.log10(score)))}f}"
 
 
 def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
-    """Return the columns that are not empty; pages and paths share the rest of the line."""
+    """Return the columns that are not empty; pages and paths share the remaining width."""
     why, index = page.why, asked.opened
     reasons, more = why.reasons, why.others > 0
     parts = [reason.contribution for reason in reasons] + [why.remaining] * more
@@ -161,7 +161,7 @@ def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
             (_as_they_go(path, arrow), at) if reason.links in EITHER else (path, at)
             for reason, (path, at) in zip(reasons, paths, strict=True)
         ]
-    # Paths explain more than these columns: drop them, in this order, while paths lack room.
+    # Paths explain more than these columns, so drop these, in order, while paths lack space.
     longest = max((len(_joined(path, signs)) for path, _ in paths), default=0)
     for title in ("steps", "samples", "share"):
         left = _left(columns)
@@ -191,7 +191,7 @@ def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
 
 
 def _page(reason: Reason) -> str:
-    """Return the page, or the word in quotation marks, to distinguish it from a page."""
+    """Return the page, or a word in quotation marks."""
     return f'"{reason.node}"' if reason.links == NO_LINKS else reason.node
 
 
@@ -212,11 +212,11 @@ _LEGEND = {
     "line": "a{line}b: a link of which it is not known which way it goes",
     "by": "a{by}b: several links lead from one to the other",
 }
-"""Meaning of signs other than arrows; each differs from the sign of omission."""
+"""Meanings of signs other than arrows; none looks like an ellipsis."""
 
 
 def _signs() -> dict[str, str]:
-    """Return arrows and dots, in Unicode if the terminal supports it."""
+    """Return arrows and ellipsis, in Unicode if standard output can encode it."""
     utf = writes_unicode()
     arrows = ("→", "←", "↔", "–", "~", "┄") if utf else ("->", "<-", "<->", "-", "~", "--")
     names = ("to", "from", "both", "line", "near", "by")
@@ -229,9 +229,11 @@ _Path = list[tuple[str, str | None]]
 
 
 def _path(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Path, int]:
-    """Return the path from a to the page and on to b, and the page's position in it. For a measure
-    that is not symmetric, the same links lead on from there. For a joint measure, also in a blend,
-    no links lead anywhere: the page is near to both; likewise for a word, which is in both texts.
+    """Return the path from a through the page to b, and the position of the page in it.
+
+    If the measure is not symmetric, the links continue in the same direction after the page. For a
+    joint measure, also in a blend, no links connect the three: the page is near both. A word is in
+    both texts.
     """
     joint = measure.joint or reason.links == "both"
     if reason.links == NO_LINKS or (reason.steps is None and joint):
@@ -243,14 +245,14 @@ def _path(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Path, int]
     other = reason.path_b or (b, None, reason.node)
     ahead: _Path = [(there, name) for name in one]
     if reason.links in EITHER and not reason.path_a and len(other) < 3 and None not in other:
-        # No path is stored: look up a direct link, if there is one.
+        # No path is stored: mark a link to look up.
         ahead = [(there, a), ("by", reason.node)]
     return ahead + [(back, name) for name in reversed(other[:-1])], len(ahead) - 1
 
 
 def _arrows(asked: _Request) -> Callable[[str, str], str]:
-    """Return a function from two pages to the sign of the links between them: a line if the graph,
-    a page or a link is missing.
+    """Return a function from two pages to the sign for the links between them: a line if the graph
+    or a page is missing, or if there is no link.
     """
     from cocite.search.explainer import links_between
 
@@ -264,8 +266,11 @@ def _arrows(asked: _Request) -> Callable[[str, str], str]:
 
 
 def _as_they_go(path: _Path, arrow: Callable[[str, str], str]) -> _Path:
-    """Return the path with the links' directions, for a measure that follows them either way; a
-    page reached on unknown paths, or near it, gets its link, if there is one.
+    """Return the path with the directions of its links, for a measure that follows links either
+    way.
+
+    If the path to a page is unknown, or the page is only near, a direct link is shown if there is
+    one.
     """
     steps = [path[0]]
     for (_, before), (sign, name) in pairwise(path):
@@ -303,7 +308,7 @@ def _joined(path: _Path, signs: dict[str, str]) -> str:
 
 
 def _cut(name: str, width: int) -> str:
-    """Cut a name to ``width`` columns, omitting its middle: the ends of URLs identify them."""
+    """Shorten a name to ``width`` columns in its middle, as the ends of URLs identify them."""
     gap = _signs()["gap"]
     if len(name) <= width:
         return name
