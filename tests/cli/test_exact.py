@@ -67,7 +67,7 @@ def test_what_it_takes_and_how_it_ended_is_said(graph: Graph, tmp_path: Path, sh
     reply = shell([*arguments, "--overwrite", "--max-sweeps", "1", "--epsilon", "1e-6"])
     assert "not converged: allow more --max-sweeps" in reply.err
     printed = shell([*arguments, "--overwrite", "--prune", "0.35", "--epsilon", "1e-6"])
-    assert "not converged: take a smaller --prune" in printed.err
+    assert "not converged: use a smaller --prune" in printed.err
     value = json.loads(printed.out)
     assert (value["converged"], value["error_bound"] > 0.1) == (False, True)
 

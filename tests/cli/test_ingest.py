@@ -138,7 +138,7 @@ def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
     assert reply.err.splitlines() == [
         "read bad.tsv: tab-separated, no header; the first link is a -> b (if these name the "
         "columns: --header yes)",
-        "  left out bad rows: 1 columns, 1 empty name",
+        "  skipped bad rows: 1 columns, 1 empty name",
         "    line 2: not 2 tab-separated columns: 'c'",
         "    line 3: an empty name: '\\td'",
     ]

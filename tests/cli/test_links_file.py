@@ -121,7 +121,7 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
     assert f": {option})" in shell(["similarity", "my {} links.csv", "ann", "bob"]).err
     typed = option.replace("SOURCE,TARGET", "3,2").split()
     told = shell(["nodes", "my {} links.csv", "--format", "json", "--no-cache"])
-    then = "; then cocite index DIR -o INDEX, and ask INDEX)"
+    then = "; then cocite index DIR -o INDEX, and query INDEX)"
     command = f"cocite ingest 'my {{}} links.csv' -o DIR {option}{then}"
     assert command in told.err
     command = command.removesuffix(then).replace("SOURCE,TARGET", "3,2")
@@ -136,7 +136,7 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
     reply = shell(["related", "my {} links.csv", node, *typed])
     assert "unchanged, so the cached index is used" in reply.err
     reply = shell(["related", "DIR", node, *typed], 2)
-    assert f"DIR is stored, and not read again: omit {typed[0]}" in (reply.err)
+    assert f"DIR is already stored, and is not read again: omit {typed[0]}" in (reply.err)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_verbs_of_a_graph_take_it(here: Path, shell: Shell, command: str, shown:
         assert main(["nodes", "my.index", "x", "--links"]) == 0
         return
     again, err = shell([*command.split(), "--no-cache"])
-    assert "links.tsv: made into a graph for this command\n" in err
+    assert "links.tsv: built a graph for this command\n" in err
     if not command.startswith(("plan", "all-pairs", "info")):
         assert again == out
     stored = command.replace("links.tsv", str(entry() / "graph"), 1)
@@ -266,7 +266,7 @@ def test_nothing_is_kept_if_nothing_is_to_be(here: Path) -> None:
     told = os.environ | {"TMPDIR": str(here / "tmp")}
     done = run("related", "links.tsv", "x", "--no-cache", "--format", "csv", env=told)
     assert done.returncode == 0, done.stderr
-    assert said(done)[1:] == [f"links.tsv: made into an index for this command{BY}"]
+    assert said(done)[1:] == [f"links.tsv: built an index for this command{BY}"]
     assert not list((here / "tmp").iterdir())
     assert sorted(path.name for path in here.iterdir()) == ["links.tsv", "tmp"]
     piped = run("related", "-", "x", "--format", "csv", stdin=LINKS.encode(), env=told)
@@ -288,8 +288,8 @@ def test_no_links_leave_nothing(here: Path, capfdbinary: pytest.CaptureFixture[b
     done = here_and_now(capfdbinary, "related", "towns.txt", "x")
     assert done.returncode == 2
     assert b"--columns 1,2. If names" in done.stderr
-    then = ". Such options are those of cocite ingest {} -o DIR; then cocite index DIR -o INDEX, "
-    then += "and ask INDEX in the place of the "
+    then = ". These are options of cocite ingest {} -o DIR; then run cocite index DIR -o INDEX, "
+    then += "and query INDEX instead of the "
     assert b"Such options are those of cocite ingest" not in done.stderr  # they can be typed here
     done = here_and_now(capfdbinary, "related", "bad.tsv", "x")
     assert done.returncode == 1
@@ -321,7 +321,7 @@ def test_damaged_cache_entry_is_made_again(here: Path, file: str, how: str, shel
     read = how != "spoilt" or file.startswith("index/")  # of a graph nothing is read for this
     assert (everything(entry()) == whole) == read
     if how == "spoilt" and read:
-        assert "links.tsv: its cached data is damaged, and built again" in printed.err
+        assert "links.tsv: its cached data is damaged; rebuilding it" in printed.err
     printed = shell(command)
     assert printed.out == first
     assert printed.err.startswith("links.tsv: unchanged, so the cached index is used")
@@ -334,7 +334,7 @@ def test_damage_met_behind_standard_input_is_mended_by_the_next_command(here: Pa
     names.write_bytes(bytes(255 - byte for byte in names.read_bytes()))
     again = run("related", "links.tsv", "-", stdin=b"x\n")
     assert again.returncode == 1
-    assert "Repeat the command, which then builds it again" in again.stderr.decode()
+    assert "Repeat the command to rebuild it" in again.stderr.decode()
     third = run("related", "links.tsv", "-", stdin=b"x\n")
     assert (third.returncode, third.stdout) == (0, first.stdout), third.stderr
 
@@ -392,7 +392,7 @@ def test_shared_entries(here: Path, capfdbinary: pytest.CaptureFixture[bytes], h
         reason = f"others can write to {folder.parent}"
     done = here_and_now(capfdbinary, *command)
     assert (done.returncode, done.stdout) == (0, first.stdout)
-    assert said(done)[-1] == f"links.tsv: made into an index for this command ({reason}){BY}"
+    assert said(done)[-1] == f"links.tsv: built an index for this command ({reason}){BY}"
 
 
 @pytest.mark.process
@@ -544,7 +544,7 @@ def test_wrong_use_of_it_is_said(here: Path, shell: Shell) -> None:
     assert "links.tsv is a file of links: omit --graph" in reply.err
     shell(["ingest", "links.tsv", "-o", "g"])
     reply = shell(["related", "g", "x", "--no-cache"])
-    assert f"g: made into an index for this command{BY}" in reply.err
+    assert f"g: built an index for this command{BY}" in reply.err
     reply = shell(["nodes", "g", "x", "--no-cache"], 2)
     assert "g is a stored graph or index, and nothing is cached for it: omit --no-cache" in (
         reply.err
@@ -586,7 +586,7 @@ def test_what_is_left_out_is_not_asked_for(here: Path, shell: Shell) -> None:
     (here / "out").write_text("x\n")
     out = ["--exclude-nodes", "out"]
     for verb in (["related", "links.tsv", "x"], ["why", "links.tsv", "x", "y"]):
-        assert "the question names 'x', but out" in shell([*verb, *out], 2).err
+        assert "'x' is a query node, but out" in shell([*verb, *out], 2).err
     assert main(["ingest", "links.tsv", "-o", "g"]) == 0
     assert "cocite ingest g -o DIR --exclude-nodes out" in shell(["related", "g", "y", *out], 2).err
 

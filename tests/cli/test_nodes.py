@@ -102,7 +102,7 @@ def test_an_index_without_its_graph_still_has_its_names(
 def test_nobody_is_found_is_said(index: str, shell: Shell) -> None:
     printed = shell(["nodes", index, "--search", "cracker"])
     assert printed.out == ""
-    assert f"no name of {index} contains 'cracker'" in printed.err
+    assert f"no name in {index} contains 'cracker'" in printed.err
 
 
 def test_an_unknown_name_suggests_those_that_contain_it(index: str, shell: Shell) -> None:

@@ -98,10 +98,10 @@ def test_a_floor_that_nobody_reaches_is_named(index: Path, ask: Ask) -> None:
             "--prefix nobody",
             f"none of the requested nodes is related to one by psimrank{WITHOUT}",
         ),
-        ("--offset 9", "one has no hit behind rank 9\n"),
+        ("--offset 9", "one has no hit after rank 9\n"),
         (
             "--prefix t --min-score 0.99",
-            f"no node that is asked for scores 0.99 or more with one{WITHOUT}",
+            f"no requested node scores 0.99 or more with one{WITHOUT}",
         ),
     ],
 )
@@ -138,7 +138,7 @@ def test_a_short_list_says_that_no_other_node_is_related(index: Path, ask: Ask) 
         _, out, _ = ask("related", index, "one", "-k", k, "--format", "json")
         assert json.loads(out)["complete"] == (k > 1)
     _, out, _ = ask("related", index, "one", "--prefix", "t", "--min-score", "0.1")
-    assert "complete: no other node that is asked for scores 0.1 or more by psimrank\n" in out
+    assert "complete: no other requested node scores 0.1 or more by psimrank\n" in out
 
 
 def test_exact_scores_have_no_probability_and_ties_are_named(index: Path, ask: Ask) -> None:
@@ -196,7 +196,7 @@ def test_a_node_related_to_nobody_is_said_so(index: Path, ask: Ask) -> None:
     code, out, _ = ask("related", index, "hub")
     assert (code, out) == (
         0,
-        "no node is related to hub by psimrank. It has no in-links, which the index looks at, but "
+        "no node is related to hub by psimrank. It has no in-links, which the index uses, but "
         "3 out-links: build the index by fusion, or with --direction any\n",
     )
 
@@ -391,7 +391,7 @@ def test_names_come_from_files_as_editors_write_them(index: Path, tmp_path: Path
     for verb in asked:
         code, _, error = ask(*verb, names)
         assert code == 1
-        assert "is not text in UTF-8 (byte 4); it must hold names, one a line" in error
+        assert "is not text in UTF-8 (byte 4); it must contain names, one per line" in error
 
 
 def test_what_closes_an_interval_is_told(tmp_path: Path, shell: Shell) -> None:
@@ -402,7 +402,7 @@ def test_what_closes_an_interval_is_told(tmp_path: Path, shell: Shell) -> None:
     cocite.build(graph, tmp_path / "i", measure="neighborhood")
     asked = ["related", str(tmp_path / "i"), "3", "-k", "4"]
     edges, few = flag_of(MAX_EDGES.name), [flag_of(MIN_RESULTS.name), "1"]
-    told = f"scores have no error of samples; {edges} 300 brings low and high closer together"
+    told = f"scores are not sampled; {edges} 300 narrows their intervals"
     assert told in shell([*asked, edges, "30", *few]).out
     assert edges not in shell([*asked, edges, "10000000"]).out
     pair = ["similarity", str(tmp_path / "i"), "3", "4", *few, edges, "30"]

@@ -33,7 +33,7 @@ def test_refresh_says_what_it_did_and_info_how_old_samples_are(folder: Path, ask
     assert f"6 samples from {folder / 'h'}" in out
     assert f"14 samples stay, 6 are drawn from {folder / 'h'}" in err
     code, out, err = ask(*refresh(folder, "--fraction", "0.3"))  # as it was repeated
-    assert (code, "drawn anew  nothing: it is of this graph already" in out) == (0, True)
+    assert (code, "redrawn  nothing: the index is up to date with this graph" in out) == (0, True)
     assert f"was already refreshed from this graph ({folder / 'h'}), on 2026-11-20: it" in err
     again = refresh(folder, "--format", "json", "--memory", "1GB", "--force")
     code, out, _ = ask(*again)
@@ -76,7 +76,7 @@ def test_a_measure_without_samples_says_so(folder: Path, ask: Ask) -> None:
     cocite.build(folder / "g", folder / "c", measure="cocitation")
     code, out, _ = ask("refresh", folder / "c", folder / "h")
     assert code == 0
-    assert f"computed anew  all of it, from {folder / 'h'}" in out
+    assert f"recomputed  everything, from {folder / 'h'}" in out
     _, out, _ = ask("info", folder / "c")
     assert "generation" not in out
 
@@ -86,7 +86,7 @@ def test_local_refresh_says_what_it_found_and_info_shows_it(folder: Path, ask: A
     local = ["refresh", folder / "f", folder / "h", "--local", "--date", "2026-11-20"]
     code, out, _ = ask(*local)
     assert code == 0
-    assert "computed anew  5 nodes\nall others     none\n" in out
+    assert "recomputed  5 nodes\nall others  none\n" in out
     _, out, _ = ask("info", folder / "f")
     assert "refreshed   locally, on 2026-11-20: 5 nodes\n" in out
     assert ", from g; none\n" in out
@@ -96,7 +96,7 @@ def test_local_refresh_says_what_it_found_and_info_shows_it(folder: Path, ask: A
     assert (found["refreshes"], found["nodes"], found["checked"]) == (2, 0, 5)
     assert (found["differ"], found["largest_difference"]) == (0, 0)
     _, out, _ = ask("info", folder / "f")
-    assert "; 0.0% of 5 top-10 lists would change, and scores by 0.0000 at most\n" in out
+    assert "; 0.0% of 5 top-10 lists would change, and scores by at most 0.0000\n" in out
 
 
 def test_what_is_refused_says_what_to_do(folder: Path, ask: Ask) -> None:
@@ -150,7 +150,7 @@ def test_why_takes_several_graphs_and_says_what_it_cannot_place(folder: Path, as
         whole["score"], abs=1e-9
     )
     _, out, _ = ask(*asked)
-    assert f"{found['unattributed']:.4f} comes of pages that are not known" in out
+    assert f"{found['unattributed']:.4f} comes from unknown pages" in out
     _, out, _ = ask(*both)
     assert "not known" not in out
     _, out, _ = ask("why", folder / "i", "three", "more", "--graph", folder / "h")

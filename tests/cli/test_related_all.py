@@ -107,7 +107,7 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(
     printed = shell(command)
     assert printed.err == (
         f"{output}: up to {DEFAULT_K} hits for each of 6 nodes; "
-        "continues after 2 that an earlier run finished\n"
+        "resuming after 2 finished by an earlier run\n"
     )
     assert "4 of 6 in" in printed.out
     assert "3 nodes; cocite related says" in " ".join(printed.out.split())

@@ -266,7 +266,7 @@ def test_columns_give_way_to_names(
     table = [line for line in text.splitlines() if line[-1:] in set("abcyz")]
     assert table
     assert max(map(len, table)) <= columns
-    told = f"left out, for want of width: {left}; --format csv has all"
+    told = f"omitted on this narrow terminal: {left}; --format csv shows all"
     assert (told in text) if left else ("left out" not in text)
     assert all(title in printed(capsys, "related", "j", "x", "--format", "csv") for title in TITLED)
     text = printed(capsys, "measures", "psimrank")

@@ -176,6 +176,6 @@ def test_when_it_is_ignored_it_is(tmp_path: Path) -> None:
 def test_a_file_is_no_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my links.tsv").write_text("a\tb\n")
-    told = "'my links.tsv' is a file and no command. Ask it so: cocite related 'my links.tsv'"
+    told = "'my links.tsv' is a file, not a command. To query it: cocite related 'my links.tsv'"
     assert f"{told} a\n" in shell(["my links.tsv", "a"], 2).err
     assert f"{told} PAGE\n" in shell(["my links.tsv"], 2).err

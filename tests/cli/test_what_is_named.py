@@ -78,7 +78,7 @@ def test_a_folder_that_is_nothing(here: Path, capsys: pytest.CaptureFixture[str]
     for verb in (["related", "tsvs", "x"], ["nodes", "tsvs"], ["verify", "tsvs"]):
         told = said(capsys, 2, *verb)
         assert "tsvs is a folder with 1 file, such as 1.tsv, and is not a graph or index" in told
-        assert "nor does it hold HTML pages or notes" in told
+        assert "it has no HTML pages or notes either" in told
         assert "in quotation marks: 'tsvs/*.tsv'" in told
     assert "empty is a folder with no files" in said(capsys, 2, "related", "empty", "x")
 
@@ -110,7 +110,7 @@ def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[st
     assert "made of it" in err
     assert "new" in out
     told = said(capsys, 2, "related", "tsvs/1.tsv", "tsvs/2.tsv", "x")
-    assert "It is a file: to ask several files of links, name them by a pattern" in told
+    assert "It is a file: to query several files of links, give a pattern" in told
     assert "nothing*" in said(capsys, 1, "related", "nothing*", "x")
 
 

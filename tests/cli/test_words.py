@@ -37,13 +37,13 @@ def test_numbers_have_plain_words(links: str, shell: Shell, given: list[str], sa
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([], "the scores of fusion are computed, and not estimated"),
+        ([], "the scores of fusion are computed, not estimated"),
         (
             ["--measure", "ppr-symmetric"],
             "ppr-symmetric has no samples; a larger --max-edges narrows its intervals",
         ),
         (["--measure", "ppr"], "ppr has no samples; a smaller --tolerance narrows its intervals"),
-        (["--measure", "cocitation"], "the scores of cocitation are computed, and not estimated"),
+        (["--measure", "cocitation"], "the scores of cocitation are computed, not estimated"),
     ],
 )
 def test_idle_option_names_another(links: str, shell: Shell, given: list[str], said: str) -> None:
@@ -52,7 +52,7 @@ def test_idle_option_names_another(links: str, shell: Shell, given: list[str], s
     for typed in (["--refine"], ["--target-error", "0.01"]):
         refined = shell(["related", links, "x", *given, *typed])
         assert refined.out == plain.out
-        assert refined.err == f"{plain.err}{typed[0]} changes nothing: {said}\n"
+        assert refined.err == f"{plain.err}{typed[0]} has no effect: {said}\n"
     reply = shell(["related", links, "x", "--measure", "simrank", "--refine"])
     assert "changes nothing" not in reply.err
 

@@ -76,7 +76,7 @@ def test_documentation(typed: Callable[..., dict[str, str]]) -> None:
     assert len(said) == 16
     assert "+<nav" in one(said, "cocite site site --dry-run")
     assert "end of main 24" in one(said, "cocite site site -k 5")
-    assert "24 pages to the very bytes" in one(said, "cocite site site --remove")
+    assert "24 pages, byte for byte" in one(said, "cocite site site --remove")
     assert "1 broken" in one(said, "cocite ingest site ")
     assert "guide/" in one(said, "cocite related site.index")
     assert "index.html" not in one(said, "cocite related less.index")

@@ -106,10 +106,10 @@ def test_first_title_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert err.splitlines()[1:] == [
         "read t.tsv: 6 titles, tab-separated",
         "read more.tsv: 3 titles, tab-separated",
-        "  no node is called like 2 names with a title: 'x', 'y'",
-        "  3 more titles of nodes that have one: the first one is taken",
+        "  skipped titles of 2 names that no node has: 'x', 'y'",
+        "  skipped 3 further titles: each node has its first one",
     ]
-    wanted = "of 3 nodes; 2 of names that no node has; 3 more of nodes that have one"
+    wanted = "3 nodes; skipped 2 of unknown names; skipped 3 further ones of such nodes"
     assert f"titles             {wanted}\n" in out
     assert titles_of(Graph.open(graph)) == ["Alpha", "Beta", "Gamma"]
 

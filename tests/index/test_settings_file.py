@@ -98,7 +98,7 @@ def test_what_is_given_beside_a_file_goes_before_it(
     assert (found["measure"], found["direction"], found["samples"]) == ("psimrank", "out", 5)
     assert found["query_defaults"] == {"decay": 0.5}
     assert main(["info", str(tmp_path / "index")]) == 0
-    assert "decay 0.5, unless a question says otherwise" in capsys.readouterr().out
+    assert "decay 0.5, unless a query overrides it" in capsys.readouterr().out
     assert main([*arguments, "-o", str(tmp_path / "x"), "--measure", "simrank"]) == 2
     said = "the settings are for psimrank, but the measure is simrank. Omit one"
     assert said in capsys.readouterr().err

@@ -111,5 +111,5 @@ def test_outside_pages_have_one_url(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "site" / "index.html").write_text(page)
     command = ["ingest", str(tmp_path / "site"), "-o", str(tmp_path / "g"), "--keep-external"]
     assert main([*command, "--normalize-urls"]) == 0
-    assert "1 names were URLs that changed by normalizing" in capsys.readouterr().err
+    assert "1 URLs used as names were normalized" in capsys.readouterr().err
     assert links(cocite.Graph.open(tmp_path / "g")) == [("index.html", "http://b.org/x")]

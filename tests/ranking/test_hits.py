@@ -116,4 +116,4 @@ def test_options_of_pagerank_are_refused(
     web: cocite.Graph, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     assert main(["rank", str(web.path), "--score", "hubs", *options]) == 2
-    assert f"{options[0]} does not go with --score hubs" in capsys.readouterr().err
+    assert f"{options[0]} does not apply to --score hubs" in capsys.readouterr().err

@@ -112,7 +112,7 @@ def test_shell_why(index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[s
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith(f"the score of {hit.node} with 3 and 7 together is {hit.score:.4f}")
     scores = [index.similarity(a, hit.node).score for a in "37"]
-    assert last.endswith(f"the least of these, which is that with {'37'[int(np.argmin(scores))]}")
+    assert last.endswith(f"the lowest of these, which is that with {'37'[int(np.argmin(scores))]}")
     assert main([*ask, "--format", "json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["score"] == hit.score

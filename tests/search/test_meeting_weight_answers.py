@@ -225,9 +225,9 @@ def test_the_command_line_takes_files_names_and_expressions(
     made, numbers = ["index", graph, "--measure", "psimrank"], tmp_path / "worth.txt"
     numbers.write_text("0.9\n0.5\n\n0.1\n")
     assert main([*made, "-o", index, "--length", "3", "--meeting-weight", str(numbers)]) == 0
-    assert "0.9, 0.5, 0.1, unless a question says otherwise" in capsys.readouterr().out
+    assert "0.9, 0.5, 0.1, unless a query overrides it" in capsys.readouterr().out
     assert main(["info", index]) == 0
-    assert "0.9, 0.5, 0.1, unless a question says otherwise" in capsys.readouterr().out
+    assert "0.9, 0.5, 0.1, unless a query overrides it" in capsys.readouterr().out
     found = cocite.open(index)
     for more, by in (
         ([], [0.9, 0.5, 0.1]),
@@ -242,7 +242,7 @@ def test_the_command_line_takes_files_names_and_expressions(
     assert main(["similarity", index, LINKED, "4", "--meeting-weight", "hitting"]) == 0
     said = capsys.readouterr().out
     mean = (1 - found.similarity(LINKED, "4", meeting_weight="hitting").score) * 4
-    assert f"{mean:.2f} steps on average, 4 where they do not meet" in said
+    assert f"{mean:.2f} steps on average, 4 if they do not meet" in said
     by_walks = ["--meeting-weight", "t<=2", "--length", "3", "--measure", "psimrank"]
     assert main(["why", graph, LINKED, "4", *by_walks]) == 0
     output = str(tmp_path / "all.csv")

@@ -255,7 +255,7 @@ def test_mcp_answers_over_http(served: str, index: Index) -> None:
         (["--http", "127.0.0.1:99999"], "it must be HOST:PORT"),
         (["--allow-host", "example.org"], "--allow-host needs --http"),
         (["--insecure"], "--insecure needs --http"),
-        (["--side", "user"], "--side is part of each question"),
+        (["--side", "user"], "--side is part of each query"),
         (["--measure", "simrank"], "is fixed when an index is built"),
     ],
 )

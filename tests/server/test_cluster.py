@@ -137,4 +137,4 @@ def test_an_index_that_takes_its_place_has_servers_of_its_own(
 def test_what_does_not_go_together_is_refused(folder: Path, shell: Shell) -> None:
     pytest.importorskip("ray", reason="the extra cluster is not installed")
     asked = ["serve", str(folder / "web.index"), "--cluster", "local:2", "--workers", "2"]
-    assert "one process sends questions to the cluster" in shell(asked, 2).err
+    assert "one process sends queries to the cluster" in shell(asked, 2).err

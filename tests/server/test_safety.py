@@ -223,7 +223,7 @@ def test_a_port_that_is_taken_is_told(folder: Path, capsys: pytest.CaptureFixtur
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert main(["serve", str(folder / "web.index"), "--port", port]) == 1
-    assert "cannot be listened on" in capsys.readouterr().err
+    assert "cannot listen on" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_verify_names_strangers(make_graph: MakeGraph, capsys: pytest.CaptureFix
     printed = capsys.readouterr()
     assert json.loads(printed.out)["surplus"] == [*(f"left{i}" for i in range(7)), "work"]
     told = f"{path} holds what is not a part of it: left0, left1, left2, left3, left4 and 3 more. "
-    assert told + "Nothing reads it: it may be removed" in printed.err
+    assert told + "It is not used and can be removed" in printed.err
 
 
 def test_a_repeated_refresh_stays_and_other_titles_do_not(tmp_path: Path) -> None:

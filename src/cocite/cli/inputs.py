@@ -89,7 +89,7 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
 
 _TEMPORARY = "cocite.temporary"
 _FLAGS = re.compile(r"--[a-z][a-z-]*")
-_THEN = "cocite index DIR -o INDEX, and ask INDEX"
+_THEN = "cocite index DIR -o INDEX, and query INDEX"
 _HINT = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET|weight-column \S+)(?=\))")
 """Flags suggested in messages about inputs."""
 _UNITS = {
@@ -162,9 +162,9 @@ def stored_of(path: str) -> list[str]:
         away = [part for part in parts if not os.path.lexists(part)]
         if away:
             raise Damaged(
-                f"{path} is stored in {len(parts) - 1:,} blocks, and {len(away):,} are not here, "
-                f"{away[0]} for one. Copy them from where they are, or verify each that is here "
-                f"by itself: cocite verify {parts[0]}"
+                f"{path} is stored in {len(parts) - 1:,} blocks, of which {len(away):,} are "
+                f"missing here, such as {away[0]}. Copy them here, or verify each local block "
+                f"separately: cocite verify {parts[0]}"
             )
         return parts
     if not is_links(path):
@@ -174,8 +174,8 @@ def stored_of(path: str) -> list[str]:
     if not found:
         name, file = _called(path)
         raise UsageError(
-            f"{name} is not a stored graph or index, and nothing is cached for it. If it holds "
-            f"links, cocite related {file} PAGE caches both"
+            f"{name} is not a stored graph or index, and nothing is cached for it. If it has "
+            f"links, cocite related {file} PAGE builds and caches both"
         )
     return found
 
@@ -195,12 +195,12 @@ def refuse_folder(path: str) -> None:
     files = sorted(each.name for each in folder.iterdir() if each.is_file())
     holds = f"{counted(len(files), 'file')}, such as {files[0]}," if files else "no files"
     message = (
-        f"{path} is a folder with {holds} and is not a graph or index of cocite; nor does it hold "
-        "HTML pages or notes. Name such a folder, or a file of links"
+        f"{path} is a folder with {holds} and is not a cocite graph or index; it has no HTML pages "
+        "or notes either. Name such a folder, or a file of links"
     )
     if files:
         pattern = shlex.quote(str(folder / f"*{Path(files[0]).suffix}"))
-        message += f"; of several files a pattern, in quotation marks: {pattern}"
+        message += f"; for several files, quote a pattern: {pattern}"
     raise UsageError(message)
 
 
@@ -212,13 +212,13 @@ def refuse_unused(
     """
     refuse_folder(path)
     for given, flag, has in (
-        (source.titles, "--titles FILE", "those"),
-        (source.bipartite, "--bipartite", "the sides"),
+        (source.titles, "--titles FILE", "titles"),
+        (source.bipartite, "--bipartite", "sides"),
     ):
         if given:
             raise UsageError(
-                f"{path} is not a file of links: omit {flag.split()[0]}. A stored graph has {has} "
-                f"that cocite ingest LINKS {flag} -o DIR gave it, and an index those of its graph"
+                f"{path} is not a file of links: omit {flag.split()[0]}. A stored graph gets its "
+                f"{has} from cocite ingest LINKS {flag} -o DIR; an index uses those of its graph"
             )
     if source.no_cache and not stored:
         raise UsageError(
@@ -226,7 +226,7 @@ def refuse_unused(
         )
     for name in reading.changed() if reading else ():
         raise UsageError(
-            f"{path} is stored, and not read again: omit {flag_of(name, ReadingOptions)}"
+            f"{path} is already stored, and is not read again: omit {flag_of(name, ReadingOptions)}"
         )
 
 
@@ -272,8 +272,8 @@ def cached(
         named = set(_FLAGS.findall(str(error)))
         if named - _typed_here() and "cocite ingest --" not in str(error):
             error.add_note(
-                f"Such options are those of cocite ingest {file} -o DIR; then {_THEN} in the place "
-                "of the file"
+                f"These are options of cocite ingest {file} -o DIR; then run {_THEN} instead of "
+                "the file"
             )
         raise
     context = click.get_current_context()
@@ -298,10 +298,12 @@ def cached(
     one = "an index" if index else "a graph"
     if found.temporary is not None:
         why = f" ({found.why})" if found.why else ""
-        say(f"{label}: made into {one} for this command{why}{by}")
+        say(f"{label}: built {one} for this command{why}{by}")
     elif found.made:
         both = index and links
-        what = f"{'a graph and an index' if both else one} made of it, {format_size(found.nbytes)}"
+        what = (
+            f"{'a graph and an index' if both else one} built from it, {format_size(found.nbytes)}"
+        )
         say(f"{label}: {what}, {'are' if both else 'is'} cached until it changes{by}")
     else:
         say(f"{label}: unchanged, so the cached {one.split()[1]} is used{by}")
@@ -332,7 +334,7 @@ def report_inputs(graph: Graph, typed: Callable[[str], str] = str, links: bool =
             f"{count:,} {title}, such as {graph.names.stored.name(sides.named(title).start)!r}"
             for title, count in zip(sides.titles, (sides.left, sides.right), strict=True)
         )
-        other = "if it is the other way round: --columns SOURCE,TARGET"
+        other = "if they are swapped: --columns SOURCE,TARGET"
         hint(f"  sides: {'; '.join(each)} ({other})")
     if titles is None:
         return
@@ -342,9 +344,9 @@ def report_inputs(graph: Graph, typed: Callable[[str], str] = str, links: bool =
         some = ", ".join(map(repr, titles["strangers"]))
         more = ", ..." if titles["unknown"] > len(titles["strangers"]) else ""
         names = counted(titles["unknown"], "name")
-        say(f"  no node is called like {names} with a title: {some}{more}")
+        say(f"  skipped titles of {names} that no node has: {some}{more}")
     if titles["others"]:
-        say(f"  {titles['others']:,} more titles of nodes that have one: the first one is taken")
+        say(f"  skipped {titles['others']:,} further titles: each node has its first one")
 
 
 def _report_input(source: dict[str, Any], hint: Callable[[str], None]) -> None:
@@ -353,7 +355,7 @@ def _report_input(source: dict[str, Any], hint: Callable[[str], None]) -> None:
     hint(f"read {source['read_as']}{titles}")
     if source["bad_rows"]:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in source["bad_rows"].items())
-        say(f"  left out bad rows: {kinds}")
+        say(f"  skipped bad rows: {kinds}")
         for example in source["examples"]:
             say(f"    {example}")
 
@@ -386,8 +388,8 @@ def opened(
     if not links and not stored:
         for name in source.graph.changed():
             raise UsageError(
-                f"--{name} is fixed when an index is built; {path} is not a stored graph. Ask the "
-                "graph itself, or build another index"
+                f"--{name} is fixed when an index is built; {path} is not a stored graph. Query "
+                "the graph itself, or build another index"
             )
         graphs = list(where.graphs)
         return open_index(path, graph=graphs, verify=verifying(), **limits), source.settings
@@ -408,7 +410,7 @@ def _built_for(
     if measure.texts:
         raise UsageError(
             f"{measure.name} compares texts: cocite index {shlex.quote(path)} --measure "
-            f"{measure.name} --texts FOLDER -o INDEX; then ask INDEX"
+            f"{measure.name} --texts FOLDER -o INDEX; then query INDEX"
         )
     for name in source.settings:
         takers = [
@@ -418,7 +420,7 @@ def _built_for(
         ]
         if measure.name not in takers:
             raise UsageError(
-                f"this {what} answers by {measure.name}, which has no {flag_of(name)}. Omit that, "
+                f"this {what} answers by {measure.name}, which has no {flag_of(name)}. Omit it, "
                 f"or choose another measure with --measure: {or_of(takers)}"
             )
     names = {setting.name for setting in measure.ask}
@@ -438,12 +440,12 @@ def _left_out(path: str, file: Path | None, links: bool, named: Sequence[str]) -
     if not links:
         graph = path if kind_of(path) == "graph" else "GRAPH"
         raise UsageError(
-            f"{path} is not an edge list. Remove the nodes from the graph, and ask the new one: "
+            f"{path} is not an edge list. Remove the nodes from the graph, and query the new one: "
             f"cocite ingest {graph} -o DIR --exclude-nodes {file}"
         )
     exclude = excluded_in(file, ()) or []
     for name in {*named} & {*exclude}:
-        raise UsageError(f"the question names {name!r}, but {file} excludes it")
+        raise UsageError(f"{name!r} is a query node, but {file} excludes it")
     return exclude
 
 
@@ -461,7 +463,7 @@ def query_nodes(
         return index, nodes
     if nodes:
         raise UsageError(
-            f"a question names either nodes, such as {nodes[0]!r}, or a draft: omit one of the two"
+            f"a query takes either nodes, such as {nodes[0]!r}, or a draft: omit one of the two"
         )
     from cocite.io.readers.html.site import is_note_name
     from cocite.search.unseen import DRAFT, UnseenNode
@@ -496,13 +498,13 @@ def preparing(index: Index, refine: bool) -> Iterator[None]:
     if refine and index.refiner is None:
         option = "--refine" if is_set("refine") else "--target-error"
         measure = index.stored.measure
-        why = f"the scores of {measure.name} are computed, and not estimated"
+        why = f"the scores of {measure.name} are computed, not estimated"
         for setting in measure.ask:
             if setting.narrower:
                 change = "larger" if setting.narrower > 1 else "smaller"
                 why = f"{measure.name} has no samples; a {change} {flag_of(setting.name)} narrows "
                 why += "its intervals"
-        say(f"{option} changes nothing: {why}")
+        say(f"{option} has no effect: {why}")
     if not refine or index.refiner is None:
         yield
         return

@@ -140,7 +140,7 @@ class _LazyGroup(click.Group):
             if os.path.exists(args[0]):
                 asked = shlex.join(["cocite", "related", *args])
                 page = " PAGE" * (len(args) == 1)
-                ctx.fail(f"{args[0]!r} is a file and no command. Ask it so: {asked}{page}")
+                ctx.fail(f"{args[0]!r} is a file, not a command. To query it: {asked}{page}")
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], _COMMANDS)
@@ -154,9 +154,9 @@ class _LazyGroup(click.Group):
 
 
 _CODES = (
-    "Exit codes: 0 done. 1 failed: a file is missing, damaged or malformed, an output is there "
-    "already, or memory or disk do not suffice. 2 wrong use: an option, a node that is not there, "
-    "or a file of another kind than is asked for. 130 interrupted."
+    "Exit codes: 0 done. 1 failed: a file is missing, damaged or malformed, an output already "
+    "exists, or memory or disk space is insufficient. 2 wrong use: an invalid option, an unknown "
+    "node, or a file of the wrong kind. 130 interrupted."
 )
 """Epilog of the main help; ``errors.py`` defines the codes."""
 
@@ -248,14 +248,14 @@ def _run(given: list[str]) -> int:
         return error.exit_code
     except CociteError as error:
         if isinstance(error, UnknownNode):
-            if len(error.titled) == 1 == given.count(str(error.name)):  # its title was typed
+            if len(error.titled) == 1 == given.count(str(error.name)):  # the user typed its title
                 node = error.titled[0][0]
                 words = [node if word == error.name else word for word in given]
                 error.add_note(f"Type: {shlex.join(['cocite', *words])}")
             if os.path.isfile(str(error.name)) and str(error.name) in given:
                 error.add_note(
-                    "It is a file: to ask several files of links, name them by a pattern in "
-                    "quotation marks, such as 'links/*.tsv'"
+                    "It is a file: to query several files of links, give a pattern in quotation "
+                    "marks, such as 'links/*.tsv'"
                 )
         message = ". ".join([_by_option(given, str(error)), *getattr(error, "__notes__", [])])
         CONSOLE.say(message, "error", code=error.exit_code)
@@ -292,9 +292,9 @@ def _invoke(given: list[str], again: bool = True) -> None:
 
             evict(folder)
             if any(word == "-" or word.endswith("=-") for word in given):
-                error.add_note("Repeat the command, which then builds it again")
+                error.add_note("Repeat the command to rebuild it")
                 raise
-            CONSOLE.say(f"{source}: its cached data is damaged, and built again")
+            CONSOLE.say(f"{source}: its cached data is damaged; rebuilding it")
         else:
             return
     _invoke(given, again=False)
@@ -335,7 +335,7 @@ def _of_ingest(error: click.NoSuchOption) -> str | None:
         return None
     return (
         f"{error.option_name} is an option of cocite ingest: cocite ingest LINKS -o GRAPH "
-        f"{error.option_name} ..., then cocite index GRAPH -o INDEX, and ask INDEX"
+        f"{error.option_name} ..., then cocite index GRAPH -o INDEX, and query INDEX"
     )
 
 

@@ -50,7 +50,7 @@ def _meeting_weight(value: str | list[float]) -> str | list[float]:
         return [float(line) for line in names_in(Path(value))]
     except ValueError as error:
         raise InputError(
-            f"{value}: {error}; it must hold a number from 0 to 1 for each step, one a line"
+            f"{value}: {error}; it must contain a number from 0 to 1 for each step, one per line"
         ) from error
 
 
@@ -60,7 +60,7 @@ def _sample_range(value: str | range) -> range:
         return value
     match = re.fullmatch(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?", value)
     if match is None:
-        raise click.BadParameter(f"{value!r} is not a run of numbers; write it like 100..199")
+        raise click.BadParameter(f"{value!r} is not a range of numbers; write it as 100..199")
     return range(int(match[1]), int(match[2] or match[1]) + 1)
 
 
@@ -99,7 +99,7 @@ EVERY: Mapping[str, Chooser] = {
     f"{SETTINGS} when building": lambda measure: (
         s for s in measure.build + measure.ask if s.name not in ASKED
     ),
-    f"{SETTINGS} when asking": lambda measure: (
+    f"{SETTINGS} when querying": lambda measure: (
         s for s in measure.build + measure.ask if s.name in ASKED
     ),
 }
@@ -213,8 +213,7 @@ def _settings(chooser: Chooser) -> list[Option[Any]]:
             text = first.text[0].upper() + first.text[1:] + "."
             text += f" For {', '.join(each)}." if len(each) < len(MEASURES) else ""
         if name == MEETING_WEIGHT.name:
-            text += " The name of a FILE stands for what is in it: a number for each step, one a "
-            text += "line."
+            text += " A FILE lists a number for each step, one per line."
         usual, *others = dict.fromkeys(setting.default for setting in each.values())
         defaults = [str(usual)] + [
             f"{value} for {', '.join(n for n, s in each.items() if s.default == value)}"
@@ -275,8 +274,8 @@ def _remembered(*names: str, **more: Any) -> tuple[Decorator, Callable[[], bool]
 _safe_option, safe_csv = _remembered(
     "--safe-csv",
     is_eager=True,
-    help="In CSV and TSV put an apostrophe before names, titles and other texts that a spreadsheet "
-    "would take for formulas: those that begin with =, +, -, @, a tab or the end of a line.",
+    help="In CSV and TSV, put an apostrophe before texts that a spreadsheet would read as "
+    "formulas: those that begin with =, +, -, @, a tab or a line break.",
 )
 no_verify_option, _unverified = _remembered(
     "--no-verify",
@@ -308,7 +307,7 @@ format_option: Decorator = _formats(list(OUTPUTS))
 
 graph_format_option: Decorator = _formats(
     [*OUTPUTS, *GRAPH_OUTPUTS],
-    "; or as a graph, of the nodes that are listed and who of them is near to whom, for Gephi, "
+    "; or a graph that links the listed nodes to those of them that they are near, for Gephi, "
     "NetworkX or Graphviz",
 )
 """The same, for a command whose reply has a graph."""
@@ -319,8 +318,8 @@ def overwrite_option(kind: str) -> Decorator:
     return click.option(
         "--overwrite",
         is_flag=True,
-        help=f"Replace an existing {kind}, if its directory holds nothing else. It stays until "
-        "the new one is complete.",
+        help=f"Replace an existing {kind}, if its directory holds nothing else. The old one "
+        "stays until the new one is complete.",
     )
 
 
@@ -331,8 +330,8 @@ def store_option(kind: str) -> Decorator:
         "--output",
         required=True,
         metavar="DIR",
-        help=f"The {kind} to make: a directory, or a URL (s3://..., gs://..., file://...), where "
-        "it comes when it is whole.",
+        help=f"The {kind} to make: a directory, or a URL (s3://..., gs://..., file://...), to "
+        f"which the complete {kind} is uploaded.",
     )
 
 
@@ -340,7 +339,7 @@ def store_option(kind: str) -> Decorator:
 
 
 threads_option: Decorator = click.option(
-    "--threads", type=click.IntRange(1), help="How many cores to use.  [default: all]"
+    "--threads", type=click.IntRange(1), help="Number of cores to use.  [default: all]"
 )
 
 
@@ -357,9 +356,9 @@ def memory_option_of(process: str) -> Decorator:
         "--memory",
         metavar="SIZE",
         callback=_size,
-        help=f"How much memory {process} may take, such as 600MB or 4GiB: all of its resident "
-        "memory, mapped files included. Python and its libraries take 52 MB.  [default: half of "
-        "what is available]",
+        help=f"How much memory {process} may use, such as 600MB or 4GiB: all resident memory, "
+        "including mapped files. Python and its libraries use 52 MB.  [default: half of what is "
+        "available]",
     )
 
 
@@ -419,7 +418,7 @@ def excluded_in(file: Path | None, links: Iterable[str]) -> list[str] | None:
     if file is None or str(file) != "-":
         return None if file is None else names_in(file)
     if "-" in links:
-        raise UsageError("standard input (-) is named twice, for links and for nodes to leave out")
+        raise UsageError("standard input (-) is given twice, for links and for nodes to exclude")
     return _names(sys.stdin.buffer.read(), "standard input")
 
 
@@ -433,6 +432,7 @@ def _names(content: bytes, label: str) -> list[str]:
         lines = content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{label} is not text in UTF-8 (byte {error.start:,}); it must hold names, one a line"
+            f"{label} is not text in UTF-8 (byte {error.start:,}); it must contain "
+            "names, one per line"
         ) from error
     return [name for name in (line.removesuffix("\r") for line in lines) if name]

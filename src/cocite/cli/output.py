@@ -172,7 +172,7 @@ def names_text(
         titles, *rows = [[*row[:-1], cell, row[-1]] for row, cell in pairs]
     text = table_text(titles, rows)
     if left:
-        text += f"\nleft out, for want of width: {', '.join(left)}; --format csv has all"
+        text += f"\nomitted on this narrow terminal: {', '.join(left)}; --format csv shows all"
     return text
 
 
@@ -260,7 +260,7 @@ def defaults_text(found: object) -> dict[str, str]:
     """Describe the query defaults of an index or a build."""
     weight = getattr(found, "meeting_weight", None)
     chosen = ", ".join(f"{n} {v}" for n, v in getattr(found, "query_defaults", {}).items())
-    more = ", unless a question says otherwise"
+    more = ", unless a query overrides it"
     return {
         "meeting_weight": f"{weight}{more}" if weight else "",
         "defaults": f"{chosen}{more}" if chosen else "",
@@ -280,7 +280,7 @@ def staleness_in_words(local: LocalRefresh) -> tuple[str, str]:
         return f"{local.nodes:,} nodes", "none"
     return f"{local.nodes:,} nodes", (
         f"{local.differ:.1%} of {local.checked:,} top-10 lists would change, and scores by "
-        f"{local.largest_difference:.4f} at most"
+        f"at most {local.largest_difference:.4f}"
     )
 
 

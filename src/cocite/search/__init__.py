@@ -1,6 +1,6 @@
 """Queries on an index: how similar nodes are, and which are related.
 
-Code that builds an index is imported on first use.
+Code that builds indexes is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Building, merging and refreshing an index from Python."""
+"""Builds, merges and refreshes indexes from Python."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 BUILD_LOG = "cocite.build"
-"""Logger for properties of the graph that matter for an index."""
+"""Logger of notes on the graph that matter for an index."""
 _log = logging.getLogger(BUILD_LOG)
 _NODE_BYTES, _SAMPLE_BYTES, _LINK_BYTES = 1000, 16, 48
 
@@ -48,24 +48,24 @@ def build(
     Parameters
     ----------
     graph
-        A stored graph: opened, a path, or a URL that fsspec reads and that is copied; or other
-        links (:func:`open_graph`). Files are compared with their checksums first, unless the graph
-        was opened with ``verify=False``.
+        A stored graph (opened, a path, or a URL that fsspec reads and copies), or other links
+        (:func:`open_graph`). Checksums of its files are verified first, unless the graph was opened
+        with ``verify=False``.
     output
-        The directory to create, or a URL that fsspec writes once the index is complete
-        (``io/remote.py``). Interrupted builds resume. By default a temporary directory, which is
-        deleted with the last object that uses it.
+        The directory to create, or a URL to which fsspec uploads the complete index
+        (``io/remote.py``). Interrupted builds resume. The default is a temporary directory, deleted
+        with the last object that uses it.
     settings
-        A settings file, as :func:`tune` writes it (``index/settings.py``), or the ``settings`` of
-        its result. Arguments override it, except the measure.
+        A settings file written by :func:`tune` (``index/settings.py``), or the ``settings`` of its
+        result. Arguments override all of them except the measure.
     threads, memory
-        By default all cores, and half of the available memory. Also used to open the index.
+        By default all cores, and half of the available memory. They also limit the opened index.
     cluster
         Draw the samples on a cluster: ``"local:4"`` (4 nodes on this machine), ``"HOST:PORT"`` of
-        its head node, ``"auto"``, or a connected cluster. ``threads`` and ``memory`` then limit one
-        shard on a node; by default all cores of the smallest node, and half of its memory. Nodes
-        must see graph and output under the same paths, unless ``graph`` is a URL, which each node
-        copies. Needs the extra ``cluster``.
+        its head node, ``"auto"``, or a connected cluster. ``threads`` and ``memory`` then limit
+        each shard on a node; the defaults are all cores of the smallest node, and half of its
+        memory. Nodes must see graph and output under the same paths, unless ``graph`` is a URL,
+        which each node copies. Requires the extra ``cluster``.
     progress
         Called with (done, total), in samples for measures that have them.
     options, given
@@ -109,7 +109,7 @@ def build(
 
 
 def _graph_of(links: Any, **options: Any) -> tuple[str | None, Graph]:
-    """Return the URL of a stored graph, if given by one, and the graph (:func:`open_graph`)."""
+    """Return the URL of a stored graph, or None, and the graph (:func:`open_graph`)."""
     from cocite.io.opening import open_graph
     from cocite.io.remote import is_url, origin
 
@@ -118,7 +118,8 @@ def _graph_of(links: Any, **options: Any) -> tuple[str | None, Graph]:
 
 
 def _size(graph: Graph, samples: int | None) -> int:
-    """Estimate the maximum size of an index: samples, lists of nearest pages, links both ways."""
+    """Estimate the maximum size of an index: samples, lists of nearest pages, and links both
+    ways."""
     node = _NODE_BYTES + _SAMPLE_BYTES * (samples or 0)
     return 2 * graph.store.nbytes + node * graph.nodes + _LINK_BYTES * graph.edges
 
@@ -126,7 +127,7 @@ def _size(graph: Graph, samples: int | None) -> int:
 def _opened(
     index: str | os.PathLike[str], graph: Graph, home: Temporary | None = None
 ) -> StoredIndex:
-    """Open the index of a graph, which it keeps alive, with the original names."""
+    """Open the index of a graph with the graph's original names, keeping temporary stores alive."""
     found = StoredIndex.open(index)
     if home is None and graph.store.home is None and graph.store.labels is None:
         return found
@@ -149,23 +150,23 @@ def merge(
     """Join indexes of different samples, or nodes, of one graph into the index ``output``, and open
     it.
 
-    The result is byte-identical to one build of all of them. Sample numbers must be consecutive,
-    without gaps or repetitions; ``build(..., numbers=range(100, 200))`` draws such samples, on any
-    machine. To repair an index with lost files, merge it with one of the missing numbers.
-    Indexes by ``fusion`` and ``ppr-pmi`` of the ranges of a graph, ``build(...,
-    only_range="2/8")``, are joined, too; names then come from the graph.
+    The result is byte-identical to a single build. Sample numbers must be consecutive, without gaps
+    or overlaps; ``build(..., numbers=range(100, 200))`` draws such samples on any machine. To
+    repair an index that has lost files, merge it with an index of the lost numbers. For ``fusion``
+    and ``ppr-pmi``, indexes of ranges of nodes are joined, ``build(..., only_range="2/8")``; names
+    then come from the graph.
 
     Parameters
     ----------
     indexes
-        Two or more directories, of the same graph, measure and settings. None may be refreshed.
+        Two or more directories, with the same graph, measure and settings. None may be refreshed.
     output
         The directory to create, or a URL, as for :func:`build`. An interrupted merge leaves no
         output.
     shard, overwrite, threads, memory
         As for :func:`build`; ``output`` may be one of the indexes if ``overwrite`` is true.
     verify
-        Compare files with their checksums.
+        Verify checksums of files.
     progress
         Called with (done, total), in samples or nodes.
 
@@ -202,38 +203,37 @@ def refresh(
     options: RefreshOptions | None = None,
     **given: Any,
 ) -> Index:
-    """Replace the oldest samples of an index by new ones of ``graph``, and open the result.
+    """Replace the oldest samples of an index with new ones of ``graph``, and open the result.
 
     The other samples stay, without removed nodes. A score is the mean over the samples that contain
     both nodes; its interval covers the mean of the scores in the graphs of these samples. Measure
-    and settings stay the same. Parts without samples are rebuilt. The old index keeps answering
-    meanwhile.
+    and settings stay the same. Parts without samples are rebuilt. Meanwhile, the old index answers.
 
     Parameters
     ----------
     index
-        The directory of an index. The layouts ``paths`` and ``compact`` cannot keep samples, so
-        they need ``fraction=1``.
+        The directory of an index. The layouts ``paths`` and ``compact`` cannot keep old samples and
+        require ``fraction=1``.
     graph
         A stored graph, or other links (:func:`open_graph`), with weights if the index uses weights.
     threads, memory
         As for :func:`build`.
     verify
-        Compare files of the index, and of a graph given as a path, with their checksums.
+        Verify checksums of the index, and of a graph given as a path.
     cluster
-        As for :func:`build`: nodes draw the new samples, and this machine copies the others.
+        As for :func:`build`: its nodes draw new samples, and this machine copies the others.
     progress
         Called with (done, total), as for :func:`build`.
     options, given
-        The options below, as one value or by name.
+        The options below, as one object or by name.
     {options}
 
     Raises
     ------
     UsageError, Busy, ResourceError, StoreError
 
-    Notes ----- A refresh can be repeated at any time, also after a crash: an index does not change
-    if its newest samples come from ``graph`` already.
+    A refresh can be repeated at any time, also after a crash: an index whose newest samples already
+    come from ``graph`` does not change.
     """
     from cocite.index.cluster import of_nodes, spread_on
     from cocite.index.refresh import RefreshBuild, graph_with_links

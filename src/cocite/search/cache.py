@@ -1,16 +1,16 @@
 """The cache of graphs made from links, and of indexes.
 
     ~/.cache/cocite/links/        or $XDG_CACHE_HOME/cocite/links, or in the temporary directory
-        links.tsv-0f3a.../        an *entry*: one source, read in one way
+        links.tsv-0f3a.../        an *entry*: one source, read with one set of options
             entry.json            the source, its fingerprint, the complete indexes
             graph/                as written by ``ingest``; a stored graph is not copied
             index/, index-9c1d.../    as written by ``build``: the default index, and others
 
-An entry is used only if it belongs to this user, no other user can write to it or its parent
-folders, and the fingerprint of the source is equal: size, times of change and inode of every file,
-and the first 64 MB of their content. Paths in ``entry.json`` are never read. Graph and index are
-published by one rename each, and ``entry.json`` is cleared before they change, so interruptions
-leave nothing incomplete.
+An entry is used only if the user owns it, no other user can write to it or its parent folders, and
+the source has the recorded fingerprint: the sizes, change times and inodes of all files, and their
+first 64 MB of content. Paths in ``entry.json`` are never opened. Graphs and indexes are each
+published by a rename, and ``entry.json`` is cleared before they change, so interruptions leave
+nothing incomplete.
 
 Cost: reading up to 64 MB of the source for each query, at some GB/s.
 """
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 INDEX, ENTRY = "index", "entry.json"
 _HASHED, _READ = 64 << 20, 1 << 20
-"""Bytes of content that are hashed, the first ones of all files; and read at a time."""
+"""Bytes hashed, over all files, and bytes read at a time."""
 _log = logging.getLogger("cocite")
 
 Progress = Callable[[str, int, int], None]
@@ -59,7 +59,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """A graph and an index of it in ``folder``, found in the cache or ``made`` now.
+    """A graph, and an index of it, in ``folder``: found in the cache, or newly ``made``.
 
     ``temporary`` owns a folder that is removed with it; ``why`` says why the entry is not cached.
     """
@@ -73,21 +73,21 @@ class CacheEntry:
 
     @property
     def nbytes(self) -> int:
-        """Return the size on disk of the arrays that were created."""
+        """Return the size on disk of the stores that were made."""
         parts = [(self.folder / "graph", "graph"), (self.index, "index")]
         return sum(Store.open(path, kind).nbytes for path, kind in parts if path.exists())
 
 
 def is_links(path: str) -> bool:
     """Return whether ``path`` is read as links: a file, a pipe, ``-``, a folder of HTML pages,
-    notes or code, a pattern that matches files, or the address of a database.
+    notes or code, a pattern that matches files, or a database address.
     """
     if not os.path.isdir(path):
         named = path == "-" or os.path.exists(path) or bool(_matches(path))
         return named or database_named(path) is not None
     if kind_of(path) is not None:
         return False
-    from cocite.io.readers.formats import holds_links  # loads the readers
+    from cocite.io.readers.formats import holds_links  # imports the readers
 
     return holds_links(Path(path))
 
@@ -104,11 +104,11 @@ def find_or_make(
     memory: str | int | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> CacheEntry:
-    """Find or create the graph of ``source`` (links or a stored graph), and with ``index`` an index
-    of it, by default of the default measure.
+    """Find or make the graph of ``source`` (links or a stored graph), and with ``index`` an index
+    of the graph, by default with the default measure.
 
-    ``reading`` holds the options of :func:`~cocite.ingest` for reading links, including
-    ``exclude_nodes`` and ``titles`` (a sequence). Without ``titles``, an entry keeps its titles.
+    ``reading`` are options of :func:`~cocite.ingest` for links, including ``exclude_nodes`` and
+    ``titles`` (a sequence). Without ``titles``, an entry keeps the titles it has.
 
     Raises like :func:`~cocite.ingest` and :func:`~cocite.build`, and :class:`InputError` if the
     source changes while it is read.
@@ -123,7 +123,7 @@ def find_or_make(
             return work.entry(folder)
         with _claimed(folder, progress) as why:
             if not why:
-                made = not work.is_complete(folder)  # another process may have made it
+                made = not work.is_complete(folder)  # another process may have made the entry
                 if made:
                     work.make(folder, progress)
                 return work.entry(folder, made)
@@ -137,13 +137,13 @@ def find_or_make(
 
 
 def evict(folder: Path) -> None:
-    """Mark a damaged entry, so that the next use creates it again."""
+    """Mark a damaged entry, so that its next use makes it again."""
     _write(folder, {})
 
 
 def cached_stores(source: str, bipartite: bool | None = None) -> list[Path]:
-    """Return the cached graphs and indexes of links in their current state, however read; or only
-    those read as ``bipartite`` or not.
+    """Return the cached graphs and indexes of links in their current state, read with any options;
+    or only those read as ``bipartite`` or not.
     """
     root, names = _root(), _files_of(source)
     if not names or not root.is_dir() or fault_of(root):
@@ -165,13 +165,13 @@ def cached_stores(source: str, bipartite: bool | None = None) -> list[Path]:
 
 
 def list_cache() -> list[tuple[str, int]]:
-    """Return each cached source and the bytes of its entry."""
+    """Return each cached source, and the bytes of its entry."""
     root = _root()
     return [(str(_read(each).get("source", each.name)), _size(each)) for each in _entries(root)]
 
 
 def clear_cache() -> list[tuple[str, int]]:
-    """Remove all entries that no process is creating; return them."""
+    """Remove all entries that no process is making; return them."""
     gone, root = [], _root()
     for folder in _entries(root):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -189,7 +189,7 @@ def clear_cache() -> list[tuple[str, int]]:
 
 @dataclass
 class _Work:
-    """The entry to find or create, and its source."""
+    """The entry to find or make, and its source."""
 
     source: str
     reading: dict[str, Any]
@@ -214,7 +214,7 @@ class _Work:
         return INDEX if self.options is None else _name_of(self.options)
 
     def place(self) -> tuple[Path | None, str]:
-        """Return (folder of the entry, None if impossible; the reason if it is not safe)."""
+        """Return (folder of the entry, None if impossible; why it is not safe, or "")."""
         root = _root()
         if not self.files:
             return None, ""
@@ -230,7 +230,7 @@ class _Work:
         return self.reading | ({"exclude_nodes": exclude} if exclude else {})
 
     def state(self) -> dict[str, Any]:
-        """Return a value that changes with the source and with how it is read."""
+        """Return a value that changes with the source, and with the options for reading it."""
         return {
             "source": _path_of(self.source),
             "reading": json.loads(json.dumps(self._way())),
@@ -249,7 +249,7 @@ class _Work:
         )
 
     def _is_current(self, found: Mapping[str, Any], folder: Path) -> bool:
-        """Return whether the graph matches the current source and titles."""
+        """Return whether the graph matches the source and titles in their current state."""
         if not found or (not self.stored and not _opens(folder / "graph", "graph")):
             return False
         if self.titles and found.get("titles") != _titles(self.titles):
@@ -264,7 +264,7 @@ class _Work:
         return CacheEntry(folder, graph, folder / self.name, made, why, held)
 
     def make(self, folder: Path, progress: Progress) -> None:
-        """Create missing parts in a folder that only this user can write to."""
+        """Make missing stores in a folder that only this user can write to."""
         found, now = _read(folder), self.state() if self.files else {}
         anew = not (self.files and self._is_current(found, folder))
         if anew:
@@ -280,7 +280,7 @@ class _Work:
         self, folder: Path, before: dict[str, Any], now: dict[str, Any], progress: Progress
     ) -> None:
         if not self.stored:
-            from cocite.io.ingest import ingest  # loads the readers
+            from cocite.io.ingest import ingest  # imports the readers
 
             named = before.get("titles")  # only reported: the entry may be forged
             earlier = named if isinstance(named, list) and not self.titles else []
@@ -290,7 +290,7 @@ class _Work:
                     f"{self.source} has changed, so titles are read again: name them with "
                     f"--titles {' --titles '.join(forgotten)}"
                 )
-            titles = _titles(self.titles)  # before they are read
+            titles = _titles(self.titles)  # taken before they are read
             if before:
                 _write(folder, {})
             _clear(folder / "graph", "graph")
@@ -327,8 +327,8 @@ class _Work:
 
 
 def _name_of(options: BuildOptions) -> str:
-    """Return the name of an index with these options; equal options give equal names."""
-    from cocite.index.plan import BuildOptions  # not needed to list the cache
+    """Return the name of an index with these options, the same for equal options."""
+    from cocite.index.plan import BuildOptions  # listing the cache does not need it
 
     def fingerprint_of(of: BuildOptions) -> str:
         found = [of.measure.name, of.direction, of.settings.to_json(), of.unweighted]
@@ -343,7 +343,7 @@ def _name_of(options: BuildOptions) -> str:
 
 
 def _matches(path: str) -> list[str]:
-    """Return the files that match a pattern; none if it is a file name or no pattern."""
+    """Return the files that match a pattern; [] for a file name or another text."""
     found = glob.has_magic(path) and not os.path.exists(path)
     return sorted(glob.glob(path, recursive=True)) if found else []
 
@@ -370,9 +370,9 @@ def _prefix(source: str) -> str:
 
 
 def _files_of(source: str) -> list[str]:
-    """Return the files that a source is read from; none if it can be read only once.
+    """Return the files that a source is read from; [] if it can be read only once.
 
-    Raises :class:`UsageError` for a server, whose tables change without a trace.
+    Raises :class:`UsageError` for a server, as changes of its tables cannot be detected.
     """
     if address := _database(source):
         if not address.is_file:
@@ -397,7 +397,7 @@ def _files_of(source: str) -> list[str]:
 
 
 def _with_wal(file: str) -> list[str]:
-    """Return a file, and the files that SQLite writes beside it."""
+    """Return a file, and the write-ahead log beside it if SQLite has one."""
     return [file, *(each for each in (f"{file}-wal",) if os.path.exists(each))]
 
 
@@ -424,7 +424,7 @@ def _fingerprint(files: Sequence[str]) -> str:
 def _titles(named: Sequence[str]) -> list[list[str]]:
     """Return tables of titles as absolute paths, with their fingerprints.
 
-    Raises :class:`UsageError` for a server, whose tables change without a trace.
+    Raises :class:`UsageError` for a server, as changes of its tables cannot be detected.
     """
     found = []
     for name in named:
@@ -442,13 +442,13 @@ def _titles(named: Sequence[str]) -> list[list[str]]:
 
 
 def _fault_of(folder: Path) -> str:
-    """Return why an entry may not be used, or "": only this user may write to it and its parent."""
+    """Return why an entry is unsafe, "" if only this user can write to it and its parent."""
     return fault_of(folder) or (fault_of(folder.parent) if folder.parent.is_dir() else "")
 
 
 def _root() -> Path:
-    """Return the folder of all entries: in the user's cache directory, or in the private one of
-    compiled kernels if the environment names none.
+    """Return the folder of all entries: in the user's cache directory, or in the private directory
+    of compiled kernels if the environment names none.
     """
     return (user_cache(os.environ)[0] or private_folder()) / "links"
 
@@ -480,7 +480,7 @@ def _write(folder: Path, entry: Mapping[str, Any]) -> None:
 
 
 def _opens(store: Path, kind: str) -> bool:
-    """Return whether all its files exist with full length."""
+    """Return whether all files of a store exist in full length."""
     try:
         Store.open(store, kind)
     except StoreError:
@@ -489,7 +489,7 @@ def _opens(store: Path, kind: str) -> bool:
 
 
 def _clear(store: Path, kind: str = "index") -> None:
-    """Remove a store that does not open, to create it again."""
+    """Remove a store that does not open, so that it can be made again."""
     if os.path.lexists(store) and not _opens(store, kind):
         disk.remove(store)
 
@@ -500,8 +500,8 @@ def _size(folder: Path) -> int:
 
 @contextmanager
 def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
-    """Create and lock the folder of an entry; yield why that is impossible, or "". A folder without
-    a graph or an index is removed at the end.
+    """Create and lock the folder of an entry; yield why that is impossible, or "". At the end,
+    remove the folder if it has neither a graph nor an index.
     """
     descriptor = -1
     try:
@@ -527,7 +527,7 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
 
 
 def _locked(folder: Path, progress: Progress) -> int:
-    """Create the folder if necessary, writable only by this user; open and lock it."""
+    """Create the folder if necessary, writable only for this user; open and lock it."""
     import fcntl
 
     while True:

@@ -1,11 +1,11 @@
-"""Explanations for empty lists and scores of 0, with advice.
+"""Explanations for empty lists and for scores of 0, with advice.
 
 A list may be empty because of the query's filters, because the node has no links in the direction
-of the measure, or because its links reach no other node. Links are read from the graph of the
-index; without it, they are not mentioned.
+of the measure, or because its links reach no other node. Links are read from the graph, if
+available.
 
-Cost: the query without its filters; for a node with few links, at most three passes over the links,
-in graphs of up to 100 million links.
+Cost: the query without filters; for nodes with few links, at most three passes over the links, in
+graphs of up to 100 million links.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from cocite.search.resolver import linked_with
 from cocite.search.source import GivenGraph, find_graph
 
 _STEPS, _FEW, _MOST_LINKS = 3, 3, 100_000_000
-"""How far the pages that a node is connected with are looked for, how many are named, and in which
-graphs.
+"""Steps up to which connected pages are searched; how many of them are named; and maximum links of
+the graph.
 """
 
 
 def why_empty(
     stored: StoredIndex, node: str, given: GivenGraph = None, *, links: bool = False
 ) -> str:
-    """Explain why no node is related to ``node``, and what to do; "" if unknown. ``links`` says
-    whether the query was about a file of links or a graph.
+    """Explain why no node is related to ``node``, with advice; "" if unknown. ``links`` says
+    whether the query was for links or a graph.
     """
     try:
         graph = find_graph(stored, given)
@@ -68,9 +68,7 @@ def why_empty(
 
 
 def _advice(stored: StoredIndex, links: bool) -> str:
-    """Return how to use links in the other direction, as typed for an index, or for a graph or file
-    of links.
-    """
+    """Return how to use links in the other direction, for an index, or for a graph or links."""
     measures = [part.measure for part in stored.parts]
     ways = [way for way in ("any", "both") if all(way in each.directions for each in measures)]
     way = f" with --direction {ways[0]}" if ways else ""
@@ -80,7 +78,7 @@ def _advice(stored: StoredIndex, links: bool) -> str:
 
 
 def _left_out(graph: Graph) -> str:
-    """Return a note that the node may have had links with excluded pages."""
+    """Return a note that the node may have had links to excluded pages."""
     told = graph.store.facts.get("excluded")
     if not told or not told["nodes"]:
         return ""
@@ -89,7 +87,7 @@ def _left_out(graph: Graph) -> str:
 
 
 def _alone(graph: Graph, node: int) -> str:
-    """Name the pages connected with the node if there are only a few; otherwise return ""."""
+    """Name the pages connected with the node if they are few; otherwise return ""."""
     if graph.edges > _MOST_LINKS:
         return ""
     known = np.array([node], np.int64)
@@ -110,9 +108,7 @@ def _counted(count: int, way: str) -> str:
 
 
 def why_filtered(index: Index, node: str, settings: Mapping[str, Any]) -> str:
-    """Return the answer without the query's filters, in words. ``settings`` are those of the
-    query.
-    """
+    """Describe the answer without the query's filters. ``settings`` are the query's."""
     best = index.related(node, 1, **settings)
     if not best:
         return f"Without that, nothing would be either by {index.measure}"
@@ -145,7 +141,8 @@ def why_zero(index: Index, a: str, b: str, settings: Mapping[str, Any]) -> str:
 
 
 def _unreached(a: str, b: str, name: str, high: float) -> str:
-    """Note that the score may be above 0 if the search may have left links unread."""
+    """Say that a search found no links, or that it left links unread and the score may be above
+    0."""
     if high > 0:
         return (
             f"{b} was not reached from {a} along the links that {name} has read; the score is "

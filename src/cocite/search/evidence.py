@@ -1,12 +1,12 @@
-"""Evidence (``measures/evidence.py``): scores of a part, times a factor of shared neighbors.
+"""Evidence (``measures/evidence.py``): scores of a part, multiplied by a factor for shared
+neighbors.
 
-An index of walks has no links, so this reads the graph of the newest samples, as refined answers
-do; an index with an unseen node already has its links. In the direction ``both``, each part uses
-its own links. Scores in grains are rounded once more, equally for a pair and for a list; errors and
-values of samples are scaled alike.
+An index of walks has no links, so evidence reads the graph of the newest samples; an index with an
+unseen node has its links. In the direction ``both``, each part uses its own links. Scores in grains
+are rounded once more, equally for pairs and lists; errors and values of samples are scaled alike.
 
-Cost: for each node that meets the query node, a search for each link of the shorter row in the
-longer one. The direction ``out`` reverses the links on first use.
+Cost: for each node that meets the query node, a search in the longer row for each link of the
+shorter one. The direction ``out`` reverses the links on first use.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Factors = Callable[[int, Ids], Floats]
 
 
 class Evidence:
-    """Counts of neighbors that nodes of an index share. Threads may share it."""
+    """Counts of shared neighbors. Threads may share it."""
 
     def __init__(self, stored: StoredIndex, means: Resources, given: GivenGraph) -> None:
         self._stored, self._means, self._given = stored, means, given
@@ -56,7 +56,7 @@ class Evidence:
         self._built: dict[str, Links] = {}
 
     def over(self, readers: tuple[Reader, ...], asked: WholeSettings) -> tuple[Reader, ...]:
-        """Return the reader of each part, with evidence if requested."""
+        """Return a reader per part, with evidence if requested."""
         return tuple(self._weighed(reader, reader.part.evidence(asked)) for reader in readers)
 
     def _weighed(self, reader: Reader, form: str) -> Reader:
@@ -67,8 +67,8 @@ class Evidence:
         return EvidenceReader(reader, lambda *pair: evidence_of(self.shared(links, *pair), form))
 
     def shared(self, links: Links, node: int, others: Ids) -> Ints:
-        """Return int64[h]: the number of distinct neighbors that a node shares with each of some
-        others.
+        """Return int64[h]: the number of distinct neighbors that a node shares with each of
+        ``others``.
 
         Raises :class:`Damaged` for links that point outside the graph.
         """
@@ -100,7 +100,7 @@ class Evidence:
 
 
 class EvidenceReader(SummingReader):
-    """A sampled part whose values are multiplied by the evidence of the two nodes."""
+    """A sampled part whose values are multiplied by the evidence of both nodes."""
 
     def __init__(self, inner: SummingReader, factors: Factors) -> None:
         super().__init__(inner.part)
@@ -110,7 +110,7 @@ class EvidenceReader(SummingReader):
         return float(self._factors(first, np.array([second], np.uint32))[0])
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the score of two nodes; a node and itself score 1 with no error."""
+        """Return the score of two nodes; a node with itself scores 1 without error."""
         found = self._inner.pair(first, second, settings)
         if first == second:
             return found
@@ -119,7 +119,7 @@ class EvidenceReader(SummingReader):
 
     @property
     def pairs_from(self) -> int | None:
-        """Return the value of the part without evidence."""
+        """Return the value of the part itself."""
         return self._inner.pairs_from
 
     def pairs(self, first: Ids, second: Ids, settings: PartSettings) -> PairEvidence:
@@ -137,7 +137,7 @@ class EvidenceReader(SummingReader):
         return PairEvidence(np.column_stack((grains, variances)), values)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up the sums without evidence."""
+        """Add the sums without evidence."""
         return self._inner.gather_sums(node, settings, scratch)
 
     def _settle(self, node: int, scratch: QueryScratch, used: Ids, samples: int) -> None:

@@ -2,12 +2,12 @@
 
     score = sum over reasons of share,    share = weight of the part * share in the part's score
 
-For walks, the pages are those at which the two walks meet. The index stores when they meet; it also
-stores where (layouts ``paths`` and ``compact``), or the two walks are computed again from the graph
-(``trees``). For other measures see ``index/layouts/reader.py``. Shares are exact: they add up to
-the estimate of the index, which may differ from the score that it estimates.
+For walks, the pages are those at which two walks meet. The index stores when they meet. Where they
+meet is stored by the layouts ``paths`` and ``compact``; for ``trees``, the walks are recomputed
+from the graph. For other measures see ``index/layouts/reader.py``. Shares add up exactly to the
+estimate, which may differ from the true score.
 
-Cost: a query for the pair, and paths for the reasons shown; for several nodes, for each of them.
+Cost: a query for each pair, and paths for the reasons shown.
 """
 
 from __future__ import annotations
@@ -31,20 +31,18 @@ LISTS = ("nearest", "rows")
 
 
 class Explainer:
-    """Computes the reasons of scores. Threads may share it."""
+    """Computes reasons of scores. Threads may share it."""
 
     def __init__(self, scorer: Scorer, resources: Resources, graph: GivenGraph) -> None:
-        """Use the readers of ``scorer``. ``graph`` is the current location of the index's graph, if
-        it was moved.
-        """
+        """Use the readers of ``scorer``. ``graph`` is the location of the index's graph, if moved."""
         self._scorer, self._resources, self._graph = scorer, resources, graph
 
     def why(
         self, pair: tuple[int, int], k: int, settings: WholeSettings, graph: GivenGraph = None
     ) -> Why:
-        """Return ``k`` reasons of a pair: first that the two are near each other, if they are, then
-        pages by descending share, then ascending id, ``in`` before ``out``. In a bipartite graph,
-        the pair itself comes last.
+        """Return ``k`` reasons for the score of a pair: pages by descending share, then by
+        ascending id, ``in`` before ``out``. If the two are near each other, that reason comes
+        first; in a bipartite graph, last.
         """
         stored, readers = self._scorer.stored, self._scorer.reading(settings)
         first, second = pair
@@ -63,7 +61,7 @@ class Explainer:
                 or not np.isfinite([*each.shares, each.unattributed]).all()
             ):
                 raise stored.damaged()
-        if score <= 0:  # shares below the last digit of a score are not reasons
+        if score <= 0:  # shares below the last digit of the score are not reasons
             return Why(score, [], 0, 0.0)
         shares = np.concatenate(
             [reader.part.weight * f.shares for reader, f in zip(readers, found, strict=True)]
@@ -74,9 +72,9 @@ class Explainer:
         either = [f.samples is None and way in EITHER for f, way in zip(found, looked, strict=True)]
         rows = _once(nodes, parts, shares, np.array(either))
         begins = np.cumsum([0, *(f.nodes.size for f in found)])
-        # With lists of nearest nodes, that the two are near each other is one reason, and the
-        # plainest: it comes first. On one side of a bipartite graph no link joins them, so they are
-        # near only by common neighbors: it comes last.
+        # With lists of nearest nodes, it is a reason that the two are near each other. It comes
+        # first, being the plainest; but last on one side of a bipartite graph, where no link joins
+        # the two and they are near only by common neighbors.
         lists = [reader.part.layout in LISTS for reader in readers] == [True]
         two = stored.names.sides is not None
         own = np.isin(nodes, pair) & (lists or two)
@@ -116,10 +114,9 @@ class Explainer:
         settings: WholeSettings,
         graph: GivenGraph = None,
     ) -> WhyTogether:
-        """Return what each of several nodes adds to the score of ``other`` with all of them, and
-        why.
+        """Return the contribution of each of several nodes to the score of ``other``, with reasons.
 
-        With ``min``, the first node with the lowest score has the whole share.
+        With ``min``, the first node with the lowest score gets the entire share.
         """
         score, scores, shares = self._scorer.shares(nodes, other, aggregate, settings)
         name = self._scorer.stored.names.name
@@ -135,8 +132,8 @@ class Explainer:
 def links_between(
     stored: StoredIndex, graph: GivenGraph
 ) -> Callable[[str, str], tuple[bool, bool]]:
-    """Return a function of two pages that returns whether the first links to the second, and
-    conversely. Both are False if the graph lacks them or is not available.
+    """Return a function from two pages to whether the first links to the second, and the reverse.
+    Both are False if a page or the graph is missing.
     """
     try:
         found = find_graph(stored, graph)
@@ -155,18 +152,17 @@ def links_between(
 class Reason(NamedTuple):
     """A page that makes two nodes a and b similar, and how.
 
-    ``contribution`` is its part of their score. ``links`` says which links were used, ``in`` or
-    ``out``, or links either way: ``any``, or ``both`` for a node with itself and for lists of
-    nearest pages. A page has one reason for links either way, with the paths of the last part of a
-    blend that has it. Each node of a path is a neighbor, by these links, of the one before it. The
-    paths are names, from a and from b to the page, both ends included, each of ``steps`` steps. For
-    walks, these paths carry most of the share; they are from the ``samples`` in which the walks
-    meet there.
+    ``contribution`` is its part of their score. ``links`` says which links were used: ``in``;
+    ``out``; or links either way, which is ``any``, or ``both`` for a node with itself and for lists
+    of nearest pages. With links either way, a page has one reason, with the paths of the last part
+    of a blend that has the page. Paths are names of nodes, from a and from b to the page, both ends
+    included; each has ``steps`` steps, along links as in ``links``. For walks, these paths carry
+    most of the share, and come from the ``samples`` in which the walks meet there.
 
-    Unknown paths are empty, with ``steps`` None: ``pagesim`` stores which page reaches which but
-    not how; for ``snn`` the page is near to both; for ``ppr`` it is the page before b, and
-    ``path_b`` goes back to it; for ``companion`` it is a hub that links to b. ``tfidf`` uses no
-    links, so they are ``none``, and ``node`` is a word of both texts.
+    Unknown paths are empty, with ``steps`` None. ``pagesim`` stores which page reaches which, but
+    not how. For ``snn`` the page is near both; for ``ppr`` it is the page before b, and ``path_b``
+    leads back to it; for ``companion`` it is a hub that links to b. ``tfidf`` uses no links, so
+    ``links`` is ``none``, and ``node`` is a word of both texts.
     """
 
     node: str
@@ -179,11 +175,11 @@ class Reason(NamedTuple):
 
 
 class Why(NamedTuple):
-    """The parts of a score: the shares of ``reasons``, the share ``remaining`` of ``others`` more
-    reasons, and the share ``unattributed`` of unknown pages. They add up to ``score``.
+    """The parts of a score: the shares of ``reasons``, the share ``remaining`` of the ``others``,
+    and the share ``unattributed`` of unknown pages. They add up to ``score``.
 
-    In a refreshed index, samples whose graph is not available are unattributed. With ``xjaccard``,
-    so are pages that were removed or that the index does not keep.
+    Unattributed are samples of a refreshed index whose graph is not available and, for
+    ``xjaccard``, pages that were removed or that the index does not keep.
     """
 
     score: float
@@ -214,8 +210,8 @@ class WhyTogether(NamedTuple):
 def _once(nodes: Ids, parts: Ints, shares: Floats, either: Bools) -> Ints:
     """Return the rows of reasons to show.
 
-    Parts that follow links either way and have no walks show each page once, by the last of these
-    parts, with the shares of all.
+    If parts follow links either way and have no walks, each of their pages is shown once, in the
+    row of the last such part, with the shares of all.
     """
     there = np.flatnonzero(either[parts])
     _, first, same = np.unique(nodes[there][::-1], return_index=True, return_inverse=True)
@@ -225,9 +221,7 @@ def _once(nodes: Ids, parts: Ints, shares: Floats, either: Bools) -> Ints:
 
 
 def _joined(rows: Ints, own: Bools, nodes: Ids, shares: Floats, second: int) -> Ints:
-    """Merge the rows of the pair's ``own`` nodes: the second one's row, or the only one, gets both
-    shares.
-    """
+    """Merge the rows of the pair's ``own`` nodes into one, preferably of the second node."""
     mine = rows[own[rows]]
     if mine.size < 2:
         return rows

@@ -1,14 +1,14 @@
-"""Answers as lists that are also tables: for pandas, polars, Arrow, files, databases and notebooks.
+"""Lists of hits that are also tables: for pandas, polars, Arrow, files, databases and notebooks.
 
     score  = sum over parts of weight * score of the part
     stderr = sqrt(sum over parts of weight**2 * variance of the part's mean)
 
 Parts have independent samples, so their variances add. Scores are rounded to 12 decimals before
 they are sorted and compared. The standard error is 0 for an exact score and NaN for a single
-sample. If meetings are rare, few samples determine it: do not base a z-test on it. It ignores walks
-longer than ``length``, which the interval includes.
+sample. If meetings are rare, few samples determine the error, so do not base a z-test on it. Walks
+longer than ``length`` are included in the interval, but not in the error.
 
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (Definition 4).
+Source: Fogaras, Racz, *Scaling link-based similarity search*, section 4, Definition 4.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from cocite.results import NodeTable
 
 
 class Score(NamedTuple):
-    """A similarity, the standard error of its estimate, and its confidence interval.
+    """A similarity, its standard error, and its confidence interval from ``low`` to ``high``.
 
-    ``stderr`` is 0 if the score is exact, NaN with a single sample; ``low`` to ``high`` is the
-    interval at the requested confidence.
+    ``stderr`` is 0 if the score is exact, and NaN for a single sample.
     """
 
     score: float
@@ -50,10 +49,10 @@ class _Hit(NamedTuple):
 
 
 class Hit(_Hit):
-    """A related node: its name, and its score as in :class:`Score`.
+    """A related node with the fields of :class:`Score`.
 
-    Names are text, or the original objects if the links came from memory. ``title`` is the title of
-    the page, or None; it is not part of the tuple.
+    Names are text, or the original objects if links came from memory. ``title``, the title of the
+    page or None, is not part of the tuple.
     """
 
     title: str | None = None
@@ -71,12 +70,12 @@ class Hit(_Hit):
 
 
 def scores_of(best: Floats) -> tuple[Floats, Floats]:
-    """Return scores and standard errors from float64[h, 2]: grains, rounded, and variances."""
+    """Return scores and standard errors from float64[h, 2], grains and variances."""
     return best[:, 0] / GRAINS, np.sqrt(best[:, 1]).round(12)
 
 
 _SHOWN, _LISTS_SHOWN = 100, 10
-"""Rows of a list, and lists, that a notebook shows; the rest are only counted."""
+"""Rows of a list, and lists, that a notebook shows; it counts the others."""
 _WIDTH, _HEIGHT = 180, 14
 _BAR = "#4c8bc9"
 _LINKS = ("http://", "https://")
@@ -85,9 +84,8 @@ _LINKS = ("http://", "https://")
 class Hits(list[Hit], NodeTable):
     """Hits in their order: a list, and a table of rank, node, score, stderr, low, high.
 
-    It is ``complete`` if there are no further hits: no other node has a score above 0, or passes
-    the filters. Then it may be shorter than ``k``, as lists are not filled up. ``total`` is the
-    number of hits, listed or not, if requested.
+    A list is ``complete`` if there are no other hits: no other node passes the filters with a score
+    above 0. It may then be shorter than ``k``. ``total`` is the number of all hits, if requested.
     """
 
     _named = ("node",)
@@ -109,22 +107,24 @@ class Hits(list[Hit], NodeTable):
 
     @property
     def certain_ranks(self) -> int:
-        """How many of the first ranks are certain: each of these hits scores more than the next,
-        with the probability ``confidence`` for each comparison. The last hit is compared with the
-        next one that is not in the list. If there is none, its score itself must be certain: above
-        0, or at least ``min_score``.
+        """The number of first ranks that are certain: each of these hits scores higher than the
+        next, with probability ``confidence`` for each comparison.
 
-        So it does not depend on ``k``, and an exact list without ties is certain as a whole.
-        Ranks of exact scores are certain where intervals lie above those of all hits behind them.
-        The same holds for refined scores, for ``aggregate="min"``, and for products with
-        PageRank; by PageRank alone the order of the candidates is certain.
+        The last hit is compared with the next one, which is not listed, so the number does not
+        depend on ``k``. If there is none, the last score itself must be certain: above 0, or at
+        least ``min_score``.
+
+        Exact scores, refined scores, scores with ``aggregate="min"``, and products with PageRank
+        are compared by their intervals: a rank is certain if its interval lies above those of all
+        later hits. An exact list without ties is certain as a whole. By PageRank alone, the order
+        of the candidates is certain.
         """
         if not isinstance(self._certain, int):
             self._certain, self._release = self._certain(), None
         return self._certain
 
     def without_samples(self) -> Hits:
-        """Return this list without its samples, which :attr:`certain_ranks` then reads again."""
+        """Return this list after freeing its samples; :attr:`certain_ranks` reads them again."""
         if self._release is not None:
             self._release()
         return self
@@ -140,7 +140,7 @@ class Hits(list[Hit], NodeTable):
     def __getitem__(self, place: slice) -> Hits: ...
 
     def __getitem__(self, place: SupportsIndex | slice) -> Hit | Hits:
-        """Return one hit, or a slice, which is a table as well."""
+        """Return a hit, or a slice, which is a table as well."""
         if not isinstance(place, slice):
             return super().__getitem__(place)
         places = range(len(self))[place]
@@ -185,9 +185,9 @@ class Hits(list[Hit], NodeTable):
 
 
 class HitLists(list[Hits], NodeTable):
-    """The hits of several nodes, each queried separately: lists in the order of ``nodes``, and a
-    table of node, rank, related, score, stderr, low, high. For several nodes combined, ``node`` is
-    a list.
+    """The hits of several nodes, queried separately: lists in the order of ``nodes``, and a table
+    of node, rank, related, score, stderr, low, high. In a query for several nodes, ``node`` is a
+    list.
     """
 
     _named = ("node", "related")
@@ -232,7 +232,7 @@ def _row(rank: int, hit: Hit, most: float) -> str:
 
 
 def _interval(hit: Hit) -> str:
-    """Return the interval in words; "" for an exact score."""
+    """Return the interval as text; "" for an exact score."""
     return "" if hit.low == hit.high else f"{hit.low:.4f} to {hit.high:.4f}"
 
 

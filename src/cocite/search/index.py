@@ -1,10 +1,10 @@
 """The public interface of an index: related nodes, similarities, and reasons.
 
-An :class:`Index` checks queries and returns results. Its ``Searcher`` does the work by node ids, on
-samples that are here or come from other machines (``search/remote/``):
+An :class:`Index` checks queries and returns results. Its ``Searcher`` works with node ids, on local
+samples or on responses of other machines (``search/remote/``):
 
-    Scorer      scores by node ids             Explainer   the reasons of a score
-    Intervals   errors, and certain ranks      Refiner     better scores from the graph
+    Scorer      scores                         Explainer   reasons of scores
+    Intervals   errors, and certain ranks      Refiner     better scores, from the graph
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 
 
 _COMPARED = 4 << 20
-"""Bytes of an index to compare with their checksums on opening: less than 1 ms."""
+"""Bytes of an index that opening verifies, in less than 1 ms."""
 _PLUMBING = re.compile("_.*|answered|for_(related|similarity|why)|given|means|now|remote|scorer")
 """Internal attributes, which tab completion omits."""
 
 
 class Index:
-    """An index of one graph by one measure, for queries. Threads may share it."""
+    """An index of one graph by one measure. Threads may share it."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class Index:
         *,
         remote: RemoteShards | None = None,
     ) -> None:
-        """Use an opened index. ``means`` and ``graph`` serve readers of the graph; ``remote`` are
-        remote samples.
+        """Create it from an opened index. ``means`` are the resources, and ``graph`` the graphs,
+        for answers that read the graph; ``remote`` are remote samples.
         """
         if means is None:
             raise UsageError(f"Index got {shown(stored)}. Open an index with cocite.open(path)")
@@ -94,7 +94,7 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Release remote servers of samples, if any."""
+        """Stop remote servers of samples, if any."""
         if self.remote is not None:
             self.remote.close()
 
@@ -122,16 +122,14 @@ class Index:
 
     @property
     def samples(self) -> int | None:
-        """The number of available independent samples in each estimate; None if scores are
-        exact.
-        """
+        """The number of samples in each estimate; None if scores are not sampled."""
         return self.stored.samples if self.remote is None else self.remote.samples
 
     @property
     def missing_samples(self) -> tuple[Lost, ...]:
         """The missing or damaged files of samples; queries use the others.
 
-        The logger ``cocite`` warns when the index is opened, and when a query detects one.
+        The logger ``cocite`` warns when opening the index or a query detects them.
         """
         return self.stored.lost
 
@@ -147,24 +145,24 @@ class Index:
 
     @property
     def titles(self) -> Titles | None:
-        """The titles of the nodes; None if the graph had none."""
+        """The titles of the nodes; None if the graph has none."""
         return self.now.stored.titles
 
     def titles_of(self, names: Sequence[str]) -> list[str] | None:
-        """Return the titles of nodes by name, "" for none; None if the graph had no titles."""
+        """Return the titles of named nodes, "" for none; None if the graph has none."""
         titles = self.titles
         return None if titles is None else titles.of(self.nodes.ids(list(names)))
 
     @property
     def refiner(self) -> Refiner | None:
-        """The source of refined answers; None if scores are exact."""
+        """The refiner of answers; None if scores are exact."""
         return self.now.refiner
 
     # -- who answers ---------------------------------------------------------------------
 
     @property
     def now(self) -> Searcher:
-        """The current searcher, without parts that were found damaged."""
+        """The current searcher, without damaged parts."""
         return self._searcher.now
 
     @property
@@ -178,17 +176,17 @@ class Index:
         return found
 
     def for_related(self, node: object) -> Index:
-        """Return the index that answers :meth:`related` for ``node``: itself, unless samples are
+        """Return the index that answers :meth:`related` for ``node``: this one, unless samples are
         remote.
         """
         return self if self.remote is None else self._answering(rows=self.now.ids_of(node))
 
     def for_similarity(self, a: object, b: object) -> Index:
-        """Do the same for :meth:`similarity`."""
+        """Return the index that answers :meth:`similarity`."""
         return self if self.remote is None else self._answering(pairs=(self.now.pair_of(a, b),))
 
     def for_why(self, nodes: Sequence[object], b: object) -> Index:
-        """Do the same for :meth:`why` and :meth:`why_together`."""
+        """Return the index that answers :meth:`why` and :meth:`why_together`."""
         if self.remote is None:
             return self
         other = self.nodes.id(b)
@@ -205,10 +203,10 @@ class Index:
         return found
 
     def with_samples(self, samples: int) -> Index:
-        """Return the index with its first samples only, as if it had been built with so many.
+        """Return the index as if it had been built with only its first ``samples``.
 
-        For remote samples, uses the shards that are least busy. Raises
-        :class:`~cocite.errors.UsageError` if it has fewer, or none.
+        Of remote samples, the least busy shards are used. Raises :class:`~cocite.errors.UsageError`
+        if the index has fewer samples.
         """
         if self.remote is None:
             return Index(self.stored.with_samples(samples), self.means, self.given)
@@ -230,16 +228,16 @@ class Index:
         """Return the nodes most related to ``node``, or to several nodes together.
 
         The answer is a list of :class:`Hit` in ``order``: by default by descending score, with ties
-        ordered by hash. It converts to tables with ``to_pandas()``, ``to_polars()`` and
-        ``to_arrow()``. Raises :class:`UnknownNode`, and :class:`UsageError` for invalid values.
+        broken by hash. ``to_pandas()``, ``to_polars()`` and ``to_arrow()`` convert it to tables.
+        Raises :class:`UnknownNode`, and :class:`UsageError` for invalid values.
 
         Parameters
         ----------
         node
-            The name of a node, or a list of names whose scores are combined. The hits exclude them.
+            The name of a node, or a list of names whose scores are combined; none of them is a hit.
         k
-            The largest number of hits. Consecutive pages (``offset``) form one list, except when
-            ``refine`` draws samples: each page then refines the first ``k + offset`` hits again.
+            The maximum number of hits. Consecutive pages (``offset``) form one list, except when
+            ``refine`` draws samples: each page then refines its first ``k + offset`` hits anew.
         options, given
             The options below, as one object or by name. Other keyword arguments are query settings
             of the measure, such as ``decay=0.6`` or ``meeting_weight="t <= 3"``, as for
@@ -264,13 +262,13 @@ class Index:
         threads: int | None = None,
         **options: Any,
     ) -> HitLists:
-        """Return the answers of :meth:`related` for many nodes, in order and bit-identical, on all
-        cores.
+        """Return the answers of :meth:`related` for many nodes, in order and bit-identical, using
+        all cores.
 
         A list of names within ``nodes`` is one query for all of them together. ``threads`` queries
-        run at a time, by default as many as the index has threads. If a query detects a damaged
+        run concurrently, by default one per thread of the index. If a query detects a damaged
         shard, all run again without it, so that all answers use the same samples. Raises
-        :class:`UnknownNode` before any work is done, and :class:`UsageError`.
+        :class:`UnknownNode` before any query runs, and :class:`UsageError`.
         """
         from cocite.search.pairs import related_many
 
@@ -288,11 +286,11 @@ class Index:
         return related_many(names, count, lambda: whole.now, ask)
 
     def related_graph(self, node: object, k: int = DEFAULT_K, **options: Any) -> RelatedGraph:
-        """Return the neighborhood of ``node`` as a graph. Its nodes are ``node`` and its hits; each
-        links to those of its own ``k`` hits that are in the graph.
+        """Return the neighborhood of ``node`` as a graph of ``node`` and its hits, each linked to
+        those of its own ``k`` hits that are in the graph.
 
-        Arguments are those of :meth:`related`. The graph has ``write("near.gexf")`` (``.graphml``,
-        ``.dot``), ``to_networkx()`` and ``to_text("dot")``.
+        Arguments are those of :meth:`related`. Use ``write("near.gexf")`` (or ``.graphml``,
+        ``.dot``), ``to_networkx()`` or ``to_text("dot")`` to export the graph.
         """
         from cocite.search.related_graph import RelatedGraph
 
@@ -301,8 +299,9 @@ class Index:
     def related_all(
         self, output: str | os.PathLike[str] | None = None, k: int = DEFAULT_K, **options: Any
     ) -> BatchReport:
-        """Write the related nodes of every node to a file, or ``to`` a database table (see
-        ``search/batch/run.py``).
+        """Write the related nodes of every node to a file or, with ``to``, a database table.
+
+        For the options, see ``search/batch/run.py``.
         """
         from cocite.search.batch.run import related_all
 
@@ -311,12 +310,12 @@ class Index:
         return related_all(self, output, k, **options)
 
     def pageranks(self, nodes: Iterable[object], ranks: RanksLike = None) -> list[float]:
-        """Return the PageRanks that order lists, for some nodes.
+        """Return the PageRanks of some nodes, as used to order lists.
 
         ``ranks`` is a file written by ``cocite rank -o``, or float64[nodes] by id. By default,
         PageRank is computed once from the graph of the index. Raises :class:`UnknownNode`,
         :class:`InputError` if the file lacks a node, and :class:`NotAStore` or :class:`UsageError`
-        if the graph is missing or a different one.
+        if the graph is missing or not the right one.
         """
         found: list[float] = self.now.ranks.of(self.nodes.ids(list(nodes)), ranks).tolist()
         return found
@@ -329,8 +328,8 @@ class Index:
     ) -> Score:
         """Return how similar two nodes are.
 
-        The answer holds ``score``, its standard error ``stderr``, and its interval from ``low`` to
-        ``high``. Raises :class:`UnknownNode`, and :class:`UsageError` for invalid values.
+        The answer has the ``score``, its standard error ``stderr``, and its interval from ``low``
+        to ``high``. Raises :class:`UnknownNode`, and :class:`UsageError` for invalid values.
 
         Parameters
         ----------
@@ -338,15 +337,15 @@ class Index:
             Names of nodes.
         options, given
             The options below, as one object or by name. For SimRank and XJaccard, a refined score
-            equals that of ``related(a)``. Other measures draw more samples: a list stops when its
-            order is settled, a pair when its error is small enough.
+            equals that in ``related(a)``. Other measures draw more samples: for a list until its
+            order is settled, for a pair until its error is small enough.
 
             Other keyword arguments are query settings of the measure, such as ``decay=0.6``
             (``cocite measures``). For walk measures, ``meeting_weight`` weights a meeting after t
             steps, from 0 to 1: a function of t, numbers for t = 1, 2, ..., an expression such as
             ``"t <= 3"``, or ``"hitting"`` (``measures/meeting_weight.py``). For ``simrank`` and
             ``psimrank``, ``evidence="geometric"`` or ``"exponential"`` multiplies scores by the
-            evidence of shared neighbors (``measures/evidence.py``), which reads the graph.
+            evidence of shared neighbors (``measures/evidence.py``), counted in the graph.
         {options}
         """
         options = ScoreOptions.of(options, given)
@@ -370,15 +369,15 @@ class Index:
         """Return the similarities of many pairs, bit-identical to :meth:`similarity`.
 
         ``a`` and ``b`` are columns of names: lists, arrays, or columns of pandas, polars or Arrow.
-        Alternatively ``a`` alone is a table of two columns, an array of shape (pairs, 2), or a list
-        of pairs. With ``ids``, they hold node ids instead of names. ``threads`` blocks of pairs run
-        at a time, by default as many as the index has threads. ``progress`` is called with
+        Alternatively, ``a`` alone is a table of two columns, an array of shape (pairs, 2), or a
+        list of pairs. With ``ids``, they contain node ids instead of names. ``threads`` blocks of
+        pairs run concurrently, by default one per thread of the index. ``progress`` is called with
         (``"scoring"``, done, total), both counted in pairs. Other arguments are those of
         :meth:`similarity`.
 
-        The answer holds a :class:`Score` for each pair, the arrays ``score``, ``stderr``, ``low``
-        and ``high``, and a table of these with ``a`` and ``b``. Raises :class:`UnknownNode` before
-        any work is done, and :class:`UsageError`.
+        The answer has a :class:`Score` for each pair, the arrays ``score``, ``stderr``, ``low`` and
+        ``high``, and a table of these with ``a`` and ``b``. Raises :class:`UnknownNode` before any
+        pair is scored, and :class:`UsageError`.
         """
         from cocite.search import pairs as many
 
@@ -421,16 +420,16 @@ class Index:
     ) -> Why:
         """Return why two nodes are similar: the pages that contribute to their score.
 
-        ``k`` is the largest number of reasons; the rest are summed. ``graph`` is the graph of the
-        index, opened or as a path, if it was moved: the layout ``trees`` stores when walks meet,
-        but not where. A refreshed index may need several graphs. ``settings`` are those of
+        ``k`` is the maximum number of reasons; the others are summed up. ``graph`` is the graph of
+        the index, opened or as a path, if it was moved: the layout ``trees`` stores when walks
+        meet, but not where. A refreshed index may need several graphs. ``settings`` are those of
         :meth:`similarity`.
 
-        The answer holds the ``score``; its ``reasons``, by descending share, then by node id; the
+        The answer has the ``score``; its ``reasons``, by descending share, then by node id; the
         number of ``others`` and their share, ``remaining``; and the ``unattributed`` share of
-        samples whose graph is not available. Raises :class:`UnknownNode`, :class:`UsageError` also
-        for a graph of another index, :class:`NotAStore` if a required graph is not found, and
-        :class:`Damaged` if graph and index do not match.
+        samples whose graph is not available. Raises :class:`UnknownNode`; :class:`UsageError` for
+        invalid values or the graph of another index; :class:`NotAStore` if a required graph is not
+        found; and :class:`Damaged` if graph and index do not match.
         """
         k = checked_option("k", k)
         checked = self.now.stored.ask_settings(settings)
@@ -451,12 +450,12 @@ class Index:
         """Return why ``b`` is related to several nodes together: the contribution of each, with its
         pages.
 
-        ``k`` is the largest number of reasons for each of ``nodes``; duplicates count once.
+        ``k`` is the maximum number of reasons for each of ``nodes``; duplicates count once.
         ``aggregate`` is ``mean`` or ``min``, as in :meth:`related`; ``graph`` and ``settings`` are
-        as in :meth:`why`. The answer has the ``score``, as in :meth:`related`, and ``pages``: for
-        each node its own score, its share, and why. With ``mean``, shares are equal parts of the
-        scores; with ``min``, the node with the lowest score has the whole share. Raises as
-        :meth:`why`, and :class:`UsageError` if ``b`` is one of ``nodes``.
+        those of :meth:`why`. The answer has the ``score``, as in :meth:`related`, and ``pages``:
+        for each node its own score, its share, and why. With ``mean``, all scores are divided by
+        the number of nodes; with ``min``, the lowest score is the entire share of its node. Raises
+        as :meth:`why`, and :class:`UsageError` if ``b`` is one of ``nodes``.
         """
         k, aggregate = checked_option("k", k), checked_option("aggregate", aggregate)
         searcher = self.now
@@ -484,16 +483,16 @@ class Index:
         name: str | None = None,
         skip_unknown: bool = False,
     ) -> Index:
-        """Return the index with one more page, its last node, as if it had been in the graph.
+        """Return the index with one more page, its last node, as if the page had been in the graph.
 
-        It supports all queries; the page has the name of the draft. A draft has no text: in an
-        index that compares texts, its scores are lower by the share of texts, and a log message
-        says so.
+        The page is called by the name of the draft, and all queries are supported. A draft has no
+        text: in an index that compares texts, its scores are lower by the weight of texts, as a log
+        message says.
 
-        ``out`` are names of pages that it links to, ``into`` of those that link to it; if the index
-        uses weights, also pairs of a name and a weight, or a mapping. ``name`` is by default
-        ``draft``; with a URL, ``exclude_same_site`` works. With ``skip_unknown``, links with
-        unknown pages are ignored.
+        ``out`` are names of pages that the draft links to, ``into`` of those that link to it; if
+        the index uses weights, also pairs of a name and a weight, or a mapping. ``name`` is
+        ``draft`` by default; a URL supports ``exclude_same_site``. With ``skip_unknown``, links
+        with unknown pages are ignored.
 
         Raises :class:`UsageError` for unknown names, if no link is left, if a node is called
         ``name``, and for an index of selected pages. Raises :class:`NotAStore` if the graph is not
@@ -512,8 +511,8 @@ class Index:
         skip_unknown: bool = False,
         replaced: int | None = None,
     ) -> Index:
-        """Do :meth:`with_draft` for a parsed draft. It may replace the node ``replaced``, an id,
-        and take its name: that node is then no hit.
+        """Return the index as :meth:`with_draft` does, for a parsed draft. The draft takes the name
+        of the node ``replaced``, if an id is given, which is then no hit.
         """
         now = self.now
         stored = now.unseen.added(
@@ -531,7 +530,7 @@ class Index:
         skip_unknown: bool = False,
         **options: Any,
     ) -> list[Hit]:
-        """Return the nodes most related to a page that is not in the graph, from its links.
+        """Return the nodes most related to a page that is not in the graph, by its links.
 
         Arguments are those of :meth:`with_draft` and of :meth:`related`, except ``refine``.
         """
@@ -566,7 +565,7 @@ def open_index(
         The graph that the index was built from, if it was moved (several, for a refreshed index).
         Refined answers and some reasons read it.
     threads, memory, verify
-        Limits of that work, by default all cores and half of the available memory; whether to
+        Limits of queries, by default all cores and half of the available memory; whether to
         compare checksums.
     cluster
         Nodes that answer: ``"local:4"`` (4 on this machine), ``"HOST:PORT"``, ``"auto"``, or a

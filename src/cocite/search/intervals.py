@@ -1,4 +1,4 @@
-"""Confidence intervals of scores, and whether the order of two hits is certain.
+"""Confidence intervals of scores, and tests whether the order of two hits is certain.
 
 A score is the mean of N independent samples in a range of width R. With probability 1 - failure:
 
@@ -8,12 +8,13 @@ A score is the mean of N independent samples in a range of width R. With probabi
 
 V is the variance of the samples. At 100 samples, betting intervals are 0.46 times as wide as
 Bernstein's. Walks stop after ``length`` steps; a pair that has not met may meet later, with a
-weight of up to decay**(length + 1). ``high`` includes that, so the interval also contains the score
-of unlimited walks. Samples of a refreshed index have several distributions, so bets on them use
-equal stakes.
+weight of up to decay**(length + 1). ``high`` includes that weight, so the interval also contains
+the score of unlimited walks. Samples of a refreshed index have several distributions, so bets on
+them use equal stakes.
 
-Source: Waudby-Smith, Ramdas 2024; Maurer, Pontil 2009, theorem 4; Fogaras, Racz, *Scaling
-link-based similarity search*, 4, theorems 5 and 6.
+Source: Waudby-Smith, Ramdas, *Estimating means of bounded random variables by betting*, 2024;
+Maurer, Pontil, *Empirical Bernstein bounds*, 2009, theorem 4; Fogaras, Racz, *Scaling link-based
+similarity search*, section 4, theorems 5 and 6.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from cocite.search.hits import Score, scores_of
 from cocite.search.scorer import Nodes, Scorer
 
 _FEW = 4
-"""Hits whose order is tested first; each later batch is twice as large."""
+"""Number of hits whose order is tested first; each later batch is twice as large."""
 _AT_ONCE, _PAIRS_AT_ONCE = 256, 512
-"""Hits, and pairs, whose samples are looked at in one piece."""
+"""Number of hits, and of pairs, whose samples are processed at once."""
 _CACHED = 1 << 16
-"""Maximum number of sample values that a list of hits stores."""
+"""Maximum number of sample values that a list caches."""
 _ROUNDING = 4e-12
-"""Rounding error of sums, and of scores, which are whole grains of 1e-12."""
+"""Rounding error of sums, and of scores, which are multiples of 1e-12 (grains)."""
 
 Ends = list[tuple[Floats, Floats]]
 """Lower and upper ends of intervals, float64[h] each, for each confidence."""
@@ -51,9 +52,9 @@ Ends = list[tuple[Floats, Floats]]
 class Draws:
     """Sample values of some scores.
 
-    ``values`` float64[samples, hits] are the values, and ``most`` upper bounds on the exact ones.
-    Only the last ``known`` int64[hits] samples count for each hit, all if None. The last ``alike``
-    come from one graph, and so from one distribution; all if None.
+    ``values`` float64[samples, hits] are lower bounds, and ``most`` upper bounds, on the exact
+    values. Of each hit only the last ``known`` int64[hits] samples count, all if None. The last
+    ``alike`` samples, all if None, come from one graph and have one distribution.
     """
 
     values: Floats
@@ -68,7 +69,7 @@ class Draws:
         return int(self.values.shape[1])
 
     def pieces(self) -> Iterator[tuple[Any, Floats, Floats]]:
-        """Yield (hits with the same number of known samples, their values, their upper bounds)."""
+        """Yield (hits with equally many known samples, their values, their upper bounds)."""
         if self.known is None:
             yield slice(None), self.values, self.most
             return
@@ -84,7 +85,7 @@ class Draws:
         return Draws(values, most, self.span, known, self.alike)
 
     def steps(self) -> Draws:
-        """Return the differences between each hit and the next, from their lower bounds."""
+        """Return lower bounds on the differences between each hit and the next."""
         known = None if self.known is None else np.minimum(self.known[:-1], self.known[1:])
         apart = self.values[:, :-1] - self.most[:, 1:]
         limits = self.span.least - self.span.most, self.span.most - self.span.beyond
@@ -94,9 +95,7 @@ class Draws:
 def joined(
     found: Sequence[tuple[Floats, Floats]], span: Span, known: Ints | None, alike: int | None
 ) -> Draws:
-    """Return the sums of values and of their upper bounds over all parts, in the samples that all
-    parts have.
-    """
+    """Return the sums of values and of their upper bounds over all parts, sample by sample."""
     shared = min(len(values) for values, _ in found)
     values, most = found[0][0][-shared:], found[0][1][-shared:]
     for more, greatest in found[1:]:
@@ -134,8 +133,8 @@ class Intervals:
         self.scorer = scorer
 
     def draws(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Draws:
-        """Return the joint samples of all parts: the mean over ``nodes`` with each of ``others``,
-        which must not be among them.
+        """Return the samples of all parts together: the mean over ``nodes`` of the values with each
+        of ``others``, which are different nodes.
         """
         span, found = Span(0.0, 0.0, 0.0), []
         for reader in self.scorer.sampling(settings):
@@ -151,7 +150,7 @@ class Intervals:
     def of_pair(
         self, pair: tuple[int, int], settings: WholeSettings, confidence: float, bound: str
     ) -> Score:
-        """Return the score of a pair, or of a node and itself, with its interval."""
+        """Return the score of a pair, or of a node with itself, and its interval."""
         first, second = pair
         score, error = self.scorer.pair(first, second, settings)
         draws = ListDraws((first,), np.array([second], np.uint32), settings)
@@ -168,7 +167,7 @@ class Intervals:
         same: Bools | None = None,
     ) -> Ends:
         """Return the ends of the intervals of a list, for each confidence. ``same`` marks the query
-        node itself; by default no hit is.
+        node among the hits; by default, no hit.
         """
         if same is None:
             same = np.zeros(draws.ids.size, bool)
@@ -181,7 +180,7 @@ class Intervals:
     def of_mean(
         self, draws: ListDraws, scores: Floats, confidences: Sequence[float], bound: str
     ) -> tuple[Floats, Ends]:
-        """Return the standard errors of the hits of several nodes, and the ends of intervals."""
+        """Return the standard errors of hits of several nodes, and the ends of their intervals."""
         errors, size = np.zeros(draws.ids.size), draws.ids.size
         for begin in range(0, size if self.scorer.sampled else 0, _AT_ONCE):
             part = slice(begin, begin + _AT_ONCE)
@@ -191,7 +190,7 @@ class Intervals:
     def of_least(
         self, draws: ListDraws, confidences: Sequence[float], bound: str
     ) -> tuple[Floats, Ends]:
-        """Return the same for hits that score the minimum over several nodes."""
+        """Return the same for scores that are the minimum over several nodes."""
         nodes, ids, settings = draws.nodes, draws.ids, draws.settings
         pairs = np.array(
             [[self.scorer.pair(node, other, settings) for other in ids.tolist()] for node in nodes]
@@ -211,9 +210,10 @@ class Intervals:
     def of_pairs(
         self, first: Ids, second: Ids, settings: WholeSettings, confidence: float, bound: str
     ) -> Floats:
-        """Return float64[4, pairs] of different nodes: scores, errors, and the ends of intervals.
+        """Return float64[4, pairs] for pairs of different nodes: scores, errors, lower and upper
+        ends.
 
-        All readers must answer for many pairs at once (``Reader.pairs_from``).
+        All readers must support many pairs at once (``Reader.pairs_from``).
         """
         scorer = self.scorer
         grains, variances = np.zeros(first.size), np.zeros(first.size)
@@ -248,11 +248,10 @@ class Intervals:
     def rounded(
         self, room: Floats, scores: Floats, same: Bools, settings: WholeSettings
     ) -> tuple[Floats, Floats]:
-        """Return the ends of intervals, both float64[confidences, h], rounded outwards to whole
-        grains.
+        """Return the ends of intervals, float64[confidences, h] each, rounded outwards to grains.
 
         They are ``room`` float64[confidences, 2, h] below and above ``scores``; ``same`` marks
-        those of a node with itself.
+        scores of a node with itself.
         """
         scorer = self.scorer
         room = np.ceil(room * GRAINS)
@@ -263,13 +262,13 @@ class Intervals:
         if len(scorer.sampled) == len(scorer.readers):
             most[~same] = math.ceil(scorer.largest(settings) * GRAINS)
         low = np.maximum(0.0, middle - room[:, 0])
-        # An estimate may be below 0; an exact score is not.
+        # An estimate may be negative; an exact score is not.
         high = np.maximum(low, np.minimum(middle + room[:, 1], most))
         scorer.check(high.ravel().tolist())  # NaN reaches every upper end
         return low / GRAINS, high / GRAINS
 
     def certain_ranks(self, draws: ListDraws, confidence: float, bound: str) -> int:
-        """Return how many of the first hits of a list certainly score more than the next."""
+        """Return how many of the first hits of a list certainly score higher than the next."""
         nodes, ids, settings = draws.nodes, draws.ids, draws.settings
         scorer = self.scorer
         for begin in range(0, ids.size - 1, _AT_ONCE):
@@ -287,8 +286,8 @@ class Intervals:
         return max(0, ids.size - 1)
 
     def _room(self, draws: ListDraws, confidences: Sequence[float], bound: str) -> Floats:
-        """Return float64[confidences, 2, h]: how far the exact scores may be below and above the
-        samples' means.
+        """Return float64[confidences, 2, h]: the distances from the means of the samples to the
+        lower and upper bounds of exact scores.
         """
         size = draws.ids.size
         found = np.zeros((len(confidences), 2, size))
@@ -306,10 +305,10 @@ class Intervals:
         return found
 
     def _separate(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Floats | float:
-        """Return float64[h]: how far scores are above the means of the samples that all parts have
-        and that know all ``nodes``.
+        """Return float64[h]: scores minus the means of the samples that all parts have and that
+        contain all ``nodes``.
 
-        Each score uses all samples of a part that know the pair. These are more if parts have lost
+        A score uses all samples of a part that contain the pair. These are more if parts have lost
         different samples, or if nodes were added at different times.
         """
         lost = len({reader.part.freshness.held.size for reader in self.scorer.sampled}) > 1
@@ -327,7 +326,7 @@ class Intervals:
         return found
 
     def _knowing(self, nodes: Nodes, others: Ids) -> Ints:
-        """Return int64[h]: how many samples know all ``nodes`` and each of some others."""
+        """Return int64[h]: how many samples contain all ``nodes`` and each of ``others``."""
         each = [self.scorer.stored.freshness.knowing(node, others) for node in nodes]
         least: Ints = np.min(each, axis=0)
         return least
@@ -336,10 +335,10 @@ class Intervals:
 def half_width(
     stderr: ArrayLike, samples: ArrayLike, width: float, confidence: float, bound: str = "bernstein"
 ) -> Floats:
-    """Return the half-widths of the intervals of scores with these standard errors, elementwise.
+    """Return the half-widths of intervals for these standard errors, elementwise.
 
-    ``samples`` is N, one for all or one for each; ``width`` is R; ``bound`` must be one that
-    depends on nothing else. With a single sample, only the range R is known.
+    ``samples`` is N, for all or for each; ``width`` is R; ``bound`` must be one that needs no more
+    than these. A single sample gives only the range R.
     """
     errors = np.asarray(stderr, np.float64)
     count = np.broadcast_to(np.asarray(samples, np.float64), errors.shape)
@@ -357,8 +356,8 @@ def half_width(
 def around(
     draws: Draws, confidence: float, bound: str = DEFAULT_INTERVAL
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the means of the values, and how far the exact ones may be below and above:
-    float64[hits] each.
+    """Return the means of the values, and the distances to lower and upper bounds of the exact
+    means: float64[hits] each.
     """
     means, below = _below(draws, confidence, bound)
     above, span = np.empty(draws.hits), draws.span
@@ -374,7 +373,7 @@ def around(
 
 
 def _below(draws: Draws, confidence: float, bound: str) -> tuple[Floats, Floats]:
-    """Return only the means and the distances below."""
+    """Return the means, and the distances to lower bounds only."""
     means, below, span = np.empty(draws.hits), np.empty(draws.hits), draws.span
     for which, values, _ in draws.pieces():
         if bound == "betting":
@@ -388,7 +387,7 @@ def _below(draws: Draws, confidence: float, bound: str) -> tuple[Floats, Floats]
 
 
 def errors_of(draws: Draws) -> Floats:
-    """Return float64[hits]: the standard errors of the means; NaN for a single sample."""
+    """Return float64[hits], the standard errors of the means; NaN for a single sample."""
     errors = np.full(draws.hits, np.nan)
     for which, values, _ in draws.pieces():
         count = len(values)
@@ -401,12 +400,11 @@ def errors_of(draws: Draws) -> Floats:
 def counted_ends(
     values: Floats, most: Floats, counts: Floats, span: Span, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Return the ends of intervals by betting, from how often each value occurs: float64[hits]
-    each.
+    """Return the ends of intervals by betting, from counts of values: float64[hits] each.
 
     ``values`` float64[s] are the distinct values, ``most`` float64[s] upper bounds on the exact
-    value of each; ``counts`` is float64[hits, s]. Neither order nor distributions matter: values
-    may come from several independent parts.
+    ones, and ``counts`` float64[hits, s] says how often each occurs. Their order and distributions
+    do not matter, so values of several independent parts may be mixed.
     """
     low, _ = _mixed(values, counts, span.least, span.most, confidence)
     high, _ = _mixed(most, counts, span.most, span.beyond, confidence)
@@ -416,11 +414,10 @@ def counted_ends(
 def leading_certain(
     draws: Draws, confidence: float, bound: str = DEFAULT_INTERVAL, doubt: ArrayLike = 0.0
 ) -> int:
-    """Return how many of the first hits, best first, certainly score more than the next.
+    """Return how many of the first hits, best first, certainly score higher than the next.
 
-    They are compared over the samples that know both. The last hit has no next one here. ``doubt``
-    (one for each step, or for all) is how much smaller a step may be than its samples indicate,
-    apart from their error.
+    Two hits are compared over the samples that contain both. ``doubt``, for each step or for all,
+    is how much smaller a step may be than its samples indicate, apart from their error.
     """
     if draws.hits < 2:
         return 0
@@ -442,9 +439,7 @@ def leading_certain(
 
 
 def certain_prefix(lows: Floats, highs: Floats) -> int:
-    """Return how many of the first intervals lie above all later ones; at most all but the last, as
-    the one after it is unknown here.
-    """
+    """Return how many of the first intervals lie above all later ones, not counting the last."""
     if lows.size < 2:
         return 0
     behind = np.maximum.accumulate(highs[:0:-1])[::-1]
@@ -458,11 +453,11 @@ def bets_of(confidence: float) -> tuple[float, float]:
 
 
 NO_BETS = math.inf, _ROUNDING
-"""Replacement for the result of :func:`bets_of` in queries without intervals."""
+"""Used for the result of :func:`bets_of` in queries without intervals."""
 
 
 def _level(confidence: float) -> float:
-    """Return the wealth at which a mean is rejected, from either side."""
+    """Return the wealth at which a mean is rejected on either side."""
     return 2 / (1 - confidence)
 
 
@@ -486,8 +481,8 @@ def _about(values: Floats, width: float, confidence: float, bound: str) -> tuple
 def _bet(
     values: Floats, first: float, last: float, confidence: float, alike: bool
 ) -> tuple[Floats, Floats]:
-    """Return the ends up to which means are rejected, from ``first`` on, for values
-    float64[samples, hits] between ``first`` and ``last``; and their means.
+    """Return the lower ends of the means not rejected, from ``first`` on, and the means. Values are
+    float64[samples, hits] between ``first`` and ``last``.
     """
     from cocite.kernels import totals
 
@@ -506,7 +501,7 @@ def _bet(
 def _mixed(
     values: Floats, counts: Floats, first: float, last: float, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Return the same from distinct ``values`` float64[s] and their counts, by equal bets."""
+    """Return the same for distinct ``values`` float64[s] with counts, betting equal stakes."""
     from cocite.kernels import totals
 
     found, means = np.full(len(counts), first), np.full(len(counts), first)

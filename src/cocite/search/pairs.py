@@ -1,9 +1,9 @@
 """Scores of many pairs, as arrays and as a table.
 
-Pairs are two columns: lists, arrays, or columns of pandas, polars or Arrow; or one value with both:
-a table of two columns, an array (pairs, 2), or rows of two. Scores and intervals equal those of
-single queries. With samples in trees, blocks of pairs are scored together, sample by sample
-(``kernels/pairs.py``). Each thread takes a block, or a pair; scores do not depend on that.
+Pairs are given as two columns (lists, arrays, or columns of pandas, polars or Arrow), or as one
+value: a table of two columns, an array (pairs, 2), or rows of two. Scores and intervals equal those
+of single queries. If samples are in trees, blocks of pairs are scored together, sample by sample
+(``kernels/pairs.py``). A thread scores a block, or a pair; threads do not affect scores.
 
 Cost: in blocks, about 40 ns of processor time for each pair and sample, with intervals; one by one,
 about 0.1 ms per pair. Memory: 32 bytes per pair, and for each thread 2 to 11 bytes per node and 8
@@ -41,9 +41,9 @@ _FORM = (
 
 @dataclass(frozen=True, eq=False)
 class Similarities(NodeTable):
-    """The similarity of each pair, in order. Arrays :attr:`score`, :attr:`stderr`, :attr:`low` and
-    :attr:`high`, float64[pairs], for the nodes :attr:`a` and :attr:`b` as given. Items are
-    :class:`Score`. The table has the columns a, b, and these.
+    """The similarity of each pair, in order: the nodes :attr:`a` and :attr:`b` as given, and
+    :attr:`score`, :attr:`stderr`, :attr:`low` and :attr:`high`, float64[pairs]. Items are
+    :class:`Score`. The table has these columns.
     """
 
     _named = ("a", "b")
@@ -76,8 +76,8 @@ def _listed(column: Column) -> list[Any]:
 
 
 def columns_of_pairs(a: Any, b: Any = None) -> tuple[Column, Column]:
-    """Return two columns of names, lists or arrays of equal length, from two values, or from one
-    that holds both. Raises :class:`UsageError`.
+    """Return two columns of names, lists or arrays of equal length, from two values or from one
+    that contains both. Raises :class:`UsageError`.
     """
     if b is None:
         return _separate(a)
@@ -134,7 +134,7 @@ def _column(values: Any, title: str) -> Column:
 
 def ids_of_pairs(names: Names, columns: tuple[Column, Column], *, numbers: bool) -> tuple[Ids, Ids]:
     """Return the ids of two columns; raises :class:`UsageError` as :func:`ids_of`, and for a pair
-    of different sides of a bipartite graph.
+    of nodes on different sides of a bipartite graph.
     """
     first, second = (
         ids_of(names, column, title, numbers) for column, title in zip(columns, "ab", strict=True)
@@ -148,9 +148,9 @@ def ids_of_pairs(names: Names, columns: tuple[Column, Column], *, numbers: bool)
 
 
 def ids_of(names: Names, column: Column, title: str, numbers: bool) -> Ids:
-    """Return uint32[pairs]: the ids of a column of names, or of ``numbers``, which are ids already.
+    """Return uint32[pairs], the ids for a column of names, or of ids if ``numbers``.
 
-    Raises :class:`UsageError` for invalid ids, and for unknown names, with their count.
+    Raises :class:`UsageError` for invalid ids, and for unknown names, which it counts.
     """
     if numbers:
         found = np.asarray(column)
@@ -174,7 +174,7 @@ def ids_of(names: Names, column: Column, title: str, numbers: bool) -> Ids:
 
 
 def unknown_nodes(names: Names, unknown: Sequence[Any]) -> UsageError:
-    """Return the error for unknown names."""
+    """Return the error for unknown names, with suggestions."""
     if len(unknown) == 1:
         try:
             names.id(unknown[0])
@@ -196,7 +196,7 @@ def unknown_nodes(names: Names, unknown: Sequence[Any]) -> UsageError:
 
 Progress = Callable[[str, int, int], None]
 _REPORTED = 1 << 12
-"""Pairs to score one by one between two progress reports."""
+"""Pairs scored one by one between two progress reports."""
 
 
 @shows("relating nodes")
@@ -206,7 +206,7 @@ def related_many(
     current: Callable[[], _Index],
     ask: Callable[[_Index, object], Hits],
 ) -> HitLists:
-    """Query each of ``nodes`` on the same index, which ``current`` returns."""
+    """Query each of ``nodes`` on one index, which ``current`` returns."""
     while True:
         now = current()
         question = partial(ask, now)
@@ -227,10 +227,10 @@ def scores_of_pairs(
     threads: int,
     progress: Progress = lambda stage, done, total: None,
 ) -> Floats:
-    """Return float64[4, pairs]: scores, standard errors, and the ends of intervals.
+    """Return float64[4, pairs]: scores, standard errors, lower and upper ends of intervals.
 
-    ``one`` scores a pair. ``block`` scores many pairs of different nodes at once, in ``blocks``
-    blocks; it is not called if that is 0.
+    ``one`` scores a pair. ``block`` scores many pairs of different nodes, in ``blocks`` blocks; if
+    that is 0, only ``one`` is used.
     """
     found, done = np.empty((4, first.size)), 0
     progress("scoring", 0, first.size)
@@ -248,7 +248,7 @@ def scores_of_pairs(
         return place, one(int(first[place]), int(second[place]))
 
     workers, places_left = [single] * max(1, min(threads, apart.size)), apart.tolist()
-    # The first pair runs alone, as it prepares data that all pairs need.
+    # Run the first pair alone, as it prepares data that all pairs need.
     rest = in_order(workers, places_left[1:], Pace())
     for place, score in chain(map(single, places_left[:1]), rest):
         found[:, place] = score

@@ -1,8 +1,8 @@
-"""The expected size, memory, time and accuracy of an index before it is built.
+"""Estimates of an index before it is built: size, memory, time and accuracy.
 
-A layout with samples makes two samples for each thread of the real graph in a scratch directory;
-size and time grow linearly with their number. Other layouts give their own estimates. With N
-samples, except with a probability of ``failure``, for every graph, measure and pair:
+For a layout with samples, two samples of the real graph per thread are drawn in a scratch
+directory, as size and time grow linearly with their number. Other layouts have their own estimates.
+With N samples, except with a probability of ``failure``, for every graph, measure and pair:
 
     error      |estimate - score| <= delta              failure = 2 exp(-6/7 N delta**2)  Theorem 5
     order      scores delta apart keep their order                exp(-0.3 N delta**2)    Theorem 6
@@ -10,10 +10,10 @@ samples, except with a probability of ``failure``, for every graph, measure and 
                of nodes delta above it, in expectation            exp(-6/7 N delta**2)    Theorem 7
     precision  at most this share of the list is delta below      r / (exp(6/7 N delta**2) - 1)
 
-r is the number of nodes delta below the threshold for each node delta above it. The standard error
-of a score s from samples in [0, R] is at most sqrt((R s - s**2) / N).
+r is the number of nodes delta below the threshold per node delta above it. The standard error of a
+score s from samples in [0, R] is at most sqrt((R s - s**2) / N).
 
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 4.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, section 4.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ from cocite.resources import Resources, format_size, format_time, parse_size
 from cocite.results import Document
 
 SCORES = (0.1, 0.3)
-"""Scores whose standard errors plans report."""
+"""Scores for which plans report standard errors."""
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A theorem: ``factor / (exp(rate * samples * delta**2) - less)`` bounds the failure. For
-    precision, the factor is r, see :func:`promises`.
+    """A theorem: ``factor / (exp(rate * samples * delta**2) - less)`` bounds the failure. The
+    factor of precision is r, see :func:`promises`.
     """
 
     theorem: int
@@ -73,13 +73,11 @@ class Promise:
         return math.log(self.factor / failure + self.less)
 
     def samples(self, delta: float, failure: float) -> int:
-        """Return the least number of samples that satisfies it; ``delta`` and ``failure`` in (0,
-        1).
-        """
+        """Return the minimum number of samples for ``delta`` and ``failure``, both in (0, 1)."""
         return max(1, math.ceil(self._exponent(failure) / (self.rate * delta * delta)))
 
     def delta(self, samples: int, failure: float) -> float:
-        """Return the least delta that this many samples satisfy; 1 if there is none below."""
+        """Return the minimum delta for this number of samples, at most 1."""
         return min(1.0, math.sqrt(self._exponent(failure) / (self.rate * samples)))
 
 
@@ -90,20 +88,18 @@ PROMISES = {
     "precision": Promise(7, "nodes listed are no further below a threshold", 6 / 7, 1, 1),
 }
 LISTED = 10
-"""Default number of nodes that a list should have."""
+"""Default number of nodes in a list."""
 
 
 def promises(nodes: int, listed: int) -> dict[str, Promise]:
-    """Return the guarantees for a graph of this many ``nodes`` and lists of this many ``listed``
-    nodes.
-    """
+    """Return the guarantees for a graph with ``nodes`` nodes and lists of ``listed`` nodes."""
     others = max(0, nodes - 1 - listed)
     return PROMISES | {"precision": replace(PROMISES["precision"], factor=others / listed)}
 
 
 def standard_error(score: float, most: float, samples: int) -> float:
-    """Return the largest standard error of a score whose samples are at most ``most``; 0 if no pair
-    can score as high.
+    """Return the maximum standard error of a score whose samples are at most ``most``; 0 if the
+    score is higher.
     """
     return math.sqrt(max(0.0, most * score - score * score) / samples)
 
@@ -111,7 +107,7 @@ def standard_error(score: float, most: float, samples: int) -> float:
 def standard_errors(
     parts: Iterable[PartPlan], asked: WholeSettings, samples: int | None
 ) -> dict[float, float]:
-    """Return the standard errors of :data:`SCORES`, by the largest sample of any part; {} without
+    """Return standard errors of :data:`SCORES`, from the largest sample of any part; {} without
     samples.
     """
     if samples is None:
@@ -125,7 +121,7 @@ def standard_errors(
 
 
 def expected_error(errors: Mapping[float, float]) -> str:
-    """Return the end of the line on costs: the expected error, if the index samples."""
+    """Describe the expected error, to end the line on costs; "" without samples."""
     if not errors:
         return ""
     error = errors[SCORES[0]]
@@ -141,10 +137,10 @@ _Chosen = TypeVar("_Chosen", WholeSettings, PartSettings)
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of an index with this many ``samples`` (None for a layout without).
+    """Figures of an index with this many ``samples`` (None for a layout without samples).
 
-    ``bytes`` on disk and ``seconds`` to build it; for samples, the ``delta`` of each guarantee in
-    ``search/plan.py``, and an upper bound on the standard error of each of ``SCORES``.
+    ``bytes`` on disk and ``seconds`` to build it; with samples, the ``delta`` of each guarantee and
+    upper bounds on the standard errors of ``SCORES``.
     """
 
     samples: int | None
@@ -168,7 +164,8 @@ class Costs:
         return self.names + round(self.sample * samples)
 
     def within_bytes(self, size: int) -> int:
-        """Return the most samples that fit; raises :class:`UsageError` if none does."""
+        """Return the maximum number of samples that fit; raises :class:`UsageError` if none
+        does."""
         number = int((size - self.names) / self.sample)
         if number < 1:
             raise UsageError(
@@ -178,7 +175,7 @@ class Costs:
         return min(number, MAX_SAMPLES)
 
     def within_seconds(self, seconds: float) -> int:
-        """Return the most samples in that time; raises :class:`UsageError` if none."""
+        """Return the maximum number of samples in that time; raises :class:`UsageError` if none."""
         if self.each > seconds:
             raise UsageError(
                 f"no sample can be made in {format_time(seconds)}: one takes about "
@@ -191,10 +188,10 @@ class Costs:
 class Plan(Document):
     """Cost and accuracy of an index of ``graph``: as planned, and with twice the samples.
 
-    ``doubled`` is None for layouts without samples, and if an index cannot have so many; ``memory``
-    is in bytes, including Python, and ``room`` describes it. The guarantees hold with probability 1
-    - ``failure``, precision for a list of ``listed`` nodes; ``needs`` is the number of samples that
-    each needs for the requested delta, if any.
+    ``doubled`` is None for layouts without samples, and if an index cannot have so many. ``memory``
+    is in bytes, including Python; ``room`` describes it. Guarantees hold with probability 1 -
+    ``failure``, precision for a list of ``listed`` nodes; ``needs`` is the number of samples that
+    each requires for the given delta, if any.
     """
 
     graph: str
@@ -239,7 +236,7 @@ def plan_index(
     options: PlanOptions | None = None,
     **given: Any,
 ) -> Plan:
-    """Estimate the cost and the accuracy of an index of ``graph``, from a few samples.
+    """Estimate the cost and accuracy of an index of ``graph`` from a few samples.
 
     Parameters
     ----------
@@ -248,7 +245,7 @@ def plan_index(
     options, given
         The options below, as one object or by name. Other keyword arguments are build and query
         settings of the measure. Give at most one of ``samples``, ``delta``, ``disk`` and ``time``;
-        by default ``samples`` of the measure.
+        the default is the measure's ``samples``.
     {options}
 
     Returns
@@ -258,11 +255,11 @@ def plan_index(
     Raises
     ------
     UsageError
-        Also if ``disk`` or ``time`` do not hold a single sample.
+        Also if a single sample exceeds ``disk`` or ``time``.
     ResourceError
-        If memory does not suffice, or ``scratch`` cannot be written.
+        If memory is insufficient, or ``scratch`` cannot be written.
 
-    Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (Theorems 5 to 7).
+    Source: Fogaras, Racz, *Scaling link-based similarity search*, section 4, Theorems 5 to 7.
     """
     chosen = PlanOptions.of(options, given)
     graph = open_graph(graph, memory=memory, threads=threads)
@@ -331,8 +328,8 @@ def _chosen_way(
     kept: dict[str, Promise],
     failure: float,
 ) -> tuple[Callable[[Costs], int], dict[str, int]]:
-    """Return how to choose the number of samples from their costs; and, if a delta decides, how
-    many each guarantee needs.
+    """Return a function from costs to the number of samples; and, if a delta decides, the number
+    that each guarantee needs.
     """
     given = [name for name, value in ways.items() if value is not None]
     if given and options.samples is None:
@@ -369,8 +366,8 @@ def _chosen_way(
 def _estimated(
     graph: Graph, options: BuildOptions, means: Resources, scratch: str | os.PathLike[str] | None
 ) -> tuple[Costs, float]:
-    """Return the costs of a sample, or of the whole index if it is not sampled, and the seconds
-    that the estimate took.
+    """Return the costs of a sample, or of the whole index if it has none, and the seconds that the
+    estimate took.
     """
     count = None if options.samples is None else 2 * means.threads
     try:

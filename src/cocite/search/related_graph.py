@@ -1,7 +1,7 @@
-"""The neighborhood of a page as a graph: the page, its hits, and links between similar ones.
+"""The neighborhood of a page as a graph: the page, its hits, and links among them.
 
-It is the k-nearest graph, restricted to the query page (or pages) and its hits. Each of these is
-queried with the same options; hits that are in the graph become its links.
+This is the graph of k nearest neighbors, restricted to the query pages and their hits. Each hit is
+queried with the same options; those of its own hits that are in the graph become links.
 
     node    label (the name), title, asked, score (with the query page)
     link    weight (the score), rank, low, high, stderr
@@ -27,15 +27,14 @@ from cocite.storage import check_file, staged_file
 
 _LINK = {"rank": "int", "low": "double", "high": "double", "stderr": "double"}
 _ALONE = ("aggregate", "offset", "total")
-"""Options that apply only to the first query, not to those for its hits."""
+"""Options for the query pages, but not for their hits."""
 
 
 @dataclass(frozen=True)
 class RelatedGraph:
-    """A neighborhood: ``asked`` are the query pages, and ``hits`` their hits. ``links`` are
-    (source, target, rank, hit): ``hit`` is the target as a hit of the source, with its score, and
-    ``rank`` its rank. ``titles`` are those of all pages, "" for none; None if the graph has no
-    titles.
+    """A neighborhood: the query pages ``asked``, and their ``hits``. ``links`` are (source, target,
+    rank, hit): the target, with its score, is the hit of the source at this ``rank``. ``titles``
+    are those of all pages, "" for none; None if the graph has none.
     """
 
     asked: Sequence[Any]
@@ -48,9 +47,9 @@ class RelatedGraph:
     def of(
         cls, index: Any, node: Any, k: int, hits: Sequence[Hit] | None = None, **options: Any
     ) -> Self:
-        """Query the hits, unless given, and the hits of each."""
+        """Find the hits, unless given, and the hits of each hit."""
         if options.get("only") is not None:
-            options["only"] = list(options["only"])  # it is used more than once
+            options["only"] = list(options["only"])  # may be an iterator, and is used repeatedly
         asked = index.nodes.names(np.array(index.now.ids_of(node)))
         if hits is None:
             hits = index.related(node, k, **options)
@@ -108,11 +107,11 @@ class RelatedGraph:
         return GraphShape({**title, "asked": "boolean", "score": "double"}, _LINK, self.about)
 
     def to_text(self, kind: str) -> str:
-        """Return it as ``graphml``, ``gexf`` or ``dot``."""
+        """Return the graph as ``graphml``, ``gexf`` or ``dot`` text."""
         return graph_text(_writer(kind).form(self._shape), [self._piece()])
 
     def to_networkx(self) -> Any:
-        """Return it as a ``networkx.DiGraph``, with names as nodes."""
+        """Return the graph as a ``networkx.DiGraph``, with names as nodes."""
         from cocite.extras import need
 
         graph = need("networkx", "a graph of NetworkX", "networkx").DiGraph()
@@ -126,7 +125,7 @@ class RelatedGraph:
     def write(
         self, output: str | os.PathLike[str], *, kind: str | None = None, overwrite: bool = False
     ) -> Path:
-        """Write it as GraphML, GEXF or DOT, by extension or ``kind``.
+        """Write the graph as GraphML, GEXF or DOT, by extension or ``kind``.
 
         Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
         """

@@ -1,13 +1,13 @@
-"""Nodes by a part of their names, their links, and nodes to start from.
+"""Search for nodes by part of their names, their links, and nodes to start from.
 
-Nodes are found by names and titles, best matches first (``graph/names.py``). Without a text, all
+Names and titles are searched, best matches first (``graph/names.py``). Without a text, all nodes
 are listed, by descending in-links. Links come from the stored graph, also for an index
-(``search/source.py``); without it, only names are searched.
+(``search/source.py``); without a graph, only names are searched.
 
 Nodes to start from have a medium number of in-links: hubs are related to everything, and obscure
 nodes to little.
 
-Cost: a pass over the names; with links, also a pass over the links.
+Cost: a pass over the names, and for links a pass over the links.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _PIECE = 1 << 22
 
 @dataclass(frozen=True)
 class FoundNode:
-    """A node with its numbers of in-links and out-links, None without the graph. On request it has
-    the names of these neighbors, in the order of ids; and its title, if it has one.
+    """A node with its numbers of in-links and out-links, None without the graph; on request, the
+    names of these neighbors, by id; and its title, if it has one.
     """
 
     node: str
@@ -54,7 +54,7 @@ class FoundNode:
 @dataclass(frozen=True)
 class NodesDocument(Document):
     """The first of the ``found`` nodes whose names or titles contain ``search``, out of ``of``
-    nodes; ``titled`` if the graph has titles.
+    nodes in total. ``titled`` says whether the graph has titles.
     """
 
     path: str
@@ -82,12 +82,12 @@ class NodesDocument(Document):
         path
             A stored graph or an index.
         search
-            A part of the names, in any equivalent spelling (``graph/spelling.py``); by default all
-            nodes.
+            Part of a name or title, in any equivalent spelling (``graph/spelling.py``); default:
+            all nodes.
         k
-            How many nodes to return.
+            The maximum number of nodes to return.
         links
-            Also return the names of the nodes that they are linked with.
+            Also return the names of their neighbors.
         graph
             The graph of an index, if it was moved.
         side
@@ -146,10 +146,8 @@ class NodesDocument(Document):
 
 
 def _opened(path: str, links: bool, given: GivenGraph) -> tuple[Names, Titles | None, Graph | None]:
-    """Return names, titles if there are any, and the graph if available; ``links`` require the
-    graph.
-    """
-    if "://" in path and not links:  # imported only for copies
+    """Return names, titles or None, and the graph or None; ``links`` require the graph."""
+    if "://" in path and not links:  # imported only for remote stores
         from cocite.io.remote import copied
 
         path = str(copied(path))
@@ -170,7 +168,7 @@ def _opened(path: str, links: bool, given: GivenGraph) -> tuple[Names, Titles | 
 
 
 def _linked(graph: Graph, ids: Ints, called: Sequence[str], links: bool) -> list[FoundNode]:
-    """Return the nodes with their degrees, and with their links if requested."""
+    """Return the nodes with their degrees, and if requested with their links."""
     targets = _targets(graph, ids) if links else {}
     found = []
     for node, name in zip(ids.tolist(), called, strict=True):
@@ -210,14 +208,14 @@ def linked_with(graph: Graph, ids: Ints) -> Ints:
 
 
 _SPREAD = 4096
-"""Number of nodes to examine, spread over all ids."""
+"""Number of nodes to examine, evenly spaced by id."""
 _BAND = 60.0, 95.0
-"""Percentiles of in-links between which nodes are neither obscure nor hubs."""
+"""Percentiles of in-links between which a node is neither obscure nor a hub."""
 
 
 def starters(index: Index, most: int) -> list[str]:
-    """Return up to ``most`` names of nodes to start from: with a medium number of in-links, those
-    with titles first, in an order independent of ids.
+    """Return up to ``most`` nodes to start from, which have a medium number of in-links; those with
+    titles come first, in an order independent of ids.
     """
     from cocite.kernels.random import scramble
 

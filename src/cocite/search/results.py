@@ -1,9 +1,9 @@
-"""Answers as documents: the query as it was understood, and its result.
+"""Answers as documents: the query as understood, and its result.
 
-``of`` creates each document by querying the index. Measure, direction and settings are those in
-effect. If an index has lost samples (``index/stored.py``), an answer also has ``samples``, the
-number that answered, and ``missing_samples``. A refined answer has ``target_error`` and
-``error_bound``, which is larger if the target would have cost too much.
+``of`` queries the index and creates the document. Measure, direction and settings are those in
+effect. If an index has lost samples (``index/stored.py``), ``samples`` is the number that answered,
+and ``missing_samples`` describes the others. A refined answer has ``target_error`` and
+``error_bound``, which exceeds the target if reaching it costs too much.
 
 Cost: that of the queries; for ``related`` also that of :attr:`Hits.certain_ranks`.
 """
@@ -37,18 +37,17 @@ if TYPE_CHECKING:
 
 
 INSIDE = ("offset", "surely", "loss", "titles")
-"""Fields for displaying an answer that are not part of it."""
+"""Fields for displaying an answer, which are not part of it."""
 
 
 @dataclass(frozen=True)
 class RelatedDocument(Document):
     """The nodes related to ``nodes``, one or several, combined by ``aggregate`` (None for one).
 
-    ``certain_ranks`` is :attr:`Hits.certain_ranks`; ``complete`` says that there are no others,
-    ``total`` how many there are (:class:`~cocite.search.hits.Hits`). ``pageranks`` are those of the
-    hits if the ``order`` uses PageRank, else None. ``titles`` are those of the nodes, "" for none;
-    None if the graph has none. ``offset`` hits were skipped; ``surely`` says that intervals always
-    hold, not just with probability ``confidence``.
+    ``certain_ranks``, ``complete`` and ``total`` are those of :class:`~cocite.search.hits.Hits`.
+    ``pageranks`` are those of the hits if the ``order`` uses PageRank, else None. ``titles`` are
+    those of the nodes, "" for none; None if the graph has none. ``offset`` hits were skipped.
+    ``surely`` says that intervals always hold, not just with probability ``confidence``.
     """
 
     nodes: tuple[str, ...]
@@ -107,8 +106,8 @@ class RelatedDocument(Document):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return all fields except those of INSIDE; ``node``, or ``nodes`` and how they were
-        combined; and PageRank beside the scores if the order uses it.
+        """Return all fields except those of INSIDE; ``node``, or ``nodes`` and their aggregate; and
+        a PageRank with each score if the order uses it.
         """
         inside = *INSIDE, "nodes", "aggregate", "order", "pageranks"
         facts = without(super().facts(), inside if self.total is not None else (*inside, "total"))
@@ -131,7 +130,7 @@ class RelatedDocument(Document):
         return asked | facts | self.loss
 
     def rows(self) -> ResultRows:
-        """Return a row per hit, with its rank, and its PageRank if the order uses it."""
+        """Return a row per hit with its rank, and with its PageRank if the order uses it."""
         titles: tuple[str, ...] = ("rank", *Hit._fields)
         rows: list[tuple[Any, ...]] = [
             (i, *hit) for i, hit in enumerate(self.hits, self.offset + 1)
@@ -190,8 +189,8 @@ class SimilarityDocument(Document):
 
 @dataclass(frozen=True)
 class PairsDocument(Document):
-    """The similarities of many ``pairs``, in order. If they were written to a file, ``output`` is
-    its path.
+    """The similarities of many ``pairs``, in order; ``output`` is the file they were written to, if
+    any.
     """
 
     measure: str
@@ -216,7 +215,7 @@ class PairsDocument(Document):
         return facts | {"pairs": [dict(zip(titles, row, strict=True)) for row in rows]} | self.loss
 
     def rows(self) -> ResultRows:
-        """Return a row per pair; if they were written to a file, a row per fact."""
+        """Return a row per pair; if the pairs were written to a file, a row per fact."""
         if self.output is not None:
             return super().rows()
         columns: dict[str, Any] = {"a": self.pairs.a, "b": self.pairs.b}
@@ -229,9 +228,9 @@ class PairsDocument(Document):
 
 @dataclass(frozen=True)
 class BatchDocument(Document):
-    """A completed batch. ``nodes`` counts those queried by this run, if an earlier one had queried
-    others; ``rows_written`` all rows of ``output``, a file or a table; ``nodes_without_results``
-    those without hits; ``bytes`` is the size of the output, None if unknown.
+    """A completed batch. ``nodes`` counts those queried by this run, without those of an
+    interrupted one; ``rows_written`` all rows of ``output``, a file or a table;
+    ``nodes_without_results`` those without hits; ``bytes`` the size of the output, None if unknown.
     """
 
     output: str
@@ -256,8 +255,8 @@ class BatchDocument(Document):
 
 @dataclass(frozen=True)
 class WhyDocument(Document):
-    """Why ``b`` is related to one node, or to several by ``aggregate`` (None for one): in
-    ``pages``, the contribution of each, with reasons.
+    """Why ``b`` is related to one node, or to several combined by ``aggregate`` (None for one):
+    ``pages`` has the contribution of each, with reasons.
     """
 
     b: str
@@ -281,7 +280,7 @@ class WhyDocument(Document):
         aggregate: str = DEFAULT_AGGREGATE,
         **settings: Any,
     ) -> Self:
-        """Call :meth:`Index.why`, or :meth:`Index.why_together` for several nodes, with their
+        """Call :meth:`Index.why`, or for several nodes :meth:`Index.why_together`, with its
         arguments and errors.
         """
         names = [nodes] if isinstance(nodes, str) else list(dict.fromkeys(nodes))
@@ -297,7 +296,7 @@ class WhyDocument(Document):
         return cls(str(b), how, *query_of(index, settings), *found, loss_of(index), titles)
 
     def facts(self) -> dict[str, Any]:
-        """Return the reasons of each page beside its contribution; for one node, reasons only."""
+        """Return the reasons of each page with its contribution; for one node, only the reasons."""
         asked = {"measure": self.measure, "direction": self.direction, "settings": self.settings}
         if self.aggregate is None:
             (page,) = self.pages
@@ -318,8 +317,8 @@ class WhyDocument(Document):
         return why._asdict() | {"reasons": _reasons(why.reasons, self.titles)}
 
     def rows(self) -> ResultRows:
-        """Return a row per reason, with paths as JSON; then, without ranks, the remaining and the
-        unattributed share, if any. For several nodes, each row begins with the node's name.
+        """Return a row per reason, with paths as JSON; then, without ranks, rows of the remaining
+        and the unattributed share, if any. For several nodes, rows begin with the name of the node.
         """
         titles = _WHY_TITLES if self.titles is None else (*_WHY_TITLES, "title")
         each = [(page.node, _why_rows(page.why, self.titles)) for page in self.pages]
@@ -336,15 +335,13 @@ def titles_of_pair(titles: Sequence[str] | None) -> dict[str, str | None]:
 
 
 def query_of(index: Index, settings: Mapping[str, AskValue]) -> tuple[str, str, dict[str, Value]]:
-    """Return measure, direction and settings of an answer."""
+    """Return the measure, direction and settings of an answer."""
     asked = index.stored.ask_settings(settings).to_json()
     return index.measure, index.direction, index.settings | asked
 
 
 def loss_of(index: Index) -> dict[str, Any]:
-    """Return what an index reports beside its answer: missing samples, and how many pages are
-    ignored because they have too many links.
-    """
+    """Return the facts on missing samples, and the number of pages excluded for too many links."""
     found: dict[str, Any] = (
         {"samples": index.samples, "missing_samples": index.missing_samples}
         if index.missing_samples
@@ -364,7 +361,7 @@ def reached(
     """Return the error fields of a refined answer: the target, and how far off a score may be."""
     if not refined:
         return {}
-    from cocite.search.refine.candidates import DEFAULT_TARGET  # imported only for such answers
+    from cocite.search.refine.candidates import DEFAULT_TARGET  # needed only here
 
     target = DEFAULT_TARGET if target_error is None else target_error
     bound = max((each.error_bound for each in found), default=0.0)
@@ -390,11 +387,11 @@ _WHY_TITLES = ("rank", *Reason._fields)
 
 
 _Titles = Mapping[str, str] | None
-"""Titles of pages by name, for those that have one; None if the graph has no titles."""
+"""Titles by page, without empty ones; None if the graph has no titles."""
 
 
 def _titles_in(index: Index, asked: Sequence[str], reasons: Sequence[Reason]) -> _Titles:
-    """Return the titles of the query pages, and of reasons that are pages."""
+    """Return the titles of the query pages, and of the reasons that are pages."""
     if index.titles is None:
         return None
     names = [*map(str, asked), *(r.node for r in reasons if r.links != NO_LINKS)]
@@ -411,7 +408,7 @@ def _title_of(node: str, titles: _Titles) -> dict[str, str | None]:
 
 
 def _reasons(reasons: Sequence[Reason], titles: _Titles) -> list[dict[str, Any]]:
-    """Return reasons as JSON objects; words have no title."""
+    """Return reasons as JSON objects; words have no titles."""
     pages = None if titles is None else {**titles}
     return [
         reason._asdict()

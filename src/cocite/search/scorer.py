@@ -1,17 +1,17 @@
-"""Scores by node ids: weighted sums of parts with their errors; and filters of hits.
+"""Scores by node ids: weighted sums over the parts of an index; and filters of hits.
 
-    score = sum over parts of weight * score of the part         in grains, rounded once
-    variance likewise, with squared weights; certified bounds of parts add up, too
+    score    = sum over parts of weight * score of the part            in grains, rounded once
+    variance = sum over parts of weight**2 * variance of the part
 
-The score of several nodes with another one is the mean or the minimum of their scores with it.
-Query nodes are not hits, and each counts once. In a refreshed index, a pair's score is the mean
-over the samples that know both nodes.
+Certified bounds of parts add up, weighted, as well. The score of several nodes with another one is
+the mean or the minimum of their scores. Query nodes count once and are not hits. In a refreshed
+index, a score is the mean over the samples that contain both nodes.
 
-Filters apply to all nodes touched, before the best are selected, so the k hits are the best k that
+Filters apply to all touched nodes before the best are selected, so the hits are the best k that
 pass. In a bipartite graph, only nodes on the side of the query node pass.
 
-Cost: that of the readers, times the query nodes; 20 bytes for each node touched by one of several;
-for a filter, a search for a prefix, and a sorted membership test of the nodes touched.
+Cost: the readers' cost for each query node; 20 bytes per node touched by one of several; for a
+filter, a search for a prefix, and a binary search for each touched node.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 _BLOCK_TIMES, _LEAST_BLOCK = 1 << 23, 1024
-"""Meeting times that a block of pairs has at most, and pairs that it may always have."""
+"""Maximum number of meeting times in a block of pairs; and pairs that any block may have."""
 Nodes = tuple[int, ...]
 """The nodes of one query, without duplicates."""
 
@@ -60,9 +60,8 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 @dataclass(frozen=True)
 class Filter:
-    """Conditions on hits: ``only`` and ``never`` are ascending ids, or None; ``within`` is the
-    range of ids of a side, None for all. Hits also need a score above 0, and at least
-    ``min_score``.
+    """Conditions on hits: ``only`` and ``never`` are ascending ids or None; ``within`` is the range
+    of ids of a side, None for all. Hits also have a score above 0 and of at least ``min_score``.
     """
 
     only: tuple[Ids, ...] = ()
@@ -74,8 +73,8 @@ class Filter:
     def checked(
         cls, names: Names, nodes: Sequence[int], options: FilterOptions, replaced: int | None = None
     ) -> Filter:
-        """Return the filter of a query about ``nodes``; raises :class:`UnknownNode`. The query
-        nodes are excluded, and so is a node that a draft ``replaced``.
+        """Return the filter of a query for ``nodes``, which are excluded, as is a node that a draft
+        ``replaced``. Raises :class:`UnknownNode`.
         """
         only: list[Ids] = []
         never: list[Ids] = []
@@ -103,28 +102,29 @@ class Filter:
         return cls(tuple(only), tuple(never), within, options.min_score)
 
     def on_side_of(self, names: Names, node: int) -> Filter:
-        """Return the filter for the node's side, if there are two."""
+        """Return the filter for the side of ``node`` in a bipartite graph."""
         return self if names.sides is None else replace(self, within=names.sides.side_of(node))
 
     @property
     def empty(self) -> bool:
-        """Return whether all nodes pass that score at least :attr:`floor`."""
+        """Return whether all nodes with a score of at least :attr:`floor` pass."""
         return not self.only and not self.never and self.within is None
 
     @property
     def floor(self) -> float:
-        """Return the least score of a hit, in grains."""
+        """Return the lowest score of a hit, in grains."""
         return max(1.0, float(np.rint(self.min_score * GRAINS)))
 
     def passing(self, scores: Floats) -> Bools:
-        """Return which of some scores a hit may have."""
+        """Return which scores are high enough for a hit."""
         found: Bools = scores >= max(self.min_score, 1e-12)
         return found
 
     def best(self, scratch: QueryScratch, k: int) -> tuple[Ids, Floats]:
-        """Return the best ``k`` touched nodes that pass, and zero the scratch.
+        """Return the best ``k`` touched nodes that pass, and clear the scratch.
 
-        uint32[h] and float64[h, 2], grains and variances: by descending grains, then by hash.
+        The nodes are uint32[h], by descending score, then by hash; grains and variances are
+        float64[h, 2].
         """
         from cocite.kernels import listing
 
@@ -170,7 +170,7 @@ def site_of(name: str) -> tuple[str, str]:
 
 
 def pages_of(names: Names, site: tuple[str, str]) -> list[Ids]:
-    """Return the ids of the pages of a site, for both schemes and each delimiter after the host."""
+    """Return the ids of the pages of a site, under both schemes and after any delimiter."""
     scheme, host = site
     schemes = {scheme, "http://", "https://"}
     found = [names.with_prefix(f"{s}{host}{end}") for s in sorted(schemes) for end in "/?#"]
@@ -180,7 +180,7 @@ def pages_of(names: Names, site: tuple[str, str]) -> list[Ids]:
 
 
 class ScoreQuery(NamedTuple):
-    """Query for the best ``k`` nodes by score that pass a filter."""
+    """A query for the ``k`` nodes with the best scores that pass a filter."""
 
     k: int
     chosen: Filter
@@ -190,7 +190,7 @@ class ScoreQuery(NamedTuple):
 class Scorer:
     """The parts of an index and their readers. Threads may share it.
 
-    Works only with ids and scores, without names, confidences or other orders.
+    It uses ids and scores only, no names, confidences or other orders.
     """
 
     def __init__(
@@ -202,10 +202,9 @@ class Scorer:
         readers: tuple[Reader, ...] | None = None,
         evidence: Evidence | None = None,
     ) -> None:
-        """Open the readers. ``resources`` and ``graph`` serve evidence, which reads the graph of
-        the index.
+        """Open the readers. Evidence reads the graph of the index with ``resources``.
 
-        ``readers`` are those of the parts of ``stored``, by default of its files.
+        ``readers`` are those of the parts of ``stored``, by default for its files.
         """
         self.stored, self._resources, self._graph = stored, resources, graph
         self._last: tuple[WholeSettings, tuple[Reader, ...]] | None = None
@@ -216,12 +215,12 @@ class Scorer:
 
     @cached_property
     def readers(self) -> tuple[Reader, ...]:
-        """Return the reader of each part."""
+        """Return a reader per part."""
         return tuple(map(reader_of, self.stored.parts))
 
     def reading(self, settings: WholeSettings) -> tuple[Reader, ...]:
-        """Return the reader of each part for a query, with evidence if its settings require it."""
-        last = self._last  # equal settings are one object, and a question reads this several times
+        """Return a reader per part for a query, with evidence if its settings require it."""
+        last = self._last  # equal settings are one object, and a query reads this several times
         if last is not None and last[0] is settings:
             return last[1]
         readers = self.readers
@@ -232,7 +231,7 @@ class Scorer:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """Return the counts of shared neighbors, by which a query may weight scores."""
+        """Return the counts of shared neighbors that can weight scores."""
         from cocite.search.evidence import Evidence
 
         return Evidence(self.stored, self._resources, self._graph)
@@ -247,7 +246,7 @@ class Scorer:
         return [reader for reader in self.reading(settings) if isinstance(reader, SampledReader)]
 
     def over(self, stored: StoredIndex, readers: tuple[Reader, ...]) -> Scorer:
-        """Return a scorer of other samples of the same index, by their ``readers``."""
+        """Return a scorer of other samples of the same index, given their ``readers``."""
         return Scorer(stored, self._resources, self._graph, readers=readers, evidence=self.evidence)
 
     # -- lists ---------------------------------------------------------------------------
@@ -255,11 +254,11 @@ class Scorer:
     def single_pass(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
     ) -> ListedHits | None:
-        """Return the list with intervals by betting and certain ranks from one kernel call, or None
-        if not supported.
+        """Return a list with intervals by betting and certain ranks from one kernel call, or None
+        if that is not supported.
 
-        Bit-identical to separate calls. ``floor`` is in grains (:attr:`Filter.floor`), ``bets``
-        come from ``intervals.bets_of``.
+        The list is bit-identical to that of separate calls. ``floor`` is in grains
+        (:attr:`Filter.floor`), ``bets`` come from ``intervals.bets_of``.
         """
         if (reader := self._only_reader(settings)) is None:
             return None
@@ -268,7 +267,7 @@ class Scorer:
     def single_pass_of_many(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
     ) -> list[ListedHits] | None:
-        """Return the lists of the first of some nodes, each as by :meth:`single_pass`."""
+        """Return lists as :meth:`single_pass` does, for the first ones of many nodes."""
         if (reader := self._only_reader(settings)) is None:
             return None
         return reader.many_at_once(nodes, k, floor, bets, reader.part.ask_settings(settings))
@@ -286,19 +285,19 @@ class Scorer:
         return ids, best
 
     def _best(self, node: int, query: ScoreQuery) -> tuple[Ids, Floats]:
-        """Return the same without variances."""
+        """Return the best k without variances."""
         with borrowed(self.stored.nodes) as scratch:
             self._gather(node, query.settings, scratch)
             return query.chosen.best(scratch, query.k)
 
     def count(self, nodes: Nodes, aggregate: str, query: ScoreQuery) -> int:
-        """Return how many nodes have a score with ``nodes``, at most ``query.k``."""
+        """Return the number of nodes that have a score with ``nodes``, at most ``query.k``."""
         if len(nodes) > 1:
             return self.top_together(nodes, aggregate, query)[0].size
         return self._best(nodes[0], query)[0].size
 
     def top_together(self, nodes: Nodes, aggregate: str, query: ScoreQuery) -> tuple[Ids, Floats]:
-        """Return the ids of the best ``k`` of several nodes and their scores in grains."""
+        """Return the ids of the best ``k`` for several nodes, and their scores in grains."""
         found = [self._scored(node, query.settings) for node in nodes]
         ids: Ids = np.unique(np.concatenate([touched for touched, _ in found]))
         grains = np.zeros((len(nodes), ids.size))
@@ -314,12 +313,12 @@ class Scorer:
         return ids, best[:, 0]
 
     def _gather(self, node: int, settings: WholeSettings, scratch: QueryScratch) -> None:
-        """Add up the scores of all nodes with ``node``."""
+        """Add the scores of all nodes with ``node``."""
         for reader in self.reading(settings):
             check()
             reader.gather(node, reader.part.ask_settings(settings), scratch)
             if len(self.readers) > 2 and any(each.signed for each in self.readers):
-                scratch.list_once()  # as totals may pass through 0
+                scratch.list_once()  # totals may pass through 0
 
     def _scored(self, node: int, settings: WholeSettings) -> tuple[Ids, Floats]:
         """Return the nodes that ``node`` touches, ascending, and their scores in grains."""
@@ -349,7 +348,8 @@ class Scorer:
     def shares(
         self, nodes: Nodes, other: int, aggregate: str, settings: WholeSettings
     ) -> tuple[float, list[float], list[float]]:
-        """Return the score of a hit with several nodes, its score with each, and the share of each.
+        """Return the score of a hit with several nodes together and with each, and the share of
+        each.
 
         With ``min``, the first node with the lowest score gets the entire share.
         """
@@ -362,7 +362,7 @@ class Scorer:
         return mean, scores, [round(score / len(nodes), 12) for score in scores]
 
     def pair_blocks(self, pairs: int, settings: WholeSettings, threads: int) -> int:
-        """Return in how many blocks this many pairs are scored; 0 if one by one is better."""
+        """Return the number of blocks in which to score pairs; 0 if one by one is faster."""
         readers = self.reading(settings)
         least = [reader.pairs_from for reader in readers]
         held = {reader.part.freshness.held.size for reader in self.sampled}
@@ -375,7 +375,7 @@ class Scorer:
     # -- what parts know of some nodes ---------------------------------------------------
 
     def exact(self, reader: Reader, nodes: Nodes, others: Ids, settings: WholeSettings) -> Floats:
-        """Return float64[h]: what a part without samples adds to scores."""
+        """Return float64[h]: the contributions of a part without samples to scores."""
         found = np.zeros(others.size)
         for node in nodes:
             with borrowed(self.stored.nodes) as scratch:
@@ -385,7 +385,7 @@ class Scorer:
         return found
 
     def certified(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Floats:
-        """Return float64[h, 2]: how far scores may be below and above the computed ones."""
+        """Return float64[h, 2]: how far exact scores may be below and above the computed ones."""
         slack = np.zeros((others.size, 2))
         for reader in self.readers:
             if not isinstance(reader, SampledReader):
@@ -395,13 +395,13 @@ class Scorer:
         return slack
 
     def largest(self, settings: WholeSettings) -> float:
-        """Return the largest possible sum of the samples of two different nodes."""
+        """Return the maximum sum of samples for two different nodes."""
         return added(
             reader.part.weight * reader.span(reader.part.ask_settings(settings)).most
             for reader in self.sampling(settings)
         )
 
     def check(self, values: Iterable[float]) -> None:
-        """Raise :class:`Damaged` if values are NaN, which no intact file yields."""
+        """Raise :class:`Damaged` if a value is NaN, which intact files never give."""
         if not all(map(math.isfinite, values)):
             raise self.stored.damaged()

@@ -1,14 +1,14 @@
 """Queries on one index by node ids: lists, scores of pairs, reasons.
 
-A list is computed in the first of three ways that is possible:
+A list is computed in the first of these ways that applies:
 
-* refined answers (``search/refine/``), if requested and supported by the measure;
-* a single kernel call that finds hits, intervals and certain ranks, for a plain query;
-* the scorer's best hits, ordered, with intervals for the remaining ones.
+* by refining answers (``search/refine/``), if requested and supported by the measure;
+* for a plain query, in a single kernel call for hits, intervals and certain ranks;
+* from the scorer's best hits, which are ordered before intervals are computed.
 
 Orders are by score, by the product of score and PageRank, or by PageRank, among the candidates with
-the best scores; ties keep the order of scores. If a query finds a shard of samples damaged, the
-searcher gets a successor without it, which answers this query and all later ones.
+the best scores; ties keep the order by score. If a query detects a damaged shard of samples, a
+successor of the searcher without the shard answers this query and all later ones.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _Answer = TypeVar("_Answer")
 
 
 def checked_option(name: str, value: Any) -> Any:
-    """Return the checked value of a query option; raise :class:`UsageError` for unknown options."""
+    """Return the checked value of a query option; raises :class:`UsageError`."""
     return QueryOptions.declared()[name].checked(value)
 
 
@@ -63,8 +63,8 @@ def checked_option(name: str, value: Any) -> Any:
 class Query:
     """A checked query for related nodes, without its filter, which depends on the nodes.
 
-    Of the best ``candidates`` by score, ``looked`` are examined: the ``k`` hits, and nodes that may
-    belong among them. ``level`` says how far to refine; None for not at all.
+    Of the best ``candidates`` by score, those at ``looked`` are examined: the ``k`` hits, and nodes
+    that may rank among them. ``level`` says how far to refine, None for not at all.
     """
 
     k: int
@@ -75,9 +75,9 @@ class Query:
 
     @classmethod
     def checked(cls, k: int, options: QueryOptions, level: Level | None = None) -> Query:
-        """Return the query; raise :class:`UsageError` for an invalid value.
+        """Return the query; raises :class:`UsageError` for an invalid value.
 
-        For an order by PageRank there are max(100, 4 * (k + offset)) candidates by default.
+        Orders by PageRank have max(100, 4 * (k + offset)) candidates by default.
         """
         k = checked_option("k", k)
         if not options.min_score < float("inf"):
@@ -103,22 +103,22 @@ class Query:
 
     @property
     def further(self) -> int:
-        """Return how many nodes are examined if there are more than those shown."""
+        """Return the number of nodes to examine from the first one shown on."""
         one_more = self.options.order != "pagerank"
         return min(self.k + one_more, self.candidates - self.options.offset)
 
     @property
     def levels(self) -> list[float]:
-        """Return the confidences of intervals: the query's, then the filter's."""
+        """Return the confidences of intervals: of the query, then of its filter."""
         least = self.options.min_confidence
         return [self.options.confidence, *([] if least is None else [least])]
 
 
 class RankedList(NamedTuple):
-    """Nodes in the query's order, including those that may belong before the last one shown.
+    """Nodes in the query's order, including those that may rank before the last one shown.
 
-    ``ends`` are those of the intervals, for each confidence. ``certain`` counts the certain ranks,
-    if already known; otherwise they follow from ``draws``, or from the ends.
+    ``ends`` are those of intervals, for each confidence. ``certain`` is the number of certain ranks
+    if known; otherwise it is computed from ``draws``, or from the ends.
     """
 
     ids: Ids
@@ -141,9 +141,9 @@ class Searcher:
         whole: Searcher | None = None,
         scorer: Scorer | None = None,
     ) -> None:
-        """Prepare the scorer. ``means`` serve readers of the graph; ``given`` is its location.
+        """Prepare the scorer. ``means`` are the resources and ``given`` the locations of graphs.
 
-        ``scorer``, if given, was made for a single query on the index of ``whole``.
+        ``scorer``, if given, serves a single query on the index of ``whole``.
         """
         self.stored, self.means, self.given = stored, means, given
         self.scorer = Scorer(stored, means, given) if scorer is None else scorer
@@ -155,7 +155,7 @@ class Searcher:
             _log.warning(stored.loss)
 
     def over(self, scorer: Scorer) -> Searcher:
-        """Return a searcher with a scorer made for one query of this one."""
+        """Return a searcher with ``scorer``, for one query."""
         return Searcher(scorer.stored, self.means, self.given, whole=self, scorer=scorer)
 
     # -- names ---------------------------------------------------------------------------
@@ -194,18 +194,17 @@ class Searcher:
 
     @property
     def sampled(self) -> bool:
-        """Return whether any part of a score is estimated from samples."""
+        """Return whether any part estimates scores from samples."""
         return bool(self.scorer.sampled)
 
     @property
     def refiner(self) -> Refiner | None:
-        """Return the refiner; None if scores are exact.
-
-        Raises :class:`UsageError` if the measure has no refiner.
+        """Return the refiner; None if scores are exact. Raises :class:`UsageError` if the measure
+        has none.
         """
         if self._whole is not None and all(part.plan.linearized for part in self.stored.parts):
-            return self._whole.refiner  # needs no samples, so it is the same for all queries
-        with self._lock:  # one for all threads, as its diagonal may take seconds
+            return self._whole.refiner  # it needs no samples, so all queries share it
+        with self._lock:  # one for all threads: computing its diagonal may take seconds
             return self._refiner
 
     @cached_property
@@ -237,7 +236,7 @@ class Searcher:
 
     @cached_property
     def unseen(self) -> UnseenNodes:
-        """Return the indexes with one added node."""
+        """Return the source of indexes with one added node."""
         from cocite.search.unseen import UnseenNodes
 
         return UnseenNodes(self.stored, self.means, self.given)
@@ -246,12 +245,12 @@ class Searcher:
 
     @property
     def now(self) -> Searcher:
-        """Return the current searcher: without parts that queries found damaged."""
+        """Return the current searcher, without parts that queries found damaged."""
         return self if self._successor is None else self._successor.now
 
     def leave_out(self, found: DamagedShard) -> None:
-        """Answer without a shard from now on; raises :class:`~cocite.errors.Damaged` if there is no
-        other.
+        """Exclude a shard from now on; raises :class:`~cocite.errors.Damaged` if it is the only
+        one.
         """
         with self._lock:
             if self._successor is None:
@@ -259,7 +258,7 @@ class Searcher:
                 self._successor = Searcher(less, self.means, self.given)
 
     def attempt(self, question: Callable[[Searcher], _Answer]) -> _Answer:
-        """Query the current searcher, and again without each shard found damaged."""
+        """Query the current searcher; after finding a damaged shard, query again without it."""
         while True:
             searcher = self.now
             try:
@@ -276,7 +275,7 @@ class Searcher:
         level: Level | None,
         options: ScoreOptions,
     ) -> Score:
-        """Return the score of a pair; refined, if there is a ``level`` and a refiner."""
+        """Return the score of a pair, refined if there is a ``level`` and a refiner."""
         if level and self.refiner and pair[0] != pair[1]:
             _, scores, errors, low, high, _ = self.refiner.pair(*pair, settings, level)
             return Score(*np.concatenate((scores, errors, low.round(12), high.round(12))).tolist())
@@ -285,7 +284,7 @@ class Searcher:
     def level(
         self, settings: WholeSettings, options: ScoreOptions, above: float | None = None
     ) -> Level | None:
-        """Return how far to refine; None for not at all."""
+        """Return how far to refine, None for not at all."""
         if not options.refined:
             return None
         from cocite.search.refine.candidates import Level
@@ -302,8 +301,8 @@ class Searcher:
     # -- lists ---------------------------------------------------------------------------
 
     def hits(self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings) -> Hits:
-        """Return the hits with the first intervals, without hits that the other intervals filter
-        out. Certain ranks are computed on demand.
+        """Return the hits with the first intervals, except those that the filter's intervals
+        exclude. Certain ranks are computed on demand.
         """
         found, k = self.listed(nodes, query, chosen, settings), query.k
         stored, shown = self.stored, found.ids[:k]
@@ -327,7 +326,7 @@ class Searcher:
         return Hits((hits[i] for i in clear), certainly, release, complete)
 
     def _total(self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings) -> int:
-        """Return the number of hits for any k; by PageRank, the number of candidates."""
+        """Return the number of hits for unlimited k; by PageRank, of candidates."""
         every, options = self.stored.nodes, query.options
         count = self.scorer.count(nodes, options.aggregate, ScoreQuery(every, chosen, settings))
         return count if options.order == DEFAULT_ORDER else min(count, query.candidates)
@@ -346,7 +345,7 @@ class Searcher:
             count = self.attempt(lambda now: now.intervals.certain_ranks(draws, *how))
         else:
             count = certain_prefix(lows, highs)
-        # The very last hit has no next one.
+        # The last hit of a complete list has no next one.
         whole = 0 < ids.size <= query.k and count == ids.size - 1
         return count + (whole and round(lows[-1] * GRAINS) >= floor)
 
@@ -358,9 +357,8 @@ class Searcher:
         settings: WholeSettings,
         levels: Sequence[float] | None = None,
     ) -> RankedList:
-        """Return the list of one node, or of several together; refined, if the query has a level
-        and there is a refiner. ``levels`` are the confidences of intervals, by default those of the
-        query.
+        """Return the list of one node, or of several together, refined if the query has a level and
+        there is a refiner. ``levels`` are the confidences of intervals, by default the query's.
         """
         options, scorer = query.options, self.scorer
         best = ScoreQuery(query.candidates, chosen, settings)
@@ -419,8 +417,8 @@ class Searcher:
         return RankedList(found.ids, found.scores, found.errors, ends)
 
     def _places(self, query: Query, ids: Ids, scores: Floats) -> NDArray[np.intp]:
-        """Return the positions of the candidates to examine, in the query's order. ``ids`` are in
-        order of score.
+        """Return the positions of the candidates to examine, in the query's order. ``ids`` are
+        ordered by score.
         """
         order = query.options.order
         if order == DEFAULT_ORDER:
@@ -431,7 +429,7 @@ class Searcher:
 
 
 class Searching(Protocol):
-    """An index or a searcher, as batches use it."""
+    """The interface of an index or a searcher for batches."""
 
     @property
     def now(self) -> Searcher:

@@ -1,8 +1,8 @@
-"""The graphs behind an index: at their recorded paths, or where the user says.
+"""Find the graphs behind an index, at their recorded paths or at given ones.
 
-An index answers from its own files. Refined answers also read the newest graph; the places where
-walks meet need the graphs of the samples, of which a refreshed index has several. Digests are
-compared with those in the index, so only the original graphs are accepted.
+Most answers need only the index. Refined answers also read the newest graph; places where walks
+meet are computed from the graphs of the samples, of which a refreshed index has several. Only
+graphs with the digests recorded in the index are accepted.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _GIVE = "Say where it is with --graph (graph=...)"
 
 
 def find_graph(stored: StoredIndex, given: GivenGraph = None) -> Graph:
-    """Return the graph from which the newest samples of ``stored`` were drawn: ``given``, or the
-    one at its recorded path, relative to the index.
+    """Return the graph from which the newest samples of ``stored`` were drawn: one that is
+    ``given``, or the one at its recorded path, relative to the index.
 
-    Raises :class:`NotAStore` if there is none, and :class:`UsageError` if it is another graph.
+    Raises :class:`NotAStore` if it is missing, and :class:`UsageError` for another graph.
     """
     graphs = _source_of(stored, given)
     if graphs and stored.graph.get("digest") not in graphs:
@@ -46,11 +46,11 @@ def find_graph(stored: StoredIndex, given: GivenGraph = None) -> Graph:
 
 
 def find_graphs(stored: StoredIndex, means: Resources, given: GivenGraph = None) -> Graphs:
-    """Return the graphs from which the samples of ``stored`` were drawn: those given, and others at
+    """Return the graphs from which samples of ``stored`` were drawn: given ones, and others at
     their recorded paths.
 
-    Raises :class:`UsageError` for an unrelated graph. On access, raises :class:`NotAStore` if the
-    only graph is missing; one missing among several is None.
+    Raises :class:`UsageError` for an unrelated graph. Access raises :class:`NotAStore` if the only
+    graph is missing; one of several is then None.
     """
     graphs = _source_of(stored, given)
 
@@ -63,14 +63,14 @@ def find_graphs(stored: StoredIndex, means: Resources, given: GivenGraph = None)
             graphs[digest] = found
             return _fitting(stored, found)
         if len(stored.freshness.snapshots) == 1:
-            return _fitting(stored, _remembered(stored))  # which says what is wrong
+            return _fitting(stored, _remembered(stored))  # raises an error with the reason
         return None
 
     return Graphs(graph_of, means)
 
 
 def in_offsets_of(stored: StoredIndex, given: GivenGraph = None) -> NDArray[np.uint64] | None:
-    """Return uint64[nodes of the graph + 1]: the offsets of in-links; None if not available."""
+    """Return uint64[nodes of the graph + 1], the offsets of in-links; None if unavailable."""
     try:
         return find_graph(stored, given).in_offsets
     except CociteError:
@@ -85,7 +85,7 @@ def in_offsets_of(stored: StoredIndex, given: GivenGraph = None) -> NDArray[np.u
 
 
 def out_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> Ids | None:
-    """Return uint32[h]: the out-degrees of some nodes; None if the graph is not available."""
+    """Return uint32[h], the out-degrees of some nodes; None if the graph is unavailable."""
     try:
         return find_graph(stored, given).out_degrees[stored.in_graph(ids)]
     except CociteError:
@@ -93,7 +93,7 @@ def out_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> Ids | None
 
 
 def in_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> Ints:
-    """Return int64[h]: the numbers of in-links of some nodes; 0 if not available."""
+    """Return int64[h], the in-degrees of some nodes; 0 if the graph is unavailable."""
     offsets = in_offsets_of(stored, given)
     if offsets is None:
         return np.zeros(ids.size, np.int64)
@@ -101,7 +101,7 @@ def in_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> Ints:
 
 
 def _fitting(stored: StoredIndex, graph: Graph) -> Graph:
-    """Return the graph if it has as many nodes as its index says; raises :class:`Damaged`."""
+    """Return the graph; raises :class:`Damaged` if its number of nodes is not that of the index."""
     if graph.digest == stored.graph.get("digest") and graph.nodes != stored.graph_nodes:
         raise stored.damaged()
     return graph
@@ -171,7 +171,7 @@ Ranks = Floats
 
 
 class PageRanks:
-    """PageRanks by node id. Safe to share between threads."""
+    """PageRanks by node id. Threads may share it."""
 
     def __init__(self, stored: StoredIndex, resources: Resources, graph: GivenGraph) -> None:
         self._stored, self._resources, self._graph = stored, resources, graph
@@ -179,15 +179,14 @@ class PageRanks:
         self._lock = threading.Lock()
 
     def of(self, ids: Ids, ranks: RanksLike = None) -> Ranks:
-        """Return float64[h], the ranks of some nodes.
-
-        The ids of an index of selected pages differ from those of the graph.
+        """Return float64[h], the ranks of some nodes by their ids in the index, which differ from
+        those in the graph if pages were selected.
         """
         found: Ranks = self.all(ranks)[self._stored.in_graph(ids)]
         return found
 
     def all(self, ranks: RanksLike = None) -> Ranks:
-        """Return float64[nodes of the graph]: the given ranks, or computed ones."""
+        """Return float64[nodes of the graph], given or computed."""
         if ranks is not None and not isinstance(ranks, str | os.PathLike):
             return _checked(ranks, self._stored.graph_nodes, "ranks")
         key = "" if ranks is None else str(Path(ranks).absolute())
@@ -219,7 +218,7 @@ def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:
 
 
 def _read(path: Path, stored: StoredIndex) -> Ranks:
-    """Read ranks by node of the graph from a file, which must cover the index."""
+    """Read ranks by node of the graph from a file, which must cover all nodes of the index."""
     from cocite.ranking import WeightsFile
 
     names, nodes = stored.names, stored.graph_nodes
@@ -230,7 +229,7 @@ def _read(path: Path, stored: StoredIndex) -> Ranks:
             raise InputError(f"{path} cannot be read: {error}") from error
     found, rows = np.full(nodes, np.nan), WeightsFile(path).items()
     while piece := list(islice(rows, _ROWS)):
-        if stored.wanted is not None:  # the others of the graph are no nodes here
+        if stored.wanted is not None:  # other nodes of the graph are not in the index
             piece = [row for row in piece if row[0] in names]
         ids = names.ids([name for name, _ in piece])
         found[stored.in_graph(ids)] = [weight for _, weight in piece]

@@ -1,22 +1,22 @@
-"""Drafts: query pages that are not in the graph, as if they had been when the index was built.
+"""Drafts: query pages that are not in the graph, answered as if the graph had them.
 
-A draft is its links: the pages that it links to, ``out``, and those that link to it, ``into``. As
-text it is one link per line:
+A draft is given by its links: the pages that it links to, ``out``, and those that link to it,
+``into``. Its text form has one link per line:
 
     Zebra               the draft links to the page Zebra
-    -> Zebra            the same; for names that begin with an arrow themselves
+    -> Zebra            the same; required for names that begin with an arrow
     <- Africa           the page Africa links to the draft
-    <- Africa<TAB>2.5   the weight of a link, behind a tab; 1 by default
+    <- Africa<TAB>2.5   the weight of the link, after a tab; the default is 1
 
-Empty lines are left out. A link that is named twice counts once; weights of the same link add up,
-as when links are read (``io/ingest.py``). Weights are for indexes that go by them.
+Empty lines are ignored. Duplicate links count once; their weights add up, as in ``io/ingest.py``.
+Weights are only for indexes that use them.
 
-The draft gets the last id. Its samples are drawn along the links with it, by the keys of the
-index's samples; other links include it; lists, rings and features are made on demand
-(``index/layouts/*/on_the_fly.py``). So answers equal those of an index of the graph with the page.
-For a refreshed index all samples are drawn from the newest graph.
+The draft gets the last id. Its samples are drawn along its links with the keys of the index's
+samples; other links include the draft's; lists, hop neighborhoods and features are computed on
+demand (``index/layouts/*/on_the_fly.py``). So answers equal those of an index of the graph with the
+page. For a refreshed index, all samples are drawn from the newest graph.
 
-Cost: a copy of the links, and what it takes to draw or to make what no index holds.
+Cost: a copy of the links, and the samples, lists or features that no index stores.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class UnseenNode(NamedTuple):
-    """The links of a draft as given: names, each with a weight or None."""
+    """The links of a draft as given: (name, weight or None) in each direction."""
 
     out: list[tuple[str, float | None]]
     into: list[tuple[str, float | None]]
 
     @classmethod
     def of(cls, out: LinksLike, into: LinksLike) -> UnseenNode:
-        """Return the draft with these links; raise :class:`UsageError`."""
+        """Return the draft with these links; raises :class:`UsageError`."""
         return cls(_links_of("out", out), _links_of("into", into))
 
     @classmethod
@@ -97,8 +97,8 @@ class UnseenNode(NamedTuple):
 
     @classmethod
     def of_note(cls, content: bytes, names: Names, at: str) -> UnseenNode:
-        """Return the draft of a Markdown note at a path, without extension, in the folder of notes
-        with these names. Links without a target are skipped and logged.
+        """Return the draft for a Markdown note at path ``at``, without extension, in a folder of
+        notes with these ``names``. Links without a target are skipped and logged.
         """
         from cocite.io.readers.notes.reader import draft_links
 
@@ -112,10 +112,10 @@ class UnseenNode(NamedTuple):
         return cls([(name, None) for name in out], [])
 
     def page(self, names: Names, *, weighted: bool, skip_unknown: bool) -> UnseenPage:
-        """Return the page with these links among the nodes with these names.
+        """Return the page with these links to nodes called ``names``.
 
-        Raises :class:`UsageError` for unknown names, unless skipped; for weights, if the index
-        ignores weights; and if no link is left.
+        Raises :class:`UsageError` for unknown names, unless skipped; for weights that the index
+        ignores; and if no link is left.
         """
         given = [value for _, value in self.out + self.into if value is not None]
         if given and not weighted:
@@ -172,7 +172,7 @@ def _side(links: list[tuple[str, float | None]], names: Names) -> tuple[Ids, NDA
 
 
 def _unknown(unknown: list[str], names: Names) -> str:
-    """Describe unknown names."""
+    """Describe unknown names, with suggestions."""
     shown = []
     for name in unknown[:_SHOWN]:
         if name.startswith(_ARROWS):
@@ -190,9 +190,7 @@ def _unknown(unknown: list[str], names: Names) -> str:
 
 
 class UnseenNodes:
-    """Indexes of a graph with one added node; they share its links. Safe to share between
-    threads.
-    """
+    """Indexes of a graph with one added node, which share its links. Threads may share it."""
 
     def __init__(self, stored: StoredIndex, resources: Resources, graph: GivenGraph) -> None:
         if stored.kept is not None:
@@ -224,8 +222,8 @@ class UnseenNodes:
         skip_unknown: bool,
         replaced: int | None = None,
     ) -> UnseenIndex:
-        """Return the index as if the draft had been in the graph, under its own name or that of the
-        node ``replaced``, which is then no hit. Raises :class:`UsageError`.
+        """Return the index as if the graph had the draft, which takes the name of the node
+        ``replaced``, if given. That node is then no hit. Raises :class:`UsageError`.
         """
         stored = self._stored
         if stored.drafted:
@@ -259,14 +257,14 @@ class UnseenNodes:
 
 
 def _of_one(freshness: Freshness) -> Freshness:
-    """Return the freshness with all samples from the newest graph."""
+    """Return the freshness if all samples come from the newest graph."""
     numbers, newest = freshness.numbers, freshness.snapshots[-1]
     whole = replace(newest, refresh=0, first=numbers.start, samples=len(numbers))
     return replace(freshness, snapshots=(whole,), since=None)
 
 
 class UnseenIndex(StoredIndex):
-    """The index ``stored`` with one page more. It is never written."""
+    """The index ``stored`` with one more page; in memory only."""
 
     drafted = True
 
@@ -289,16 +287,17 @@ class UnseenIndex(StoredIndex):
 
     @property
     def unlinked(self) -> str:
-        """Describe the links that all its parts use, if the draft has none of them."""
+        """Describe the links that the measure uses if the draft has none of them, else return
+        ""."""
         ways = {part.measure.looks_at(part.direction) for part in self.parts}
         found = " or ".join(DIRECTIONS[way] for way in DIRECTIONS if way in ways)
         return "" if any(self.page.row(way)[0].size for way in ways) else found
 
     @property
     def graph_nodes(self) -> int:
-        """Return the number of nodes of its graph, without the draft."""
+        """Return the number of nodes of the graph, without the draft."""
         return self.nodes - 1
 
     def without(self, file: str, fault: str) -> StoredIndex:
-        """Raise :class:`Damaged`: the underlying index must exclude the shard."""
+        """Raise :class:`Damaged`, as only the underlying index can exclude a shard."""
         raise Damaged(fault)

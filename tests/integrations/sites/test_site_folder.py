@@ -342,7 +342,7 @@ def test_people_read_what_was_done(folder: Path, capsys: pytest.CaptureFixture[s
     assert re.search(r"^places +end of main 12$", out, re.M)
     assert "2 pages with links to or from more than a quarter" in err
     assert "a.html: ends inside a tag or a comment" in err
-    assert "4 pages are left as they are" in err
+    assert "4 pages are unchanged" in err
 
 
 @pytest.mark.parametrize("selector", [None, "#header"])

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "output",
     output={
         "text": f"Where to write: {or_of(TABLES)} (node, other, score), or {or_of(ARRAYS)} (the "
-        "whole matrix, in the order of the nodes' numbers)."
+        "whole matrix, in the order of node ids)."
     },
     output_format={"choices": kinds_of((*TABLES, *ARRAYS))},
 )
@@ -84,10 +84,10 @@ def all_pairs(
     if ended.converged:
         return
     if ended.pruning_error > ended.iteration_error:
-        say("not converged: take a smaller --prune, or allow a larger --epsilon")
+        say("not converged: use a smaller --prune or a larger --epsilon")
     else:
         say(
-            "not converged: allow more --max-sweeps or a larger --epsilon, or take another "
+            "not converged: allow more --max-sweeps or a larger --epsilon, or use another "
             "--method (gauss-seidel and plain always converge)"
         )
 
@@ -103,7 +103,7 @@ def _text(found: ExactDocument, ordered: bool) -> str:
             f"{found.precision} precision",
             "rows": rows + (f", ordered {meanwhile:,}" if ordered else ""),
             "ended": f"{ended.sweeps} sweeps, {ended.reason}",
-            "error": f"at most {ended.error_bound:.1e}: {ended.iteration_error:.1e} of iterating, "
-            f"{ended.rounding_error:.1e} of rounding, {ended.pruning_error:.1e} of pruning",
+            "error": f"at most {ended.error_bound:.1e}: {ended.iteration_error:.1e} from iteration"
+            f", {ended.rounding_error:.1e} from rounding, {ended.pruning_error:.1e} from pruning",
         }
     )

@@ -123,7 +123,7 @@ def evaluate(
     if isinstance(target, Path):
         say(f"{output.output}: the report; tables and all figures are in .md and .csv beside it")
     elif isinstance(target, Target):
-        say(f"{target.label}: all figures, a row each")
+        say(f"{target.label}: all figures, one per row")
 
 
 def _typed() -> str:

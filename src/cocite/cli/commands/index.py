@@ -49,9 +49,7 @@ if TYPE_CHECKING:
 _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items())
 
 
-@click.command(
-    cls=SectionedCommand, epilog=f"The least --memory, by layout: {_FLOORS}. {FLOOR_WORDS}"
-)
+@click.command(cls=SectionedCommand, epilog=f"Minimum --memory by layout: {_FLOORS}. {FLOOR_WORDS}")
 @click.argument("graph", metavar="GRAPH|LINKS")
 @store_option("index")
 @takes(IndexOptions, "options", settings=BUILDING)
@@ -194,7 +192,7 @@ def _whole(measure: Measure) -> str:
             }
         )
     ]
-    for title, settings in (("building", measure.build), ("asking", measure.ask)):
+    for title, settings in (("building", measure.build), ("querying", measure.ask)):
         rows = [
             (
                 flag_of(each.name),
@@ -221,18 +219,18 @@ def _list(found: MeasuresDocument) -> str:
         ("measure", "what it is", zip(names, (m.summary for m in found.measures), strict=True)),
         (
             "measure",
-            "settings when building; settings when asking; layouts",
+            "build settings; query settings; layouts",
             zip(names, settings, strict=True),
         ),
-        ("layout", "memory to build it, at least", ((name, FLOORS[name]) for name in layouts)),
+        ("layout", "minimum memory to build it", ((name, FLOORS[name]) for name in layouts)),
     )
     return "\n\n".join(
         (
             *(table_text([of, what], list(rows), prose=True) for of, what, rows in tables),
             prose_text(FLOOR_WORDS),
             prose_text(
-                "A weighted mean of several: blend:psimrank+cocitation, or with weights and "
-                "settings of their own: "
+                "A weighted mean of several measures: blend:psimrank+cocitation, or with weights "
+                "and settings for each: "
                 "'blend:0.6*psimrank(hubs=rare,direction=both)+0.4*cocitation(idf=true)'."
             ),
         )

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @click.option(
     "--cache",
     is_flag=True,
-    help="Show instead where the cache is, and what it holds.",
+    help="Show the location and contents of the cache instead.",
 )
 @takes(SourceOptions, "source", only=("bipartite", "no_cache"))
 @format_option
@@ -93,13 +93,13 @@ def _graph_text(found: GraphDocument) -> str:
             facts["blocks"] += f"; {blocks['here']:,} of them here"
     if found.weighted:
         ends = f"{info.smallest_weight or 0:.7g} to {info.largest_weight or 0:.7g}"
-        facts["weights"] = f"{ends}, {info.total_weight:,.7g} in all"
+        facts["weights"] = f"{ends}, {info.total_weight:,.7g} in total"
     if titles := found.titles:
-        facts["titles"] = f"of {titles['nodes']:,} nodes"
+        facts["titles"] = f"{titles['nodes']:,} nodes"
         if titles["unknown"]:
-            facts["titles"] += f"; {titles['unknown']:,} of names that no node has"
+            facts["titles"] += f"; skipped {titles['unknown']:,} of unknown names"
         if titles["others"]:
-            facts["titles"] += f"; {titles['others']:,} more of nodes that have one"
+            facts["titles"] += f"; skipped {titles['others']:,} further ones of such nodes"
     facts |= {
         "most linked to": most(info.largest_in_degree, info.largest_in_degree_node),
         "most links": most(info.largest_out_degree, info.largest_out_degree_node),
@@ -205,7 +205,7 @@ def verify(path: str, show: Show) -> None:
     show(Reply(found, lambda: "\n".join(_whole(one) for one in each if not one.faults)))
     for one in each:
         if one.leftovers:
-            say(f"{one.leftovers}. Nothing reads it: it may be removed")
+            say(f"{one.leftovers}. It is not used and can be removed")
         if one.faults:
             left = [one.left] if one.left else []
             where = "" if kept == [path] else f"{one.path}: "
@@ -261,7 +261,7 @@ def _cache_reply() -> Reply:
 
 def _cache_text(found: CacheDocument) -> str:
     shown = {"cache": found.path or "none: no directory is safe"}
-    shown["chosen by"] = f"{found.because} ({VARIABLE} sets another place)"
+    shown["chosen by"] = f"{found.because} (set {VARIABLE} to change it)"
     count, size = len(found.copies), format_size(found.bytes_of_copies)
     shown["copies"] = f"{count:,} of stores at URLs, {size} (cocite cache clear --remote)"
     for number, copy in enumerate(found.copies, 1):
@@ -283,7 +283,7 @@ def cache() -> None:
 
 @cache.command()
 @click.option("--remote", "copies", is_flag=True, help="Only the copies of stores at URLs.")
-@click.option("--links", is_flag=True, help="Only the graphs and indexes that are cached of links.")
+@click.option("--links", is_flag=True, help="Only the cached graphs and indexes of links.")
 @format_option
 def clear(copies: bool, links: bool, show: Show) -> None:
     """Remove unused copies of stores at URLs, and cached graphs and indexes of links."""

@@ -86,7 +86,7 @@ def ingest(
         return
     report_inputs(graph, links=not stored)
     if "normalized_urls" in graph.store.facts:
-        say(f"{graph.store.facts['normalized_urls']:,} names were URLs that changed by normalizing")
+        say(f"{graph.store.facts['normalized_urls']:,} URLs used as names were normalized")
     for note in notes:
         say(note)
     if graph.edges == 0:
@@ -116,7 +116,7 @@ def generate() -> None:
 @click.option(
     "--labels",
     metavar="FILE",
-    help="Write this file, too: the name of each page, a tab, and its topic.",
+    help="Also write this file: per page its name, a tab, and its topic.",
 )
 @click.option(
     "--names",

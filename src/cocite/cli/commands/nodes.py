@@ -70,12 +70,12 @@ def nodes(
     )
     show(Reply(found, lambda: _text(found, links)))
     if not found.found:
-        say(f"no name of {found.path} contains {wanted!r}")
+        say(f"no name in {found.path} contains {wanted!r}")
     elif found.found > len(found.nodes):
         what = f" that contain {wanted!r}" if wanted else ""
         say(f"{len(found.nodes):,} of {found.found:,} nodes{what}; -k shows more")
     if found.nodes and found.nodes[0].in_links is None:
-        say("the graph is not where it was, so links are not counted: see --graph")
+        say("the graph has been moved, so links are not counted: see --graph")
 
 
 def _text(found: NodesDocument, links: bool) -> str:
@@ -100,5 +100,5 @@ def _with_links(node: FoundNode) -> str:
         lines.append(f"  {title} {len(others):,}{':' * bool(others)}")
         lines += [f"    {other}" for other in others[:_SHOWN]]
         if len(others) > _SHOWN:
-            lines.append(f"    and {len(others) - _SHOWN:,} more: --format json has all")
+            lines.append(f"    and {len(others) - _SHOWN:,} more: --format json lists all")
     return "\n".join(lines)

@@ -99,7 +99,7 @@ def _plan_batch(
         "a node",
         "memory": format_size(found.memory),
         "output": f"{found.hits:,} rows, {format_size(found.bytes)} as Parquet",
-        "disk": f"{format_size(found.disk)} while it is made",
+        "disk": f"{format_size(found.disk)} meanwhile",
         "measured": f"on {found.sampled:,} nodes",
     }
     show(Reply(found, lambda: facts_text(shown)))

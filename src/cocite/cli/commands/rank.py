@@ -49,8 +49,8 @@ class _RankRequest(NamedTuple):
     "output",
     output={
         "text": f"Where to write all ranks: {or_of(TABLES)} (node, rank), or {or_of(ARRAYS)} "
-        "(ranks in the order of the nodes' numbers). --score authorities or hubs: both scores. "
-        "--trust: trust and spam_mass as well."
+        "(ranks in the order of node ids). With --score authorities or hubs: both scores. "
+        "With --trust: also trust and spam_mass."
     },
     output_format={"choices": kinds_of((*TABLES, *ARRAYS))},
 )
@@ -92,7 +92,7 @@ def rank(
         )
         given = [flag_of(name, RankOptions) for name in own if name in changed]
         for flag in (*given, *(["--cluster"] if cluster else [])):
-            raise click.UsageError(f"{flag} does not go with --score {options.score}")
+            raise click.UsageError(f"{flag} does not apply to --score {options.score}")
     give_back_at_once()
     columns = rank_columns(options.trust is not None) if links else ("authority", "hub")
     target = target_for(output, numbers_types(*columns))
@@ -170,7 +170,7 @@ def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
         say(f"started from the ranks of {found.started:,} of {found.values.size:,} nodes")
     if found.sent is not None:
         each = format_size(found.sent // max(1, ended.sweeps))
-        say(f"blocks sent each other {format_size(found.sent)} of values, {each} a sweep")
+        say(f"blocks exchanged {format_size(found.sent)} of values, {each} per sweep")
     removed = f", {found.removed:,} dangling nodes removed" if found.removed else ""
     say(
         f"{ended.sweeps} sweeps, {ended.reason}: L1 residual {ended.residual:.1e}, "
@@ -186,7 +186,7 @@ def _check_writing(asked: _RankRequest, limit: int) -> int:
     writing = asked.target.memory if asked.target else 0
     if writing > limit:
         raise ResourceError(
-            f"a table needs {format_least(writing)} of memory to be written; {short_of(limit)}, or "
+            f"writing a table needs {format_least(writing)} of memory; {short_of(limit)}, or "
             "write an array, .npy"
         )
     return writing

@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
 _GIVE_WAY = (("error",), ("low", "high"), ("pagerank",))
 """Columns to drop on a narrow terminal, in this order, so that names fit."""
-_RELATED = """List the nodes most related to NODE, best first; or to several nodes together; or to
-a page that is not in the graph yet, by its links (--draft).
+_RELATED = """List the nodes most related to NODE, or to several nodes together, best first; or
+to a page that is not in the graph yet, by its links (--draft).
 
 For a file of links ("cocite related links.tsv PAGE") or a stored graph, an index is built and
 cached until the file or the graph changes. An INDEX answers directly.
 
 In the table, error is the standard error of a score, and the true score lies between low and
 high (see --confidence). If pages meet in few samples, the error is unreliable: use low and high.
-The last line says up to which rank the order is certain: each page up to there certainly scores
-more than the next one, listed or not. More samples, or --refine, extend it. Write -- before a NODE
+The last line says up to which rank the order is certain: each page up to there scores higher than
+the next one, listed or not. More samples, or --refine, extend it. Write -- before a NODE
 that begins with -.
 
-With - for NODE, names are read from standard input, one a line; each is answered at once with a
+If NODE is -, names are read from standard input, one per line; each is answered immediately with a
 line of JSON.
 """
 
@@ -79,7 +79,7 @@ def related(
     if from_input and is_set("show") and show is not show_json:
         raise UsageError(
             "names from standard input are answered with one line of JSON each: omit --format, "
-            "or ask about one page at a time"
+            "or query one page at a time"
         )
     named = () if from_input else nodes
     asked_index, settings = opened(index, source, named, memory=memory, threads=threads)
@@ -137,9 +137,9 @@ def _none(found: RelatedDocument, query: QueryOptions) -> str:
     node, floor = and_of(found.nodes), query.min_score
     filtered = replace(query, min_score=0.0).filters
     if query.offset:
-        return f"{node} has no hit behind rank {query.offset:,}"
+        return f"{node} has no hit after rank {query.offset:,}"
     if floor > 0:
-        return f"no node{' that is asked for' * filtered} scores {floor:g} or more with {node}"
+        return f"no {'requested ' * filtered}node scores {floor:g} or more with {node}"
     if filtered:
         return f"none of the requested nodes is related to {node} by {found.measure}"
     return f"no node is related to {node} by {found.measure}"
@@ -160,7 +160,7 @@ def _why_none(
         from cocite.search.unseen import UnseenIndex
 
         unlinked = stored.unlinked if isinstance(stored, UnseenIndex) else ""
-        return f": the draft has no {unlinked}, which the index looks at" if unlinked else ""
+        return f": the draft has no {unlinked}, which the index uses" if unlinked else ""
     why = why_empty(stored, node, source.where.graphs or None, links=links)
     return f". {why}" if why else ""
 
@@ -171,8 +171,8 @@ def _complete(found: RelatedDocument, query: QueryOptions) -> str:
         return ""
     filtered = replace(query, min_score=0.0).filters
     least = f"{query.min_score:g} or more" if query.min_score > 0 else "above 0"
-    asked = " that is asked for" * filtered
-    return f"\nthe list is complete: no other node{asked} scores {least} by {found.measure}"
+    asked = "requested " * filtered
+    return f"\nthe list is complete: no other {asked}node scores {least} by {found.measure}"
 
 
 def _hits_text(found: RelatedDocument, closer: str, complete: str) -> str:
@@ -186,14 +186,14 @@ def _hits_text(found: RelatedDocument, closer: str, complete: str) -> str:
     named = None if found.titles is None else [hit.title or "" for hit in hits]
     text = names_text(titles, rows, named, _GIVE_WAY)
     if closer and found.surely and any(map(is_open, hits)):
-        text += f"\nscores have no error of samples; {closer} brings low and high closer together"
+        text += f"\nscores are not sampled; {closer} narrows their intervals"
     if found.total is not None:
-        text += f"\n{found.total:,} hits in all"
+        text += f"\n{found.total:,} hits in total"
     text += complete
     if len(hits) == 1:
         return text
     if found.order == "pagerank":
-        return f"{text}\nthe order is that of PageRank, among the best by score"
+        return f"{text}\nordered by PageRank, among the best by score"
     probably = "" if found.surely else f" ({found.confidence:.0%})"
     among = "" if found.pageranks is None else ", among the best by score"
     return f"{text}\n{_certainty(found.certain_ranks, offset, hits)}{among}{probably}"

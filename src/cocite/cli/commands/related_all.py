@@ -43,10 +43,10 @@ _ROWS = [ending for ending in TABLES if ending != ".jsonl"]
     OutputOptions,
     "output",
     output={
-        "text": "What to make: a table of node, rank, related, score, stderr, and low and high "
-        f"with intervals ({or_of(_ROWS)}), JSON lines, one a node (.jsonl), the k-nearest graph "
-        f"({or_of(list(GRAPHS))}), or a folder with a JSON file a node (a name that ends "
-        "in /). - is standard output.",
+        "text": "What to write: a table of node, rank, related, score, stderr and, with intervals, "
+        f"low and high ({or_of(_ROWS)}); a line of JSON per node (.jsonl); the graph of k "
+        f"nearest neighbors ({or_of(list(GRAPHS))}); or a folder with a JSON file per node (a name "
+        "that ends in /). - is standard output.",
         "metavar": "FILE|DIR/|-",
     },
     output_format={"choices": _KINDS, "unset": "by the name; jsonl on standard output"},
@@ -116,7 +116,7 @@ def related_all(
                 Batch(opened_index, output.output, query.k, **chosen, **settings)
             )
             label = work.label
-            kept = f"; continues after {work.done:,} that an earlier run finished"
+            kept = f"; resuming after {work.done:,} finished by an earlier run"
             say(f"{label}: {_query_of(query.k, work.nodes)}{kept * (work.done > 0)}")
             with Stages(units) as stages:
                 show_refining(opened_index, stages)
@@ -145,7 +145,7 @@ def summary_text(plan: BatchPlan) -> str:
     return (
         f"about {format_time(plan.seconds)} on {plan.threads} thread{s}, "
         f"{format_size(plan.memory)} of memory, "
-        f"{format_size(plan.bytes)} of output, {format_size(plan.disk)} of disk while it is made"
+        f"{format_size(plan.bytes)} of output, {format_size(plan.disk)} of disk meanwhile"
     )
 
 

@@ -49,8 +49,8 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
         )
     if options.cluster is not None and options.workers > 1:
         raise UsageError(
-            f"--workers is {options.workers}; with --cluster, one process sends questions to the "
-            "cluster. Omit it, and raise --threads"
+            f"--workers is {options.workers}; with --cluster, one process sends queries to the "
+            "cluster. Omit --workers, and raise --threads"
         )
     options = replace(
         options,
@@ -130,15 +130,14 @@ def _print_key(name: str) -> None:
         raise UsageError(f"--new-key is {name!r}; it must be a word of up to 64 characters")
     key, line = new_key(name)
     click.echo(f"key   {key}\nline  {line}")
-    say("the key is shown only once; add the line to the file of --api-keys")
+    say("the key is shown only once; add the line to the --api-keys file")
 
 
 # -- assistants --------------------------------------------------------------------------
 
 
 _HOSTS = {
-    "text": "With --http: answer to this name, too, such as that of a proxy. It can be given "
-    "several times.",
+    "text": "With --http: also answer to this name, such as that of a proxy. Repeatable.",
     "unset": "the host of --http, and the names of this machine",
     "section": "",
 }
@@ -190,7 +189,7 @@ def mcp(
         raise UsageError("the assistant uses standard input: name an edge list, or choose --http")
     host, port = ("", 0) if where.http is None else _address(where.http, options.insecure)
     if source.where.side is not None:
-        raise UsageError("--side is part of each question here: omit it")
+        raise UsageError("--side is part of each query here: omit it")
     answering, settings = opened(index, source, memory=memory, threads=threads)
     answering.stored.ask_settings(settings)  # refuse wrong settings at the start
     name = Path(index).resolve().name.removesuffix(".index") or index
@@ -201,7 +200,7 @@ def mcp(
         return
     listener = _listener(host, port)
     shown = f"[{host}]" if ":" in host else host
-    say(f"assistants are answered at http://{shown}:{listener.getsockname()[1]}{PATH}")
+    say(f"answering assistants at http://{shown}:{listener.getsockname()[1]}{PATH}")
     names = dict.fromkeys((shown, "localhost", "127.0.0.1", "[::1]", *options.allow_host))
     with listener:
         serve_http(assistants, listener, list(names))
@@ -220,7 +219,7 @@ def _address(text: str, insecure: bool) -> tuple[str, int]:
     if not local and not insecure:
         raise UsageError(
             f"other machines can reach {host}, and no key is required: listen on 127.0.0.1 behind "
-            "a proxy that requires one, or pass --insecure to let everyone ask"
+            "a proxy that requires one, or pass --insecure to let everyone query"
         )
     return host, int(port)
 
@@ -232,6 +231,6 @@ def _listener(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise ResourceError(
-            f"{host}:{port} cannot be listened on: {error.strerror or error}. Choose another "
-            "--http, or port 0 for one that is free"
+            f"cannot listen on {host}:{port}: {error.strerror or error}. Choose another --http, or "
+            "port 0 for a free one"
         ) from error

@@ -83,7 +83,7 @@ def similarity(
     if pairs is not None:
         if a is not None:
             raise click.UsageError(
-                f"{a!r} is given together with --pairs, which holds all names: omit one of the two"
+                f"{a!r} is given with --pairs, which provides all names: omit one of the two"
             )
         _ask_pairs(index, pairs, pair_columns, asked)
         return
@@ -131,7 +131,7 @@ def _similarity_text(found: SimilarityDocument, closer: str) -> str:
     hitting = found.settings.get("meeting_weight") == "hitting" and found.a != found.b
     if hitting and isinstance(length, int):
         mean = (1 - score.score) * (length + 1)
-        meeting = f"{mean:.2f} steps on average, {length + 1} where they do not meet"
+        meeting = f"{mean:.2f} steps on average, {length + 1} if they do not meet"
     titles = [f"  {title}" if title else "" for title in found.titles or ("", "")]
     return facts_text(
         {

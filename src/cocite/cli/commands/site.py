@@ -83,16 +83,16 @@ def site(
         ),
         (
             list(found.edited),
-            "edited since the list was put there: the list is gone, the rest stays",
+            "edited since the list was inserted: the list is removed, the rest is unchanged",
         ),
     ):
         if pages:
             more = f" and {len(pages) - _EXAMPLES:,} more" if len(pages) > _EXAMPLES else ""
             say(f"{counted(len(pages), 'page')} {what}: {', '.join(pages[:_EXAMPLES])}{more}")
     for page, why in list(found.left_alone.items())[:_EXAMPLES]:
-        say(f"left as it is: {page}: {why}")
+        say(f"unchanged: {page}: {why}")
     if len(found.left_alone) > _EXAMPLES:
-        say(f"{len(found.left_alone):,} pages are left as they are: --format json names all")
+        say(f"{len(found.left_alone):,} pages are unchanged: --format json lists all")
 
 
 def _text(found: SiteDocument, options: SiteOptions) -> str:
@@ -103,7 +103,7 @@ def _text(found: SiteDocument, options: SiteOptions) -> str:
         facts["lists"] = (
             f"{would}removed from {counted(len(found.edited) + found.restored, 'page')}"
         )
-        facts["restored"] = f"{counted(found.restored, 'page')} to the very bytes"
+        facts["restored"] = f"{counted(found.restored, 'page')}, byte for byte"
     else:
         facts["lists"] = (
             f"on {counted(found.listed, 'page')}, {counted(found.links_listed, 'link')}"

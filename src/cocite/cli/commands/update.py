@@ -150,15 +150,15 @@ def refresh(
 
 def _refresh_text(found: RefreshDocument) -> str:
     if found.already:
-        came = {"drawn anew": "nothing: it is of this graph already"}
+        came = {"redrawn": "nothing: the index is up to date with this graph"}
     elif found.local:
         anew, left = staleness_in_words(found.local)
-        came = {"computed anew": anew, "all others": left}
+        came = {"recomputed": anew, "all others": left}
     elif not found.drawn:
-        came = {"computed anew": f"all of it, from {found.graph}"}
+        came = {"recomputed": f"everything, from {found.graph}"}
     else:
         drawn = f"{found.drawn:,} samples from {found.graph}"
-        came = {"kept": f"{found.kept:,} samples", "drawn anew": drawn}
+        came = {"kept": f"{found.kept:,} samples", "redrawn": drawn}
     size = format_size(found.bytes)
     return facts_text(
         {"index": found.index, **came, "took": format_time(found.seconds), "on disk": size}

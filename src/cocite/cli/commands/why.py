@@ -109,7 +109,7 @@ def _text(found: WhyDocument, asked: _Request) -> str:
     if found.aggregate is None:
         return texts[0]
     names = and_of([page.node for page in found.pages])
-    how = {"mean": "the mean of these", "min": "the least of these"}[found.aggregate]
+    how = {"mean": "the mean of these", "min": "the lowest of these"}[found.aggregate]
     if found.aggregate == "min" and found.score > 0:
         how += f", which is that with {max(found.pages, key=lambda page: page.contribution).node}"
     score = _number(found.score, found.score) if found.score > 0 else "0"
@@ -127,8 +127,8 @@ def _page_text(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
     lines = [_table(found, page, asked)] if why.reasons else []
     if why.unattributed:
         lines.append(
-            f"{_number(why.unattributed, why.score)} comes of pages that are not known: of "
-            "samples whose graph is not given (--graph), gone since, or not kept by the index"
+            f"{_number(why.unattributed, why.score)} comes from unknown pages: those of "
+            "samples whose graph is not given (--graph), removed pages, or pages not in the index"
         )
     lines.append(f"{score} {_number(why.score, why.score)} by {found.measure}")
     return "\n".join(lines)
@@ -209,7 +209,7 @@ def _left(columns: dict[str, list[str]]) -> int:
 
 _LEGEND = {
     "near": "a{near}b: near, without a link",
-    "line": "a{line}b: a link of which it is not known which way it goes",
+    "line": "a{line}b: a link of unknown direction",
     "by": "a{by}b: several links lead from one to the other",
 }
 """Meanings of signs other than arrows; none looks like an ellipsis."""

@@ -1,17 +1,17 @@
 """The predicted cost of a batch, from its first answers: time, memory, rows, bytes, disk.
 
-The first nodes to be answered are a sample of evenly spaced runs (*strata*). Their hits are kept,
-so nothing is queried twice. Sampling ends after about two seconds. A warm-up run before it, which
-is not timed, loads kernels and pages. If all strata are finished earlier, fewer and longer runs
-follow, as nodes may share work with those before them.
+The first nodes answered are a sample of evenly spaced runs (*strata*). Their hits are kept, so no
+query is repeated. An untimed warm-up run loads kernels and pages; sampling then ends after about
+two seconds. If all strata finish earlier, fewer and longer runs follow, as nodes may share work
+with those before them.
 
     seconds = nodes * a / threads + rows * w
 
-a is the time of a node in the sample, and w the time to write a row, without fixed costs. Bytes are
-extrapolated from the second half of the sample, because a table that has each name once grows more
-slowly than its rows. If few nodes take most of the time, such as hubs, the sample may have none or
-too many of them.
-Source: Cochran, *Sampling Techniques*, 8 (systematic sampling).
+a is the time per node in the sample, and w the time to write a row, without fixed costs. Bytes are
+extrapolated from the second half of the sample, because a table that stores each name once grows
+more slowly than its rows. If a few nodes, such as hubs, take most of the time, the sample may have
+too few or too many of them.
+Source: Cochran, *Sampling Techniques*, chapter 8 (systematic sampling).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from cocite.storage import Access, evict
 
 _OUT_ROWS = 1 << 16
 _MANY = 0.001
-"""Share of the nodes from which a batch reads most pages of an index."""
+"""Fraction of the nodes above which a batch reads most pages of an index."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -61,10 +61,10 @@ Progress = Callable[[str, int, int], None]
 class Work:
     """Nodes to query, and the conversion of their hits to pages.
 
-    ``nodes`` are names, by default all, or those of a ``side`` of a bipartite graph (by default the
-    right one); duplicates are queried once. With ``ids``, pages hold node ids instead of names;
-    ``options`` are those of :class:`Question`. For many nodes, the index is checked first, as
-    nearly all of it is read.
+    ``nodes`` are names, by default all, or those on a ``side`` of a bipartite graph (default:
+    right); duplicates are queried once. With ``ids``, pages have node ids instead of names;
+    ``options`` are those of :class:`Question`. With many nodes, nearly all of the index is read, so
+    its checksums are verified first.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Work:
         return self.asked.size
 
     def pieces(self, todo: Iterable[range], first: int = 0) -> Generator[Piece]:
-        """Yield the hits of some runs of nodes, numbered from ``first`` on, from all threads."""
+        """Yield the hits of some runs of nodes, numbered from ``first``, from all threads."""
         asked = self.asked[first:]
 
         def work(run: range) -> Piece:
@@ -118,30 +118,30 @@ class Work:
                 self._stopped.clear()
 
     def advise(self) -> None:
-        """Declare how the index is read. With many nodes, nearly every page is needed, so reading
-        ahead helps, unless the memory limit is too small.
+        """Tell the operating system how the index is read: with many nodes, reading ahead helps,
+        unless the memory limit is too small.
         """
         store = self.index.stored.store
         fits = store.nbytes <= self.index.means.memory
         store.advise(Access.AROUND if self._many and fits else Access.SCATTERED)
 
     def give_back(self, *mapped: NDArray[Any]) -> None:
-        """Release pages of the index, and of other ``mapped`` arrays, if the process exceeds its
-        memory limit.
+        """Release pages of the index and of ``mapped`` arrays if the process exceeds its memory
+        limit.
         """
         if resident() > self.index.means.total:
             self.index.stored.store.evict()
             evict(*mapped)
 
     def pages(self, rows: PieceRows, places: Ids | slice, first: int = 0) -> OutputPages:
-        """Return the pages of some nodes; ``places`` are their numbers from ``first`` on, in
-        ``rows``.
+        """Return the pages of some nodes; ``places`` are their positions, counted from ``first``,
+        in ``rows``.
         """
         return self._pages(self.asked[first:][places], *rows.of(places))
 
     @property
     def none(self) -> OutputPages:
-        """Return an empty page with the right types."""
+        """Return an empty page with the same types."""
         nobody = np.empty(0, np.uint32)
         return self._pages(nobody, nobody, np.empty((0, self.words), np.uint32))
 
@@ -168,24 +168,24 @@ class Work:
         return _each(lambda some: [title or None for title in titles.of(some)], ids)
 
     def _named(self, ids: Ids) -> Any:
-        """Return names, or the ids themselves."""
+        """Return names, or the ids if the output has ids."""
         return ids.astype(np.int64) if self._ids else _each(self.index.nodes.stored.names, ids)
 
     @property
     def chunk(self) -> int:
-        """Return how many nodes to write at once."""
+        """Return the number of nodes to write at once."""
         return max(1, _OUT_ROWS // self.question.k)
 
 
 def _each(called: Callable[[Ids], Sequence[str | None]], ids: Ids) -> NDArray[Any]:
-    """Return the names of some nodes, object[n], each looked up once."""
+    """Return the names of some nodes, object[n], each looked up only once."""
     different, where = np.unique(ids, return_inverse=True)
     return np.array([*called(different), None], object)[:-1][where]
 
 
 def _compare(index: Searcher) -> None:
-    """Check the index by its checksums and exclude damaged shards; raise :class:`Damaged` for any
-    other file.
+    """Verify checksums of the index, excluding damaged shards; raise :class:`Damaged` for other
+    damage.
     """
     store = index.stored.store
     for name in store.manifest.files:
@@ -218,20 +218,20 @@ def _chosen(index: Searcher, nodes: Iterable[object] | None, side: str | None) -
 _SECONDS = 2.0
 _STRATA, _STRATUM = 160, 6
 _LONG, _FEW_LEFT = (24, 128), 10
-"""Strata and their size where pages are quick, and of how many such samples a batch has more."""
+"""Strata and their size if queries are quick; and how many such samples a batch must exceed."""
 _FIRST = 6
 """Maximum number of nodes of the warm-up run, which is not timed."""
 _PLACES, _ROW = 24, 1400
-"""Bytes per node queried while relating; per row that is being written."""
+"""Bytes per node while querying, and per row while writing."""
 
 
 @dataclass(frozen=True)
 class BatchPlan(Document):
-    """Predicted cost of a batch of this many ``nodes``.
+    """Predicted cost of a batch of ``nodes`` nodes.
 
-    ``hits`` in total; remaining ``seconds`` on ``threads``; ``memory`` of the whole process in
-    bytes, including pages of the ``index`` (bytes) as far as memory holds them; ``bytes`` of the
-    output, and of the temporary ``disk`` space. The estimate is based on ``sampled`` nodes.
+    ``hits`` in total; the remaining ``seconds`` on ``threads``; ``memory`` of the process in bytes,
+    including pages of the ``index`` (bytes) as far as they fit; ``bytes`` of the output, and of
+    temporary ``disk`` space. The estimate is based on ``sampled`` nodes.
     """
 
     nodes: int
@@ -260,7 +260,7 @@ def strata(missing: Sequence[range], count: int, size: int) -> list[range]:
 
 
 def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) -> BatchPlan | None:
-    """Query a sample of the nodes not in ``kept``, and keep its hits; None if no node is left."""
+    """Query a sample of the nodes not in ``kept``, and keep the hits; None if no node is left."""
     runs = strata(kept.missing, _STRATA, _STRATUM)
 
     def answer(runs: list[range]) -> list[Piece]:
@@ -275,7 +275,7 @@ def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) 
                     break
         return found
 
-    # The warm-up; then the strata, spread over the whole range early, as time may run out.
+    # Warm up; then query strata, spread early over the whole range, as time may run out.
     answer([runs[0][:_FIRST]] if runs else [])
     began = time.monotonic()
     pieces = answer(_far_to_near([runs[0][_FIRST:], *runs[1:]] if runs else []))
@@ -297,13 +297,13 @@ def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) 
 
 
 def _far_to_near(runs: list[range]) -> list[range]:
-    """Return runs in an order that spreads them early over the whole range."""
+    """Return runs in an order that soon covers the whole range."""
     turns = sorted(range(len(runs)), key=lambda i: f"{i:08b}"[::-1])
     return [runs[i] for i in turns if len(runs[i])]
 
 
 def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) -> BatchPlan:
-    """Return the plan, with memory and disk."""
+    """Return the plan, including memory and disk."""
     scratch = work.threads * NODE_SCRATCH * len(work.index.nodes)
     chunk = _ROW * min(hits, work.chunk * work.question.k)
     means = work.index.means
@@ -313,7 +313,7 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
             f"relating {work.nodes:,} nodes needs {format_least(need)} of memory; "
             f"{short_of(means.memory)}, or take fewer --threads, or write .jsonl"
         )
-    # Pages of the index and of hits are released if they exceed the memory.
+    # Pages of the index and of hits are released under memory pressure.
     mapped = work.index.stored.store.nbytes + 4 * (work.words * hits + work.nodes)
     memory = replace(means, memory=need + min(mapped, means.memory - need)).total
     return BatchPlan(
@@ -339,7 +339,7 @@ class _Sample(NamedTuple):
 
 
 def _written(work: Work, output: Output, pieces: list[Piece], folder: Path) -> _Sample:
-    """Write the hits of some pieces as a trial, and measure."""
+    """Write the hits of some pieces as a trial, and measure it."""
     rows = rows_of(pieces, work.nodes, work.words)
     asked = np.sort(np.concatenate([np.arange(p.begin, p.begin + p.size) for p in pieces]))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:

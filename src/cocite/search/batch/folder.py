@@ -1,4 +1,4 @@
-"""A folder with a JSON file for each node, for pages that are served statically.
+"""A folder with a JSON file per node, for sites served statically.
 
     FOLDER/manifest.json           the contents, the number of nodes, the ``levels`` of folders, and
                                    whether some nodes are ``urls``
@@ -9,13 +9,13 @@
                                    SHA-256 of the node's name in UTF-8
     FOLDER/pages/ab/cd/NAME.json   for more: by the first two, and the next two
 
-A file has the node's line of the JSON lines output. NAME is the node's name as in a URL, with ``=``
-instead of ``%``: letters, digits and ``_.-~`` stay, and all other bytes of UTF-8, as well as a
-leading dot, become ``=`` and two hexadecimal digits. Servers do not decode it, so it is its own
-URL. A NAME of more than 150 characters is cut after 120, followed by ``==`` and the first 16 digits
-of the SHA-256. In Python: ``file_name`` below.
+A file contains the node's line of the JSON lines output. NAME is the node's name, encoded as in a
+URL, with ``=`` instead of ``%``: letters, digits and ``_.-~`` stay; a leading dot and all other
+bytes of UTF-8 become ``=`` and two hexadecimal digits. Servers do not decode it, so the name is its
+own URL. A NAME of more than 150 characters is truncated to 120, followed by ``==`` and the first 16
+digits of the SHA-256. ``file_name`` implements this.
 
-The folder is written in the directory of the unfinished batch and renamed once its manifest is
+The folder is written in the directory of the unfinished batch, and renamed once its manifest is
 written, so a folder with its final name is complete. A resumed batch writes all files again, as a
 power failure may have lost some.
 """
@@ -45,7 +45,7 @@ _URLS = ("http://", "https://")
 
 
 def levels_of(nodes: int) -> int:
-    """Return the levels of folders for this many nodes."""
+    """Return the number of levels of folders for this number of nodes."""
     return 0 if nodes <= _FEW else 1 if nodes <= _MANY else 2
 
 
@@ -69,7 +69,7 @@ class FolderOutput(Output):
         self.kind = kind
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        """Accept an empty directory like a missing one; check the output."""
+        """Check the output; an empty directory counts as missing."""
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise OutputExists(f"{path} is not a folder. Choose another output")
         names = os.listdir(path) if path.exists() else []
@@ -130,7 +130,7 @@ class FolderOutput(Output):
         return size + len(content)
 
     def trial(self, pages: list[OutputPages], scratch: Path) -> int:
-        """Write files without syncing them, with their lines in the table."""
+        """Write files without syncing them, and their lines of the table."""
         size, made = 0, set[str]()
         for some in pages:
             for page in some.each():
@@ -150,7 +150,7 @@ def _write(folder: Path, name: str, text: str, made: set[str]) -> None:
 
 
 def _counted(folder: Path) -> tuple[int, int]:
-    """Return the number of node files, and the bytes of all files."""
+    """Return the number of files of nodes, and the bytes of all files."""
     count = size = 0
     for place, _, names in os.walk(folder):
         count += len(names) * (place != str(folder))
@@ -167,5 +167,5 @@ def _is_ours(path: Path) -> bool:
 
 
 def script() -> bytes:
-    """Return the script that inserts a list into a page; its usage is in its comments."""
+    """Return the script that inserts lists into pages; its comments explain its use."""
     return (files(__package__) / SCRIPT).read_bytes()

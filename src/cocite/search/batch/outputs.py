@@ -1,12 +1,12 @@
-"""The outputs of a batch; one table finds each by name.
+"""The outputs of a batch, found by name.
 
     tables        node, rank, related, score, stderr, low, high: Parquet, CSV, TSV, Arrow, databases
     JSON lines    a line per node: {"node": ..., "hits": [{"node": ..., "score": ...}, ...]}
-    graphs        every page and a link to each of its hits, with weight (the score), rank, stderr
+    graphs        all pages, with links to their hits that have weight (the score), rank, stderr
     folders       a JSON file per node (``search/batch/folder.py``)
 
-Only JSON lines, graphs and folders include nodes without hits. Links have a direction, because a
-page may be among the nearest of another, but not conversely.
+Tables omit nodes without hits. Links are directed, because a page may be among the nearest of
+another page but not the reverse.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cocite.storage.staging import written_from
 _TABLES = ("parquet", "csv", "tsv", "arrow")
 _FOLDERS = ("folder", "site")
 OUTPUTS = ("parquet", "csv", "tsv", "jsonl", "arrow", "graphml", "gexf", "dot", *_FOLDERS)
-"""Kinds of output. A database table has an address instead of a path (``io/database.py``)."""
+"""Kinds of output. Database tables are given by an address instead (``io/database.py``)."""
 
 
 def chosen_output(
@@ -44,9 +44,8 @@ def chosen_output(
     append: bool = False,
     safe: bool = False,
 ) -> tuple[Output, Path]:
-    """Return the writer for ``output`` or for a database table, and the path for unfinished work.
-    That is beside the output or, for a table on a server, beside the ``index``. Raises
-    :class:`UsageError`.
+    """Return the writer for ``output`` or for a database table, and the path for unfinished work:
+    next to the output or, for a table on a server, to the ``index``. Raises :class:`UsageError`.
     """
     if to is None:
         if output is None:
@@ -93,7 +92,7 @@ Text = Callable[[OutputPages, bool], bytes]
 
 
 class FileOutput(Output):
-    """A file, written by ``save``; ``text`` formats it for pipes, None if that is impossible."""
+    """A file, written by ``save``; ``text`` formats it for a pipe, None if unsupported."""
 
     def __init__(
         self,
@@ -109,7 +108,7 @@ class FileOutput(Output):
         self._save, self._text, self._ready = save, text, ready
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        """Allow only a file to replace a file."""
+        """Return the path, which may only be missing or a file."""
         self._ready()
         return check_file(path, overwrite)
 
@@ -134,7 +133,7 @@ class FileOutput(Output):
 
 
 def _table_output(kind: str, safe: bool) -> FileOutput:
-    """Return the output for a table, ``safe`` for spreadsheets or not."""
+    """Return the output for a table, optionally ``safe`` for spreadsheets."""
     writer = WRITERS[f".{kind}"]
     assert isinstance(writer, TableFile)
     table = writer.safe or writer if safe else writer
@@ -174,7 +173,7 @@ _LINK = {"rank": "int", "stderr": "double"}
 
 
 def _graph_output(kind: str) -> FileOutput:
-    """Return the output for a k-nearest graph, for Gephi and similar tools."""
+    """Return the output for a graph of k nearest neighbors, for Gephi and similar tools."""
     writer = GRAPHS[f".{kind}"]
 
     def piece(pages: OutputPages) -> GraphPiece:
@@ -212,14 +211,14 @@ class DatabaseOutput(Output):
         self.twice = target.address.kind == "duckdb"
 
     def place(self, index: Path) -> Path:
-        """Return the path for unfinished work, given that of the index."""
+        """Return the path for unfinished work, given the path of the index."""
         address = self.target.address
         if address.is_file:
             return Path(address.place).with_name(self.target.plain)
         return index.with_name(f"{index.name}.{self.target.plain}")
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        """Return the address, which was checked before."""
+        """Return the address, which is already checked."""
         return path
 
     def expect(self, pages: OutputPages) -> None:

@@ -1,7 +1,7 @@
 """The interface of batch outputs: classes that write pages.
 
 A *page* is some nodes, in the order queried, with all their hits and with names resolved.
-:class:`OutputPages` holds everything that outputs contain; ``columns`` and ``each`` convert it.
+:class:`OutputPages` has all that outputs contain; ``columns`` and ``each`` convert it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class OutputPages:
     """Some nodes and their hits.
 
     ``nodes`` are names, object[n], or ids, int64[n]; ``counts`` uint32[n] are their numbers of
-    hits. For all hits, node after node: ``related``, in the form of ``nodes``, and float64
-    ``numbers`` by title: score and stderr, NaN if missing, and the ends of intervals if requested.
-    ``ids`` and ``related_ids`` are uint32 ids of the nodes and hits. If the graph has titles,
-    ``node_titles`` and ``titles`` are those of the nodes and hits, None for none.
+    hits. Of all hits, node by node: ``related``, in the form of ``nodes``, and float64 ``numbers``
+    by title: score and stderr, NaN if missing, and if requested the ends of intervals. ``ids`` and
+    ``related_ids`` are the uint32 ids of nodes and hits. If the graph has titles, ``node_titles``
+    and ``titles`` are theirs, None for none.
     """
 
     nodes: NDArray[Any]
@@ -44,7 +44,7 @@ class OutputPages:
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of a table with a row for each hit; nodes without hits have none."""
+        """Return the columns of a table with a row per hit."""
         columns = {
             "node": np.repeat(self.nodes, self.counts),
             "rank": ranks(self.counts).astype(np.int32) + 1,
@@ -55,7 +55,7 @@ class OutputPages:
 
     @property
     def types(self) -> dict[str, str]:
-        """Return column titles with their SQL types."""
+        """Return the SQL type of each column, by title."""
         name = "VARCHAR" if self.nodes.dtype == object else "BIGINT"
         types = {"node": name, "rank": "INTEGER", "related": name}
         types |= dict.fromkeys(self.numbers, "DOUBLE")
@@ -84,7 +84,7 @@ def _title(titles: NDArray[Any] | None, place: int) -> dict[str, str | None]:
 
 
 def json_of(page: dict[str, Any]) -> str:
-    """Return a page as a line of JSON, with the line end; numbers are not rounded."""
+    """Return a page as a line of JSON with unrounded numbers, including the line end."""
     return json.dumps(page, ensure_ascii=False) + "\n"
 
 
@@ -92,42 +92,42 @@ Pages = Iterable[OutputPages]
 
 
 class Output(ABC):
-    """Interface of a kind of output."""
+    """The interface of a kind of output."""
 
     kind: str
     label = ""
     """Name of the output, if not its path."""
     memory = 0
-    """Bytes of memory for writing, independent of the size."""
+    """Bytes of memory for writing, independent of the size of the output."""
     twice = False
-    """Whether writing temporarily takes the size of the output a second time on disk."""
+    """Whether writing temporarily needs the disk space of the output twice."""
     streams = False
-    """Whether it can be written to a pipe, page after page (:meth:`text`)."""
+    """Whether the output can be written to a pipe, page by page (:meth:`text`)."""
 
     @abstractmethod
     def check(self, path: Path, overwrite: bool) -> Path:
-        """Return the path if it may be written; raise :class:`~cocite.errors.OutputExists`."""
+        """Return the path if it may be written; raises :class:`~cocite.errors.OutputExists`."""
 
     def expect(self, pages: OutputPages) -> None:  # noqa: B027 - most take any
-        """Check that pages of these types can be written, before any work is done."""
+        """Check that pages of these types can be written, before any query."""
 
     @abstractmethod
     def write(
         self, path: Path, pages: Pages, empty: OutputPages, scratch: Path, facts: dict[str, Any]
     ) -> int | None:
-        """Write all ``pages``, renamed to ``path`` when complete; return the bytes, None if
-        unknown.
+        """Write all ``pages``, renaming the output to ``path`` when complete; return its bytes,
+        None if unknown.
 
-        ``empty`` has the types of pages but no rows; ``scratch`` is a directory on the same disk,
-        where partial output may stay; ``facts`` describe the output.
+        ``empty`` has the types of pages but no rows; ``scratch`` is a directory on the same disk
+        for partial output; ``facts`` describe the output.
         """
 
     @abstractmethod
     def trial(self, pages: list[OutputPages], scratch: Path) -> int:
-        """Write some pages into a scratch directory, or roll them back; return their bytes."""
+        """Write some pages into a scratch directory, or roll them back; return the bytes."""
 
     def text(self, pages: OutputPages, first: bool) -> bytes:
-        """Return the text for some pages, with a header if they are the ``first``."""
+        """Return some pages as text, with a header if they are the ``first``."""
         raise NotImplementedError
 
 

@@ -1,13 +1,13 @@
 """Pieces of a batch: the hits of one run of nodes each, in any order, in a journal.
 
-    begin      the number of the run's first node among those queried, uint32
-    size       how many nodes, uint32
-    counts     how many hits each has, uint32[size]
-    rows       all hits, node after node: the id, then as float64 the score, its standard error,
+    begin      the position of the run's first node among those queried, uint32
+    size       the number of nodes, uint32
+    counts     the number of hits of each node, uint32[size]
+    rows       all hits, node by node: the id, then as float64 the score, its standard error,
                and with intervals low and high; 5 words of 32 bits, or 9
 
-A run may end anywhere, so that a worker hands over its results after some seconds. The remaining
-work is what no piece covers. Pieces do not affect the output.
+A run may end anywhere, so that a worker returns results every few seconds. Nodes that no piece
+covers remain to be queried. The division into pieces does not affect the output.
 
 Cost: opening reads the journal once; 12 bytes per node queried while rows are read.
 """
@@ -37,15 +37,15 @@ from cocite.search.searcher import Query, Searcher, Searching
 from cocite.storage import Journal
 
 _SECONDS = 3.0
-"""Time that a worker spends on a piece, except for its last node. A kill loses at most this much
-work of each worker, and as much again that is not yet written.
+"""Seconds that a worker spends on a piece, except for the last node. A kill loses at most twice
+this time of each worker: one piece unfinished and one not yet written.
 """
 _LEAST, _MOST = 8, 8192
 _SHARES = 2
 
 
 class Piece(NamedTuple):
-    """The hits of ``size`` nodes from number ``begin`` on, and the seconds that they took."""
+    """The hits of ``size`` nodes from position ``begin``, and the seconds that they took."""
 
     begin: int
     size: int
@@ -54,8 +54,8 @@ class Piece(NamedTuple):
 
 
 class PieceRows(NamedTuple):
-    """Rows by node number. Those of node i begin at word ``begins[i]``, with ``width`` words
-    each.
+    """Rows by position of the node. Those of node i begin at word ``begins[i]``, and have ``width``
+    words each.
     """
 
     words: Ids
@@ -64,14 +64,14 @@ class PieceRows(NamedTuple):
     width: int
 
     def of(self, places: Ids | slice) -> tuple[Ids, Ids]:
-        """Return the number of rows of some nodes, and the rows, uint32[rows, width]."""
+        """Return the row counts of some nodes, and their rows, uint32[rows, width]."""
         counts = self.counts[places]
         first = np.repeat(self.begins[places].astype(np.int64), counts) + self.width * ranks(counts)
         return counts, self.words[first[:, None] + np.arange(self.width)]
 
 
 def words_of(intervals: bool) -> int:
-    """Return how many words a row takes."""
+    """Return the number of 32-bit words in a row."""
     return 9 if intervals else 5
 
 
@@ -89,8 +89,8 @@ def ranks(counts: Ids) -> Ints:
 
 
 class PieceRecord:
-    """``with PieceRecord(path, nodes, width) as kept: kept.add(piece)``: a journal of pieces, with
-    rows of ``width`` words.
+    """A journal of pieces with rows of ``width`` words: ``with PieceRecord(path, nodes, width) as
+    kept: kept.add(piece)``.
     """
 
     def __init__(self, path: Path, nodes: int, width: int) -> None:
@@ -111,7 +111,7 @@ class PieceRecord:
 
     @property
     def folder(self) -> Path:
-        """Return its directory."""
+        """Return the directory of the journal."""
         return self._journal.path.parent
 
     def add(self, piece: Piece) -> None:
@@ -135,7 +135,7 @@ class PieceRecord:
         return [*found, range(at, self._nodes)] if at < self._nodes else found
 
     def rows(self) -> PieceRows:
-        """Return all rows, by node number."""
+        """Return all rows, by position of the node."""
         there = sum(self._journal.sizes)
         words = np.memmap(self._journal.path, np.uint32, "r") if there else np.empty(0, np.uint32)
         starts = [begin // 4 for begin in self._journal.begins]
@@ -163,7 +163,7 @@ def rows_of(pieces: Sequence[Piece], nodes: int, width: int) -> PieceRows:
 
 
 def piece_of(run: range, answer: Callable[[int], BatchHits], stopped: Event) -> Piece:
-    """Return the hits of the first nodes of a run: all, or those found within the time limit."""
+    """Return the hits of the first nodes of a run: of all, or as many as the time limit allows."""
     began = at = time.monotonic()
     counts, rows = array("I"), []
     for place in run:
@@ -182,7 +182,7 @@ def piece_of(run: range, answer: Callable[[int], BatchHits], stopped: Event) -> 
 def answered(
     todo: Iterable[range], work: Callable[[range], Piece], threads: int
 ) -> Generator[Piece]:
-    """Yield the pieces of all runs, computed by this many threads.
+    """Yield the pieces of all runs, computed by ``threads`` threads.
 
     Runs are split so that the last ones are short; the unfinished rest of a run comes next.
     """
@@ -210,8 +210,8 @@ def answered(
 
 
 class BatchHits(NamedTuple):
-    """The hits of a node: ids, uint32[hits], and float64[hits, 2], scores and standard errors; or
-    float64[hits, 4], with the ends of their intervals.
+    """The hits of a node: ids, uint32[hits], and float64[hits, 2], scores and standard errors; with
+    intervals float64[hits, 4], including their ends.
     """
 
     ids: Ids
@@ -219,9 +219,9 @@ class BatchHits(NamedTuple):
 
 
 class Question:
-    """One query for many nodes of ``index``; options as for ``run.Batch``.
+    """One query for many nodes of ``index``, with the options of ``run.Batch``.
 
-    Raises :class:`~cocite.errors.UsageError`, :class:`~cocite.errors.UnknownNode`.
+    Raises :class:`~cocite.errors.UsageError` and :class:`~cocite.errors.UnknownNode`.
     """
 
     def __init__(
@@ -238,13 +238,13 @@ class Question:
         self._settings = index.stored.ask_settings(options.settings)
         self._filter = Filter.checked(index.nodes, (), replace(options, exclude_same_site=False))
         level = index.level(self._settings, options, options.min_confidence)
-        # Only hits that are listed need intervals, as no rank is said to be certain.
+        # Only listed hits need intervals, as certain ranks are not computed.
         query = Query.checked(self.k, options, level)
         self._query = replace(query, looked=slice(0, self.k))
-        if level and index.refiner:  # which says so now if there is none
+        if level and index.refiner:  # raises an error now if there is none
             index.refiner.check(self._settings)
         self.intervals = level is not None or not index.sampled if intervals is None else intervals
-        """Whether the ends of intervals are said."""
+        """Whether the ends of intervals are reported."""
         self._levels = [options.confidence] * self.intervals
         if options.min_confidence is not None:
             self._levels.append(options.min_confidence)
@@ -252,7 +252,7 @@ class Question:
         self._latest: tuple[tuple[str, str], tuple[Ids, ...]] = ("", ""), ()
 
     def _facts(self, k: int) -> dict[str, object]:
-        """Return what answers depend on besides the index."""
+        """Return what answers depend on, except the index."""
         options, level = self._query.options, self._query.level
         facts: dict[str, object] = {"k": k, "settings": self._settings.to_json()}
         facts |= {name: getattr(options, name) for name in FilterOptions.declared()}
@@ -265,14 +265,14 @@ class Question:
         if self._levels:
             facts["interval"] = options.interval
         if options.order != DEFAULT_ORDER:
-            # Computed now, and once: threads would each do so.
+            # Compute this once, before threads would each do so.
             ranks = np.ascontiguousarray(self.index.ranks.all(options.ranks))
             digest = xxh3_128_hexdigest(ranks.data)
             facts["order"] = [options.order, self._query.candidates, digest]
         return facts
 
     def of(self, index: Searcher) -> None:
-        """Use another index from now on: the same one without some of its samples."""
+        """Switch to the same index without some of its samples."""
         self.index = index
 
     @property
@@ -281,13 +281,13 @@ class Question:
         return self._query.level is not None
 
     def check_sites(self, nodes: Ids) -> None:
-        """Check that every node has a site, if pages of the same site are excluded."""
+        """Check that every node has a site if pages of the same site are excluded."""
         if self._query.options.exclude_same_site:
             for node in nodes.tolist():
                 site_of(self.index.nodes.stored.name(node))
 
     def each(self, nodes: Ids) -> Iterator[BatchHits]:
-        """Yield the hits of some nodes, one node after another."""
+        """Yield the hits of some nodes, node by node."""
         query = self._query
         exact = not self.index.sampled and len(self._levels) < 2
         plain = (exact or not self._levels) and not self.refined and self._filter.empty
@@ -319,7 +319,7 @@ class Question:
         return BatchHits(ids[sure], numbers[sure])
 
     def _site(self, node: int) -> tuple[Ids, ...]:
-        """Return the ids of the pages of a node's own site."""
+        """Return the ids of the pages on the node's site."""
         names = self.index.nodes
         site = site_of(names.stored.name(node))
         latest = self._latest

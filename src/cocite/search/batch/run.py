@@ -1,14 +1,14 @@
-"""The nodes related to every node, written to a file: on all cores, in constant memory, resumable.
+"""The nodes related to every node, written to a file on all cores, in constant memory, resumably.
 
-Workers return pieces after at most some seconds (``search/batch/pieces.py``). They are appended to
-a journal in ``<output>.building``, beside a plan of everything that they depend on. A run with the
-same plan computes the missing pieces. Then one thread writes all hits in the order of the nodes, so
-equal rows give equal bytes. If a shard is found damaged, the batch starts over without it. On a
-cluster, each machine opens the index by a common path, and answers runs of nodes; runs of a lost
-machine are repeated elsewhere.
+Workers return pieces after at most some seconds (``search/batch/pieces.py``). Pieces are appended
+to a journal in ``<output>.building``, next to a plan of everything that they depend on; a run with
+the same plan computes only missing pieces. Then one thread writes all hits in the order of the
+nodes, so equal rows give equal bytes. If a damaged shard is found, the batch restarts without the
+shard. On a cluster, machines open the index under a common path and query runs of nodes; the runs
+of a lost machine are repeated elsewhere.
 
-Memory: at most 40 bytes per node and a piece for each thread; about 20 bytes per node queried.
-Disk: 20 bytes per row, 36 with intervals, and temporarily the output twice.
+Memory: at most 40 bytes per node and a piece per thread; about 20 bytes per node queried. Disk: 20
+bytes per row, 36 with intervals, and temporarily the output twice.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _FORMAT = 4
-"""Format of the journal; unfinished batches of another format cannot be resumed."""
+"""Format of the journal; unfinished batches of other formats cannot be resumed."""
 _PIECES = "pieces"
 
 
@@ -54,8 +54,8 @@ def _silent(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class BatchReport:
-    """Result of a batch: the nodes queried by this run, if it resumed; all rows; how many nodes are
-    ``without`` hits; and the bytes of the output, None if unknown.
+    """Result of a batch: ``nodes`` queried by this run, after resuming; all rows; the number of
+    nodes ``without`` hits; and the bytes of the output, None if unknown.
     """
 
     nodes: int
@@ -81,17 +81,17 @@ def related_all(
     index
         An opened index.
     output
-        The output, by its extension: a table in Parquet, CSV, TSV or Arrow IPC, with the columns
-        node, rank, related, score, stderr, low, high; JSON lines (``.jsonl``); the k-nearest graph
-        as GraphML, GEXF or DOT; or a folder (``/``) with a JSON file per node
-        (``search/batch/folder.py``). Or ``to``, a table of a database. A batch that was interrupted
-        is resumed.
+        The output; its extension gives the format: a table as Parquet, CSV, TSV or Arrow IPC, with
+        the columns node, rank, related, score, stderr, low, high; JSON lines (``.jsonl``); the
+        graph of k nearest neighbors as GraphML, GEXF or DOT; or a folder (``/``) with a JSON file
+        per node (``search/batch/folder.py``). Alternatively ``to``, a database table. An
+        interrupted batch resumes.
     k
-        The largest number of hits for each node.
+        The maximum number of hits for each node.
     cluster
-        Query on the machines of a cluster, which access the index by the same path: ``"local:4"``,
-        ``"HOST:PORT"`` of its head node, or ``"auto"``. ``threads`` are then those of a piece of
-        work on a machine, by default all cores of the smallest. The extra ``cluster``.
+        Query on the machines of a cluster, which open the index under the same path: ``"local:4"``,
+        ``"HOST:PORT"`` of the head node, or ``"auto"``. ``threads`` are then those of a task on a
+        machine, by default all cores of the smallest one. Requires the extra ``cluster``.
     progress
         Called with (stage, done, total): ``"relating"`` in nodes, then ``"writing"`` in rows.
     options
@@ -122,15 +122,14 @@ class Batch:
     kind
         The kind of output, overriding the extension (``search/batch/outputs.py``).
     to, append
-        The address of a database table, such as ``"sqlite:///site.db#related"``, instead of an
-        output; and whether rows are added to the existing ones.
+        The address of a database table to write instead, such as ``"sqlite:///site.db#related"``;
+        and whether to add rows to an existing table.
     nodes, side, ids, threads
-        As for :class:`~cocite.search.batch.estimate.Work`: each node is queried once, in this
-        order.
+        As for :class:`~cocite.search.batch.estimate.Work`: the nodes to query, in this order.
     overwrite
         Replace ``output``, or the table, once the new one is complete.
     safe
-        In CSV and TSV, put an apostrophe before names and titles that a spreadsheet would take for
+        In CSV and TSV, put an apostrophe before names and titles that a spreadsheet would read as
         formulas.
     restart
         Discard an unfinished batch with other settings.
@@ -138,7 +137,7 @@ class Batch:
         Machines of a cluster that compute the hits, instead of this one.
     intervals
         Also write the ends of intervals. By default only if that needs no samples: for measures
-        without any, and for refined answers. Otherwise samples are read once more.
+        without samples, and for refined answers. Otherwise samples are read a second time.
     options
         As for :meth:`Index.related`, except ``offset`` and ``aggregate``.
 
@@ -211,9 +210,8 @@ class Batch:
         return self.kept.done
 
     def estimate(self, progress: Progress = _silent) -> BatchPlan | None:
-        """Predict the cost from a sample of the nodes, whose hits are kept; None if no node is
-        left.
-        """
+        """Predict the cost from a sample of the nodes, keeping its hits; None if no node is
+        left."""
         while True:
             try:
                 return estimate(self.work, self.output, self.kept, progress)
@@ -222,7 +220,7 @@ class Batch:
 
     @property
     def _plan(self) -> dict[str, Any]:
-        """Return everything that the pieces depend on, beyond what the digest covers."""
+        """Return everything that the pieces depend on, except what the digest covers."""
         return self._facts | {
             "format": _FORMAT,
             "index": self.work.index.stored.digest,
@@ -257,7 +255,7 @@ class Batch:
     # -- the work ----------------------------------------------------------------------
 
     def run(self, progress: Progress = _silent) -> BatchReport:
-        """Find missing hits, then write the output; ``progress`` as for :func:`related_all`."""
+        """Query missing nodes, then write the output; ``progress`` as for :func:`related_all`."""
         while True:
             try:
                 self.work.advise()
@@ -281,7 +279,7 @@ class Batch:
             yield from spread_pieces(self._machines, self.work, self._options, missing, key)
 
     def _begin_again(self, found: DamagedShard) -> None:
-        """Restart without a shard found damaged: all rows must use the same samples."""
+        """Restart without a damaged shard, as all rows must use the same samples."""
         self._leave_out(found)
         self.kept.__exit__(None, None, None)
         self._building.goes_on(self._plan, "batch", restart=True)
@@ -308,15 +306,15 @@ class Batch:
     # -- the output --------------------------------------------------------------------
 
     def _write(self, progress: Progress) -> tuple[int, int, int | None]:
-        """Write all rows in the order of the nodes; return the rows, the nodes without rows, and
-        the bytes.
+        """Write all rows in the order of the nodes; return the numbers of rows, of nodes without
+        rows, and of bytes.
         """
         rows = self.kept.rows()
         total, done = int(rows.counts.sum()), 0
 
         def pages() -> Iterator[OutputPages]:
             nonlocal done
-            self.work.index.stored.store.evict()  # only its names and titles are read now
+            self.work.index.stored.store.evict()  # from here on, only names and titles are read
             progress("writing", 0, total)
             for low in range(0, self.nodes, self.work.chunk):
                 found = self.work.pages(rows, slice(low, low + self.work.chunk))
@@ -332,16 +330,15 @@ class Batch:
 
 
 _LEAST, _MOST, _SHARES = 64, 8192, 4
-"""Nodes of a piece of work, at least and at most; and the least number of pieces for each that runs
-at a time.
-"""
+"""Minimum and maximum nodes of a task; and the minimum number of tasks per task that runs at a
+time."""
 _opened: dict[tuple[object, ...], Work] = {}
-"""The batch that a process of a cluster is working on."""
+"""The batch that this process of a cluster is working on."""
 
 
 @dataclass(frozen=True)
 class RangeWork:
-    """Work of a machine: the hits of an index for a run of nodes."""
+    """Task of a machine: query an index for a run of nodes."""
 
     path: Path
     digest: str
@@ -368,7 +365,7 @@ class RangeWork:
                 f"a node of the cluster does not see {self.path}. Put the index on a disk that all "
                 "its machines share, under the same path"
             )
-        stored = StoredIndex.open(self.path, verify=False)  # the driver has checked it
+        stored = StoredIndex.open(self.path, verify=False)  # verified by the driver
         index = Searcher(stored, Resources.checked(self.threads, self.memory), self.graph)
         if index.stored.digest != self.digest:
             raise ClusterError(
@@ -384,9 +381,8 @@ class RangeWork:
 
 @dataclass(frozen=True)
 class Machines:
-    """A cluster, and the ``threads`` and ``memory`` of a task there; None means all that a machine
-    has.
-    """
+    """A cluster, and the ``threads`` and ``memory`` of a task there; None means all of a
+    machine."""
 
     cluster: Cluster
     threads: int | None = None
@@ -396,10 +392,10 @@ class Machines:
 def spread_pieces(
     machines: Machines, work: Work, options: dict[str, Any], todo: Sequence[range], key: str
 ) -> Iterator[Piece]:
-    """Yield the pieces of all runs from the machines of a cluster.
+    """Yield the pieces of all runs, computed by the machines of a cluster.
 
-    ``options`` are those of ``work``, ``key`` that of the batch. Raises :class:`UsageError` for a
-    graph without an index, and :class:`ClusterError` for a machine that cannot access the index.
+    ``options`` are those of ``work``; ``key`` identifies the batch. Raises :class:`UsageError` for
+    a graph without an index, and :class:`ClusterError` for a machine that cannot open the index.
     """
     index = work.index
     stored = index.stored
@@ -429,7 +425,7 @@ def spread_pieces(
 
 
 def _sent(given: Any) -> Any:
-    """Return graphs as paths."""
+    """Replace opened graphs by their paths."""
     if given is None or isinstance(given, str | Path):
         return given
     if isinstance(given, Graph):
@@ -446,19 +442,19 @@ def plan_related_all(
     progress: Progress = _silent,
     **options: Any,
 ) -> BatchPlan:
-    """Return time, memory and size of :func:`related_all` with these options, in three seconds.
+    """Estimate time, memory and size of :func:`related_all` with these options, in three seconds.
 
-    Runs the sample of a batch (``search/batch/estimate.py``) in a temporary directory in
-    ``scratch``, by default that of temporary files. Writing counts, so choose the disk of the
-    output. If the sample has all nodes, the figures are those of the whole batch. Other arguments
-    are those of :func:`related_all`.
+    Runs the sample of a batch (``search/batch/estimate.py``) in a temporary directory within
+    ``scratch``, by default that for temporary files. The time for writing counts, so choose the
+    disk of the output. If the sample has all nodes, the figures are those of the whole batch. Other
+    arguments are those of :func:`related_all`.
 
     Raises
     ------
     UnknownNode, UsageError
-        For options that are not allowed.
+        For invalid options.
     ResourceError
-        If there is no room for the sample.
+        If there is no space for the sample.
     """
     try:
         made = tempfile.TemporaryDirectory(prefix="cocite-plan-", dir=scratch)
@@ -480,13 +476,14 @@ def plan_related_all(
 
 DEFAULT_STREAM = "jsonl"
 _WINDOW = 256
-"""Nodes to answer before writing."""
+"""Number of nodes to query before writing."""
 
 
 class HitStream:
-    """``HitStream(index, k, kind="csv").run(file)``; options as for :class:`Batch`.
+    """A batch to a stream: ``HitStream(index, k, kind="csv").run(file)``; options as for
+    :class:`Batch`.
 
-    Nodes are answered in the given order. Nothing is stored, so a stream cannot resume.
+    Nodes are queried in the given order. Nothing is stored, so a stream cannot resume.
 
     Raises
     ------
@@ -533,8 +530,8 @@ class HitStream:
         return BatchReport(self.nodes, rows, without, size)
 
     def _answered(self, first: int, nodes: int) -> OutputPages:
-        """Return the pages of some nodes. All rows must use the same samples, so a shard found
-        damaged ends the stream.
+        """Return the pages of some nodes. As all rows must use the same samples, a damaged shard
+        ends the stream.
         """
         try:
             with closing(self.work.pieces([range(nodes)], first)) as found:

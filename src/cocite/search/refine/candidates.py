@@ -1,12 +1,13 @@
-"""Refined answers: scores of the best hits are improved by reading the graph.
+"""Refined answers: better scores of the best hits, computed from the graph.
 
 * SimRank is computed in its linearized form, with walks of any length and guaranteed intervals
   (``search/refine/linear.py``).
-* For other measures of walks, and blends with them, the index's best max(100, 4 k) hits are
-  candidates. Rounds that double the samples draw their walks for samples that the index does not
-  have (a sample is a function of its number), until k candidates are left, all intervals are narrow
-  enough, or ``MOST_SAMPLES`` are drawn. A candidate is dropped when its interval is below those of
-  k others. Intervals use equal bets and hold jointly, over all nodes and rounds.
+* For other measures of walks, and blends with them, the best max(100, 4 k) hits of the index are
+  candidates. Rounds that double the number of samples draw the candidates' walks in samples that
+  the index does not have, as a sample depends only on its number. A candidate is dropped when its
+  interval is below those of k others. Rounds end when k candidates are left, all intervals are
+  narrow enough, or ``MOST_SAMPLES`` are drawn. Intervals use equal bets and hold jointly, over all
+  nodes and rounds.
 * For XJaccard, the candidates' neighborhoods are compared (``search/refine/linear.py``).
 
 Parts without samples are added unchanged. Cost: about 0.1 ms per sample.
@@ -99,23 +100,23 @@ class Refiner(ABC):
     """Refines answers of one index. Threads may share it."""
 
     certain = False
-    """Whether intervals always hold, rather than with a probability."""
+    """Whether intervals always hold, not just with a probability."""
 
     def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
         self._stored, self._given, self._means = stored, graph, means
         self.report: Callable[[int, int, int], None] = lambda sweep, done, total: None
-        """Told (sweep, nodes done, nodes in it) while the first question makes something ready."""
+        """Called with (sweep, nodes done, nodes in total) while the first query prepares data."""
         self._lock = threading.Lock()
 
     @cached_property
     def graph(self) -> Graph:
-        """Return the graph of the index, checked."""
+        """Return the graph of the index, validated."""
         found = find_graph(self._stored, self._given)
         found.check()
         return found
 
     def ends(self, direction: str) -> tuple[Links, Links]:
-        """Return the graph's links of a direction and of the opposite one, unweighted."""
+        """Return the graph's links in a direction and in the opposite one, without weights."""
         return self._ends[direction], self._ends[opposite(direction)]
 
     @cached_property
@@ -123,14 +124,12 @@ class Refiner(ABC):
         return {way: links_of(self.graph, way, self._means.memory) for way in ("in", "out")}
 
     def check(self, settings: WholeSettings) -> None:
-        """Raise :class:`UsageError` for a query that it does not support; by default it supports
-        all.
-        """
+        """Raise :class:`UsageError` for a query that is not supported; by default, all are."""
         return
 
     @abstractmethod
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """Return the best k; ties by hash."""
+        """Return the best k; ties are broken by hash."""
 
     @abstractmethod
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
@@ -138,9 +137,7 @@ class Refiner(ABC):
 
 
 def most_of(stored: StoredIndex, settings: WholeSettings) -> float:
-    """Return the largest possible score of different nodes if all parts are walks: the mean of
-    their decays.
-    """
+    """Return the maximum score of different nodes if all parts are walks: their mean decay."""
     return added(part.weight * decay_of(part, settings) for part in stored.parts)
 
 
@@ -161,12 +158,12 @@ _FEWEST = 100
 
 
 class CandidateRefiner(Refiner):
-    """Refines indexes with sampled parts of one ``kind`` of reader."""
+    """Refines indexes whose sampled parts have one ``kind`` of reader."""
 
     kind: ClassVar[type[Reader]]
 
     def __init__(self, scorer: Scorer, graph: GivenGraph, means: Resources) -> None:
-        """Find candidates with ``scorer``."""
+        """Create it; ``scorer`` finds candidates."""
         super().__init__(scorer.stored, graph, means)
         self._scorer = scorer
         self._others = [each for each in scorer.readers if not isinstance(each, self.kind)]
@@ -175,14 +172,14 @@ class CandidateRefiner(Refiner):
     def _settled(
         self, node: int, ids: Ids, k: int | None, settings: WholeSettings, level: Level
     ) -> Refined:
-        """Refine candidates, at least those that may be among the best ``k``, or all for None."""
+        """Refine candidates: those that may be among the best ``k``, or all for None."""
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """Return the best k of the candidates; ties by hash."""
+        """Return the best k of the candidates; ties are broken by hash."""
         from cocite.kernels.listing import order
 
         k, chosen = query.k, query.chosen
-        # Estimates of any score: refined ones replace them (see Filter.passing).
+        # Accept any estimate, as refined scores replace them (see Filter.passing).
         wide = query._replace(k=max(_FEWEST, 4 * k), chosen=replace(chosen, min_score=0.0))
         ids, _ = self._scorer.top(node, wide)
         found = self._settled(node, ids, k, query.settings, level)
@@ -194,8 +191,8 @@ class CandidateRefiner(Refiner):
         return self._settled(node, np.array([other], np.uint32), None, settings, level)
 
     def _exact(self, node: int, ids: Ids, settings: WholeSettings) -> Floats:
-        """Return float64[h, 3]: what parts without samples add to scores with ``node``, in grains;
-        and how far the exact values may be below and above, in scores.
+        """Return float64[h, 3]: the contributions, in grains, of parts without samples to scores
+        with ``node``; and how far the exact ones, as scores, may be below and above.
         """
         found = np.zeros((ids.size, 3))
         with borrowed(self._stored.nodes) as scratch:
@@ -221,11 +218,11 @@ MOST_SAMPLES = 4096
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Remaining candidates and their data.
+    """The remaining candidates, and their data.
 
-    ``ids`` uint32[h]; ``counts`` uint64[h, 16] for each sampled part: how often a candidate met the
-    node after each number of steps; ``exact`` float64[h, 3]: what the other parts add to the score,
-    in grains, and how far the exact values may be below and above.
+    ``ids`` are uint32[h]. For each sampled part, ``counts`` uint64[h, 16] say how often a candidate
+    met the node after each number of steps. ``exact`` float64[h, 3] are the contributions of other
+    parts in grains, and how far the exact ones, as scores, may be below and above.
     """
 
     ids: Ids
@@ -249,7 +246,7 @@ class SampleRefiner(CandidateRefiner):
 
     @cached_property
     def movers(self) -> tuple[Mover, ...]:
-        """Return the mover of each part of walks."""
+        """Return the mover of each part with walks."""
         found, memory = [], self._means.memory
         for part in (reader.part for reader in self._walking):
             links = links_of(self.graph, part.direction, memory, weighted=part.weighted)
@@ -265,7 +262,7 @@ class SampleRefiner(CandidateRefiner):
         counts = tuple(_counts(reader, node, ids, held) for reader in self._walking)
         for reader, each in zip(self._walking, counts, strict=True):
             lost = np.setdiff1d(held, reader.part.freshness.held).tolist()
-            if lost:  # drawn again, so that answers are those of the index when it was whole
+            if lost:  # drawn again, so that answers equal those of the undamaged index
                 mover = self.movers[self._walking.index(reader)]
                 self._follow(mover, reader.part.settings[LENGTH], node, ids, lost, each)
         still = _Candidates(ids, counts, self._exact(node, ids, settings))
@@ -305,7 +302,7 @@ class SampleRefiner(CandidateRefiner):
         samples: Iterable[int],
         counts: NDArray[np.uint64],
     ) -> None:
-        """Add the meetings in more samples to ``counts``."""
+        """Add the meetings in further samples to ``counts``."""
         nodes = self._stored.in_graph(np.concatenate([np.array([node], np.uint32), ids]))
         for sample in samples:
             check()
@@ -316,7 +313,7 @@ class SampleRefiner(CandidateRefiner):
     def _estimated(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
     ) -> Refined:
-        """Return scores from counted meeting times, as an index with this many samples would."""
+        """Return the scores that an index with this number of samples would give."""
         from cocite.kernels import totals
 
         best = np.zeros((still.ids.size, 2))
@@ -339,7 +336,7 @@ class SampleRefiner(CandidateRefiner):
     def _held(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
     ) -> tuple[Floats, Floats]:
-        """Return joint intervals of the sums over walks: of the mean over the samples of all parts,
+        """Return joint intervals of sums over walks: of the mean, over the samples of all parts, of
         each value times the part's weight and the number of parts.
         """
         parts = len(self._walking)
@@ -365,7 +362,7 @@ class SampleRefiner(CandidateRefiner):
 
 def _counts(reader: MeetingReader, node: int, ids: Ids, newest: range) -> NDArray[np.uint64]:
     """Return uint64[ids, 16]: how often each candidate met the node after each number of steps, in
-    the newest samples available.
+    the newest available samples.
     """
     found = np.zeros((ids.size, 16), np.uint64)
     there = reader.part.freshness.held >= newest.start

@@ -4,14 +4,15 @@
     J_k(u, v) = |I_k(u) & I_k(v)| / |I_k(u) | I_k(v)|,      k = 1, ..., length
 
 Two runs from u along the links (``kernels/linear.py``) omit at most ``bound`` of a SimRank score,
-and the factor of the diagonal D is between 1 + low and 1 + high (``engine/diagonal.py``). So
-found / (1 + high) <= s(u, v) <= (found + bound) / (1 + low), always. Thresholds fall until the
-bound is small enough, or the next run would read too many links. The diagonal is stored in an index
-built with ``refine``, or computed for the first query. Neighborhoods are counted exactly
-(``kernels/push.py``), one candidate after another, within a limit of links.
+and the factor of the diagonal D is between 1 + low and 1 + high (``engine/diagonal.py``). So found
+/ (1 + high) <= s(u, v) <= (found + bound) / (1 + low) always holds. Thresholds are lowered until
+the bound is small enough, or the next run would read too many links. The diagonal is stored in an
+index built with ``refine``; otherwise the first query computes it. Neighborhoods are counted
+exactly (``kernels/push.py``), candidate by candidate, up to a number of links read.
 
 Cost: the links read, about 4 ns each for SimRank, 2 ns for XJaccard.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (``measures/xjaccard.py``).
+Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.3
+(``measures/xjaccard.py``).
 """
 
 from __future__ import annotations
@@ -58,27 +59,27 @@ if TYPE_CHECKING:
 
 
 _FIRST = 2e-5
-"""First threshold, relative to the target; on most graphs one or two runs meet the target."""
+"""First threshold, relative to the target; one or two runs usually meet the target."""
 _LEFT_OUT = 1 / 40
-"""Share of the target that a backward step may omit."""
+"""Fraction of the target that a backward step may omit."""
 _SHARPER = 8.0
 _ENTRIES = 1 << 16
 
 
 @dataclass(frozen=True)
 class LinearRow:
-    """Bounds of a row of scores: what may be missing, and the number of links read."""
+    """Errors of a row of scores: what may be missing, and the number of links read."""
 
     bound: float
     links: int
 
 
 class Linear:
-    """Rows of the SimRank scores of one graph, in one direction. Threads may share it."""
+    """Rows of SimRank scores of one graph, in one direction. Threads may share it."""
 
     def __init__(self, rows: Links, columns: Links, diagonal: Diagonal) -> None:
-        """Prepare for the links ``rows``, the ``in_links`` of a graph, and ``columns``, its
-        ``out_links``; or reversed.
+        """Prepare for the links ``rows``, the in-links of a graph, and ``columns``, its out-links;
+        or the reverse.
         """
         from cocite.kernels.linear import Rows
 
@@ -89,8 +90,8 @@ class Linear:
     def add_row(
         self, node: int, target: float, most_links: int, weight: float, scratch: QueryScratch
     ) -> LinearRow:
-        """Add the scores with ``node``, times ``weight``, to the totals; off by at most ``target``
-        if ``most_links`` links suffice.
+        """Add the scores with ``node``, times ``weight``, to the totals, with an error of at most
+        ``target`` if ``most_links`` links suffice.
         """
         from cocite.kernels import linear
 
@@ -137,7 +138,7 @@ class _Lent:
         self.space: RunSpace = make_space(nodes, _ENTRIES)
 
     def grow(self) -> None:
-        """Double the entries of a forward run."""
+        """Double the entries for a forward run."""
         self._entries *= 2
         more = make_space(0, self._entries)
         self.space = self.space._replace(nodes=more.nodes, amounts=more.amounts)
@@ -148,7 +149,7 @@ _local = threading.local()
 
 @contextmanager
 def _borrowed(nodes: int) -> Iterator[_Lent]:
-    """Lend this thread's scratch, all zero; it is reused only if the query succeeds."""
+    """Lend this thread's scratch, all zeros; a failed query discards it."""
     found: _Lent | None = getattr(_local, "lent", None)
     if found is None or found.nodes < nodes:
         found = _Lent(nodes)
@@ -158,7 +159,7 @@ def _borrowed(nodes: int) -> Iterator[_Lent]:
 
 
 _MOST_LINKS = 20_000_000
-"""Maximum number of links that a query reads: about 0.1 s of work."""
+"""Maximum number of links that a query reads, in about 0.1 s."""
 _ROUNDING = 1e-11
 
 
@@ -172,7 +173,7 @@ class LinearRefiner(Refiner):
         self._built = cache(self._make)
 
     def linear(self, number: int, decay: float) -> Linear:
-        """Return the linear solver of a part, cached for each decay."""
+        """Return the linear solver of a part for a decay, cached."""
         with self._lock:
             return self._built(number, decay)
 
@@ -193,7 +194,7 @@ class LinearRefiner(Refiner):
         most_of(self._stored, settings)
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """Return the best k of the computed row; ties by hash."""
+        """Return the best k of the computed row; ties are broken by hash."""
         with borrowed(self._stored.nodes) as scratch:
             error = self._add_rows(node, query.settings, level.target, scratch)
             ids, best = query.chosen.best(scratch, query.k)
@@ -210,7 +211,7 @@ class LinearRefiner(Refiner):
     def _add_rows(
         self, node: int, settings: WholeSettings, target: float, scratch: QueryScratch
     ) -> tuple[float, float, float]:
-        """Add the rows of all parts, capped at the largest score of different nodes; return what
+        """Add the rows of all parts, capped at the maximum score of different nodes; return what
         may be missing, and the extremes of the residuals.
         """
         bound, low, high = 0.0, 0.0, 0.0
@@ -227,8 +228,8 @@ class LinearRefiner(Refiner):
     def _with_intervals(
         self, ids: Ids, scores: Floats, error: tuple[float, float, float], settings: WholeSettings
     ) -> Refined:
-        """Return intervals from what may be missing and the extremes of the residuals; different
-        nodes score at most the decay.
+        """Return scores with intervals from what may be missing and the extremes of the residuals.
+        Different nodes score at most the decay.
         """
         bound, least, most = error
         low = np.maximum(0.0, scores / (1 + most) - _ROUNDING)
@@ -238,9 +239,8 @@ class LinearRefiner(Refiner):
 
 
 class SelectedRefiner(LinearRefiner):
-    """Refines SimRank for the selected pages of ``stored``. Rows are computed over the whole graph,
-    as paths may leave the selected pages. Ids are those of the index outside, and of the graph
-    inside.
+    """Refines SimRank for the selected pages of ``stored``. As paths may leave these, rows are
+    computed over the whole graph. Callers use ids of the index; rows use ids of the graph.
     """
 
     def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
@@ -249,7 +249,7 @@ class SelectedRefiner(LinearRefiner):
         self._requested = stored.in_graph(everybody)
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """Return the best k of the selected pages; ties by hash."""
+        """Return the best k of the selected pages; ties are broken by hash."""
         chosen = query.chosen
         only = (self._requested, *(self._requested[ids] for ids in chosen.only))
         if chosen.within is not None:
@@ -271,7 +271,7 @@ class SelectedRefiner(LinearRefiner):
 
 
 MOST_LINKS = 100_000_000
-"""Maximum number of links that a query reads: about 0.2 s of work."""
+"""Maximum number of links that a query reads, in about 0.2 s."""
 
 
 class NeighborhoodRefiner(CandidateRefiner):
@@ -286,7 +286,7 @@ class NeighborhoodRefiner(CandidateRefiner):
     def _settled(
         self, node: int, ids: Ids, k: int | None, settings: WholeSettings, level: Level
     ) -> Refined:
-        """Return all candidates, exact within the limit of links."""
+        """Return all candidates, with exact scores up to the limit on links."""
         grains = self._exact(node, ids, settings)
         variances, spread = np.zeros(ids.size), np.zeros((2, 2, ids.size))
         tests = self._stored.nodes * len(self._matching)

@@ -1,14 +1,14 @@
 """Shards of samples on other machines: the server of a shard, and the scorer of responses.
 
 Names, titles, the graph, filters, and parts without samples stay on this machine; only responses of
-samples are transferred. A query is sent to all shards once (``search/remote/replicas.py``), and a
-:class:`~cocite.search.scorer.Scorer` of the samples that responded answers it. If all did, the
-answer equals that of the whole index to the bit.
+samples are transferred. A query is sent to all shards once (``search/remote/replicas.py``); a
+:class:`~cocite.search.scorer.Scorer` answers it from the samples that responded. If all respond,
+the answer is bit-identical to that of the whole index.
 
-A shard is one of ``shards`` ranges of the samples of every part. For a refreshed index, it is every
-n-th sample, so that all shards know all nodes about equally well.
+A shard is one of ``shards`` ranges of the samples of each part; for a refreshed index, every n-th
+sample, so that all shards know all nodes about equally well.
 
-Cost: one round of calls, and a look-up in the responses for each candidate and sample.
+Cost: one round of calls, and for each candidate and sample a look-up in the responses.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def spread_parts(stored: StoredIndex) -> list[int]:
 
 
 def held_by(part: StoredPart, shard: int, shards: int) -> Ints:
-    """Return int64[s], ascending: the numbers of the samples of a part in a shard."""
+    """Return int64[s], ascending: the sample numbers of a part in a shard."""
     held = part.freshness.held
     if len(part.freshness.snapshots) > 1:
         return held[shard::shards]
@@ -56,14 +56,14 @@ def held_by(part: StoredPart, shard: int, shards: int) -> Ints:
 
 
 def marked(stored: StoredIndex) -> str:
-    """Return an identifier that changes when another index replaces this one."""
+    """Return an identifier of the index, which changes if another one replaces it."""
     return f"{stored.store.manifest.digest()} {sorted(stored.store.lost)}"
 
 
 @dataclass(frozen=True)
 class Holds:
-    """State of a server: its shard and index, the number of samples of the part with the fewest,
-    damage found by queries, and its process.
+    """State of a server: its shard and index, the smallest number of samples of a part, damage
+    found by queries, and its process.
     """
 
     shard: int
@@ -74,16 +74,16 @@ class Holds:
 
 
 class SampleHolder:
-    """An open shard. Remote machines call its methods, one at a time."""
+    """An open shard, whose methods remote machines call, one at a time."""
 
     def __init__(self, path: str, shard: int, shards: int) -> None:
-        """Open the index at ``path``; raises a :class:`~cocite.errors.StoreError`."""
+        """Open the index at ``path``; raises :class:`~cocite.errors.StoreError`."""
         stored = StoredIndex.open(path)
         self._mark, self._shard = marked(stored), shard
         self._numbers = {i: held_by(stored.parts[i], shard, shards) for i in spread_parts(stored)}
         self._lost: tuple[str, ...] = ()
         self._open(stored)
-        if stored.nodes:  # loads what every question needs, so that the first takes no longer
+        if stored.nodes:  # load what all queries need, so that the first one takes no longer
             self.tell(ShardRequest(rows=(0,), pairs=((0, stored.nodes - 1),), ways=True))
 
     def _open(self, stored: StoredIndex) -> None:
@@ -99,12 +99,12 @@ class SampleHolder:
         self._queried = stored.ask_settings({})
 
     def holds(self) -> Holds:
-        """Return its state; also serves as a health check."""
+        """Return the state of the server; also serves as a health check."""
         counts = [reader.part.samples for reader in self._readers.values()]
         return Holds(self._shard, self._mark, min(counts), self._lost, os.getpid())
 
     def tell(self, request: ShardRequest) -> tuple[str, dict[int, ShardResponse]]:
-        """Return the identifier of the index, and the response of its samples for each part."""
+        """Return the identifier of the index, and for each part the response of its samples."""
         while True:
             try:
                 return self._mark, {
@@ -117,11 +117,11 @@ class SampleHolder:
 
 
 class ShardStatus(NamedTuple):
-    """State of a server as its clients see it.
+    """State of a server for its clients.
 
     ``node`` is its location; ``state`` is ``answers``, or ``left alone`` with the ``fault``.
-    ``waiting`` counts unanswered queries, ``seconds`` is the mean time of an answer, ``opened`` how
-    often it failed to answer, ``restarts`` how often its process was replaced.
+    ``waiting`` is the number of pending queries, ``seconds`` the mean time of an answer, ``opened``
+    how often the server failed, and ``restarts`` how often its process was replaced.
     """
 
     shard: int
@@ -137,14 +137,13 @@ class ShardStatus(NamedTuple):
 
 
 class ShardQuery(Protocol):
-    """Sends queries to shards (``search/remote/replicas.py``)."""
+    """The interface for queries to shards (``search/remote/replicas.py``)."""
 
     shards: int
 
     def ask(self, request: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """Return the responses of this many shards by the deadline, for each part; at least one
-        shard.
-        """
+        """Return the responses of ``shards`` shards by the deadline, for each part; at least
+        one."""
 
     def status(self) -> list[ShardStatus]:
         """Return the state of all servers."""
@@ -154,7 +153,7 @@ class ShardQuery(Protocol):
 
 
 class Answered(NamedTuple):
-    """Samples and shards that answered a query, and the number of all shards."""
+    """Samples and shards that answered a query, and the total number of shards."""
 
     samples: int
     shards: int
@@ -162,11 +161,11 @@ class Answered(NamedTuple):
 
 
 class RemoteShards:
-    """The shards with the samples of an index. Threads may share it."""
+    """The shards of an index's samples. Threads may share it."""
 
     def __init__(self, stored: StoredIndex, company: ShardQuery) -> None:
         """Use the servers ``company``. Raises :class:`UsageError` for an index without samples, or
-        whose samples cannot be remote.
+        with samples that cannot be remote.
         """
         self._stored, self.company = stored, company
         self.parts = spread_parts(stored)
@@ -180,8 +179,8 @@ class RemoteShards:
         _ = stored.names, stored.titles, stored._cached_settings  # all questions share these
 
     def with_samples(self, samples: int) -> RemoteShards:
-        """Return shards for queries to this many samples, on the least busy ones."""
-        self._stored.with_samples(samples)  # refuses what it does not have
+        """Return shards for queries to this number of samples, on the least busy servers."""
+        self._stored.with_samples(samples)  # raises an error if there are fewer
         found = copy(self)
         found._some = samples
         return found
@@ -204,7 +203,7 @@ class RemoteShards:
 
     @property
     def answered(self) -> Answered | None:
-        """Return which samples answered the last query of this thread."""
+        """Return the samples that answered the last query of this thread."""
         return self._last.__dict__.get("answered")
 
     def close(self) -> None:
@@ -212,16 +211,16 @@ class RemoteShards:
         self.company.close()
 
     def refuse(self, what: str, instead: str) -> NoReturn:
-        """Raise :class:`UsageError` for a query about many nodes."""
+        """Raise :class:`UsageError` for a query with many nodes."""
         raise UsageError(
             f"servers of samples answer single queries only; for {what}, use whole files "
             f"({instead})"
         )
 
     def ask(self, whole: Scorer, request: ShardRequest) -> tuple[Scorer, Answered]:
-        """Return the scorer of the shards' responses to a query, and which shards responded.
+        """Return a scorer of the shards' responses to a query, and which shards responded.
 
-        ``whole`` is the scorer of the index, with the parts without samples.
+        ``whole`` is the scorer of the index, which has the parts without samples.
         """
         company = self.company
         responses = company.ask(request, self.query_shards)

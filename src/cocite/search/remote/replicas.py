@@ -1,13 +1,13 @@
-"""Queries to all shards: the choice of servers, the deadline, and circuit breakers.
+"""Queries to all shards: choice of servers, deadlines, and circuit breakers.
 
-A query goes to the least busy replica of each shard. If that fails, or has not responded after half
-of the time, the query also goes to the next one. The responses by the deadline make the answer; if
-there is none, the query waits for the first shard. A server that fails, or misses two consecutive
-queries that others answered, gets no more queries (its breaker opens), so a lost machine delays no
-one. A thread checks it several times a second until it responds. Servers identify their index by a
-mark; responses from another index are ignored.
+A query goes to the least busy replica of each shard; if that fails, or has not responded after half
+of the time, also to the next one. The answer combines the responses by the deadline; if there are
+none, the query waits for the first shard. A server that fails, or misses two consecutive queries
+that others answered, gets no more queries (its breaker opens), so a lost machine delays no query. A
+thread checks it several times a second until it responds. Responses carry a mark of the server's
+index; those from another index are ignored.
 
-Cost: a call to each shard in parallel, some milliseconds by Ray.
+Cost: parallel calls to all shards, some milliseconds with Ray.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ _SILENCES = 2
 
 
 class Breaker:
-    """Circuit breaker of one server. Not thread-safe: its owner has a lock."""
+    """Circuit breaker of one server, whose owner must lock it."""
 
     def __init__(self) -> None:
         self.open = True
-        """As nothing is known of the server yet."""
+        """The state of the server is not known yet."""
         self.opened = 0
-        """How many times it opened since it was first closed: restarts, and long silences."""
+        """How often it opened since it was first closed: restarts, and long silences."""
         self.fault = "it has not said yet what it holds"
         self._silent = 0
 
     def answered(self) -> None:
-        """The server answered."""
+        """Record an answer of the server."""
         self.open, self._silent, self.fault = False, 0, ""
 
     def silent(self) -> None:
-        """Record a timeout of this server after others answered."""
+        """Record a timeout of the server after others answered."""
         self._silent += 1
         if self._silent >= _SILENCES:
             self._opens("it lets questions pass without an answer")
 
     def failed(self, fault: str) -> None:
-        """Record that it cannot answer."""
+        """Record that the server cannot answer."""
         self._opens(fault)
 
     def _opens(self, fault: str) -> None:
@@ -76,9 +76,9 @@ class Breaker:
 
 
 _LOOKS = 0.2
-"""Seconds between two checks of servers that do not answer."""
+"""Seconds between checks of servers that do not answer."""
 _SLICE = 0.05
-"""Seconds that a query waits between checks of its deadline."""
+"""Seconds between a waiting query's checks of its deadline."""
 _SMOOTH = 0.1
 _PATIENCE = 30.0
 """Seconds that a query waits for the first shard if it has no deadline."""
@@ -86,7 +86,7 @@ Answer = Any
 
 
 class OnCluster(Protocol):
-    """Interface for remote calls: ``runner.ray.Cluster``, or a stand-in for tests."""
+    """The interface for remote calls: ``runner.ray.Cluster``, or a fake in tests."""
 
     def nodes(self) -> Sequence[Any]:
         """Return all nodes."""
@@ -109,11 +109,11 @@ class OnCluster(Protocol):
     def wait(
         self, answers: Sequence[Answer], seconds: float | None = None, *, least: int = 1
     ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Return the completed calls, and the others."""
+        """Return completed calls, and the others."""
 
 
 class _Server:
-    """A replica of a shard: its actor and its state."""
+    """A replica of a shard: its actor, and its state."""
 
     def __init__(self, shard: int, replica: int, node: str, actor: Any) -> None:
         self.shard, self.replica, self.node, self.actor = shard, replica, node, actor
@@ -128,7 +128,7 @@ class _Server:
         self.refused: StoreError | None = None
 
     def status(self) -> ShardStatus:
-        """Return its state as its clients see it."""
+        """Return the state of the server for its clients."""
         state = "left alone" if self.breaker.open else "answers"
         return ShardStatus(
             self.shard,
@@ -172,7 +172,7 @@ class ReplicaSet:
         deadline: float,
         ended: Callable[[], None] | None = None,
     ) -> None:
-        """Start the servers. Queries may start at once: they wait for the first one available."""
+        """Start the servers. Queries need not wait for that: they wait for the first server."""
         self.shards, self.replicas, self.deadline = shards, replicas, deadline
         self._cluster, self._mark, self._ended = cluster, mark, ended
         nodes = [node for node in cluster.nodes() if node.alive and node.cpus]
@@ -201,7 +201,7 @@ class ReplicaSet:
     # -- questions ------------------------------------------------------------------------
 
     def ask(self, wanted: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """Return the responses of this many shards by the deadline, in their order; at least one.
+        """Return the responses of ``shards`` shards by the deadline, in their order; at least one.
         Raises :class:`QueryTimeout` if none answers for long, and the servers' error if all fail.
         """
         began = time.monotonic()
@@ -212,7 +212,7 @@ class ReplicaSet:
         fault: CociteError | None = None
         for shard in self._chosen(shards):
             self._call(shard, wanted, asked, calls)
-        if not calls:  # no server is available: wait for the first one
+        if not calls:  # wait for the first server to become available
             for shard in range(self.shards):
                 self._call(shard, wanted, asked, calls, whoever=True)
         while True:
@@ -249,7 +249,7 @@ class ReplicaSet:
                     self._call(shard, wanted, asked, calls)
             if not calls and len(found) < len(asked):
                 if found:
-                    break  # the others are known to have failed
+                    break  # the others have failed
                 time.sleep(_SLICE)
                 for shard in range(self.shards):
                     asked[shard] = set()
@@ -259,7 +259,7 @@ class ReplicaSet:
         return sorted(found.items())
 
     def _chosen(self, shards: int) -> list[int]:
-        """Return this many available shards, the least busy first; ties rotate."""
+        """Return ``shards`` available shards, the least busy first; ties rotate."""
         with self._lock:
             there = {
                 i: min(s.waiting for s in servers if not s.breaker.open)
@@ -302,8 +302,8 @@ class ReplicaSet:
                 server.waiting -= 1
 
     def _reported(self, call: _Call, end: float) -> dict[int, ShardResponse] | None:
-        """Return the result of a completed call, after fetching it; None if it is from another
-        index, failed, or late.
+        """Fetch and return the result of a completed call; None if it failed, is late, or is from
+        another index.
         """
         server = call.server
         try:
@@ -330,14 +330,14 @@ class ReplicaSet:
         return found
 
     def _give_up(self, calls: Sequence[_Call], blamed: bool) -> None:
-        """Stop waiting; the watcher handles late results."""
+        """Stop waiting; the watcher handles late responses."""
         if not calls:
             return
         with self._lock:
             self._late += calls
             for call in calls if blamed else ():
                 call.server.breaker.silent()
-                call.server.doubted = True  # its next answer may come from another process
+                call.server.doubted = True  # the next answer may come from another process
         self._wake.set()
 
     def _failed(self, server: _Server, error: Exception) -> None:
@@ -353,8 +353,8 @@ class ReplicaSet:
             return [server.status() for servers in self._servers for server in servers]
 
     def begin(self, seconds: float) -> int:
-        """Wait at most ``seconds`` until every shard has a server that answers; return how many
-        shards have. Raises the servers' error if they cannot open the index, and
+        """Wait at most ``seconds`` until every shard has a server that answers; return the number
+        of such shards. Raises the servers' error if they cannot open the index, and
         :class:`ResourceError` if no shard answers.
         """
         end = time.monotonic() + seconds
@@ -380,7 +380,7 @@ class ReplicaSet:
             self._probe()
 
     def _watch(self) -> None:
-        """Check regularly."""
+        """Check servers regularly."""
         while not self._stop.is_set():
             self.look()
             self._wake.wait(_LOOKS)
@@ -449,9 +449,9 @@ class ReplicaSet:
 
 
 _BEGIN = 120.0
-"""Seconds for servers to start: a node may have to compile kernels first."""
+"""Seconds for servers to start, as a node may have to compile kernels first."""
 _EACH = 2
-"""Default number of shards for each node: after a loss, a node recovers shard by shard."""
+"""Default number of shards per node: more than one, so that a node recovers step by step."""
 
 
 def open_spread(
@@ -459,8 +459,8 @@ def open_spread(
 ) -> RemoteShards:
     """Open the shards of an index on a cluster.
 
-    An address is connected first, and disconnected when the index is closed. Raises
-    :class:`UsageError`, and errors of the cluster or the servers.
+    If ``cluster`` is an address, closing the index disconnects from it. Raises :class:`UsageError`,
+    and errors of the cluster or the servers.
     """
     spread = [stored.parts[i].samples for i in spread_parts(stored)]
     most = min(spread, default=1)
