@@ -54,8 +54,8 @@ def test_what_is_refused(
     file.write_text("u\nunheard of\n")
     draft = ("--draft", str(file))
     for arguments, said in (
-        (("related", index, *draft), "1 page that no node is: 'unheard of'"),
-        (("why", index, "u", *draft), "1 page that no node is: 'unheard of'"),
+        (("related", index, *draft), "1 unknown page: 'unheard of'"),
+        (("why", index, "u", *draft), "1 unknown page: 'unheard of'"),
         (("related", index, "u", *draft), "either nodes, such as 'u', or a draft"),
         (("why", index, "u", "v", *draft), "either nodes, such as 'u', or a draft"),
         (("related", index), "no node is named: name one, or give a page with --draft"),
@@ -89,7 +89,7 @@ def test_draft_without_looked_at_links(make_graph: MakeGraph, tmp_path: Path, as
     )
     file.write_text("<- a\n")
     code, told, _ = ask("related", str(tmp_path / "i"), "--draft", str(file))
-    assert "which the index looks at" not in told
+    assert "which the index uses" not in told
 
 
 # -- names from standard input ---------------------------------------------------------

@@ -168,12 +168,12 @@ def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
             1,
             "Error: none does not exist. To make a stored graph: cocite ingest LINKS -o none\n",
         ),
-        ("info .", 2, "Error: . is a folder with 1 file, such as links.tsv, and is not a graph or"),
+        ("info .", 2, "Error: . is a folder with 1 file, such as links.tsv, and is not a cocite g"),
         (
             "verify links.tsv",
             2,
             "Error: links.tsv is not a stored graph or index, and nothing is cached for it. If it "
-            "holds links, cocite related links.tsv PAGE caches both\n",
+            "has links, cocite related links.tsv PAGE builds and caches both\n",
         ),
     ],
 )

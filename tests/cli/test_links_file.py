@@ -24,7 +24,7 @@ from tests.conftest import Shell
 from tests.io.plain import links
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
-MADE = "a graph and an index made of it, "
+MADE = "a graph and an index built from it, "
 BY = "; fusion answers"
 
 
@@ -152,7 +152,7 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
 )
 def test_verbs_of_a_graph_take_it(here: Path, shell: Shell, command: str, shown: str) -> None:
     """They refused it, and ``related`` took it."""
-    kept = "links.tsv: a graph made of it, "
+    kept = "links.tsv: a graph built from it, "
     out, err = shell(command.split())
     assert shown in out
     assert kept in err
@@ -611,7 +611,7 @@ def test_reading_options_are_those_of_ingest(here: Path, shell: Shell) -> None:
     reply = shell(["related", "t.csv", "x", "--columns", "who,what"])
     assert "'weight' is ignored (as weights: --weight-column weight)" in reply.err
     reply = shell(["related", str(found), "x", "--undirected"], 2)
-    assert "is stored, and not read again: omit --undirected" in reply.err
+    assert "is already stored, and is not read again: omit --undirected" in reply.err
 
 
 @pytest.mark.parametrize("name", ["shop.sqlite", "sqlite:///shop.sqlite", "shop.sqlite#orders"])

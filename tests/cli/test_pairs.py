@@ -61,7 +61,7 @@ def test_pairs_are_printed_and_written(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["one", "two", "--pairs", "pairs.tsv"], "'one' is given together with --pairs"),
+        (["one", "two", "--pairs", "pairs.tsv"], "'one' is given with --pairs"),
         (["one"], "name two nodes, A and B, or a file of pairs"),
         ([], "name two nodes, A and B, or a file of pairs"),
         (["one", "two", "-o", "x.csv"], "--output needs --pairs FILE"),

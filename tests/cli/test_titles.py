@@ -205,7 +205,7 @@ def test_links_have_titles(here: Path, shell: Shell, monkeypatch: pytest.MonkeyP
 
     def title(*more: str) -> tuple[Any, bool]:
         out, err = shell(["related", "links.tsv", "x", "--format", "json", *more])
-        return json.loads(out).get("title"), "made of it" in err
+        return json.loads(out).get("title"), "built from it" in err
 
     assert title() == (None, True)
     assert title("--titles", "titles.tsv") == ("The page X", True)
@@ -228,7 +228,11 @@ def test_titles_follow_links(here: Path, shell: Shell, monkeypatch: pytest.Monke
 
     def title(*more: str) -> tuple[Any, bool, bool]:
         out, err = shell(["related", "links.tsv", "x", "--format", "json", *more])
-        return json.loads(out).get("title"), "made of it" in err, "name them with --titles" in err
+        return (
+            json.loads(out).get("title"),
+            "built from it" in err,
+            "name them with --titles" in err,
+        )
 
     assert title("--titles", "titles.tsv") == ("The page X", True, False)
     assert "none.tsv" in shell(["related", "links.tsv", "x", "--titles", "none.tsv"], 1).err

@@ -77,9 +77,9 @@ def test_a_folder_that_is_nothing(here: Path, capsys: pytest.CaptureFixture[str]
     Path("tsvs/1.tsv").write_text(LINKS)
     for verb in (["related", "tsvs", "x"], ["nodes", "tsvs"], ["verify", "tsvs"]):
         told = said(capsys, 2, *verb)
-        assert "tsvs is a folder with 1 file, such as 1.tsv, and is not a graph or index" in told
+        assert "tsvs is a folder with 1 file, such as 1.tsv, and is not a cocite graph" in told
         assert "it has no HTML pages or notes either" in told
-        assert "in quotation marks: 'tsvs/*.tsv'" in told
+        assert "quote a pattern: 'tsvs/*.tsv'" in told
     assert "empty is a folder with no files" in said(capsys, 2, "related", "empty", "x")
 
 
@@ -101,7 +101,7 @@ def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[st
             Path("tsvs/more").rmdir()
         out, err = asked(pattern)
         assert out == whole
-        assert "a graph and an index made of it" in err
+        assert "a graph and an index built from it" in err
         assert "unchanged" in asked(pattern)[1].splitlines()[-1]
     assert [p.name for p in Path("tsvs").iterdir()].count("1.tsv") == 1
     assert len(list(Path("tsvs").iterdir())) == 2

@@ -97,7 +97,7 @@ def test_what_cannot_be_asked_is_refused(index: Index) -> None:
         index.related(["3", "nobody"])
     with pytest.raises(UsageError, match="a refined answer is for one node"):
         index.related(["3", "7"], refine=True)
-    with pytest.raises(UsageError, match="'7' is one of the nodes in the question"):
+    with pytest.raises(UsageError, match="'7' is one of the query nodes"):
         index.why_together(["3", "7"], "7")
     assert index.related(("3", "3"), 5) == index.related("3", 5)
 

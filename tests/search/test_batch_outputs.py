@@ -162,7 +162,7 @@ def test_a_folder_is_replaced_if_it_is_one_of_ours(index: Index, tmp_path: Path)
     assert json.loads((path / "manifest.json").read_text())["k"] == 2
     assert sorted(os.listdir(tmp_path)) == ["x"]
     (path / "mine").write_text("")
-    with pytest.raises(OutputExists, match=r"holds other things than .*, such as mine"):
+    with pytest.raises(OutputExists, match=r"contains other things than .*, such as mine"):
         index.related_all(path, 2, kind="folder", overwrite=True)
     (path / "mine").unlink()
     (path / "manifest.json").write_text("{}")
@@ -178,7 +178,7 @@ def test_folded_names_disk(index: Index, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(folders, "file_name", lambda *of: real(*of).replace("=20", "-"))
     index.related_all(tmp_path / "fine", 3, kind="folder")
     monkeypatch.setattr(folders, "file_name", lambda *of: real(*of).replace("page=201", "page=202"))
-    with pytest.raises(StoreError, match=r"takes names for equal that are not"):
+    with pytest.raises(StoreError, match=r"treats names such as A and a as equal"):
         index.related_all(tmp_path / "x", 3, kind="folder")
     assert not (tmp_path / "x").exists()
 

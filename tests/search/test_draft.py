@@ -390,7 +390,7 @@ def test_links_that_are_named_twice_count_once_and_their_weights_add_up(tmp_path
 def test_what_is_refused(graph_of: Callable[[str | None], Graph], tmp_path: Path) -> None:
     graph = graph_of(None)
     index = cocite.build(graph, tmp_path / "i")
-    with pytest.raises(UsageError, match=r"2 pages that no node is: 'n777' \(the nearest name is"):
+    with pytest.raises(UsageError, match=r"2 unknown pages: 'n777' \(the nearest name is"):
         index.related_to(["n3", "n777"], ["nothing like it"])
     skipped = index.related_to(["n3", "n777"], ["nothing like it"], skip_unknown=True)
     assert skipped == index.related_to(["n3"])

@@ -40,7 +40,7 @@ def test_a_node_without_the_links_that_are_looked_at(
         if of_a_graph
         else ((index,), "the index", "build the index by fusion, or with --direction any")
     )
-    lacks = f"It has no in-links, which {looks} looks at, but 2 out-links: {advice}"
+    lacks = f"It has no in-links, which {looks} uses, but 2 out-links: {advice}"
     assert said(capsys, *asked, "a").startswith(f"no node is related to a by psimrank. {lacks}")
     assert said(capsys, *asked, "alone").endswith(". It has no links at all")
     samples = 100 if of_a_graph else 5
@@ -59,7 +59,7 @@ def test_advice_can_be_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         "cocitation": "ask without --measure, or with --direction both",
     }.items():
         assert said(capsys, *asked, measure).endswith(
-            f"It has no in-links, which {measure} looks at, but 2 out-links: {advice}"
+            f"It has no in-links, which {measure} uses, but 2 out-links: {advice}"
         )
         assert said(capsys, *asked, measure, *advice.split()[-2:])
     assert said(capsys, *asked[:-1]).splitlines()[0].split()[:2] == ["rank", "score"]

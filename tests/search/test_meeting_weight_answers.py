@@ -250,5 +250,5 @@ def test_the_command_line_takes_files_names_and_expressions(
     numbers.write_text("0.9\nhalf\n")
     capsys.readouterr()
     assert main(["related", index, LINKED, "--meeting-weight", str(numbers)]) == 1
-    assert "it must hold a number from 0 to 1 for each step" in capsys.readouterr().err
+    assert "it must contain a number from 0 to 1 for each step" in capsys.readouterr().err
     assert main(["related", index, LINKED, "--meeting-weight", "t<=2", "--decay", "0.5"]) == 2

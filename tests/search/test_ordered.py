@@ -122,8 +122,8 @@ def test_shown_product_order_is_certain_among_candidates(graph: Graph, tmp_path:
     ("options", "message"),
     [
         ({"order": "rank"}, "order is 'rank'; it must be score or score.pagerank or pagerank"),
-        ({"candidates": 9}, "candidates go with an order by PageRank"),
-        ({"ranks": "r.npy"}, "ranks go with an order by PageRank"),
+        ({"candidates": 9}, "candidates apply only to orders by PageRank"),
+        ({"ranks": "r.npy"}, "ranks apply only to orders by PageRank"),
         ({"order": RANK, "candidates": 0}, "candidates is 0; it must be a whole number, 1 or more"),
     ],
 )

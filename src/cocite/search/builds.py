@@ -118,8 +118,7 @@ def _graph_of(links: Any, **options: Any) -> tuple[str | None, Graph]:
 
 
 def _size(graph: Graph, samples: int | None) -> int:
-    """Estimate the maximum size of an index: samples, lists of nearest pages, and links both
-    ways."""
+    """Estimate the maximum size of an index: samples, lists of nearest pages, links both ways."""
     node = _NODE_BYTES + _SAMPLE_BYTES * (samples or 0)
     return 2 * graph.store.nbytes + node * graph.nodes + _LINK_BYTES * graph.edges
 

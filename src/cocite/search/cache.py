@@ -303,9 +303,7 @@ class _Work:
                     _write(folder, before)
                 raise
             if self.files and self.state() != now:
-                raise InputError(
-                    f"{self.source} changed while it was read. Give the same command again"
-                )
+                raise InputError(f"{self.source} changed while it was read. Repeat the command")
             now = now | ({"titles": titles} if titles else {})
         _write(folder, now)
         for each in folder.iterdir():  # indexes of the previous source
@@ -378,7 +376,7 @@ def _files_of(source: str) -> list[str]:
         if not address.is_file:
             raise UsageError(
                 f"changes on the server {address.label} cannot be detected: store the links with "
-                "cocite ingest --database ADDRESS -o DIR, and ask DIR"
+                "cocite ingest --database ADDRESS -o DIR, and query DIR"
             )
         return _with_wal(address.place)
     if source == "-":
@@ -432,7 +430,7 @@ def _titles(named: Sequence[str]) -> list[list[str]]:
         if file is None:
             raise UsageError(
                 f"changes on the server {whole} cannot be detected: store the titles with a "
-                "graph, cocite ingest LINKS --titles ADDRESS -o DIR, and ask that"
+                "graph, cocite ingest LINKS --titles ADDRESS -o DIR, and query that"
             )
         found.append([whole, _fingerprint(_with_wal(os.fspath(file)))])
     return found

@@ -51,7 +51,7 @@ def why_empty(
     }
     if len(ways) == 1 and (way := next(iter(ways))) in has and not has[way]:
         other = "out" if way == "in" else "in"
-        looks = f"which {stored.measure.name if links else 'the index'} looks at"
+        looks = f"which {stored.measure.name if links else 'the index'} uses"
         lacks = f"It has no {DIRECTIONS[way]}, {looks}, but {_counted(has[other], other)}"
         return f"{lacks}{_left_out(graph)}: {_advice(stored, links)}"
     found = "It has " + " and ".join(_counted(count, way) for way, count in has.items())
@@ -141,8 +141,7 @@ def why_zero(index: Index, a: str, b: str, settings: Mapping[str, Any]) -> str:
 
 
 def _unreached(a: str, b: str, name: str, high: float) -> str:
-    """Say that a search found no links, or that it left links unread and the score may be above
-    0."""
+    """Say that no links were found, or that some were not read and the score may exceed 0."""
     if high > 0:
         return (
             f"{b} was not reached from {a} along the links that {name} has read; the score is "

@@ -34,7 +34,7 @@ class Explainer:
     """Computes reasons of scores. Threads may share it."""
 
     def __init__(self, scorer: Scorer, resources: Resources, graph: GivenGraph) -> None:
-        """Use the readers of ``scorer``. ``graph`` is the location of the index's graph, if moved."""
+        """Use the readers of ``scorer``. ``graph`` locates the index's graph if it was moved."""
         self._scorer, self._resources, self._graph = scorer, resources, graph
 
     def why(

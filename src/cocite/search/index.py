@@ -463,8 +463,7 @@ class Index:
         other = self.nodes.id(b)
         if other in ids:
             raise UsageError(
-                f"{b!r} is one of the nodes in the question, so it cannot be a "
-                "hit; name another node last"
+                f"{b!r} is one of the query nodes, so it cannot be a hit; name another node last"
             )
         if self.nodes.sides is not None:
             self.nodes.sides.check_alike((*ids, other), (*nodes, b))

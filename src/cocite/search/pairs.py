@@ -84,7 +84,7 @@ def columns_of_pairs(a: Any, b: Any = None) -> tuple[Column, Column]:
     one, other = _column(a, "a"), _column(b, "b")
     if len(one) != len(other):
         raise UsageError(
-            f"a has {len(one):,} names and b has {len(other):,}; they must be equally long"
+            f"a has {len(one):,} names and b has {len(other):,}; they must have the same length"
         )
     return one, other
 
@@ -156,12 +156,12 @@ def ids_of(names: Names, column: Column, title: str, numbers: bool) -> Ids:
         found = np.asarray(column)
         if found.size and found.dtype.kind not in "iu":
             raise UsageError(
-                f"{title} holds {found.dtype}; with ids=True it holds the numbers of nodes: "
-                "whole numbers, from 0 on"
+                f"{title} contains {found.dtype}; with ids=True it must contain node ids: "
+                "whole numbers from 0"
             )
         if found.size and not (found.min() >= 0 and found.max() < len(names)):
             raise UsageError(
-                f"{title} holds {found.min()} to {found.max()}; ids go from 0 to {len(names) - 1:,}"
+                f"{title} contains {found.min()} to {found.max()}; ids are 0 to {len(names) - 1:,}"
             )
         return found.astype(np.uint32)
     ids = np.empty(len(column), np.int64)

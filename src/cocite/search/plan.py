@@ -164,8 +164,7 @@ class Costs:
         return self.names + round(self.sample * samples)
 
     def within_bytes(self, size: int) -> int:
-        """Return the maximum number of samples that fit; raises :class:`UsageError` if none
-        does."""
+        """Return how many samples fit at most; raises :class:`UsageError` if none does."""
         number = int((size - self.names) / self.sample)
         if number < 1:
             raise UsageError(
@@ -340,7 +339,7 @@ def _chosen_way(
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} exclude each other; give one of them")
     if promise is not None and "delta" not in given:
-        raise UsageError("a guarantee needs delta; give that, too")
+        raise UsageError("a guarantee needs delta; give both")
     if "delta" in given:
         delta = ways["delta"]
         needs = {name: each.samples(delta, failure) for name, each in kept.items()}
@@ -349,9 +348,9 @@ def _chosen_way(
         if number > MAX_SAMPLES:
             least = math.ceil(kept[most].delta(MAX_SAMPLES, failure) * 1e4) / 1e4
             raise UsageError(
-                f"delta is {delta:g}; with a failure of {failure:g} it takes {number:,} samples, "
-                f"and an index has {MAX_SAMPLES:,} at most, enough for {least:g}. Choose a larger "
-                "delta or failure, or one --guarantee that takes fewer"
+                f"delta is {delta:g}; with a failure of {failure:g} it needs {number:,} samples, "
+                f"and an index has at most {MAX_SAMPLES:,}, enough for {least:g}. Choose a larger "
+                "delta or failure, or one --guarantee that needs fewer"
             )
         return lambda costs: number, needs
     if "disk" in given:

@@ -92,8 +92,8 @@ class Query:
             for name in ("candidates", "ranks"):
                 if getattr(options, name) is not None:
                     raise UsageError(
-                        f"{name} go with an order by PageRank: choose {' or '.join(ORDERS[1:])}, "
-                        f"or omit {name}"
+                        f"{name} apply only to orders by PageRank: choose "
+                        f"{' or '.join(ORDERS[1:])}, or omit {name}"
                     )
             return cls(k, options, end + 1, slice(options.offset, end + 1), level)
         # A candidate that is not shown may have a larger product.
@@ -180,7 +180,7 @@ class Searcher:
         if not isinstance(node, list | tuple) or self.nodes.is_one(node):
             return (self.nodes.id(node),)
         if not node:
-            raise UsageError("no node is named; give one, or several to ask them together")
+            raise UsageError("no node is named; give one, or several to query them together")
         return tuple(dict.fromkeys(self.nodes.ids(list(node)).tolist()))
 
     def pair_of(self, a: object, b: object) -> tuple[int, int]:
@@ -405,7 +405,7 @@ class Searcher:
     ) -> RankedList:
         if len(nodes) > 1:
             raise UsageError(
-                "a refined answer is for one node; ask about each node separately, or omit refine"
+                "a refined answer is for one node; query each node separately, or omit refine"
             )
         assert query.level is not None
         found = refiner.top(nodes[0], best, query.level)

@@ -157,7 +157,7 @@ def _remembered(stored: StoredIndex) -> Graph:
     if found.digest != stored.graph.get("digest"):
         raise UsageError(
             f"{path} is not the graph that {index} was built from, which was called {name}: their "
-            f"checksums differ. {_GIVE}, or build the index again (cocite refresh takes a share)"
+            f"checksums differ. {_GIVE}, or build the index again (cocite refresh updates it)"
         )
     return found
 

@@ -73,8 +73,8 @@ class UnseenNode(NamedTuple):
             lines = text.decode("utf-8-sig").split("\n")
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{where} is not text in UTF-8 (byte {error.start:,}); it must hold the links of "
-                "a draft, one a line"
+                f"{where} is not text in UTF-8 (byte {error.start:,}); it must contain the "
+                "links of a draft, one per line"
             ) from error
         draft = cls([], [])
         for number, line in enumerate(lines, 1):
@@ -89,8 +89,8 @@ class UnseenNode(NamedTuple):
                     raise ValueError
             except ValueError:
                 raise InputError(
-                    f"{where}:{number}: {line!r} is not a link of a draft: a name, or '-> ' or "
-                    "'<- ' before one; behind a tab its weight, a number above 0"
+                    f"{where}:{number}: {line!r} is not a link of a draft: a name, optionally "
+                    "after '-> ' or '<- ', and before a tab and a weight above 0"
                 ) from None
             (draft.into if into else draft.out).append((name, value))
         return draft
@@ -183,8 +183,8 @@ def _unknown(unknown: list[str], names: Names) -> str:
     more = f" and {len(unknown) - _SHOWN:,} more" if len(unknown) > _SHOWN else ""
     note = f" {names.note}." if names.note else ""
     return (
-        f"the draft has links with {len(unknown):,} page{'s' * (len(unknown) > 1)} that no node "
-        f"is: {', '.join(shown)}{more}.{note} Mend the names, or omit such links with "
+        f"the draft has links with {len(unknown):,} unknown page{'s' * (len(unknown) > 1)}: "
+        f"{', '.join(shown)}{more}.{note} Correct the names, or omit such links with "
         "--skip-unknown (skip_unknown=True)"
     )
 
@@ -196,7 +196,7 @@ class UnseenNodes:
         if stored.kept is not None:
             raise UsageError(
                 f"{stored.store.path} keeps {stored.kept.in_words(stored.nodes)}: a draft may link "
-                "to others. Ask an index of all pages"
+                "to others. Query an index of all pages"
             )
         self._stored, self._resources, self._given = stored, resources, graph
         self._links = memoized_links(
@@ -287,8 +287,7 @@ class UnseenIndex(StoredIndex):
 
     @property
     def unlinked(self) -> str:
-        """Describe the links that the measure uses if the draft has none of them, else return
-        ""."""
+        """Describe the links that the measure uses if the draft has none of them, or ""."""
         ways = {part.measure.looks_at(part.direction) for part in self.parts}
         found = " or ".join(DIRECTIONS[way] for way in DIRECTIONS if way in ways)
         return "" if any(self.page.row(way)[0].size for way in ways) else found

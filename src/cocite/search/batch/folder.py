@@ -81,8 +81,8 @@ class FolderOutput(Output):
         if others or not _is_ours(path):
             found = f"such as {others[0]}" if others else f"and no {MANIFEST} of related-all"
             raise OutputExists(
-                f"{path} holds other things than the pages of related-all, {found}. Choose another "
-                "output"
+                f"{path} contains other things than the pages of related-all, {found}. Choose "
+                "another output"
             )
         return path
 
@@ -113,8 +113,8 @@ class FolderOutput(Output):
         count, size = _counted(inside)
         if count != facts["nodes"]:
             raise StoreError(
-                f"{path}: there are {count:,} files of {facts['nodes']:,} nodes: this disk takes "
-                "names for equal that are not, such as A and a. Choose another disk"
+                f"{path}: {count:,} files were written for {facts['nodes']:,} nodes, as this disk "
+                "treats names such as A and a as equal. Choose another disk"
             )
         told = {"cocite": _KIND, **facts, "levels": levels, "urls": urls}
         content = json.dumps(told, indent=1, ensure_ascii=False).encode(errors="surrogateescape")

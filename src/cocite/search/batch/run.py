@@ -210,8 +210,7 @@ class Batch:
         return self.kept.done
 
     def estimate(self, progress: Progress = _silent) -> BatchPlan | None:
-        """Predict the cost from a sample of the nodes, keeping its hits; None if no node is
-        left."""
+        """Predict the cost from a sample of the nodes, keeping its hits; None if none is left."""
         while True:
             try:
                 return estimate(self.work, self.output, self.kept, progress)
@@ -370,7 +369,7 @@ class RangeWork:
         if index.stored.digest != self.digest:
             raise ClusterError(
                 f"a node of the cluster has another index at {self.path}: its checksums differ. "
-                "All have to see the same"
+                "All must see the same index"
             )
         known = {each.file for each in index.stored.lost}
         for file in self.lost:
@@ -381,8 +380,7 @@ class RangeWork:
 
 @dataclass(frozen=True)
 class Machines:
-    """A cluster, and the ``threads`` and ``memory`` of a task there; None means all of a
-    machine."""
+    """A cluster, and the ``threads`` and ``memory`` of a task there, None for all of a machine."""
 
     cluster: Cluster
     threads: int | None = None

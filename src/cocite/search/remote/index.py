@@ -142,8 +142,7 @@ class ShardQuery(Protocol):
     shards: int
 
     def ask(self, request: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """Return the responses of ``shards`` shards by the deadline, for each part; at least
-        one."""
+        """Return the responses, by part, of ``shards`` shards by the deadline, at least one."""
 
     def status(self) -> list[ShardStatus]:
         """Return the state of all servers."""
@@ -171,7 +170,7 @@ class RemoteShards:
         self.parts = spread_parts(stored)
         if not self.parts:
             raise UsageError(
-                f"{stored.measure.name} has no samples that could be spread over a cluster: its "
+                f"{stored.measure.name} has no samples to distribute over a cluster: its "
                 "scores are computed. Serve it without --cluster"
             )
         self._some: int | None = None

@@ -147,7 +147,7 @@ class _Server:
 def _fault(error: Exception) -> str:
     """Describe the error of a server."""
     if isinstance(error, WorkerLost):
-        return "its process or its node is lost, and it is being started again"
+        return "its process or its node is lost, and is being restarted"
     return str(error) or type(error).__name__
 
 
@@ -367,7 +367,7 @@ class ReplicaSet:
                 return sum(there)
             if time.monotonic() > end:
                 raise ResourceError(
-                    f"none of {self.shards} servers of samples has begun within {seconds:g} s: "
+                    f"none of {self.shards} servers of samples has started within {seconds:g} s: "
                     f"{self._servers[0][0].breaker.fault}. Check the nodes with cocite cluster "
                     "status"
                 )
@@ -467,7 +467,7 @@ def open_spread(
     shards, replicas = options.shards, options.replicas
     if shards is not None and shards > most:
         raise UsageError(
-            f"shards is {shards!r}; the index has {most} samples to share out: 1 to {most}"
+            f"shards is {shards!r}; the index has {most} samples to distribute: choose 1 to {most}"
         )
     reached, ended = cluster, None
     if isinstance(reached, str):
@@ -479,8 +479,8 @@ def open_spread(
         nodes = sum(1 for node in reached.nodes() if node.alive and node.cpus)
         if replicas > nodes:
             raise UsageError(
-                f"replicas is {replicas!r}; each is on a node of its own, and the cluster has "
-                f"{nodes}: 1 to {nodes}"
+                f"replicas is {replicas!r}; each needs its own node, and the cluster has {nodes}: "
+                f"choose 1 to {nodes}"
             )
         company = ReplicaSet(
             reached,
