@@ -89,7 +89,7 @@ def test_titles_say_which_column_is_which(here: Path, shell: Shell) -> None:
         frame.columns = pd.Index([t.replace(left, "user").replace(right, "item") for t in titles])
         assert cocite.ingest(frame, bipartite=True).digest == expected
     said = shell(["ingest", "s.csv", "--bipartite", "--sides", "shopper,sku", "-o", "g"]).err
-    assert "sides: 3 shopper, such as 'shopper:ann'; 2 sku, such as 'dune' (if it is" in said
+    assert "sides: 3 shopper, such as 'shopper:ann'; 2 sku, such as 'dune' (if they are" in said
     (here / "two.csv").write_text("sku,shopper\ndune,ann\nshopper,bob\n")
     graph = cocite.ingest("two.csv", bipartite=True, sides="shopper,sku")  # a node of that name
     before = ["shopper:dune", "shopper:shopper", "shopper:sku"]

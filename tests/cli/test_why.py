@@ -185,7 +185,7 @@ def test_terminal_without_arrows_is_plain(folder: Path, monkeypatch: pytest.Monk
             "top was not reached from one along the links that ppr has read; the score is 0.0001 "
             "at most",
         ),
-        ("nearest", "alpha", "one", "no page is near to both"),
+        ("nearest", "alpha", "one", "no page is near both"),
     ],
 )
 def test_zero_score_text(folder: Path, ask: Ask, index: str, a: str, b: str, said: str) -> None:

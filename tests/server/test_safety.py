@@ -295,7 +295,7 @@ def test_a_client_that_reads_nothing_is_given_up() -> None:
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
     front = Front(StreamingResponse(endless()), service)
     asyncio.run(asyncio.wait_for(front(scope, receive, send), 10))
-    assert said == ["a client that reads nothing is given up"]
+    assert said == ["dropped a client that reads nothing"]
 
 
 def test_what_ends_a_line_or_turns_it_is_escaped() -> None:

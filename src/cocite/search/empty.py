@@ -132,7 +132,7 @@ def why_zero(index: Index, a: str, b: str, settings: Mapping[str, Any]) -> str:
         elif name == "companion":
             said[name] = f"{b} is not among the pages around {a}"
         elif part.measure.joint:
-            said[name] = "no page is near to both"
+            said[name] = "no page is near both"
         elif part.measure.texts:
             said[name] = "no word is in both texts"
         else:

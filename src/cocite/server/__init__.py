@@ -1,6 +1,6 @@
-"""The service: an HTTP API on opened indexes, with the terms and the JSON of the command line.
+"""The HTTP API on opened indexes, with the terms and the JSON of the command line.
 
-``server/results.py`` holds the configuration, ``server/processes.py`` runs the processes (Granian;
-they map the same files), and ``server/app.py`` is the application in each of them. One table
-(``server/requests.py``) declares all parameters; queries and the OpenAPI document derive from it.
+``server/results.py`` has the configuration; ``server/processes.py`` runs the processes with
+Granian, which map the same files; ``server/app.py`` is the application in each of them. One table
+(``server/requests.py``) declares all parameters, for queries and the OpenAPI document.
 """

@@ -4,10 +4,10 @@ These are ``Front``, CORS if enabled, and ``Guard``. ``Front`` limits the length
 headers, counts and logs. ``Guard`` checks keys, and rejects queries that could not be answered in
 time before reading them. Cost: about 150 µs per request.
 
-A server without keys that only this machine can reach accepts only host names that mean this
-machine. Otherwise a web page could let its own name resolve to 127.0.0.1 and have the browser query
-the server (DNS rebinding); it cannot forge ``Host``. Source: Jackson, Barth, Boneh et al. 2007,
-*Protecting browsers from DNS rebinding*.
+A server without keys that only this machine can reach accepts only host names of this machine.
+Otherwise a web page could resolve its own name to 127.0.0.1 and have the browser query the server
+(DNS rebinding); ``Host`` cannot be forged that way. Source: Jackson, Barth, Boneh et al.,
+*Protecting browsers from DNS rebinding attacks*, 2007.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ def is_known(host: str, names: frozenset[str]) -> bool:
 
 
 _HELD_BACK = 0.05, 0.15
-"""Range in seconds of the random delay of refusals, which spreads immediate retries and leaves time
-for answers.
+"""Range in seconds of the random delay of refusals, which spreads retries and leaves time for
+answers.
 """
 OPEN = ("/healthz", "/readyz")
-"""Operations without a key."""
+"""Endpoints that need no key."""
 _CHALLENGE = 'Basic realm="cocite", charset="UTF-8", Bearer realm="cocite"'
 
 
@@ -111,7 +111,7 @@ class Front:
             self._headers.append((b"x-frame-options", b"DENY"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request, as ASGI calls it."""
+        """Handle a request; called by ASGI."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         began, status = time.perf_counter(), 500
@@ -137,8 +137,8 @@ class Front:
                 await self._too_long(scope, receive, sending)
             else:
                 await self.app(scope, receive, sending)
-        except TimeoutError:  # of sending: there is nobody to tell
-            self.service.log.say("a client that reads nothing is given up", "warning")
+        except TimeoutError:  # the client does not read, so it gets no error either
+            self.service.log.say("dropped a client that reads nothing", "warning")
         finally:
             self._reported(scope, raw, query, status, time.perf_counter() - began)
         return None
@@ -179,11 +179,11 @@ class Guard:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
         self.asked = service.config.local and service.keys is None
-        """Whether the host name of requests is checked."""
+        """Whether host names of requests are checked."""
         self.names = frozenset(name.lower() for name in service.config.options.allow_host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request, as ASGI calls it."""
+        """Handle a request; called by ASGI."""
         if scope["type"] != "http" or scope["path"] in OPEN:
             return await self.app(scope, receive, send)
         keys, head = self.service.keys, Headers(scope=scope)
@@ -198,7 +198,7 @@ class Guard:
             return await self.app(scope, receive, send)
         scope["state"]["operation"] = "refused"
         await asyncio.sleep(random.uniform(*_HELD_BACK))
-        headers = list(busy.raw_headers)  # others are added to them
+        headers = list(busy.raw_headers)  # a copy, as others are added
         await send({"type": "http.response.start", "status": busy.status, "headers": headers})
         await send({"type": "http.response.body", "body": busy.body})
         return None
@@ -286,15 +286,13 @@ def make_app(service: Service) -> ASGIApp:
 
 
 class _FastPath:
-    """Dispatches queries by path, bypassing the router, which takes a large part of an answer's
-    time.
-    """
+    """Dispatches queries by path, as the router would take a large part of an answer's time."""
 
     def __init__(self, app: ASGIApp, endpoints: Mapping[str, Endpoint]) -> None:
         self.app, self.endpoints = app, endpoints
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request, as ASGI calls it."""
+        """Handle a request; called by ASGI."""
         straight = scope["type"] == "http" and scope["method"] == "GET"
         endpoint = self.endpoints.get(scope["path"]) if straight else None
         if endpoint is None:
@@ -311,7 +309,7 @@ def _get(path: str, service: Service, operation: str, handler: Handler) -> Route
 
 
 def query_of(service: Service, operation: str, request: Request) -> Values:
-    """Parse a query string; raises :class:`UsageError`."""
+    """Parse the query string of a request; raises :class:`UsageError`."""
     return service.operations[operation].from_query(pairs_of(request.scope["query_string"]))
 
 
@@ -343,7 +341,7 @@ async def _answered(service: Service, request: Request) -> Response:
 
 
 def _next(service: Service, query: bytes, values: Values) -> str | None:
-    """Return the ``Link`` to the next hits of a list, within the server's limits."""
+    """Return the ``Link`` header for the next hits of a list, within the server's limits."""
     offset = values.get("offset", 0) + values.get("k", DEFAULT_K)
     if offset > service.config.limits.offset:
         return None
@@ -353,7 +351,7 @@ def _next(service: Service, query: bytes, values: Values) -> str | None:
 
 
 async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[str, bytes]:
-    """Return a body of a supported type; raises :class:`Problem`."""
+    """Return the media type and the body of a request; raises :class:`Problem`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in kinds:
         told = f"the Content-Type is {kind or 'missing'}; send {' or '.join(kinds)}"
@@ -362,7 +360,7 @@ async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[s
 
 
 async def _posted(service: Service, request: Request) -> Values:
-    """Parse a query in a JSON body; raises :class:`UsageError`, :class:`Problem`."""
+    """Parse a query in a JSON body; raises :class:`UsageError` and :class:`Problem`."""
     _, body = await _json_body(service, request, JSON)
     try:
         told = msgspec.json.decode(body)
@@ -393,7 +391,7 @@ async def _batch(service: Service, request: Request) -> Response:
 
 
 async def _links(service: Service, request: Request) -> Response:
-    """Store links; they are on disk when it returns."""
+    """Store links, on disk before responding."""
     holder, limits = request.scope["state"].get("holder"), service.config.limits
     if service.keys is None or holder not in service.keys.writers:
         told = "only keys with write access can add links: those marked write in the key file"
@@ -415,7 +413,7 @@ async def _links(service: Service, request: Request) -> Response:
 
 async def _streamed(service: Service, values: Values, asking: ServedQuery) -> Response:
     """Stream answers line by line. The first are computed before the response starts, so that
-    errors in the query get their own response.
+    errors in the query have their own status.
     """
     asking.held.users += 1
     lines = service.ask_each(values, asking)
@@ -456,7 +454,7 @@ async def _healthz(service: Service, request: Request) -> Response:
 
 
 async def _readyz(service: Service, request: Request) -> Response:
-    """Report ready if an index is open and the server is not stopping."""
+    """Report ready, unless the server is stopping."""
     if not service.ready:
         return _plain_json({"status": "ending"}, 503)
     return _plain_json({"status": "ready"})
@@ -484,7 +482,7 @@ async def _no_route(service: Service, request: Request, error: Exception) -> Res
             dict(error.headers or {}),
         )
         return problem_reply(problem)
-    vary = {"Vary": "Accept"}  # a page or a document
+    vary = {"Vary": "Accept"}  # the answer is a page or a document
     problem = Problem("not-found", f"{path!r} does not exist; /docs lists all endpoints", {}, vary)
     if "text/html" in request.headers.get("accept", ""):  # a browser
         return refused_page(service, problem)

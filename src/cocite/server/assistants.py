@@ -1,15 +1,15 @@
-"""An index for assistants: tools and resources of the Model Context Protocol (MCP).
+"""An index for AI assistants: tools and resources of the Model Context Protocol (MCP).
 
-    related, similarity, why, find    tools; answers have two forms: a short text for the model, and
-                                      the JSON of the HTTP API, with its schema
+    related, similarity, why, find    tools; they return a short text for the model, and the JSON of
+                                      the HTTP API, with its schema
     cocite://index                    a resource: a description of the index
-    cocite://node/{name}              a resource for each node: the answer of ``related``
+    cocite://node/{name}              a resource per node: the answer of ``related``
 
 Queries are checked and answered as over HTTP (``server/requests.py``), with the same limits. Tools
-have only the options that are useful to a model, and write nothing. Errors are texts that say what
-to do, with similar names for unknown ones.
+are read-only and have only options that help a model. Errors say what to do, with similar names for
+unknown ones.
 
-The protocol implementation is the official SDK, over standard input and output, or streamable HTTP.
+The official SDK implements the protocol, over standard input and output or streamable HTTP.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Answer = Mapping[str, Any]
 """JSON of a document."""
 PATH = "/mcp"
-"""Path for assistants over HTTP."""
+"""Path of the HTTP endpoint."""
 _INDEX, _NODE = "cocite://index", "cocite://node/"
 _JSON = "application/json"
 _READ_ONLY = types.ToolAnnotations(
@@ -105,7 +105,7 @@ def _find_text(found: Answer) -> str:
 
 
 class _Kind(NamedTuple):
-    """A tool: its operation, its options, the schema of its answers, and their text form."""
+    """A tool: its operation and options, the schema of its answers, and their text form."""
 
     operation: str
     takes: tuple[str, ...]
@@ -128,7 +128,7 @@ _KINDS = {
 
 
 def _result_schema(name: str) -> dict[str, Any]:
-    """Return the schema of an answer with those that it references."""
+    """Return the schema of an answer, including the schemas that it references."""
     every, found, new = schemas(), dict[str, dict[str, Any]](), [name]
     while new:
         each = new.pop()
@@ -162,7 +162,7 @@ class Tool(NamedTuple):
         return cls(kind, replace(whole, name=name, takes=tuple(takes)))
 
     def described(self) -> types.Tool:
-        """Return its description for assistants."""
+        """Return the description of the tool for assistants."""
         operation = self.operation
         parameters = {
             each.name: self._schema(each) | {"description": each.option.text}
@@ -188,7 +188,7 @@ class Tool(NamedTuple):
         return {"anyOf": [schema["items"], schema]} if parameter.option.many else schema
 
     def answer(self, index: Index, arguments: Mapping[str, Any], settings: Answer) -> Answer:
-        """Answer a query by these ``settings`` of the measure; raises :class:`CociteError`."""
+        """Answer a query with these ``settings`` of the measure; raises :class:`CociteError`."""
         given = dict(arguments)
         if self.kind.operation == "related" and isinstance(given.get("node"), str):
             given["node"] = [given["node"]]
@@ -320,13 +320,13 @@ async def _over_stdio(server: Server) -> None:
 
 
 def serve_stdio(assistants: Assistants) -> None:
-    """Answer over standard input and output, until the input ends."""
+    """Serve over standard input and output, until the input ends."""
     anyio.run(_over_stdio, assistants.server())
 
 
 def serve_http(assistants: Assistants, listener: socket.socket, hosts: list[str]) -> None:
-    """Answer over streamable HTTP until SIGTERM or SIGINT, on a bound socket, and only to clients
-    that use one of these host names.
+    """Serve over streamable HTTP on a bound socket, only to clients that use one of these host
+    names, until SIGTERM or SIGINT.
     """
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings

@@ -1,9 +1,9 @@
 """The cache of answers: equal queries get equal bytes.
 
-The key of an answer has everything that determines it: the query, the encoding, the generation of
-the index and the number of samples. So answers are never stale. The cache holds answers from all
-samples, without posted links or remote shards, up to 64 kB each and 32 MB in each process; the
-least recently used are evicted. A cached answer needs no thread, no measure and no encoding.
+The key of an answer has all that determines it: the query, the encoding, the generation of the
+index and the number of samples. So answers are never stale. Answers of up to 64 kB each, from all
+samples, without posted links or remote shards, are cached, up to 32 MB in each process; the least
+recently used are evicted. A cached answer needs no thread, no measure and no encoding.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 MOST_BYTES = 32 << 20
-"""Maximum bytes of all answers of a process."""
+"""Maximum bytes of all cached answers of a process."""
 _LARGEST = 64 << 10
 _BESIDE = 400
-"""Approximate bytes of an answer in addition to its body and its query."""
+"""Approximate bytes of an answer besides its body and its query."""
 
 
 class AnswerKey(NamedTuple):
@@ -34,7 +34,7 @@ Packed = tuple[bytes, str | None, bool]
 
 
 class AnswerCache:
-    """The answers of a process; for its event loop only."""
+    """The cached answers of a process; for its event loop only."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self.most, self.size = most, 0

@@ -1,15 +1,15 @@
-"""Links by ``POST /v1/links``, and answers for the nodes that they change, before a refresh.
+"""Links sent to ``POST /v1/links``, and answers for the nodes that they change, before a refresh.
 
-Posted links go to a log beside the index (``graph/journal.py``), which every process of the server
-reads when it grows. A node with such links is answered like an unseen node, from its links in the
-graph and these. All other nodes are answered from the index, until a refresh adds the links to the
+Posted links go to a log beside the index (``graph/journal.py``), which every server process reads
+when it grows. A node with such links is answered like an unseen node, from its links in the graph
+and in the log. All other nodes are answered from the index, until a refresh adds the links to the
 graph.
 
-Each generation of an index reads the log itself and ignores links that its graph has. It keeps what
-it read, so links that a refresh removed from the log still count until the new index is open.
+Each generation of an index reads the log itself and ignores links that its graph has. Links stay in
+memory when a refresh removes them from the log, so they count until the new index is open.
 
 Cost: two system calls per query. For a changed node, a copy of the links and the cost of an unseen
-node, once until it changes again.
+node, once per change.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from cocite.server.results import CompleteDocument, Limits
 from cocite.storage.records import RecordLog, RecordReader
 
 _DRAFTS = 4
-"""Number of recently queried changed nodes whose links are cached together with all others."""
+"""Number of recently queried nodes whose changed links are cached, together with all others."""
 _MOST = 10_000
-"""Maximum number of links of a node to use: more change little, and take long."""
+"""Maximum number of links of a changed node to use: more change little, and take long."""
 _LEAST_WEIGHT, _WEIGHTS_END = 1e-30, 1e30
 
 
@@ -61,8 +61,8 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TakenLinks(NamedTuple):
-    """Result of a request: its new ``links``; ``ignored`` ones, which existed or are self-loops;
-    the number of new nodes; and the end of the log.
+    """Result of a request: its new ``links``; ``ignored`` ones, which exist already or are
+    self-loops; the number of new nodes; and the end of the log.
     """
 
     links: int
@@ -72,8 +72,8 @@ class TakenLinks(NamedTuple):
 
 
 def links_in(body: bytes, lines: bool, limits: Limits) -> tuple[str | None, list[PostedLink]]:
-    """Return the index name in a body, if any, and the links: an object, or ``lines`` of JSON.
-    Raises ``msgspec.DecodeError`` and :class:`UsageError`.
+    """Return the index name in a body, or None, and the links. The body is an object or, with
+    ``lines``, JSON lines. Raises ``msgspec.DecodeError`` and :class:`UsageError`.
     """
     try:
         if lines:
@@ -82,7 +82,7 @@ def links_in(body: bytes, lines: bool, limits: Limits) -> tuple[str | None, list
             found = msgspec.json.decode(body, type=_Body)
             index, rows = found.index, found.links
     except msgspec.ValidationError as error:
-        raise UsageError(f"links are wrong: {error}") from None
+        raise UsageError(f"links are invalid: {error}") from None
     if len(rows) > limits.links:
         raise TooMany(
             f"the request has {len(rows):,} links; this server accepts {limits.links:,} at once"
@@ -110,11 +110,11 @@ def _checked(place: int, row: _Link) -> PostedLink:
 
 
 class FreshLinks:
-    """Links posted for an index that its graph lacks. Threads may share it."""
+    """Links posted for an index and missing in its graph. Threads may share it."""
 
     def __init__(self, index: Index, path: str) -> None:
-        """Open the log of the index at ``path``. Raises a :class:`CociteError` for an index that
-        does not support unseen nodes, or whose graph is not found.
+        """Open the log of the index at ``path``. Raises a :class:`CociteError` if the index does
+        not support unseen nodes, or its graph is not found.
         """
         if index.stored.measure.texts:
             raise UsageError(
@@ -123,9 +123,9 @@ class FreshLinks:
             )
         self._index, self._graph = index, find_graph(index.stored, index.given)
         self._names = index.nodes.stored
-        index.with_draft([self._names.name(0)])  # refuses an index that has no drafts
+        index.with_draft([self._names.name(0)])  # raises an error if drafts are not supported
         for way in ("in", "out"):
-            index.now.unseen.links(way)  # which the first question is not to wait for
+            index.now.unseen.links(way)  # load them now, so that the first query need not wait
         self._path = journal_of(path)
         self._log, self._reader = RecordLog(self._path), RecordReader(self._path)
         facts = self._graph.store.facts
@@ -170,7 +170,7 @@ class FreshLinks:
     # -- taking ---------------------------------------------------------------------------
 
     def take(self, links: Sequence[PostedLink], limits: Limits) -> TakenLinks:
-        """Append links to the log; they are on disk when it returns. Raises :class:`TooMany`, and
+        """Append links to the log, on disk, and return the result. Raises :class:`TooMany`, and
         :class:`UsageError` for weights that the index ignores.
         """
         if not self._index.stored.weighted and any(link.weight != 1 for link in links):
@@ -202,8 +202,8 @@ class FreshLinks:
     # -- answering ------------------------------------------------------------------------
 
     def answer(self, operation: str, values: Values) -> tuple[Document, Index] | None:
-        """Answer a query about a changed node, and return the index that answered; None if the
-        index itself can answer.
+        """Answer a query for a changed node, and return the index used; None if the served index
+        can answer.
         """
         if operation in ("complete", "draft") or heavy(values) or not self.look():
             return None
@@ -221,7 +221,7 @@ class FreshLinks:
         return replace(document, loss=document.loss | {"fresh": name}), index
 
     def _draft(self, changed: list[str]) -> tuple[str, Index] | None:
-        """Return the first new node, or else the first changed node, and the index with its current
+        """Return the first new node, else the first changed node, and the index with its current
         links. Raises :class:`UnknownNode` if more than one of the nodes is new.
         """
         new = [name for name in changed if not self._is_node(name)]

@@ -1,9 +1,9 @@
 """API keys.
 
-Keys come from a file of lines ``NAME sha256:HASH``, followed by ``write`` for keys that may send
-links. A key has 256 random bits, so one round of SHA-256 is enough. It is compared with every hash
-in constant time. Clients send it as ``Authorization: Bearer KEY``, as the password of HTTP Basic,
-or as ``X-API-Key``.
+A file of keys has lines ``NAME sha256:HASH``, followed by ``write`` if the key may add links. A key
+has 256 random bits, so one round of SHA-256 is enough. It is compared with every hash in constant
+time. Clients send it as ``Authorization: Bearer KEY``, as the password of HTTP Basic, or as
+``X-API-Key``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST = 512
 
 
 class Keys:
-    """The keys in a file, by their hashes; those of ``writers`` may write."""
+    """The hashes of keys in a file; keys of ``writers`` may write."""
 
     def __init__(self, path: str | Path) -> None:
         """Read the file; raises :class:`InputError`."""
@@ -37,7 +37,7 @@ class Keys:
         return len(self._hashes)
 
     def read(self) -> None:
-        """Read the file again; keep the old keys if it raises :class:`InputError`."""
+        """Read the file again; on :class:`InputError`, the old keys stay in use."""
         try:
             lines = Path(self.path).read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -49,8 +49,8 @@ class Keys:
             match = _LINE.fullmatch(line.strip())
             if match is None:
                 raise InputError(
-                    f"{self.path}:{number}: no key's hash. A line is NAME sha256:HASH, or NAME "
-                    "sha256:HASH write; cocite serve --new-key NAME makes a key and its line"
+                    f"{self.path}:{number}: not the hash of a key. A line is NAME sha256:HASH, or "
+                    "NAME sha256:HASH write; cocite serve --new-key NAME makes a key and its line"
                 )
             found[match[1]] = bytes.fromhex(match[2])
             if match[3]:
@@ -63,7 +63,7 @@ class Keys:
         self._hashes, self.writers = found, frozenset(writers)
 
     def holder(self, key: str | None) -> str | None:
-        """Return the holder of a key, or None."""
+        """Return the name of a key's holder, or None."""
         if not key or len(key) > _LONGEST:
             return None
         shown = hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()

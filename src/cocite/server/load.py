@@ -1,14 +1,15 @@
 """The load of a process: a bounded queue, adaptive numbers of samples, and open indexes.
 
-A query that would wait too long is rejected before it begins. The wait is estimated from the number
+A query that would wait too long is rejected before it starts. The wait is estimated from the number
 of waiting queries and the recent time between two answers. Threads cannot be killed, so a query
-whose kernel exceeds its deadline is abandoned, and another thread replaces its own.
+whose kernel exceeds its deadline is abandoned, and another thread replaces the one that runs it.
 
-Under load, answers use a share of the samples. The share falls to 3/4 if more than a tenth of the
-answers in a window, and at least two, took longer than the target. It rises if nine tenths took
-less than half of the target for ten windows. After a failed increase, the next one waits twice as
-long, to avoid oscillation.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (dynamic adaptation to load).
+Under load, answers use a fraction of the samples. It falls to 3/4 of its value if more than a tenth
+of the answers in a window, and at least two, took longer than the target. It rises if nine tenths
+took less than half of the target for ten windows. After a failed increase, the next one waits twice
+as long, to avoid oscillation.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, section 4 (dynamic adaptation to
+load).
 """
 
 from __future__ import annotations
@@ -33,14 +34,15 @@ from cocite.server.fresh import FreshLinks
 from cocite.storage.manifest import MANIFEST
 
 _NEW = 50_000
-"""Net new objects that trigger garbage collection: more than a thousand waiting requests have."""
+"""Number of new objects that triggers garbage collection; a thousand waiting requests have
+fewer."""
 
 
 def set_aside() -> None:
     """Exempt current objects from garbage collection; call it once everything is loaded.
 
-    Collections scan all objects and stop everything else: a tenth of a second for some hundred
-    thousand objects, once a second under load, which dominated the slowest answers.
+    Collections scan all objects and stop everything else: for some hundred thousand objects, a
+    tenth of a second, once a second under load, which would dominate the slowest answers.
     """
     gc.collect()
     gc.freeze()
@@ -57,12 +59,12 @@ def swept() -> None:
 
 
 _SERVER = 24_000_000
-"""Memory of a process for the code of a server, and for what is on its way in or out."""
+"""Memory of a process for the code of a server, and for requests and responses in flight."""
 
 
 def serving_memory(indexes: Iterable[Index], threads: int) -> tuple[int, int]:
-    """Return the bytes that a process needs to serve these indexes, beside ``PROCESS_MEMORY``, and
-    those of them that are pages of the indexes.
+    """Return the bytes that a process needs to serve these indexes, beyond ``PROCESS_MEMORY``, and
+    how many of these are pages of the indexes.
     """
     asked = [(len(index.nodes), index.samples or 0) for index in indexes]
     pages = threads * max(pages_memory(*each) for each in asked)
@@ -73,13 +75,11 @@ def serving_memory(indexes: Iterable[Index], threads: int) -> tuple[int, int]:
 
 
 _TWICE = 2
-"""Number of checks at which garbage is collected: at the first, a thread may still be using an
-index.
-"""
+"""Number of checks at which garbage is collected; at the first, threads may still use an index."""
 
 
 class LoadedIndex:
-    """One generation of an open index, with the number of queries using it, ``users``."""
+    """One generation of an open index; ``users`` is the number of queries using it."""
 
     def __init__(self, index: Index, fresh: FreshLinks | None = None) -> None:
         self.index, self.fresh = index, fresh
@@ -91,13 +91,13 @@ class LoadedIndex:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Release servers of samples, and the log of links."""
+        """Stop servers of samples, and close the log of links."""
         self.index.close()
         if self.fresh is not None:
             self.fresh.close()
 
     def samples(self, share: float, floor: int) -> int | None:
-        """Return the number of samples for a share, at least ``floor``; None without samples."""
+        """Return a fraction of the samples, at least ``floor``; None without samples."""
         have = self.index.samples
         return None if have is None else max(min(floor, have), round(share * have))
 
@@ -117,8 +117,8 @@ class Holder:
     """A served index by name: its open generation, and its replacement.
 
     A new directory is opened, verified and queried once before it serves. Running queries keep
-    their generation. A damaged directory is refused, and checked again when its files change: one
-    that is being copied is not complete yet.
+    their generation. A damaged directory is refused, and checked again when its files change, as it
+    may be incomplete while it is being copied.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Holder:
         self.name, self.path, self._graphs, self._means = name, path, graphs, means
         self._accept_links = accept_links
         self.most: int | None = None
-        """Memory of the process from which on pages are released after a question."""
+        """Memory of the process above which pages are released after a query."""
         self._seen = _identity(path)
         self._refused: tuple[object, ...] | None = None
         self._lock = threading.Lock()
@@ -156,8 +156,8 @@ class Holder:
                 release_pages(held.index.stored.store, self.most)
 
     def look(self) -> str | None:
-        """Switch to the current directory if it is new: return ``taken`` or its fault; None if it
-        is unchanged or missing.
+        """Switch to the current directory if it is new. Return ``taken``, or what is wrong with it;
+        None if it is unchanged or missing.
         """
         found = _identity(self.path)
         self._close()
@@ -175,7 +175,7 @@ class Holder:
                 index.close()
             self._sweeps, self._refused = _TWICE, files
             if _identity(self.path) != found:
-                return None  # it was replaced again meanwhile: the next look has that
+                return None  # replaced again meanwhile: the next check handles that
             return str(error) or type(error).__name__
         with self._lock:
             self._old.append(self.now)
@@ -194,7 +194,7 @@ class Holder:
             unused.pop().close()
         if self._sweeps:
             self._sweeps -= 1
-            swept()  # readers and their index know each other
+            swept()  # readers and their index reference each other
 
     def close(self) -> None:
         """Close all generations."""
@@ -208,7 +208,7 @@ class Holder:
         index = open_index(self.path, graph=self._graphs or None, **self._means)
         if len(index.nodes):
             first = index.nodes.name(0)
-            index.related(first, 1)  # loads what every question needs
+            index.related(first, 1)  # loads what all queries need
             index.similarity(first, first)
         return index
 
@@ -225,7 +225,7 @@ def _verify(index: Index) -> None:
 
 
 def _files(path: str) -> tuple[object, ...]:
-    """Return the current names, sizes and times of the files."""
+    """Return the current names, sizes and times of files."""
     try:
         with os.scandir(path) as there:
             each = [(entry.name, entry.stat()) for entry in there]
@@ -249,14 +249,14 @@ def _identity(path: str) -> tuple[int, ...] | None:
 _SMOOTH = 0.05
 """Weight of the last query in the running mean."""
 _STAND_INS = 4
-"""Maximum number of replacement threads for each thread."""
+"""Maximum number of replacements for each thread."""
 _LATE = 1.0
-"""Seconds after its deadline when unfinished work is abandoned."""
+"""Seconds after its deadline at which unfinished work is abandoned."""
 Result = TypeVar("Result")
 
 
 class Full(Exception):
-    """The queue is full; it is expected to have room in ``after`` seconds."""
+    """The queue is full, probably for another ``after`` seconds."""
 
     def __init__(self, after: float) -> None:
         self.after = after
@@ -264,7 +264,7 @@ class Full(Exception):
 
 
 class _Job:
-    """Work, its waiter, and its time limit, which counts from its start in a thread."""
+    """Work, its waiter, and a time limit that starts when a thread begins the work."""
 
     __slots__ = ("came", "done", "given_up", "loop", "seconds", "until", "work")
 
@@ -281,16 +281,16 @@ class _Job:
 
 
 class Pool:
-    """``threads`` for answers, and a queue of at most ``queue`` waiting queries; work is limited to
+    """Answers with ``threads`` threads and a queue of at most ``queue`` queries. Work is limited to
     ``seconds``.
     """
 
     def __init__(self, threads: int, queue: int, seconds: float) -> None:
         self.threads, self.queue, self.seconds = threads, queue, seconds
         self.waiting = 0
-        """Number of queries that wait or are being answered; for the event loop only."""
+        """Number of queries waiting or being answered; for the event loop only."""
         self.mean = 0.0
-        """Mean seconds between two completed queries, while others wait."""
+        """Mean seconds between two completed queries while others wait."""
         self._last = 0.0
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = threading.Lock()
@@ -322,9 +322,8 @@ class Pool:
         pushing: bool = True,
         seconds: float | None = None,
     ) -> Result:
-        """Run ``work`` in a thread. Raises :class:`Full` if it would wait longer than ``most``
-        seconds, or the queue is full, and :class:`QueryTimeout`. Work that is not ``pushing`` is
-        always accepted.
+        """Run ``work`` in a thread. Raises :class:`Full` if the queue is full or the expected wait
+        exceeds ``most`` seconds, unless ``pushing`` is false, and :class:`QueryTimeout`.
         """
         if pushing:
             wait = self.wait
@@ -337,7 +336,7 @@ class Pool:
         return await done
 
     def look(self) -> None:
-        """Abandon work that has passed its deadline; call it regularly, from any thread."""
+        """Abandon work that has passed its deadline; call it regularly from any thread."""
         now = clock()
         with self._lock:
             late = [job for job in list(self._running) if now > job.until + _LATE]
@@ -352,7 +351,7 @@ class Pool:
             job.loop.call_soon_threadsafe(self._settle, job, None, error)
 
     def close(self) -> None:
-        """Let the threads finish the waiting work and end."""
+        """End the threads after all waiting work."""
         for _ in range((1 + _STAND_INS) * self.threads):
             self._jobs.put(None)
 
@@ -360,10 +359,10 @@ class Pool:
         while (job := self._jobs.get()) is not None:
             if not self._do(job):
                 return
-            del job  # which has the index in hand that it asks, while this thread waits
+            del job  # release its index while this thread waits
 
     def _do(self, job: _Job) -> bool:
-        """Run one job; return whether this thread continues, instead of its replacement."""
+        """Run a job; return whether this thread continues, or its replacement does."""
         found, error = None, None
         if not job.done.cancelled():
             job.until = clock() + job.seconds
@@ -378,7 +377,7 @@ class Pool:
                 if job.given_up:
                     self._lost -= 1
                     return self._lost >= _STAND_INS * self.threads
-        with suppress(RuntimeError):  # its loop is closed, and nobody waits
+        with suppress(RuntimeError):  # the loop is closed, so no request waits
             job.loop.call_soon_threadsafe(self._settle, job, found, error)
         return True
 
@@ -403,16 +402,16 @@ class Pool:
 _STEP = 0.75
 _WINDOW = 0.1
 _CALM, _LONGEST = 10, 100
-"""Number of calm windows required before a step up: initially, and at most."""
+"""Calm windows required before an increase: initially, and at most."""
 _ENOUGH, _LONG = 5, 1.0
-"""Answers that a window needs, or else seconds."""
+"""Number of answers that complete a window, or else seconds."""
 _LATE_SHARE, _LATE_LEAST = 0.1, 2
 _HELD = 2.0
 """Seconds after which an increase is considered stable."""
 
 
 class Adaptation:
-    """The share of samples for answers, from ``lowest`` to 1. Threads may share it."""
+    """The fraction of samples for answers, from ``lowest`` to 1. Threads may share it."""
 
     def __init__(self, target: float, lowest: float, now: float) -> None:
         self.target, self.lowest = target, lowest
@@ -423,7 +422,7 @@ class Adaptation:
 
     @property
     def at_floor(self) -> bool:
-        """Return whether the share is at its minimum."""
+        """Return whether the fraction is at its minimum."""
         return self.share <= self.lowest
 
     def answered(self, seconds: float, now: float) -> None:
@@ -435,18 +434,18 @@ class Adaptation:
             self._slow += seconds > self.target / 2
 
     def refused(self, now: float) -> None:
-        """Record a refusal for overload, which counts as a late answer."""
+        """Record a refusal under overload, which counts as a late answer."""
         self.answered(float("inf"), now)
 
     def share_now(self, now: float) -> float:
-        """Return the share for a new query."""
+        """Return the fraction for a new query."""
         if now - self._begin >= _WINDOW:
             with self._lock:
                 self._close(now)
         return self.share
 
     def _close(self, now: float) -> None:
-        """End completed windows: all counts go to the first; later windows count as empty."""
+        """Complete windows: the first gets all counts, later ones are empty."""
         over = int((now - self._begin) / _WINDOW)
         if over < 1 or (0 < self._count < _ENOUGH and now - self._begin < _LONG):
             return

@@ -1,9 +1,9 @@
-"""Metrics for Prometheus over all processes of a server, and its log.
+"""Prometheus metrics over all processes of a server, and the server's log.
 
-With several processes, each writes its numbers to a mapped file in a directory that the server
-creates first; any process can add them up. Log lines are text or JSON objects. Characters that
-could end a line or control a terminal are escaped, so no line can be forged. A thread writes the
-lines, so requests do not wait for the disk.
+Each of several processes writes its metrics to a mapped file in a directory that the server creates
+first; any process can add them up. Log lines are text or JSON. Characters that could end a line or
+control a terminal are escaped, so no line can be forged. A thread writes the lines, so that
+requests do not wait for the disk.
 """
 
 from __future__ import annotations
@@ -108,13 +108,13 @@ class Metrics:
         }
 
     def requested(self, operation: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
+        """Count an answered request."""
         self.requests.labels(operation, str(status)).inc()
         if status < 400:
             self.seconds.labels(operation).observe(seconds)
 
     def count_samples(self, index: str, samples: int) -> None:
-        """Count an answer from this many samples."""
+        """Count an answer from this number of samples."""
         self.samples.labels(index).observe(samples)
 
     def shard_status(self, index: str, seen: Iterable[ShardStatus]) -> None:
@@ -135,7 +135,7 @@ class Metrics:
 
 
 def _bury() -> None:
-    """Remove the gauges of dead processes that were replaced."""
+    """Remove the gauges of dead processes."""
     folder = os.environ.get(FOLDER)
     if folder is None:
         return
@@ -149,7 +149,7 @@ def _bury() -> None:
 
 
 def one_line(text: str) -> str:
-    """Escape all characters of ``text`` that are not printable."""
+    """Escape the characters of ``text`` that are not printable."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -158,7 +158,7 @@ def one_line(text: str) -> str:
 
 
 class Log:
-    """The log of a process. With ``requests`` every request has a line."""
+    """The log of a process; with ``requests``, every request gets a line."""
 
     def __init__(self, *, as_json: bool, quiet: bool, requests: bool) -> None:
         self.as_json, self.quiet, self.requests = as_json, quiet, requests and not quiet
@@ -168,7 +168,7 @@ class Log:
         atexit.register(self.close)
 
     def say(self, message: str, level: str = "info", **more: Any) -> None:
-        """Log a line; ``more`` are its fields."""
+        """Log a line, with ``more`` fields."""
         if self.quiet and level == "info":
             return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -180,13 +180,13 @@ class Log:
         self._lines.put(line)
 
     def close(self) -> None:
-        """Write all lines, and end."""
+        """Write all pending lines, and end."""
         self._lines.put(None)
         self._writer.join()
 
     def _write(self) -> None:
         while (line := self._lines.get()) is not None:
-            with suppress(OSError, ValueError):  # nobody reads it any more
+            with suppress(OSError, ValueError):  # its reader is gone
                 data = memoryview(f"{line}\n".encode("utf-8", "backslashreplace"))
                 while data:
                     data = data[os.write(sys.stderr.fileno(), data) :]

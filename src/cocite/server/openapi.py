@@ -1,4 +1,4 @@
-"""The OpenAPI document (3.1), from the options of each operation and the schemas of answers."""
+"""The OpenAPI 3.1 document, from the options of operations and the schemas of answers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BODY = (400, 408, 413, 415)
 SUMMARY = "Given a page, find the related pages, from links alone."
 DESCRIPTION = "Parameters, defaults and answers are the same as on the command line."
 PROBES = {"/healthz": "Liveness of the server", "/readyz": "Readiness of the server"}
-"""Endpoints for operators, on the state of the server."""
+"""Endpoints for operators."""
 
 
 def described(service: Service) -> dict[str, Any]:
@@ -76,9 +76,7 @@ def described(service: Service) -> dict[str, Any]:
 
 
 def example_nodes(service: Service) -> list[str]:
-    """Return a page and the one most related to it, for examples; an empty list if there is
-    none.
-    """
+    """Return a page and the one most related to it, for examples; [] if there is none."""
     index = next(iter(service.holders.values())).now.index
     for name in starters(index, _TRIED):
         for hit in index.related(name, 1):

@@ -1,7 +1,7 @@
-"""The processes of a server: Granian runs them, and they map the same files.
+"""The processes of a server, which Granian runs and which map the same files.
 
-On SIGTERM, requests in flight are answered; with ``drain_time``, the server first keeps serving
-that long while /readyz reports 503. On SIGHUP, every process reads the keys again.
+On SIGTERM, requests in flight are answered; with ``drain_time``, the server first keeps serving for
+that time, while /readyz reports 503. On SIGHUP, every process reads the keys again.
 """
 
 from __future__ import annotations
@@ -31,20 +31,18 @@ from cocite.server.results import FOLDER, Config
 _TOLD = 1.0
 """Seconds after which processes are reminded that the server is stopping."""
 _ENDING = 30
-"""Seconds that processes have to stop."""
+"""Seconds for processes to stop."""
 _HEAD = 48 << 10
-"""Size of a request head in bytes, beyond which Granian answers 414 or 431."""
+"""Maximum bytes of a request head; beyond, Granian answers 414 or 431."""
 _FILES = 256
 """Descriptors reserved for indexes."""
 _SWITCH = 0.0001
-"""Seconds after which a Python thread yields; the default of 5 ms would dominate the time of an
-answer.
-"""
+"""Seconds after which a Python thread yields; the default, 5 ms, would dominate answer times."""
 
 
 class _AppServer(MPServer):
-    """Granian's server, changed to pass SIGHUP to the processes instead of restarting them, and to
-    continue for ``drain`` seconds when stopping.
+    """Granian's server, which passes SIGHUP on to the processes instead of restarting them, and
+    keeps serving for ``drain`` seconds when stopping.
     """
 
     drain = 0.0
@@ -56,7 +54,7 @@ class _AppServer(MPServer):
             end = monotonic() + self.drain
             told = False
             while not told and (left := end - monotonic()) > 0:
-                for worker in self.wrks:  # again and again: one that still starts does not listen
+                for worker in self.wrks:  # repeatedly, as a starting process does not listen yet
                     with suppress(ProcessLookupError):
                         os.kill(worker.inner.pid, signal.SIGUSR1)
                 told = self.main_loop_interrupt.wait(min(_TOLD, left))
@@ -69,27 +67,27 @@ class _AppServer(MPServer):
 
 
 def address(config: Config) -> int:
-    """Return the port to listen on, a free one for 0; raises :class:`UsageError` for a forbidden
-    address, and :class:`ResourceError` for an unavailable one.
+    """Return the port to listen on, a free one for 0. Raises :class:`UsageError` for an address
+    that requires keys, and :class:`ResourceError` for an unavailable one.
     """
     options, place = config.options, f"{config.options.host}:{config.options.port}"
     if not (config.local or options.api_keys or options.insecure):
         raise UsageError(
             f"other machines can reach {options.host}, and no key is required: give keys with "
-            "--api-keys FILE, or pass --insecure to let everyone ask"
+            "--api-keys FILE, or pass --insecure to let everyone query"
         )
     try:
         family = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family[0], socket.SOCK_STREAM) as tried:
-            # Not to be shared, so that another server there is found.
+            # Do not share the port, so that another server using it is detected.
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind(family[4])
             tried.listen()
             return int(tried.getsockname()[1])
     except OSError as error:
         raise ResourceError(
-            f"{place} cannot be listened on: {error.strerror or error}. Choose another --port, or "
-            "0 for one that is free"
+            f"cannot listen on {place}: {error.strerror or error}. Choose another --port, or 0 "
+            "for a free one"
         ) from error
 
 
@@ -117,12 +115,12 @@ def serve(config: Config) -> None:
             workers_kill_timeout=_ENDING,
         )
         server.drain = options.drain_time
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # and of processes, until they hear it
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # inherited by processes until they handle it
         server.serve(target_loader=partial(application, config), wrap_loader=False)
 
 
 def _connections() -> int:
-    """Return the maximum number of connections of a process: its limit on open files, minus a
+    """Return the maximum number of connections of a process: the limit on open files, minus a
     reserve.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -134,11 +132,11 @@ def _connections() -> int:
 
 
 def application(config: Config) -> ASGIApp:
-    """Return the application of a process. It is called in the process, before that listens."""
+    """Return the application of a process; called in the process before it listens."""
     from cocite.server.load import set_aside
     from cocite.server.service import Service
 
-    for number in (signal.SIGTERM, signal.SIGINT):  # until Granian hears them
+    for number in (signal.SIGTERM, signal.SIGINT):  # until Granian handles them
         signal.signal(number, signal.SIG_DFL)
     sys.setswitchinterval(_SWITCH)
     turn(False)

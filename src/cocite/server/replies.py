@@ -1,9 +1,9 @@
 """Responses: headers, caching and compression.
 
 An ETag has the generation of the index and the number of samples. A client that has an answer of
-the same generation, from at least as many samples, gets 304 before anything is computed. Answers
-from all samples may be cached for as long as it takes to notice a new index; answers from fewer,
-under load, may not. With keys, shared caches may not store answers.
+the same generation, from at least as many samples, gets 304 without computation. Answers from all
+samples may be cached until a new index would be noticed; answers from fewer, under load, may not.
+With keys, shared caches may not store answers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ else:
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 _LEAST = 1024
-"""Bytes below which compression is not worthwhile."""
+"""Minimum bytes for compression."""
 _PIECE = 1 << 17
 """Bytes to send at a time."""
 _TAG = re.compile(r'(?:W/)?"([0-9a-f]{16})-([0-9]+)"')
@@ -39,7 +39,7 @@ _CODED = re.compile(r"\s*(zstd|gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*", re.I)
 
 
 def has_it(request: Request, asking: ServedQuery) -> bool:
-    """Return whether the client has an answer of this generation that is at least as good."""
+    """Return whether the client has an answer of this generation from as many samples."""
     told = request.headers.get("if-none-match")
     if not told:
         return False
@@ -48,7 +48,7 @@ def has_it(request: Request, asking: ServedQuery) -> bool:
 
 
 def coding(request: Request) -> str | None:
-    """Return ``zstd`` or ``gzip``, whichever the client prefers, or None."""
+    """Return ``zstd`` or ``gzip`` as the client prefers, or None."""
     likes: dict[str, float] = {}
     for part in request.headers.get("accept-encoding", "").split(","):
         match = _CODED.fullmatch(part)
@@ -62,7 +62,7 @@ def coding(request: Request) -> str | None:
 
 
 def packed(body: bytes, how: str | None) -> tuple[bytes, str | None]:
-    """Return the body, compressed if that makes it smaller, and its encoding."""
+    """Return the body, compressed if that makes it smaller, and the encoding."""
     if how is None or len(body) < _LEAST:
         return body, None
     if how == "zstd":
@@ -112,12 +112,12 @@ def reply_packed(
     headers: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> Response:
-    """Do the same for a body that is already compressed by ``how``."""
+    """Return the same for a body that is already compressed by ``how``."""
     told: dict[str, Any] = caching(service, asking) | dict(headers or {})
     if how is not None:
         told["Content-Encoding"] = how
     told["Content-Type"] = media
-    if len(body) > _PIECE:  # so that who does not read it is noticed (front.py)
+    if len(body) > _PIECE:  # send pieces, so that a client that stops reading is noticed
         told["Content-Length"] = str(len(body))
         return StreamingResponse(_pieces(body), status, told)
     return Response(body, status, told)
@@ -143,8 +143,8 @@ def guarded(
     handler: Handler,
     refuse: Callable[[Problem], Response] | None = None,
 ) -> Endpoint:
-    """Return an endpoint that counts requests as ``operation``, and turns errors into problems, or
-    into the result of ``refuse``.
+    """Return an endpoint that counts requests as ``operation`` and turns errors into problems, or
+    the responses that ``refuse`` makes of them.
     """
     refuse = refuse or problem_reply
 
@@ -169,7 +169,7 @@ def guarded(
 
 
 def _said(request: Request) -> list[str]:
-    """Return all texts in the query, which error messages may repeat to the client."""
+    """Return the texts of the query, which error messages may repeat to the client."""
     try:
         return [text for pair in pairs_of(request.scope["query_string"]) for text in pair]
     except CociteError:

@@ -1,9 +1,9 @@
 """The parameters of each operation of the API, and the functions that answer them.
 
 Options are those of the command line (``options/``), with the limits of the server; query settings
-belong to measures. A query string has texts, a JSON body has values: both are checked, or raise a
-:class:`UsageError` that says what was found and what is allowed. Answers are the documents of the
-command line. This module does not depend on HTTP, threads or load.
+depend on the measure. Query strings have texts, JSON bodies have values; both are checked by the
+same options and raise :class:`UsageError`. Answers are the documents of the command line. This
+module is independent of HTTP, threads and load.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TooMany(UsageError):
 @dataclass(frozen=True)
 class Parameter:
     """An option of an operation. ``longest`` limits the characters of a text, ``most`` the number
-    of values; values may be lists if ``nested``.
+    of values; if ``nested``, values may be lists.
     """
 
     option: Option[Any]
@@ -67,7 +67,7 @@ class Parameter:
         return self.option.name
 
     def read(self, texts: Sequence[str]) -> Any:
-        """Return the value in a query; raises :class:`UsageError`."""
+        """Parse the value in a query string; raises :class:`UsageError`."""
         if self.option.many:
             return self.checked(texts)
         if len(texts) > 1:
@@ -86,7 +86,7 @@ class Parameter:
         return self._value(number)
 
     def checked(self, value: Any) -> Any:
-        """Return the value in a body; raises :class:`UsageError`."""
+        """Check the value in a body; raises :class:`UsageError`."""
         if not self.option.many:
             return self._value(value)
         if not isinstance(value, list):
@@ -144,14 +144,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation: its summary, its description, and its parameters."""
+    """An operation: its summary, description and parameters."""
 
     name: str
     summary: str
     text: str
     takes: tuple[Parameter, ...]
     posted: str = ""
-    """Path to which its body is posted; if empty, it is a query of ``/v1/NAME``."""
+    """Path to which a body is posted; empty for queries, which use ``/v1/NAME``."""
 
     @property
     def path(self) -> str:
@@ -159,7 +159,7 @@ class Operation:
         return self.posted or f"/v1/{self.name}"
 
     def from_query(self, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Parse a query; raises :class:`UsageError`."""
+        """Parse a query string; raises :class:`UsageError`."""
         given: dict[str, list[str]] = {}
         for name, value in pairs:
             given.setdefault(name, []).append(value)
@@ -192,7 +192,7 @@ class Operation:
 
 
 def pairs_of(query: bytes) -> list[tuple[str, str]]:
-    """Return the fields of a query; raises :class:`UsageError`."""
+    """Return the fields of a query string; raises :class:`UsageError`."""
     try:
         text = query.decode("ascii")
         if "%" not in text and "+" not in text and text.count("&") < 2000:
@@ -220,14 +220,14 @@ def texts_in(value: Any) -> list[str]:
 
 
 def _settings() -> dict[str, Option[Any]]:
-    """Return the query settings of all measures; an index accepts only its own."""
+    """Return the query settings of all measures, of which an index accepts its own."""
     takers: dict[str, list[str]] = {}
     found: dict[str, Option[Any]] = {}
     setting: Option[Any]
     for measure in MEASURES.values():
         for setting in measure.ask:
             takers.setdefault(setting.name, []).append(measure.name)
-            found.setdefault(setting.name, setting)  # the first one's words
+            found.setdefault(setting.name, setting)  # with the description of the first measure
     for name, setting in [*found.items()]:
         text = setting.text[0].upper() + setting.text[1:]
         low, high = setting.served or (-math.inf, math.inf)
@@ -249,7 +249,7 @@ SETTINGS = tuple(_OF_MEASURES)
 
 
 def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
-    """Return all operations of a server with these limits and indexes of these ``names``."""
+    """Return the operations of a server with these limits, and indexes with these ``names``."""
 
     def text(name: str, what: str, default: str | None = None, **more: Any) -> Parameter:
         many = "most" in more
@@ -260,7 +260,7 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
         only: Sequence[str] = (),
         changes: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     ) -> tuple[Parameter, ...]:
-        """Return the parameters for the options of a ``kind``, and for settings of measures."""
+        """Return the parameters for options of a ``kind``, and for settings of measures."""
         highest = {"k": limits.k, "offset": limits.offset, "candidates": 10 * limits.k}
         found = []
         for each in kind.declared().values():
@@ -367,7 +367,7 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
 
 
 def csv_of(related: Operation) -> Operation:
-    """Return the operation for a list as CSV: the parameters of ``related``, and ``safe``."""
+    """Return the operation for lists as CSV: the parameters of ``related``, and ``safe``."""
     text = "Put an apostrophe before cells that a spreadsheet would take for formulas"
     safe = Parameter(Option("safe", False, text), 0)
     return Operation("csv", related.summary, "", (*related.takes, safe))
@@ -377,21 +377,21 @@ def csv_of(related: Operation) -> Operation:
 
 
 Values = Mapping[str, Any]
-"""The values of a query, by name."""
+"""Values of a query by name."""
 _ADDRESS = frozenset({"index", "side", "node", "a", "b"})
 _LINKS = frozenset({"out", "into", "text", "format", "name", "skip_unknown"})
 """Parameters that select the nodes or links of a query."""
 
 
 def sampled(operation: str) -> bool:
-    """Return whether answers of an operation have intervals, and may use fewer samples. Reasons
-    always use all samples, so that contributions do not change under load.
+    """Return whether answers of an operation may use fewer samples. Reasons always use all, so that
+    contributions do not change under load.
     """
     return operation in ("related", "similarity", "batch")
 
 
 def heavy(asked: Values) -> bool:
-    """Return whether a query has large costs besides its samples, so that fewer samples would not
+    """Return whether most of a query's cost does not depend on samples, so that fewer would not
     help. The index caches that work, and answers from all samples.
     """
     ordered = asked.get("order", DEFAULT_ORDER) != DEFAULT_ORDER
@@ -399,14 +399,14 @@ def heavy(asked: Values) -> bool:
 
 
 def stored(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
-    """Return names as stored in the index, if they are unambiguous, and of the query's side if it
-    has one. Raises :class:`UsageError`.
+    """Return unambiguous names as stored in the index, on the query's side if it has one. Raises
+    :class:`UsageError`.
     """
     return [name for name, _ in _resolved(index, asked, names)]
 
 
 def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[str, bool]]:
-    """Return the names, and whether each belongs to a node. Exact names are found first, as other
+    """Return the names, and whether each is a node. Exact names are looked up first, as other
     spellings take a pass over all names.
     """
     nodes, side = index.nodes, asked.get("side")
@@ -425,9 +425,8 @@ def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[s
 
 
 def _known(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
-    """Return names as stored in the index, before any computation; raise :class:`UnknownNode` for
-    the first unknown one. Suggestions take a pass over all names, so they are limited to smaller
-    indexes.
+    """Return names as stored in the index; raises :class:`UnknownNode` for the first unknown one.
+    Suggestions take a pass over all names, so only smaller indexes have them.
     """
     nodes, found = index.nodes, _resolved(index, asked, names)
     only = ((name, nodes.find(name) is not None) for name in asked.get("only", ()))
@@ -438,7 +437,7 @@ def _known(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
 
 
 def checked_settings(index: Index, asked: Values) -> None:
-    """Raise :class:`UsageError` for settings that the index does not have."""
+    """Raise :class:`UsageError` for settings that the index lacks."""
     index.stored.ask_settings({name: asked[name] for name in SETTINGS if name in asked})
 
 
@@ -467,15 +466,15 @@ def _complete(index: Index, asked: Values) -> Document:
 
 
 def _draft(index: Index, asked: Values) -> Document:
-    """Answer for an unseen node; raise :class:`UnknownNode` for the first unknown name, unless
+    """Answer for an unseen node; raises :class:`UnknownNode` for the first unknown name, unless
     unknown links are skipped.
     """
     unseen, lost = UnseenNode.of(asked.get("out", ()), asked.get("into", ())), list[str]()
     if asked.get("format") == "note":
         if len(index.nodes) > SEARCHED:
             raise UsageError(
-                f"the index has {len(index.nodes):,} names; links of notes are found among "
-                f"{SEARCHED:,} at most: give their names as out"
+                f"the index has {len(index.nodes):,} names; links of notes are searched in at "
+                f"most {SEARCHED:,}: give their names as out"
             )
         from cocite.io.readers.notes.reader import draft_links
 
@@ -509,4 +508,4 @@ ANSWERS: dict[str, Callable[[Index, Values], Document]] = {
     "complete": _complete,
     "draft": _draft,
 }
-"""Functions that answer operations; they raise what the index raises (:class:`CociteError`)."""
+"""Functions that answer operations; they raise :class:`CociteError`."""

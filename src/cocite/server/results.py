@@ -1,7 +1,7 @@
-"""Documents of the service, and its configuration and limits.
+"""Documents of the service, its configuration, and its limits.
 
 The command line creates a :class:`Config`, which is pickled for every process. Times are in
-seconds, sizes in bytes. Documents contain no path of the server.
+seconds, sizes in bytes. Documents contain no paths of the server.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from cocite.search.results import RelatedDocument
 DEFAULT_NAMES = 10
 """Default number of names to list."""
 SEARCHED = 1_000_000
-"""Maximum number of names to search for substrings: a third of a second."""
+"""Maximum number of names to search for substrings, which takes a third of a second."""
 
 
 @dataclass(frozen=True)
 class CompleteDocument(Document):
     """Names for ``text``, best matches first (``graph/names.py``); without ``matches``, only names
-    with this prefix. ``more`` says whether there are more.
+    with this prefix. ``more`` says whether there are others.
     """
 
     text: str
@@ -49,8 +49,8 @@ class CompleteDocument(Document):
         matches: bool = True,
         side: str | None = None,
     ) -> Self:
-        """Find names, only on a ``side`` if given. Raises :class:`UsageError` for substrings in an
-        index with too many names, and for an unknown side.
+        """Find names, on one ``side`` if given. Raises :class:`UsageError` for an unknown side, and
+        for substrings in an index with too many names.
         """
         names, among = index.nodes, None
         if side is not None:
@@ -59,8 +59,8 @@ class CompleteDocument(Document):
             among = names.sides.named(side)
         if matches and len(names) > SEARCHED:
             raise UsageError(
-                f"the index has {len(names):,} names; parts of names are looked for among "
-                f"{SEARCHED:,} at most: omit matches (matches=false)"
+                f"the index has {len(names):,} names; parts of names are searched in at most "
+                f"{SEARCHED:,}: omit matches (matches=false)"
             )
         found = Resolver(names).matches(text, among, passes=matches).ids
         shown = [str(name) for name in names.names(found[:k])]
@@ -85,7 +85,7 @@ class CompleteDocument(Document):
 
 @dataclass(frozen=True)
 class DraftDocument(Document):
-    """The pages ``related`` to an unseen node, and the unknown names among its links."""
+    """The pages ``related`` to an unseen node, and unknown names among the node's links."""
 
     related: RelatedDocument
     unknown: Sequence[str]
@@ -101,9 +101,10 @@ class DraftDocument(Document):
 
 @dataclass(frozen=True)
 class ServedDocument(Document):
-    """A served index. ``sides`` are the titles of a bipartite graph's sides, or null. ``samples``
-    is the total number, ``available_samples`` how many a query uses now; both are null for computed
-    scores. ``snapshots`` are those of its samples; ``shards`` are the servers of remote samples.
+    """A served index. ``sides`` are the titles of the sides of a bipartite graph, or None.
+    ``samples`` is the total number, ``available_samples`` the number that a query uses now; both
+    are None for computed scores. ``snapshots`` are those of its samples; ``shards`` are the servers
+    of remote samples.
     """
 
     name: str
@@ -162,25 +163,25 @@ class ServedDocument(Document):
 
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""Environment variable with prometheus_client's folder of process metrics. It is read on import, so
-nothing before the worker processes may import it.
+"""Environment variable with prometheus_client's folder of process metrics. As it is read on import,
+only worker processes may import that.
 """
 
 
 _TARGET = 50.0
 """Target time of an answer, in milliseconds."""
 _WAITING = 8
-"""Maximum number of simultaneous queries that mostly wait for a cluster."""
+"""Maximum number of simultaneous queries if they mostly wait for a cluster."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of requests; requests beyond them are refused with a message."""
+    """Limits of requests, which are otherwise refused with a message."""
 
     url: int = 8 << 10
-    """Bytes of path and query; 414 beyond."""
+    """Bytes of path and query; more are answered by 414."""
     body: int = 1 << 20
-    """Bytes of a body; 413 beyond."""
+    """Bytes of a body; more are answered by 413."""
     k: int = ServeOptions.max_k
     offset: int = 10_000
     batch: int = ServeOptions.max_batch
@@ -195,17 +196,17 @@ class Limits:
     pending: int = 100_000
     """Posted links of an index until a refresh adds them."""
     body_time: float = 10.0
-    """Seconds for a body to arrive; 408 beyond."""
+    """Seconds for a body to arrive; then 408."""
     head_time: float = 5.0
-    """Seconds for the head of a request to arrive, and for which a connection may be idle."""
+    """Seconds for the head of a request to arrive, and for an idle connection."""
     send_time: float = 30.0
     """Seconds for a client to read a piece of an answer."""
     question_time: float = ServeOptions.question_timeout
-    """Seconds for an answer, from when a thread starts it; 503 beyond."""
+    """Seconds for an answer after a thread starts it; then 503."""
     batch_times: int = 10
-    """Time limit of a batch, as a multiple of a query's; unanswered nodes then have errors."""
+    """Time limit of a batch, as a multiple of a query's; then, remaining nodes get errors."""
     map_time: float = 1.0
-    """Seconds for the lines of a map; beyond, it has none."""
+    """Seconds for the lines of a map, which otherwise has none."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ class Config:
 
     @property
     def target(self) -> float:
-        """Return the target time for nine in ten answers."""
+        """Return the target time of nine out of ten answers, in seconds."""
         usual = self.options.deadline if self.options.cluster else _TARGET
         return (self.options.target_latency or usual) / 1000
 
@@ -251,7 +252,7 @@ class Config:
 
 
 def served_indexes(given: Iterable[str]) -> tuple[Served, ...]:
-    """Return the indexes named on the command line: ``PATH``, or ``NAME=PATH``. The default name is
+    """Return the indexes given on the command line: ``PATH``, or ``NAME=PATH``. The default name is
     that of the directory, without ``.index``.
 
     Raises :class:`UsageError` for duplicate names.

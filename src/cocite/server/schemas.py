@@ -1,8 +1,8 @@
-"""JSON Schema of the answers: for the OpenAPI document, and for the tools of assistants.
+"""JSON Schema of the answers, for the OpenAPI document and the tools of assistants.
 
-A key means the same in every answer, so it has one schema (``_KEYS``). An answer lists its required
-and optional keys and allows no others; tests thus find differences from the documents of the
-command line.
+A key has the same meaning, and so one schema, in every answer (``_KEYS``). Answers list their
+required and optional keys and allow no others, so tests detect differences from the documents of
+the command line.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ _OWN: dict[str, dict[str, Schema]] = {
         "shards": list_of(ref("Shard")),
     },
 }
-"""Keys that have another meaning in one kind of answer."""
+"""Keys with a different meaning in one kind of answer."""
 _PROBLEM: Schema = {
     "type": "object",
     "properties": {

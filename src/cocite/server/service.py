@@ -3,8 +3,8 @@
     query ──► lease of an index ──► share of samples ──► queue ──► thread: document ──► JSON
 
 An answer comes from one generation of an index, and reports that generation and the number of
-samples. Errors are problem details (RFC 9457) with the messages of the command line, in which names
-of served indexes replace paths.
+samples. Errors are problem details (RFC 9457) with the messages of the command line; names of
+served indexes replace paths.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ KINDS = {
 
 @dataclass(eq=False)
 class Problem(Exception):
-    """A refused request: ``kind`` is one of ``KINDS``; ``more`` are further fields."""
+    """A refused request: its ``kind``, one of ``KINDS``, and ``more`` fields."""
 
     kind: str
     detail: str
@@ -83,33 +83,33 @@ class Problem(Exception):
 
     @property
     def status(self) -> int:
-        """Return its HTTP status."""
+        """Return the HTTP status."""
         return KINDS[self.kind][0]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as in RFC 9457."""
+        """Return the problem details of RFC 9457."""
         status, title = KINDS[self.kind]
         told = {"type": f"/docs#{self.kind}", "title": title, "status": status}
         return told | {"detail": self.detail} | self.more
 
     @cached_property
     def body(self) -> bytes:
-        """Return it encoded."""
+        """Return the problem details, encoded."""
         return msgspec.json.encode(self.to_json())
 
     @cached_property
     def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """Return its headers, encoded and cached for repeated problems."""
+        """Return the headers, encoded and cached for repeated problems."""
         told = {"content-type": MEDIA, "cache-control": "no-store", **self.headers}
         told["content-length"] = str(len(self.body))
         return tuple((name.lower().encode(), value.encode()) for name, value in told.items())
 
 
 class Scrub:
-    """Replaces local paths in messages by the names of what is served."""
+    """Replaces local paths in messages by names of served indexes."""
 
     def __init__(self, places: Iterable[tuple[str, str]]) -> None:
-        """Store the replacements: ``places`` are paths with their names."""
+        """Store the replacements, ``places``: paths with their names."""
         known: dict[str, str] = {}
         for path, name in places:
             bare = () if os.path.basename(path) == path else (path,)  # which says nothing of places
@@ -121,8 +121,8 @@ class Scrub:
         self._known = sorted(known.items(), key=lambda pair: -len(pair[0]))
 
     def __call__(self, text: str, said: Iterable[str] = ()) -> str:
-        """Replace paths in the text, except in what the client ``said``: otherwise a client could
-        test guessed paths.
+        """Replace paths in the text, except those that the client ``said``: otherwise a client
+        could find out whether a guessed path exists.
         """
         kept: dict[str, str] = {}
         for each in sorted(set(said), key=len, reverse=True):
@@ -138,7 +138,7 @@ class Scrub:
 
 
 def problem_of(error: CociteError, scrub: Scrub, said: Iterable[str] = ()) -> Problem:
-    """Return the problem for one of cocite's errors, for a client who ``said`` this."""
+    """Return the problem for one of our errors, for a client who ``said`` these texts."""
     detail = scrub(str(error), said)
     if isinstance(error, UnknownNode):
         return Problem("unknown-node", detail, {"suggestions": list(error.suggestions)})
@@ -163,21 +163,21 @@ def problem_of(error: CociteError, scrub: Scrub, said: Iterable[str] = ()) -> Pr
 
 ServedAnswer = TypeVar("ServedAnswer")
 _PATIENCE = 0.2
-"""Share of the target time that a query may wait in the queue at the minimum of samples. The rest
-is for its answer, and for other waits (processors, the interpreter's lock, the event loop), which
-take as long again under overload.
+"""Fraction of the target time that a query may wait in the queue at the minimum of samples. The
+rest is for the answer and for waits elsewhere (processors, the interpreter's lock, the event loop),
+which are as long under overload.
 """
 _PIECE = 8
-"""Queries of a batch that a thread answers at a time."""
+"""Number of queries of a batch that a thread answers at a time."""
 _BATCHES = 8
-"""Minimum number of simultaneous batches of a process: each has a piece in the queue."""
+"""Minimum number of simultaneous batches of a process, each with a piece in the queue."""
 
 
 @dataclass
 class ServedQuery:
     """A query: the index ``name``, its generation ``held``, and the number of ``samples`` to use,
-    None for computed scores. ``full`` says whether these are all. The number of remote samples is
-    known only after they answered. ``links`` is the number of links posted before.
+    None for computed scores. ``full`` says whether these are all; for remote samples, that is known
+    only after they answered. ``links`` is the number of links posted before.
     """
 
     name: str
@@ -193,7 +193,7 @@ class ServedQuery:
 
     @property
     def fixed(self) -> bool:
-        """Return whether the answer is reproducible."""
+        """Return whether an equal query would get the same answer."""
         return self.full and self.held.fresh is None and self.held.index.remote is None
 
     def key(self, operation: str, query: bytes, coding: str | None) -> AnswerKey:
@@ -219,12 +219,12 @@ class ServedQuery:
 
 
 class Service:
-    """State of a server process, created before it listens. ``async`` methods belong to the event
+    """State of a server process, created before listening. ``async`` methods are for the event
     loop; threads may share the others.
     """
 
     def __init__(self, config: Config) -> None:
-        """Open all indexes; raises a :class:`CociteError` if one fails."""
+        """Open all indexes; raises a :class:`CociteError` if one does not open."""
         self.config = config
         options = config.options
         self.log = Log(
@@ -244,7 +244,7 @@ class Service:
         }
         self.keys = None if options.api_keys is None else Keys(options.api_keys)
         self.cache = AnswerCache(min(MOST_BYTES, self._limit_memory()))
-        self.starts: dict[str, Any] = {}  # of front pages (pages/front.py)
+        self.starts: dict[str, Any] = {}  # for front pages (pages/front.py)
         self.operations = operations_of(config.limits, list(self.holders))
         places = [(each.path, each.name) for each in config.indexes]
         places += [(path, "the graph") for path in options.graphs]
@@ -261,8 +261,8 @@ class Service:
         threading.Thread(target=self._watch, name="watcher", daemon=True).start()
 
     def _limit_memory(self) -> int:
-        """Have pages of indexes released where they exceed the memory of a process; return the
-        bytes that answers may take.
+        """Have pages of indexes released beyond the memory limit of a process; return the bytes
+        left for answers.
         """
         opened = [holder.now.index for holder in self.holders.values()]
         needed, pages = serving_memory(opened, self.config.threads)
@@ -277,9 +277,7 @@ class Service:
 
     @contextmanager
     def serving(self, operation: str, values: Values) -> Iterator[ServedQuery]:
-        """Hold the index for a query during the context; raises :class:`Problem` for an
-        index that is not served.
-        """
+        """Keep the index open for a query; raises :class:`Problem` if the index is not served."""
         name = values.get("index", next(iter(self.holders)))
         holder = self.holders.get(name)
         if holder is None:
@@ -303,9 +301,9 @@ class Service:
         told: bool = True,
         seconds: float | None = None,
     ) -> ServedAnswer:
-        """Run work in a thread; if ``told``, samples adapt to its time. Raises
-        :class:`Problem` under overload, and :class:`QueryTimeout` after ``seconds``, by
-        default the limit of a query.
+        """Run work in a thread; if ``told``, its time adapts the samples. Raises :class:`Problem`
+        under overload, and :class:`QueryTimeout` after ``seconds``, by default the limit of a
+        query.
         """
         began = time.monotonic()
         most = self.patience if self.adaptation.at_floor else None
@@ -321,8 +319,8 @@ class Service:
         return found
 
     def overloaded(self, path: str) -> Problem | None:
-        """Return the problem if a query would be refused, or None. It is called before the query is
-        read, as refusals must be cheap.
+        """Return the problem if a query would be refused, else None. It is called before reading
+        the query, as refusals must be cheap.
         """
         wait = self.pool.wait
         full = self.pool.full or (self.adaptation.at_floor and wait > self.patience)
@@ -361,7 +359,7 @@ class Service:
 
     async def ask_each(self, values: Values, asking: ServedQuery) -> AsyncIterator[list[bytes]]:
         """Answer a batch, several lines of JSON at a time. The first call may raise
-        Problem.
+        :class:`Problem`.
         """
         nodes: Sequence[str | list[str]] = values["nodes"]
         self._bounded(len(nodes), values.get("k", DEFAULT_K))
@@ -385,7 +383,7 @@ class Service:
         self, nodes: Sequence[str | list[str]], values: Values, asking: ServedQuery
     ) -> AsyncIterator[list[bytes]]:
         rest = {name: value for name, value in values.items() if name != "nodes"}
-        checked_settings(asking.index, rest)  # which no question would do if all are of strangers
+        checked_settings(asking.index, rest)  # if all nodes are unknown, no query would check them
         limits = self.config.limits
         most = limits.question_time * limits.batch_times
         late = QueryTimeout(f"the batch took longer than the {most:g} s that it is given: ask less")
@@ -467,7 +465,7 @@ class Service:
             self.log.say(f"the keys stay as they were: {error}", "error")
 
     def draining(self) -> None:
-        """Prepare to stop: report not ready, but continue to answer."""
+        """Prepare to stop: report not ready, but answer."""
         if self.ready:
             self.ready = False
             self.log.say("about to end: not ready any more")
@@ -484,7 +482,7 @@ class Service:
                 self.look(holder)
 
     def look(self, holder: Holder) -> None:
-        """Switch to a new directory, if there is one."""
+        """Switch to a new index directory, if there is one."""
         found = holder.look()
         if found is None:
             return
@@ -496,7 +494,7 @@ class Service:
         self.log.say(f"the old one stays: {found}", "error", index=holder.name)
 
     def close(self) -> None:
-        """Refuse new queries and end the threads."""
+        """Refuse new queries and stop the threads."""
         self.ready = False
         self._stop.set()
         self.pool.close()
@@ -507,14 +505,14 @@ class Service:
         self.log.close()
 
     def fault(self, error: BaseException, operation: str) -> None:
-        """Log an error that is not the client's."""
+        """Log an error that the client did not cause."""
         known = isinstance(error, CociteError | UsageError)
         message = str(error) if known else f"{type(error).__name__}: {error}"
         self.log.say(message, "error", operation=operation)
 
 
 def encoded(document: Document) -> bytes:
-    """Return a document as JSON: msgspec writes plain values directly, and NaN as null."""
+    """Return a document as JSON; msgspec writes NaN as null."""
     plain = document.facts() if isinstance(document, RelatedDocument) else document.to_json()
     return msgspec.json.encode(plain)
 

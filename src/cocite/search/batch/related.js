@@ -1,18 +1,18 @@
-/* Puts related pages where it stands in a page:
+/* Inserts related pages at its position in a page:
 
      <script src="/related/related.js" data-node="NAME" async></script>       files of --output-format site
      <script src="https://SERVER/embed.js" data-node="NAME" async></script>   cocite serve --allow-origin
 
    data-node   the page; without it the page itself, by its URL or its path in the site
    data-k      how many, 10 by default          data-title  the heading, "Related pages" by default
-   data-index  which index of a server          data-link   where names lead that are no URLs: a URL
-                                                            with {} in the place of the name
+   data-index  which index of a server          data-link   target of names that are not URLs: a URL
+                                                            with {} for the name
    data-site   the URL of the site's root, where pages are named by their paths in the site;
                with files it is the folder above theirs, unless it is given
-   data-from   the folder of the files, where the script is not in it
+   data-from   the folder of the files, if the script is elsewhere
 
-   It makes <nav class="cocite-related"><h2>..</h2><ul><li><a>..</a></li></ul></nav>, and nothing where
-   nothing is known of the page. Names and titles are put in as text; links lead to http and https only. */
+   It makes <nav class="cocite-related"><h2>..</h2><ul><li><a>..</a></li></ul></nav>, and nothing if
+   the page is unknown. Names and titles are inserted as text; links lead to http and https only. */
 "use strict";
 (() => {
   const script = document.currentScript;
@@ -25,7 +25,7 @@
   let paths = told.site !== undefined; // whether names are paths in the site
   const count = Math.max(1, Number.parseInt(told.k ?? "10", 10) || 10);
 
-  /* What this page may be called, as a URL or as paths that a server has it under. */
+  /* Possible names of this page: its URL, and its paths on a server. */
   function* names(urls) {
     const canonical = document.querySelector('link[rel="canonical"][href]');
     const places = (canonical ? [canonical.href, location.href] : [location.href]).map((href) => new URL(href, location));
@@ -49,7 +49,7 @@
     try {
       return decodeURIComponent(url.pathname.slice(site.pathname.length));
     } catch {
-      return null; // no text
+      return null; // not text
     }
   }
 
@@ -69,7 +69,7 @@
     return `pages/${folders.join("")}${name}.json`;
   }
 
-  /* FIPS 180-4; browsers have it on https only. */
+  /* SHA-256 (FIPS 180-4), which browsers provide only over https. */
   function sha256(bytes) {
     const primes = [], size = ((bytes.length + 72) >> 6) << 6, view = new DataView(new ArrayBuffer(size));
     for (let n = 2; primes.length < 64; n++) if (primes.every((p) => n % p)) primes.push(n);
@@ -102,7 +102,7 @@
     return answer.ok ? answer.json() : null;
   }
 
-  /* What is known of the page: of the first of its names that is one. */
+  /* The data of the page, by the first of its names that exists. */
   async function asked() {
     const manifest = served ? {} : await got(new URL("manifest.json", folder));
     if (!manifest) return null;
@@ -127,7 +127,7 @@
     try {
       const url = new URL(text, location);
       if (text && /^https?:$/.test(url.protocol)) return url.href;
-    } catch { /* no URL */ }
+    } catch { /* not a URL */ }
     return null;
   }
 

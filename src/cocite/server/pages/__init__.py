@@ -1,1 +1,1 @@
-"""Pages for people: HTML rendered here, without external resources or required scripts."""
+"""Web pages, rendered on the server; they need no scripts and no external resources."""

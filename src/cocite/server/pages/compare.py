@@ -1,7 +1,7 @@
 """Two answers about the same pages side by side: from two indexes, or with two settings of one.
 
-The first query takes the same fields as ``/``. Fields of the second begin with ``with.``; it shares
-the filters of the first. Cost: that of both answers.
+The first query has the fields of ``/``. Fields of the second one begin with ``with.``; its filters
+are those of the first. Cost: that of both answers.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 WITH = "with."
 ROW = 32
-"""Height of a row, as in page.css."""
+"""Height of a row in pixels, as in page.css."""
 _BOLD = 8
-"""Change in rank from which a page's line is bold."""
+"""Change of rank from which a page's line is bold."""
 _MOVES = 5
 """Maximum number of moves to list."""
 

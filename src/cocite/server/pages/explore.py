@@ -1,8 +1,8 @@
-"""Pages for people: related pages at ``/``, reasons in sentences, ``/embed`` and ``/docs``.
+"""Web pages: related pages at ``/``, reasons in sentences, ``/embed`` and ``/docs``.
 
-A page uses the API's values and limits. The list is a normal query, whose time counts for the load.
-The map is a separate request, so the list does not wait for it: it takes a query for each of its
-pages, and is omitted while answers use fewer samples.
+A page uses the values and limits of the API. The list is a normal query, whose time counts for the
+load. The map is a separate request, so that the list need not wait: it takes a query per page on
+the map, and is omitted while answers use fewer samples.
 
     <iframe src="https://SERVER/embed?node=NAME"></iframe>             needs --frame-ancestors
     <script src="https://SERVER/embed.js" data-node="NAME"></script>   needs --allow-origin
@@ -65,14 +65,14 @@ if TYPE_CHECKING:
 
 
 _UNCOUNTED = ("refine", "target_error", "min_confidence", "total")
-"""Options for which a list has no total, or always has it."""
+"""Options with which a list has no total, or always has one."""
 _WHY = ("aggregate", "side", *SETTINGS)
 _LIKE = 20
-"""Number of similar names for an unknown one."""
+"""Number of similar names to show for an unknown one."""
 
 
 def explore(service: Service) -> list[Route]:
-    """Return the routes of all pages, and of their files."""
+    """Return the routes of pages and static files."""
     refuse = partial(refused_page, service)
     return [
         Route(path, guarded(service, operation, handler, refuse), methods=["GET"])
@@ -96,7 +96,7 @@ async def _page(service: Service, request: Request) -> Response:
     pairs = pairs_of(request.scope["query_string"])
     state = PageState.of(pairs)
     if len(pairs) > len(state.question) + (state.why is not None) + len(state.trail):
-        return RedirectResponse(state.href(), 303)  # a form's empty fields
+        return RedirectResponse(state.href(), 303)  # without a form's empty fields
     with service.serving("related", state.named) as asking:
         if not state.nodes:
             return await front_page(service, request, state, asking)
@@ -110,7 +110,7 @@ async def _page(service: Service, request: Request) -> Response:
             return await _like(service, request, state, asking, error)
         assert isinstance(document, RelatedDocument)
         if document.nodes != tuple(dict.fromkeys(state.nodes)) and "side" not in values:
-            return RedirectResponse(state.for_nodes(*document.nodes).href(), 303)  # by their names
+            return RedirectResponse(state.for_nodes(*document.nodes).href(), 303)  # stored names
         reasons = await _reasons(service, state, values, asking)
         made = partial(_render, service, state, values, asking, document, reasons, left)
         body = await service.done(made, pushing=False, told=False)
@@ -120,12 +120,12 @@ async def _page(service: Service, request: Request) -> Response:
 async def _reasons(
     service: Service, state: PageState, values: dict[str, Any], asking: ServedQuery
 ) -> dict[str, Any] | None:
-    """Return the reasons of a hit, or what is wrong with the query."""
+    """Return the reasons for a hit, or what is wrong with the query."""
     if state.why is None:
         return None
     asked = {name: values[name] for name in _WHY if name in values}
     asked |= {"a": values["node"], "b": state.why}
-    whole = replace(asking, samples=asking.held.index.samples, full=True)  # as /v1/why has it
+    whole = replace(asking, samples=asking.held.index.samples, full=True)  # as in /v1/why
 
     def reasons_in(document: Document) -> dict[str, Any]:
         assert isinstance(document, WhyDocument)
@@ -147,7 +147,7 @@ def _render(
     reasons: dict[str, Any] | None,
     left: list[str],
 ) -> bytes:
-    """Render the page, in a thread."""
+    """Render the page; runs in a thread."""
     index, limits = asking.index, service.config.limits
     index_name = state.get("index") or next(iter(service.holders))
     titles = document.titles or [""] * len(document.nodes)
@@ -204,7 +204,7 @@ def _render(
 
 
 async def _map(service: Service, request: Request) -> Response:
-    """Return the map of a list, which the page embeds, as a separate page."""
+    """Return the map of a list as a page, which the page of the list embeds."""
     query = request.scope["query_string"]
     state, how = PageState.of(pairs_of(query)), coding(request)
     with service.serving("related", dict(state.others)) as asking:
@@ -231,7 +231,7 @@ def _draw(
     asking: ServedQuery,
     document: RelatedDocument,
 ) -> bytes:
-    """Render the map as a page, in a thread."""
+    """Render the map; runs in a thread."""
     settings = {name: values[name] for name in SETTINGS if name in values}
     most, lines = service.config.limits.map_time, asking.full
     drawn = map_of(asking.index, document, state.onward(), settings, lines, most)
@@ -243,7 +243,7 @@ def _draw(
 async def _like(
     service: Service, request: Request, state: PageState, asking: ServedQuery, error: UnknownNode
 ) -> Response:
-    """Return similar names for an unknown one."""
+    """Return the page of names similar to an unknown one."""
     side, names = state.get("side"), asking.index.nodes
     given = {} if side is None else {"side": side}
     called = zip(state.nodes, stored(asking.index, given, state.nodes), strict=True)
@@ -268,7 +268,7 @@ async def _like(
 
 
 async def _draft(service: Service, request: Request) -> Response:
-    """Return the page of an unseen node: its links, and its place on the map."""
+    """Return the page for an unseen node: a form for its links, and its related pages."""
     state = PageState.of(pairs_of(request.scope["query_string"]))
     text, named = state.get("links"), state.named
     values = frame(service, PageState(others=tuple(named.items())), "A page of your own")
@@ -292,7 +292,7 @@ async def _draft(service: Service, request: Request) -> Response:
 
 
 async def _csv(service: Service, request: Request) -> Response:
-    """Return the list as CSV, like the command line; ``safe`` for spreadsheets if requested, as by
+    """Return the list as CSV, like the command line; on request ``safe`` for spreadsheets, as in
     the page's own link.
     """
     operation = csv_of(service.operations["related"])
@@ -355,7 +355,7 @@ async def _script(request: Request) -> Response:
 
 
 def _docs_of(service: Service) -> Handler:
-    """Return the handler for the API reference, rendered once."""
+    """Return the handler of the API reference, which is rendered once."""
     nodes = example_nodes(service)
     operations = [(each, each.path) for each in service.operations.values()]
     operations += [(Operation(path[1:], text, "", ()), path) for path, text in PROBES.items()]
@@ -373,7 +373,7 @@ def _docs_of(service: Service) -> Handler:
 
 
 def _example(operation: Operation, path: str, nodes: list[str]) -> str | None:
-    """Return an example address, or body."""
+    """Return an example of an address or a body."""
     needed = [each.name for each in operation.takes if each.required]
     if not (needed or operation.posted):
         return path

@@ -1,8 +1,8 @@
-"""The front page: search, indexes, and a few nodes to start from, each with a small map.
+"""The front page: search, indexes, and some nodes to start from, each with a small map.
 
-Starting nodes are drawn from nodes with a medium number of in-links. The first is the one with the
-clearest groups; each next one is least similar to those chosen. They are computed once for each
-generation of an index, in the background; until then, the page's script polls for them.
+Starting nodes are chosen from random nodes with a medium number of in-links. The first is the one
+with the clearest groups; each next one is least similar to those chosen. They are computed once per
+generation of an index, in the background, while the page's script polls for them.
 
 Cost: a map for each of at most 32 nodes, one at a time, so that queries can run between them.
 """
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
     from cocite.server.service import ServedQuery, Service
 
 _CARDS, _CANDIDATES, _NAMED = 8, 32, 3
-"""Starts on the page, nodes that they are chosen from, and hits that a card names."""
+"""Number of starts on the page, of nodes to choose from, and of hits named on a card."""
 _PATIENCE, _LONGEST = 0.02, 5.0
-"""Seconds that the page waits for starts, and after which those that were looked at are enough."""
+"""Seconds that the page waits for starts; and seconds after which no more nodes are examined."""
 _NEAREST = 4
-"""Number of similarities of each hit that count for groups, as on the map."""
+"""Number of similarities per hit that count for groups, as on the map."""
 _DRAWS = 8
-"""Maximum number of pages to draw until one has related pages."""
+"""Maximum number of random pages to try until one has related pages."""
 _WIDE, _TALL, _SMALL = 252, 120, 0.36
-"""Size of a small map, and of its nodes beside those of a large one."""
+"""Size of a small map, and of its nodes relative to a large map's."""
 _LINES = 24
-"""Lines of a small map: with more, it would exceed 1.5 kB."""
+"""Maximum number of lines of a small map, to keep it below 1.5 kB."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """A node to start from: its name, its title, its first hits, and its small map."""
+    """A node to start from: name, title, first hits, and small map."""
 
     name: str
     title: str | None
@@ -63,7 +63,7 @@ class Start:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A candidate for starting: its hits, their similarities, and how clear their groups are."""
+    """A candidate: its hits, their similarities, and how clear their groups are."""
 
     hits: list[Hit]
     near: NDArray[np.float64]
@@ -71,7 +71,7 @@ class _Candidate:
 
 
 def front(service: Service) -> list[Route]:
-    """Return the route of pages at random."""
+    """Return the route to a random page."""
     handler = guarded(service, "surprise", _surprise, partial(refused_page, service))
     return [Route("/surprise", handler, methods=["GET"])]
 
@@ -88,7 +88,7 @@ async def front_page(
 
 
 async def _starts(service: Service, asking: ServedQuery) -> list[Start] | None:
-    """Return the starting nodes of an index; None if they are not ready."""
+    """Return the starting nodes of an index; None until they are ready."""
     tasks, made_of = service.starts, asking.held.generation
     if made_of not in tasks or tasks[made_of].get_loop() is not asyncio.get_running_loop():
         for gone in tasks.keys() - {each.now.generation for each in service.holders.values()}:
@@ -99,7 +99,7 @@ async def _starts(service: Service, asking: ServedQuery) -> list[Start] | None:
     if not task.done():
         return None
     if task.cancelled() or task.exception() is not None:
-        del tasks[made_of]  # again with the next page
+        del tasks[made_of]  # the next page tries again
         return None
     return task.result()
 
@@ -157,9 +157,7 @@ def _start_of(index: Index, node: str, candidate: _Candidate) -> Start:
 
 
 def _lines(spots: Sequence[graph_map.Spot], near: NDArray[np.float64]) -> list[graph_map.Line]:
-    """Return the strongest lines; lines that connect a node to its first neighbor take
-    precedence.
-    """
+    """Return the strongest lines, preferring those that connect a node to its first neighbor."""
     joined: set[int] = set()
     first: list[graph_map.Line] = []
     rest: list[graph_map.Line] = []
@@ -179,7 +177,7 @@ def drawing(spots: Sequence[graph_map.Spot], lines: Sequence[graph_map.Line]) ->
         return f"{_WIDE / 2 + across * dx:.0f} {_TALL / 2 + down * dy:.0f}"
 
     pieces = []
-    for group in sorted({line.group for line in lines}):  # those between groups lie below
+    for group in sorted({line.group for line in lines}):  # lines between groups lie below
         path = "".join(
             f"M{at(line.x1, line.y1)}L{at(line.x2, line.y2)}"
             for line in lines
@@ -200,7 +198,7 @@ def drawing(spots: Sequence[graph_map.Spot], lines: Sequence[graph_map.Line]) ->
 
 
 async def _surprise(service: Service, request: Request) -> Response:
-    """Redirect to a random page, if possible one with related pages."""
+    """Redirect to a random page, preferably one with related pages."""
     state = PageState.of(pairs_of(request.scope["query_string"]))
     with service.serving("related", state.named) as asking:
         names = asking.index.nodes

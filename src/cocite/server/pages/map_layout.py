@@ -1,16 +1,16 @@
 """Groups and positions of the hits on a map, from their similarities alone.
 
 Groups: modularity Q = (1 / 2m) sum (w_ij - k_i k_j / 2m) [i and j in one group] is increased
-greedily. First, the two groups whose union increases it most are joined, until none does; then
-nodes move between groups while that increases it; and both again (Clauset, Newman, Moore 2004;
-Blondel et al. 2008). At most six groups remain, and none of a single node.
+greedily. The two groups whose union increases Q most are joined until none does; then nodes move
+between groups while that increases Q; and both steps repeat (Clauset, Newman, Moore 2004; Blondel
+et al. 2008). At most six groups remain, none of a single node.
 
-Positions: distances from the center are given and grow with the rank of the hits. Each group has a
-sector in proportion to its members. Within it, each node in turn moves to the angle with the least
-stress, compared with distances that grow with the rank of the dissimilarity, and with the least
-overlap of labels, until none moves (coordinate descent).
+Positions: distances from the center are given and grow with rank. Each group has a sector in
+proportion to its size. There, each node in turn moves to the angle with the least stress and the
+least overlap of labels, until none moves (coordinate descent). Stress compares distances with ranks
+of dissimilarity.
 
-Cost: O(n^3) a round of joins and O(n^2) a round of turns; about 10 ms for 20 nodes.
+Cost: O(n^3) per round of joins and O(n^2) per round of moves; about 10 ms for 20 nodes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _GAP = math.radians(16)
 """Gap between two sectors."""
 _ROUNDS = 12
 _TRIED = (np.arange(48) + 0.5) / 48
-"""Possible angles of a node, as shares of its sector."""
+"""Possible angles of a node, as fractions of its sector."""
 _LABEL = np.array([150.0, 40.0])
 _CROWD = 2.0
 """Space for a label, and the cost of two overlapping ones."""
@@ -63,7 +63,7 @@ def communities(near: Floats) -> Ints:
 
 
 def nearest(near: Floats, count: int) -> Floats:
-    """Keep only the similarities of each page to its ``count`` most similar others, and ties."""
+    """Keep only each page's similarities to its ``count`` nearest pages, and ties."""
     if len(near) <= count:
         return near
     least = np.partition(near, len(near) - count, axis=1)[:, len(near) - count, None]
@@ -72,8 +72,8 @@ def nearest(near: Floats, count: int) -> Floats:
 
 
 def groups_of(near: Floats) -> Ints:
-    """Return the group of each hit, 0 to 5 by its best rank; -1 for none. Uses only the nearest few
-    similarities: all hits of one query are somewhat similar.
+    """Return the group of each hit, 0 to 5 by best rank; -1 for none. Only the nearest similarities
+    count, as all hits of one query are somewhat similar.
     """
     near = nearest(near, _NEAREST)
     groups = communities(near)
@@ -99,8 +99,8 @@ def groups_of(near: Floats) -> Ints:
 
 
 def centers(near: Floats, groups: Ints, degrees: Ints | None) -> list[int]:
-    """Return the node that names each group: the one with the largest total similarity within it,
-    times the logarithm of its in-links if known.
+    """Return the node that names each group: the one with the largest total similarity within the
+    group, times the logarithm of its in-links if known.
     """
     within = (near * (groups[:, None] == groups[None, :])).sum(axis=1)
     if degrees is not None:
@@ -152,7 +152,7 @@ def _move(excess: Floats, groups: Ints, rounding: float) -> bool:
 
 
 def dissimilarities(near: Floats) -> Floats:
-    """Return the ranks of the dissimilarities of all pairs, from 0 to 1; ties share the middle."""
+    """Return the ranks of the dissimilarities of all pairs, from 0 to 1; ties get the mean rank."""
     pairs = np.triu_indices(len(near), 1)
     if not len(pairs[0]):
         return np.zeros_like(near)
@@ -164,8 +164,8 @@ def dissimilarities(near: Floats) -> Floats:
 
 
 def arrange(near: Floats, radii: Floats, groups: Ints, room: float) -> Floats:
-    """Return positions around the center, float64[n, 2], at least ``room`` apart, at ``radii``,
-    which ascend.
+    """Return positions around the center, float64[n, 2], at least ``room`` apart, at the ascending
+    ``radii``.
     """
     count, outer = len(near), float(radii.max())
     low, wide = _sectors(near, groups)
@@ -190,9 +190,7 @@ def arrange(near: Floats, radii: Floats, groups: Ints, room: float) -> Floats:
 
 
 def _sectors(near: Floats, groups: Ints) -> tuple[Floats, Floats]:
-    """Return where the sector of each node begins, and how wide it is. Similar groups are side by
-    side.
-    """
+    """Return the start and the width of the sector of each node; similar groups are adjacent."""
     count, some = len(groups), int(groups.max()) + 1
     if some < 2:
         return np.full(count, -np.pi / 2), np.full(count, 2 * np.pi)
@@ -219,7 +217,7 @@ def _sectors(near: Floats, groups: Ints) -> tuple[Floats, Floats]:
 
 
 def _spread(groups: Ints) -> Floats:
-    """Return shares of a sector from 0 to 1: members of a group, evenly, by rank from its middle
+    """Return positions in a sector, from 0 to 1: members of a group evenly, by rank from the middle
     to both sides.
     """
     found = np.empty(len(groups))
@@ -232,7 +230,7 @@ def _spread(groups: Ints) -> Floats:
 
 
 def _without_overlap(places: Floats, room: float) -> Floats:
-    """Rotate overlapping pages around the center until none overlap, leaving room for labels if
+    """Rotate overlapping pages around the center until none overlap, with space for labels if
     possible; as a last resort, space all evenly.
     """
     radii = np.hypot(places[:, 0], places[:, 1])

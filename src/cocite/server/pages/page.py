@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
-    """Return what all pages show: the title, the search field, its side, and its settings."""
+    """Return the values that all pages show: title, search field, side, and settings."""
     index = state.get("index") or next(iter(service.holders))
     sides = service.sides(index)
     sought = state.nodes[0] if len(state.nodes) == 1 else ""
@@ -39,7 +39,7 @@ def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
 
 
 def _side(sides: Sides, state: PageState, sought: str) -> str:
-    """Return the side to search: the previous one, or that of the page shown."""
+    """Return the side to search: the last one used, or that of the page shown."""
     if sought.startswith(sides.mark):
         return sides.titles[0]
     return state.get("side") or sides.titles[1]
@@ -53,7 +53,7 @@ def sent(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return a page as a response. Its tag is a digest of the text, as it shows several answers."""
+    """Return a page as a response. Its ETag is a digest, as a page combines several answers."""
     tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
     told = {"Content-Security-Policy": policy(service), "ETag": tag, **(headers or {})}
     if status == 200 and tag in request.headers.get("if-none-match", ""):

@@ -16,24 +16,24 @@ from cocite.search.results import WhyDocument
 from cocite.server.pages.view import PageState, digits_of
 
 _LEADING = ("xjaccard", "pagesim")
-"""Measures whose reasons lead to both pages, or from both, on unknown paths."""
+"""Measures whose reasons lead to both pages, or the reverse, on unknown paths."""
 _HOW = {
     "in": ("links to both", "leads to both in {} links"),
     "out": ("is linked to by both", "is led to by both in {} links"),
 }
 _EITHER = "is linked with both", "leads to both in {} links, taken either way"
-"""Descriptions of a page one link away, or several, by direction."""
+"""Descriptions of a page that is one link away, or several."""
 Said = list[str | dict[str, Any]]
-"""A sentence: texts, and pages by name."""
-_NEAR: Said = ["is near to both"]
+"""A sentence of texts and names of pages."""
+_NEAR: Said = ["is near both"]
 
 
 Linked = Callable[[str, str], tuple[bool, bool]]
-"""Function that returns whether a page links to another one, and is linked from it."""
+"""Function that returns whether a page links to another one, and the reverse."""
 _ROW, _BOX = 46, 38
-"""Pixels from a row of the diagram to the next, and how high its box is: ``page.css`` has both."""
+"""Distance of rows of the diagram and height of their boxes, in pixels, as in ``page.css``."""
 _HALF, _WIDE = 22, 44
-"""Pixels from a spine to the boxes, and half of them."""
+"""Pixels between spine and boxes: half, and in full."""
 _REST: dict[str, Any] = {
     "name": None,
     "own": None,
@@ -42,14 +42,14 @@ _REST: dict[str, Any] = {
     "path": None,
     "others": 0,
 }
-"""Row for the pages that are not listed."""
+"""Row for unlisted pages."""
 _OWN = {
     (True, True): "Linked both ways",
     (True, False): "Linked from it",
     (False, True): "Links to it",
     (False, False): "Near each other",
 }
-"""Relation of a page to a hit, by whether it links to the hit, and the hit to it."""
+"""Relation of a page to a hit, by whether the page links to the hit, and the reverse."""
 
 
 def reasons_of(document: WhyDocument, state: PageState, linked: Linked) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def ribbons(shares: Sequence[float]) -> list[dict[str, str]]:
 
 
 def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) -> Said:
-    """Describe the page's relation to both."""
+    """Describe the relation of the reason to both pages."""
     links, steps = reason.links, reason.steps
     forth, back = reason.path_a, reason.path_b
     if links == NO_LINKS:
@@ -137,14 +137,14 @@ def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) 
         last: Said = ["is linked with ", b]
         if links in _HOW:
             last = ["links to " if links == "out" else "is linked to by ", b]
-        return last if forth else ["is near to ", a, ", and ", *last]
+        return last if forth else ["is near ", a, ", and ", *last]
     if measure in _LEADING and links in _HOW:
         if forth or back:
             other = b if forth else a
             return ["leads to ", other] if links == "in" else ["is led to by ", other]
         return ["leads to both" if links == "in" else "is led to by both"]
     if measure == "companion" and links == "in":
-        return ["is near to ", a, ", and links to ", b]
+        return ["is near ", a, ", and links to ", b]
     return list(_NEAR)
 
 

@@ -1,12 +1,12 @@
 """Answers as shown on a page: its state, rows with bars, the map, form fields and templates.
 
 The state of a page is its address: the parameters of ``GET /v1/related``, and ``why=OTHER`` for
-reasons. So pages can be shared and revisited, and the JSON is the same query under ``/v1/related``.
+reasons. So pages can be shared and revisited, and ``/v1/related`` answers the same query as JSON.
 
-Names and titles are untrusted text. Templates escape everything. Links are ``/?`` and an encoded
-query; a name becomes a link only if it is an http or https URL. The content security policy allows
-only our scripts and nothing from other hosts. Style and script have names that change with their
-content, so browsers may cache them.
+Names and titles are untrusted. Templates escape all text. Links are ``/?`` and an encoded query; a
+name becomes a link only if it is an http or https URL. The content security policy allows only our
+scripts, and nothing from other hosts. Names of styles and scripts change with their content, so
+browsers may cache them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ TRAIL = 8
 @dataclass(frozen=True)
 class PageState:
     """State of a page: ``nodes``, the hit whose reasons are shown (``why``), all ``others`` as
-    texts, and the ``trail`` of pages visited before.
+    texts, and the ``trail`` of visited pages.
     """
 
     nodes: tuple[str, ...] = ()
@@ -79,12 +79,12 @@ class PageState:
         return cls(tuple(dict.fromkeys(nodes)), why, tuple(others), tuple(filter(None, trail)))
 
     def get(self, name: str) -> str | None:
-        """Return a given text, or None."""
+        """Return a parameter as text, or None."""
         return next((value for other, value in self.others if other == name), None)
 
     @property
     def named(self) -> dict[str, str]:
-        """Return the parameter that names the queried index; nothing for the first index."""
+        """Return the parameter for the queried index, {} for the first index."""
         index = self.get("index")
         return {} if index is None else {"index": index}
 
@@ -94,23 +94,23 @@ class PageState:
         return [*(("node", node) for node in self.nodes), *self.others]
 
     def without(self, *names: str) -> PageState:
-        """Return the state without some of the others."""
+        """Return the state without some of its other parameters."""
         return replace(self, others=tuple(pair for pair in self.others if pair[0] not in names))
 
     def for_nodes(self, *nodes: str) -> PageState:
         """Return the state for other nodes, with the same settings, from the first hit on, without
-        reasons. Names are those of the index, which need no side.
+        reasons. The names are stored ones, which need no side.
         """
         return replace(self.without("offset", "side"), nodes=nodes, why=None)
 
     def onward(self) -> PageState:
-        """Return the state for outgoing links: the page becomes the last one of the trail."""
+        """Return the state for links to other pages: this page ends the trail."""
         if len(self.nodes) != 1 or self.trail[-1:] == self.nodes:
             return self
         return replace(self, trail=(*self.trail, *self.nodes)[-TRAIL:])
 
     def back(self, place: int) -> PageState:
-        """Return the state for a page of the trail, with the trail before it."""
+        """Return the state for a page of the trail, which ends before it."""
         return replace(self.for_nodes(self.trail[place]), trail=self.trail[:place])
 
     def reasons(self, node: str | None) -> PageState:
@@ -137,7 +137,7 @@ class PageState:
 
 
 def outward(name: str) -> str | None:
-    """Return a name as a link target if it is exactly an http or https URL; else None."""
+    """Return a name as a link target if it is an http or https URL as written, else None."""
     if not name.lower().startswith(("http://", "https://")) or len(name) > _LONGEST:
         return None
     if not name.isprintable() or any(sign.isspace() or sign in '"<>\\^`{|}' for sign in name):
@@ -166,9 +166,9 @@ def readable(name: str, most: int) -> str:
 
 
 _LABEL = 22
-"""Maximum length of a label on the map."""
+"""Maximum length of labels on the map."""
 _SAME = 8
-"""Minimum length of a common prefix that all labels omit."""
+"""Minimum length of a common prefix to omit from all labels."""
 
 
 def own_settings(index: Index) -> dict[str, Any]:
@@ -179,8 +179,8 @@ def own_settings(index: Index) -> dict[str, Any]:
 
 
 def fields_of(index: Index, takes: Sequence[Parameter], state: PageState) -> list[dict[str, Any]]:
-    """Return the fields of the form, the index's own settings first. Their ``kind`` is number,
-    text, yes or choice.
+    """Return the fields of the form, the index's own settings first. ``kind`` is number, text, yes
+    or choice.
     """
     own = own_settings(index)
     known = {parameter.name: parameter.option for parameter in takes}
@@ -217,8 +217,8 @@ _PRESETS: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 
 def presets_of(state: PageState, linked: bool) -> list[dict[str, Any]]:
-    """Return presets: names, a sentence each, and whether they are active. An order by PageRank
-    needs links, which not all indexes have (``linked``).
+    """Return the presets: names, a sentence each, and whether they are active. If the pages are
+    ``linked``, they include an order by PageRank.
     """
     mine = {name: value for name, value in state.others if name not in ("index", "side")}
     kept = state.without(*mine).reasons(None)
@@ -235,18 +235,18 @@ def presets_of(state: PageState, linked: bool) -> list[dict[str, Any]]:
 
 
 def foreign(index: Index, state: PageState) -> list[str]:
-    """Return settings in the address that belong to other measures."""
+    """Return settings in the address that the index lacks."""
     own = own_settings(index)
     return [name for name, _ in state.others if name in SETTINGS and name not in own]
 
 
 _BOUNDED = 1 / 3
-"""Width of an interval, relative to its score, from which it is called wide."""
+"""Width, relative to the score, from which an interval counts as wide."""
 
 
 def sharpen_of(index: Index, document: RelatedDocument, state: PageState) -> str | None:
-    """Return the address of the same list with narrower intervals, if some are wide and the index
-    can refine them.
+    """Return the address of the list with narrower intervals, if some are wide and the index can
+    refine them, else None.
     """
     wide = any(hit.high - hit.low > _BOUNDED * hit.score for hit in document.hits)
     single = len(document.nodes) == 1 and document.interval == DEFAULT_INTERVAL
@@ -290,7 +290,7 @@ def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict
 
 _RANKED = 5_000_000
 """Maximum number of links for which a map computes PageRanks, once, in about a second; larger
-graphs use in-links.
+graphs show in-links.
 """
 
 
@@ -384,13 +384,13 @@ def _labels(names: list[str]) -> list[str]:
 
 
 def title_of(document: RelatedDocument) -> str:
-    """Return the titles of the queried nodes, or names where they have none."""
+    """Return the titles of the query nodes, or names of nodes without titles."""
     titles = document.titles or document.nodes
     return " + ".join(t or str(n) for n, t in zip(document.nodes, titles, strict=True))
 
 
 def about_of(index: Index, name: str) -> dict[str, Any]:
-    """Return facts about a page other than its score."""
+    """Return the facts on a page besides its score."""
     node = index.nodes.find(name)
     if node is None:
         return {"name": name, "title": None, "links": None, "tiles": []}
@@ -407,7 +407,7 @@ def about_of(index: Index, name: str) -> dict[str, Any]:
 
 
 def calls_of(index: str, document: RelatedDocument, state: PageState) -> list[tuple[str, str]]:
-    """Return the same query for the command line, Python, and HTTP."""
+    """Return the query for the command line, Python, and HTTP."""
     nodes = [str(node) for node in document.nodes]
     one = shlex.join(nodes) if all(node.isprintable() for node in nodes) else repr(nodes)
     given = [pair for pair in state.others if pair[0] not in ("index", "side", "offset")]
@@ -436,7 +436,7 @@ _LINKS = {"both": "in- and out-links"}
 
 
 def how(document: RelatedDocument, samples: int | None) -> list[str]:
-    """Describe in short phrases what answered."""
+    """Describe the measure, direction, samples and order of an answer in short phrases."""
     found = [document.measure]
     if document.direction in DIRECTIONS:
         found.append(_LINKS.get(document.direction, DIRECTIONS[document.direction]))
@@ -450,7 +450,7 @@ def how(document: RelatedDocument, samples: int | None) -> list[str]:
 
 
 def digits_of(best: float) -> int:
-    """Return the decimals for three digits of the best score."""
+    """Return the number of decimals for three digits of the best score."""
     return 3 if best <= 0 else min(12, max(3, 2 - math.floor(math.log10(best))))
 
 
@@ -501,7 +501,7 @@ _CONTENT["page.css"] = _CONTENT["page.css"].replace(_FONT.encode(), asset(_FONT)
 
 
 def _breaks(name: str) -> Markup:
-    """Mark a name to break after punctuation rather than within words."""
+    """Mark a name to break after punctuation, not within words."""
     return Markup("<wbr>").join(_PARTS.findall(decoded(name)))
 
 
@@ -536,12 +536,12 @@ _TEMPLATES.tests["outward"] = lambda name: outward(name) is not None
 
 
 def filled(template: str, values: dict[str, Any]) -> bytes:
-    """Render a page. Bytes of names that are not text are escaped."""
+    """Render a template. Bytes of names that are not text are escaped."""
     return _TEMPLATES.get_template(template).render(values).encode("utf-8", "replace")
 
 
 def policy(service: Service) -> str:
-    """Return the policy on what a page may load, and who may embed it."""
+    """Return the content security policy, with the sites that may embed pages."""
     return _POLICY.format(" ".join(service.config.options.frame_ancestors) or "'none'")
 
 

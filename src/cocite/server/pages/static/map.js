@@ -1,6 +1,6 @@
-/* What makes the server's drawing of a map live: it fills its pane, labels are placed at their real
-   size, one can drag, zoom, walk by keys, expand a page in place, and export what is seen. Shared
-   pages stay where they were from one map to the next, as far as turning and mirroring does it. */
+/* Makes the server's map interactive: it fills its pane, labels are placed by their measured size, and
+   users can drag, zoom, move by keys, expand a page in place, and export the view. From one map to
+   the next, rotation and mirroring keep shared pages as close to their positions as possible. */
 "use strict";
 (() => {
   const main = document.getElementById("main");
@@ -16,8 +16,8 @@
     return made;
   };
   const short = (name) => ([...name].length > 26 ? `${[...name].slice(0, 25).join("")}…` : name);
-  const OBLONG = 1.35; // how many times as long as wide the rings may be
-  let last = new Map(); // where pages stood, by their address
+  const OBLONG = 1.35; // maximum ratio of the axes of rings
+  let last = new Map(); // positions of pages, by address
   let sized = null;
 
   function live(svg) {
@@ -40,7 +40,7 @@
     function node(a, values) {
       const title = a.querySelector("title");
       const name = title.textContent;
-      title.remove(); // the card says it
+      title.remove(); // the card shows it
       let label = a.querySelector(".label");
       if (!label) a.append((label = make("text", { class: "label", dy: ".35em" })));
       label.textContent = short(name);
@@ -52,7 +52,7 @@
       return { a, name, facts, label, circle: a.querySelector("circle"), href: a.getAttribute("href"), key: a.getAttribute("href").replace(/&from=[^&]*/g, ""), first: a.classList.contains("central"), ...values };
     }
 
-    /* -- stands where it stood ---------------------------------------------------------- */
+    /* -- aligned with the last map ---------------------------------------------------------- */
 
     function settle() {
       const shared = nodes.filter((each) => last.has(each.key));
@@ -88,7 +88,7 @@
     function draw() {
       if (!wide) return;
       let rx = Math.max(60, wide / 2 - clamp(wide * 0.2, 56, 160)), ry = tall / 2 - 44;
-      [rx, ry] = [Math.min(rx, OBLONG * ry), Math.min(ry, OBLONG * rx)]; // nearer is to look nearer
+      [rx, ry] = [Math.min(rx, OBLONG * ry), Math.min(ry, OBLONG * rx)]; // nearer pages must look nearer
       const scale = Math.min(1, (zoom * Math.min(rx, ry)) / outer);
       const ease = 1 - (1 - part) ** 3;
       svg.setAttribute("viewBox", `0 0 ${wide} ${tall}`);
@@ -119,7 +119,7 @@
         const width = each.long.width + 4, height = Math.max(16, each.long.height) + 1;
         let best = null;
         for (let turn = 0; turn < 24; turn++) {
-          if (turn === 12 && best) break; // farther off only where there is no room beside it
+          if (turn === 12 && best) break; // farther away only if there is no space next to it
           const gap = turn < 12 ? 4 : 16;
           const cos = Math.cos((turn * Math.PI) / 6), sin = Math.sin((turn * Math.PI) / 6);
           const x = each.px + cos * (each.pr + gap + width / 2), y = each.py + sin * (each.pr + gap - 1 + height / 2);
@@ -184,7 +184,7 @@
 
     async function expand(each) {
       const url = new URL(each.href, location);
-      url.searchParams.delete("from"); // of the page alone
+      url.searchParams.delete("from"); // for this page alone
       url.searchParams.set("k", "8");
       let hits;
       try {
@@ -236,7 +236,7 @@
       const on = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(on));
       if (on) {
-        button.disabled = true; // until all are there
+        button.disabled = true; // until all have loaded
         for (const each of nodes.filter((other) => !other.more).slice(0, 5)) await expand(each);
         button.disabled = false;
         if (document.activeElement === document.body && svg.isConnected) button.focus({ preventScroll: true });
@@ -248,7 +248,7 @@
       }
     }
 
-    /* -- kept as a file ------------------------------------------------------------------ */
+    /* -- exported as a file ------------------------------------------------------------------ */
 
     function save(blob, ending) {
       const link = document.createElement("a");
@@ -381,7 +381,7 @@
       if (!each || !event.isTrusted || event.ctrlKey || event.metaKey || event.shiftKey) return;
       if (moved) return event.preventDefault();
       if (!event.detail) return; // Enter
-      event.preventDefault(); // it may be the first of two
+      event.preventDefault(); // it may be the first click of two
       clearTimeout(waiting);
       if (event.detail > 1) expand(each);
       else waiting = setTimeout(() => each.a.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true })), 250);

@@ -1,13 +1,13 @@
-/* What makes the page quicker: names are completed while one types, pages are exchanged in place, and
-   the list and the map point at each other. Everything works without it; texts are only ever put in
-   as text, and the only HTML that is taken is that of this server's own pages. */
+/* Optional enhancements of pages: names are completed while typing, pages are replaced in place, and
+   hovering links the list and the map. Texts are inserted only as text, and HTML comes only from
+   pages of this server. */
 "use strict";
 (() => {
   const main = document.getElementById("main");
   const field = document.getElementById("node");
   const said = document.getElementById("said");
 
-  /* -- the theme: that of the system, or the one that was chosen ------------------------- */
+  /* -- the theme: the chosen one, or that of the system ------------------------- */
 
   const theme = document.getElementById("theme"), root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
@@ -20,7 +20,7 @@
     try {
       return value ? localStorage.setItem(name, value) : localStorage.getItem(name);
     } catch {
-      return null; // storage is refused
+      return null; // storage is disabled
     }
   };
   dyed(stored("theme"));
@@ -34,7 +34,7 @@
   /* -- pages in place -------------------------------------------------------------------- */
 
   const LATE = 2000; // milliseconds until an answer can be cancelled
-  const LATER = 300; // until the front is asked for its starts again
+  const LATER = 300; // until the front page is polled again for starts
   let asked = null;
   let shown = location.pathname + location.search;
 
@@ -49,11 +49,11 @@
     try {
       const answer = await fetch(url, { signal: mine.signal, headers: { Accept: "text/html" } });
       if (!(answer.headers.get("Content-Type") ?? "").startsWith("text/html")) {
-        location.assign(url); // the browser shows what it is
+        location.assign(url); // the browser shows the response
         return;
       }
       found = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (!answer.ok && from && from !== "back") { // the setting is wrong, the rest is not
+      if (!answer.ok && from && from !== "back") { // only the setting is invalid
         main.removeAttribute("aria-busy");
         return fault(found.querySelector("main p").textContent);
       }
@@ -62,7 +62,7 @@
       if (push) history.pushState(null, "", there);
       shown = location.pathname + location.search;
     } catch (error) {
-      if (mine !== asked) return; // another page is on its way
+      if (mine !== asked) return; // another page was requested
       main.removeAttribute("aria-busy");
       main.querySelector(".fault")?.remove();
       if (!mine.signal.aborted) fault("Not reachable. ", () => show(url, { push, from }));
@@ -77,13 +77,13 @@
     const around = main.querySelector(".around:has(.live)");
     const search = found.querySelector("form[role=search]");
     main.replaceChildren(...found.getElementById("main").childNodes);
-    if (main.contains(search)) search.replaceWith(field.form); // the front has it in the page
+    if (main.contains(search)) search.replaceWith(field.form); // the front page has the form in its main part
     else document.querySelector(".brand").after(field.form);
     const empty = main.querySelector(".around");
-    if (form) { // somebody types in it
+    if (form) { // the user is typing in it
       main.querySelector("form[data-live]")?.replaceWith(form);
     }
-    if (around && empty?.dataset.map === around.dataset.map) empty.replaceWith(around); // the same
+    if (around && empty?.dataset.map === around.dataset.map) empty.replaceWith(around); // the same map
     dress();
     main.removeAttribute("aria-busy");
     if (open && url.pathname === location.pathname) main.querySelector(".controls")?.setAttribute("open", "");
@@ -109,7 +109,7 @@
     said.textContent = `${main.querySelector("h1").innerText}: ${hits} related pages`;
   }
 
-  /* The page stays, with what is wrong, and maybe a way out. */
+  /* Keep the page; show the error and, if possible, an action. */
   function fault(text, act = null, label = "Retry") {
     main.querySelector(".fault")?.remove();
     const note = document.createElement("p");
@@ -164,7 +164,7 @@
 
   addEventListener("popstate", () => {
     const now = location.pathname + location.search;
-    if (now === shown) return; // a place on the same page
+    if (now === shown) return; // an anchor on the same page
     shown = now;
     show(new URL(location), { push: false, from: "back" });
   });
@@ -186,7 +186,7 @@
 
   const narrow = matchMedia("(max-width: 40rem)");
 
-  async function begin() { // starts are chosen behind the page
+  async function begin() { // the server chooses starts in the background
     const later = main.querySelector(".starts[data-later]");
     if (!later) return;
     await new Promise((done) => setTimeout(done, LATER));
@@ -277,7 +277,7 @@
     share.textContent = said.textContent = navigator.clipboard ? "Link copied" : "Copy the address above";
   });
 
-  /* -- names while one types ------------------------------------------------------------- */
+  /* -- names while typing ------------------------------------------------------------- */
 
   const create = (kind, text = "", ...rest) => {
     const made = document.createElement(kind);
@@ -322,7 +322,7 @@
     field.form.requestSubmit();
   }
 
-  /* Percent-decoded, unless that is no text, or hides or turns some; titles without underscores. */
+  /* Percent-decode, unless the result is not text or has invisible or reversing characters. */
   document.readable = readable;
   function readable(name) {
     try {
@@ -335,7 +335,7 @@
     }
   }
 
-  function marked(name, text) { // what was typed is bold
+  function marked(name, text) { // typed text is bold
     const [whole, part] = [name, text].map((each) => each.trim().toLowerCase().replaceAll("_", " "));
     const begin = whole.length === name.length ? whole.indexOf(part) : -1;
     if (begin < 0) return create("bdi", name);
@@ -354,7 +354,7 @@
     try {
       const answer = await fetch(`/v1/complete?${query}`, { signal: looked.signal });
       if (answer.status === 422 && matches) {
-        matches = false; // too many names to look for parts of them
+        matches = false; // too many names to search for substrings
         return look();
       }
       if (!answer.ok) return close();
@@ -401,7 +401,7 @@
     }
   });
   field.form.addEventListener("focusout", (event) => !box.contains(event.relatedTarget) && close());
-  field.form.addEventListener("change", close); // of the side: names are those of the other one
+  field.form.addEventListener("change", close); // the side changed, and names with it
   box.addEventListener("pointerdown", (event) => {
     event.preventDefault(); // the field keeps the focus
     const item = event.target.closest("li");
