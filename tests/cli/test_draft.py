@@ -84,8 +84,7 @@ def test_draft_without_looked_at_links(make_graph: MakeGraph, tmp_path: Path, as
     code, told, _ = ask("related", str(tmp_path / "i"), "--draft", str(file))
     assert code == 0
     assert told == (
-        "no node is related to draft by psimrank: the draft has no in-links, which the index looks "
-        "at\n"
+        "no node is related to draft by psimrank: the draft has no in-links, which the index uses\n"
     )
     file.write_text("<- a\n")
     code, told, _ = ask("related", str(tmp_path / "i"), "--draft", str(file))
@@ -174,7 +173,7 @@ def test_a_note_is_a_draft_of_a_folder_of_notes(
     assert ask("related", str(vault), *piped, *told)[1] == answer
     code, _, error = ask("related", str(vault), "--draft", str(new), "--draft-format", "names")
     assert code == 2
-    assert "new.md" in error or "no node is" in error
+    assert "new.md" in error or "unknown page" in error
     new.write_text("nothing is linked here")
     code, _, error = ask("related", str(vault), "--draft", str(new))
     assert (code, "the draft has no link" in error) == (2, True)

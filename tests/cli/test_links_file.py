@@ -480,7 +480,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(here: Path) -> None:
             with (here / "links.tsv").open("a") as file:
                 file.write("late\tx\n")
 
-    with pytest.raises(InputError, match=r"links\.tsv changed while it was read\. Give the same"):
+    with pytest.raises(InputError, match=r"links\.tsv changed while it was read\. Repeat the"):
         cache.find_or_make("links.tsv", progress=change)
     assert cache.find_or_make("links.tsv").made
     assert "late" in list(cocite.Graph.open(entry() / "graph").names)

@@ -419,7 +419,7 @@ def test_a_small_error_is_not_shown_as_none() -> None:
 def test_exit_codes_are_those_that_help_tells(index: Path, tmp_path: Path, ask: Ask) -> None:
     told = " ".join(ask("--help")[1].split())
     assert "1 failed: a file is missing, damaged or malformed, an output already" in told
-    assert "2 wrong use: an option, a node that is not there, or a file of another kind" in told
+    assert "2 wrong use: an invalid option, an unknown node, or a file of the wrong kind" in told
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7\n1 0 obj\n")
     for code, *command in (
         (0, "related", index, "one"),

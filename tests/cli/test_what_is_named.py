@@ -107,7 +107,7 @@ def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[st
     assert len(list(Path("tsvs").iterdir())) == 2
     Path("tsvs/3.tsv").write_text("new\tx\n")
     out, err = asked("tsvs/*.tsv")
-    assert "made of it" in err
+    assert "built from it" in err
     assert "new" in out
     told = said(capsys, 2, "related", "tsvs/1.tsv", "tsvs/2.tsv", "x")
     assert "It is a file: to query several files of links, give a pattern" in told

@@ -171,7 +171,7 @@ def test_names_as_they_are_given(make_graph: MakeGraph, tmp_path: Path) -> None:
         (([("3",)],), {}, "row 0 (from 0) is ('3',)"),
         ((3,), {}, "pairs is int"),
         (([1], [2000]), {"ids": True}, "ids are 0 to"),
-        (([1.0], [2.0]), {"ids": True}, "a holds float64"),
+        (([1.0], [2.0]), {"ids": True}, "a contains float64"),
         (([1], [2]), {"threads": 0}, "threads"),
         ((["3"], ["4"]), {"confidence": 2}, "confidence is 2"),
     ],
