@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 SETTING = "setting_"
-"""Prefix of the parameters for settings, which may share their names with options."""
+"""Prefix of parameters for settings, as options may have the same names."""
 _SCREEN = 46
 """Lines from which help is shortened."""
 _NAMED = 24

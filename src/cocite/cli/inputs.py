@@ -368,8 +368,8 @@ def opened(
 ) -> tuple[Index, dict[str, Any]]:
     """Return the index of a path, and the settings of the query.
 
-    ``named`` are the query nodes; an error points out a path given as the last one. ``limits`` are
-    threads and memory.
+    ``named`` are the query nodes, ``limits`` threads and memory. If the path was given after the
+    nodes, the error says so.
     """
     from cocite.search import open_index
 

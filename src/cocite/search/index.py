@@ -205,8 +205,8 @@ class Index:
     def with_samples(self, samples: int) -> Index:
         """Return the index as if it had been built with only its first ``samples``.
 
-        Of remote samples, the least busy shards are used. Raises :class:`~cocite.errors.UsageError`
-        if the index has fewer samples.
+        For remote samples, queries use the least busy shards. Raises
+        :class:`~cocite.errors.UsageError` if the index has fewer samples.
         """
         if self.remote is None:
             return Index(self.stored.with_samples(samples), self.means, self.given)

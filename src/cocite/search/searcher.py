@@ -103,7 +103,7 @@ class Query:
 
     @property
     def further(self) -> int:
-        """Return the number of nodes to examine from the first one shown on."""
+        """Return the number of nodes to examine, counted from the first one shown."""
         one_more = self.options.order != "pagerank"
         return min(self.k + one_more, self.candidates - self.options.offset)
 

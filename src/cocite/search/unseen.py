@@ -12,7 +12,7 @@ Empty lines are ignored. Duplicate links count once; their weights add up, as in
 Weights are only for indexes that use them.
 
 The draft gets the last id. Its samples are drawn along its links with the keys of the index's
-samples; other links include the draft's; lists, hop neighborhoods and features are computed on
+samples; lists, hop neighborhoods and features are computed on
 demand (``index/layouts/*/on_the_fly.py``). So answers equal those of an index of the graph with the
 page. For a refreshed index, all samples are drawn from the newest graph.
 

@@ -45,7 +45,7 @@ from cocite.storage.records import RecordLog, RecordReader
 _DRAFTS = 4
 """Number of recently queried nodes whose changed links are cached, together with all others."""
 _MOST = 10_000
-"""Maximum number of links of a changed node to use: more change little, and take long."""
+"""Maximum number of links of a changed node to use: more would change little and take long."""
 _LEAST_WEIGHT, _WEIGHTS_END = 1e-30, 1e30
 
 

@@ -351,7 +351,7 @@ class Pool:
             job.loop.call_soon_threadsafe(self._settle, job, None, error)
 
     def close(self) -> None:
-        """End the threads after all waiting work."""
+        """End the threads once all waiting work is done."""
         for _ in range((1 + _STAND_INS) * self.threads):
             self._jobs.put(None)
 

@@ -86,7 +86,7 @@ Answer = Any
 
 
 class OnCluster(Protocol):
-    """The interface for remote calls: ``runner.ray.Cluster``, or a fake in tests."""
+    """The interface for remote calls: ``cluster.ray.Cluster``, or a fake in tests."""
 
     def nodes(self) -> Sequence[Any]:
         """Return all nodes."""

@@ -79,7 +79,7 @@ def front(service: Service) -> list[Route]:
 async def front_page(
     service: Service, request: Request, state: PageState, asking: ServedQuery
 ) -> Response:
-    """Return the page without a query."""
+    """Return the front page, shown without a query."""
     starts = await _starts(service, asking)
     values = frame(service, state, "Related pages") | {"served": service.indexes()}
     values |= {"starts": starts, "href": lambda name: state.for_nodes(name).href()}
