@@ -377,7 +377,7 @@ def test_refined_answers_are_shown_as_certain_ones(index: Path, tmp_path: Path, 
 def test_what_has_nothing_to_make_ready_says_so(index: Path, tmp_path: Path, ask: Ask) -> None:
     code, _, error = ask("index", index.with_name("g"), "-o", tmp_path / "x", "--refine")
     assert code == 2
-    assert "--refine prepares refined answers of simrank, without" in error
+    assert "--refine is only for simrank without" in error
 
 
 def test_names_come_from_files_as_editors_write_them(index: Path, tmp_path: Path, ask: Ask) -> None:
