@@ -137,7 +137,7 @@ def test_links_without_direction_and_declared_nodes_are_refused(tmp_path: Path) 
     with pytest.raises(UsageError, match="which ends are on which side"):
         cocite.ingest(networkx.path_graph(3), bipartite=True)
     networkx.write_graphml(networkx.path_graph(3, networkx.DiGraph), tmp_path / "g.graphml")
-    with pytest.raises(InputError, match="not on which side"):
+    with pytest.raises(InputError, match="without their sides"):
         cocite.ingest(tmp_path / "g.graphml", tmp_path / "g", bipartite=True)
     assert not (tmp_path / "g").exists()
 

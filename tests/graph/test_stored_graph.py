@@ -55,7 +55,7 @@ def test_the_stored_graph_is_its_plain_twin(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "_PIECE", piece)
         if not rows and not nodes:
-            with pytest.raises(UnrecognizedInput, match="there is no link"):
+            with pytest.raises(UnrecognizedInput, match="there are no links"):
                 read(tmp_path, content, nodes=tmp_path / "nodes.tsv", **PLAIN)
             return
         graph = read(tmp_path, content, nodes=tmp_path / "nodes.tsv", **PLAIN)
@@ -192,7 +192,7 @@ def test_parquet_is_read_by_its_first_columns(
 
 
 def test_a_parquet_file_without_rows_is_no_graph(tmp_path: Path) -> None:
-    with pytest.raises(UnrecognizedInput, match=r"there is no link: .*links\.parquet is empty"):
+    with pytest.raises(UnrecognizedInput, match=r"there are no links: .*links\.parquet is empty"):
         read_parquet(tmp_path, "SELECT 'a' AS a, 'b' AS b WHERE false")
     assert nothing_left(tmp_path)
 

@@ -69,7 +69,7 @@ def test_columns_that_are_asked_for_are_taken(tmp_path: Path) -> None:
         titled(tmp_path, content, "t.csv", title_columns="id,nobody")
     with pytest.raises(UsageError, match="are one column twice"):
         titled(tmp_path, content, "t.csv", title_columns="1,1")
-    with pytest.raises(UsageError, match="it takes two, name and title"):
+    with pytest.raises(UsageError, match="it must be two, name and title"):
         titled(tmp_path, content, "t.csv", title_columns="id")
     with pytest.raises(UsageError, match="give that, too"):
         cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", title_columns="id,name")
@@ -121,7 +121,7 @@ def test_first_title_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         ("a The first one\nb Another\n", "t.txt", InputError, "has one column where titles need"),
         ("a,Alpha\nb,Beta, the second\n", "t.csv", MalformedRow, "t.csv:2: 3 comma-separated col"),
         (b"a\tAlpha\nb\tB\xe9ta\nc\t\xc3\xa9\n", "t.tsv", MalformedRow, "2: bytes that are not"),
-        ("x\tAlpha\ny\tBeta\n", "t.tsv", InputError, "none of the 2 titles is of a node: 'x' is "),
+        ("x\tAlpha\ny\tBeta\n", "t.tsv", InputError, "none of the 2 titles is that of a node: no "),
         ("", "t.tsv", InputError, "has no title"),
         ("a\t" + "x" * 65_536 + "\n", "t.tsv", InputError, "65,536 bytes; a title has 65,535 at"),
         ('{"a": "Alpha"}', "t.json", UnrecognizedInput, "is JSON"),
@@ -229,7 +229,7 @@ def test_a_graph_without_some_pages_has_the_titles_of_the_others(tmp_path: Path)
     assert titles_of(less) == ["Beta", None]
     assert less.store.facts["titles"]["nodes"] == 1
     assert VerifyDocument.of(less.path).faults == []
-    with pytest.raises(UsageError, match="pages can be left out of it, and nothing else"):
+    with pytest.raises(UsageError, match="pages can be excluded from it, but options"):
         cocite.ingest(graph.path, tmp_path / "h", exclude_nodes=["a"], titles=tmp_path / "t.tsv")
     again = titled(tmp_path, "a\tAlpha\nb\tBeta\n", exclude_nodes=["a"])
     assert titles_of(again) == ["Beta", None]

@@ -93,7 +93,7 @@ def test_every_function_takes_all_that_holds_links(tmp_path: Path) -> None:
 def test_a_column_of_weights_that_is_ignored_is_said(caplog: pytest.LogCaptureFixture) -> None:
     frame = pandas.DataFrame(PAIRS, columns=["from", "to"]).assign(weight=2.5)
     assert cocite.ingest(frame).in_weights is None
-    assert "column 'weight' is ignored, and links have no weights; to take it" in caplog.text
+    assert "column 'weight' is ignored, and links have no weights; to use it" in caplog.text
     caplog.clear()
     assert cocite.ingest(frame, weight_column="weight").in_weights is not None
     assert "ignored" not in caplog.text
@@ -110,7 +110,7 @@ def test_options_of_the_answer_and_of_the_links() -> None:
     assert cocite.why(frame, "x", "y", **options) == cocite.build(weighted, measure="psimrank").why(
         "x", "y"
     )
-    with pytest.raises(UsageError, match="are for links that are not stored yet"):
+    with pytest.raises(UsageError, match="do not apply to a stored graph"):
         cocite.why(weighted, "x", "y", undirected=True)
     with pytest.raises(UnknownNode, match="'q'"):
         cocite.related(PAIRS, "q")
@@ -120,7 +120,7 @@ def test_options_of_the_answer_and_of_the_links() -> None:
     index = cocite.build(weighted)
     with pytest.raises(UsageError, match="an index has its measure"):
         cocite.related(index, "x", measure="psimrank")
-    with pytest.raises(UsageError, match="not stored yet"):
+    with pytest.raises(UsageError, match="do not apply to a stored graph"):
         cocite.related(weighted, "x", undirected=True)
     with pytest.raises(InputError):
         cocite.related("none.tsv", "x")

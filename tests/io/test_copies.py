@@ -91,7 +91,7 @@ def test_a_manifest_leads_nowhere_else(memory: Any, graph: Graph) -> None:
     with pytest.raises(Damaged, match="which is not a valid file name"):
         copied(URL, "graph")
     for name in ("../x", "a/b", ".hidden", "", "/x"):
-        with pytest.raises(Damaged, match="not a name of a file of a store"):
+        with pytest.raises(Damaged, match="not a valid name for a file of a store"):
             Remote("memory://bucket").read(name, 10)
 
 
@@ -101,7 +101,7 @@ def test_oldest_copy_goes(memory: Any, place: Path, monkeypatch: pytest.MonkeyPa
     size = sum(file.stat().st_size for file in first.iterdir())
     usage = shutil.disk_usage(place)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=size))
-    with pytest.raises(ResourceError, match="copies that are being read"):
+    with pytest.raises(ResourceError, match="together with the copies in use"):
         copied("memory://bucket/other.graph", "graph")
     lock = remote._READ.pop(first)
     fcntl.flock(lock, fcntl.LOCK_UN)

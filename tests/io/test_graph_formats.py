@@ -325,7 +325,7 @@ def test_a_graph_that_memory_does_not_hold_is_refused(tmp_path: Path, form: str)
 )
 def test_a_graph_without_nodes_holds_no_link(tmp_path: Path, kind: str, content: str) -> None:
     (tmp_path / "links").write_text(content)
-    with pytest.raises(InputError, match="there is no link"):
+    with pytest.raises(InputError, match="there are no links"):
         cocite.ingest(tmp_path / "links", tmp_path / "g", input_format=kind)
     assert not (tmp_path / "g").exists()
 

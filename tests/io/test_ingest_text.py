@@ -178,7 +178,9 @@ def test_an_input_without_links_is_an_error(tmp_path: Path, content: str, what: 
     with pytest.raises(UnrecognizedInput) as caught:
         read(tmp_path, content)
     file = tmp_path / "links.tsv"
-    assert str(caught.value) == f"there is no link: {file} {what}. Name files with a row a link"
+    assert str(caught.value) == (
+        f"there are no links: {file} {what}. Name files with one link per row"
+    )
     assert nothing_left(tmp_path)
 
 

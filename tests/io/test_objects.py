@@ -276,7 +276,7 @@ def test_equal_names_are_one_node_as_in_python() -> None:
 
 NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "mapping": (lambda: {"a": ["b"]}, UsageError, "dict holds no links"),
-    "shape": (lambda: np.zeros((2, 5)), UsageError, r"each row is a link"),
+    "shape": (lambda: np.zeros((2, 5)), UsageError, r"a source and a target per row"),
     "one dimension": (lambda: np.zeros(5), UsageError, r"shape \(5,\)"),
     "one column": (lambda: pandas.DataFrame({"a": [1]}), InputError, "has 1 columns"),
     "one value": (lambda: [("a",)], UsageError, r"row 0 \(from 0\) has 1 values"),
@@ -352,7 +352,7 @@ def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
         cocite.ingest(igraph.Graph(2, [(0, 1)]), weight_column="cost")
     with pytest.raises(UsageError, match=r"shape \(2, 3\)"):
         cocite.ingest(scipy.sparse.csr_array(np.ones((2, 3))))
-    with pytest.raises(UsageError, match="2 nodes, and there are 1 names"):
+    with pytest.raises(UsageError, match="2 nodes, but 1 names"):
         cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), nodes=["a"])
     with pytest.raises(UsageError, match="two nodes have the same name"):
         cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), nodes=["a", "a"])

@@ -110,7 +110,7 @@ def test_a_list_alone_names_no_links(tmp_path: Path) -> None:
         graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / name[:4], nodes=tmp_path / name)
         assert "http://a.org/" in graph.names
     for options in ({"fetch": True}, {"pages": tmp_path / "urls.txt"}):
-        with pytest.raises(UsageError, match="there is none in the input"):
+        with pytest.raises(UsageError, match="but the input has none"):
             cocite.ingest(tmp_path / "links.tsv", tmp_path / "h", **options)
     with pytest.raises(UsageError, match="delay is -1"):
         cocite.ingest(tmp_path / "urls.txt", tmp_path / "h", fetch=True, delay=-1)
@@ -347,7 +347,7 @@ def test_failed_server_counts(tmp_path: Path, site: Site, monkeypatch: pytest.Mo
     assert source["left_out"] == {"page that could not be fetched": 2}
     site.pages["/robots.txt"] = 500, {}, b""
     with pytest.raises(
-        UnrecognizedInput, match=r"there is no link: .* 2 page that could not be fetched"
+        UnrecognizedInput, match=r"there are no links: .* 2 page that could not be fetched"
     ):
         fetched(tmp_path, f"{site.url}/a\n{site.url}/b\n")
     site.pages.pop("/robots.txt")

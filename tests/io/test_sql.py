@@ -199,7 +199,7 @@ def test_duckdb_reads_files_without_a_database(
         ({"sql": " ; "}, "is empty"),
         ({"sql": "select 1, 2", "database": "a.db", "table": "b"}, "omit one of them"),
         ({"sql": "select 1, 2", "delimiter": "tab"}, "delimiter is for files"),
-        ({"database": "links.tsv"}, "neither a SQLite or DuckDB file"),
+        ({"database": "links.tsv"}, "neither an SQLite or DuckDB file"),
     ],
 )
 def test_contradictory_options_fail(more: dict[str, Any], what: str, tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
 def test_database_given_as_links_is_read(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "x.db") as connection:
         connection.execute("CREATE TABLE links (a, b)")
-    with pytest.raises(InputError, match=r"there is no link: .*x\.db is empty"):
+    with pytest.raises(InputError, match=r"there are no links: .*x\.db is empty"):
         cocite.ingest(tmp_path / "x.db", tmp_path / "g")
     with sqlite3.connect(tmp_path / "x.db") as connection:
         connection.execute("INSERT INTO links VALUES ('a', 'b')")

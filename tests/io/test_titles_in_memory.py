@@ -87,7 +87,7 @@ def test_files_of_titles_and_names_that_are_no_text(tmp_path: Path) -> None:
         (7, {}, "int holds no titles"),
         ([("x", "The X", 1)], {}, "is not a name and its title"),
         ({"x": ["The X"]}, {}, "a title is text"),
-        ({"x": "The X"}, {"title_columns": (1, 2)}, "omit them for a mapping"),
+        ({"x": "The X"}, {"title_columns": (1, 2)}, "omit it for a mapping"),
     ],
 )
 def test_what_holds_no_titles(titles: Any, more: dict[str, Any], told: str) -> None:
@@ -96,11 +96,11 @@ def test_what_holds_no_titles(titles: Any, more: dict[str, Any], told: str) -> N
 
 
 def test_titles_of_other_nodes_and_of_what_is_stored(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="none of the 1 titles is of a node"):
+    with pytest.raises(InputError, match="none of the 1 titles is that of a node"):
         cocite.ingest(LINKS, titles={"nobody": "Nothing"})
     graph = cocite.ingest(LINKS)
     assert graph.titles is None
-    with pytest.raises(UsageError, match="are for links that are not stored yet"):
+    with pytest.raises(UsageError, match="do not apply to a stored graph"):
         cocite.related(graph, "x", titles=TITLES)
     with pytest.raises((InputError, UnrecognizedInput)):
         cocite.ingest(LINKS, titles=tmp_path / "missing.tsv")

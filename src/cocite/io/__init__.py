@@ -1,1 +1,1 @@
-"""Links in and results out: readers, ingestion, databases, remote files, writers."""
+"""Input and output: readers, ingest, databases, remote stores and writers."""

@@ -1,14 +1,15 @@
-"""Databases by address, from which links and titles are read, and to which results are written.
+"""Addresses of and connections to SQLite, DuckDB and PostgreSQL databases.
 
     sqlite:///site.db, sqlite:site.db    an SQLite file, relative; absolute with four slashes
     duckdb:///site.duckdb, duckdb:...    a DuckDB file
     postgres://user@host/db              a PostgreSQL server (postgresql://, any URI of libpq)
 
-A table follows a ``#``: ``sqlite:///site.db#related``, with a schema ``#web.related``. A plain file
-name is accepted where it cannot be mistaken for something else. Databases are untrusted: one opened
-for reading cannot be written, DuckDB loads no extensions and opens only the files given to it, and
-a path is never a pattern (:func:`file_literal`). ``label`` and ``repr`` omit the password of an
-address; :func:`reported` removes it from drivers' messages.
+A table follows a ``#``, with its schema if needed: ``sqlite:///site.db#web.related``. Where only a
+database makes sense, a plain file name is enough.
+
+Databases are untrusted. Connections for reading are read-only; DuckDB loads no extensions, opens
+only the files passed to it, and never expands paths (:func:`file_literal`). ``label``, ``repr`` and
+errors (:func:`reported`) omit passwords.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from cocite.errors import CociteError, InputError, ResourceError, UsageError
 from cocite.extras import need
 
 FORMS = "sqlite:///FILE, duckdb:///FILE, postgres://USER@HOST/DATABASE"
-"""Forms of addresses, for messages and help."""
+"""Valid addresses, for messages and help."""
 
 _TITLES = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL"}
 _SCHEMES = dict.fromkeys(("postgres", "postgresql"), "postgres") | {k: k for k in _TITLES}
@@ -40,20 +41,20 @@ _MEMORY_ALONE = ":memory:"
 _PATTERN = re.compile(r"[*?\[]")
 _HIDDEN = "***"
 _PATIENCE = 10
-"""Default seconds for a server to answer (``connect_timeout`` in an address)."""
+"""Default ``connect_timeout``, in seconds."""
 _LEAST_MEMORY = 80 << 20
 _EXTENSION = re.compile(r"\bextension\b")
 _REFUSED = (
-    "A view reads the tables of its own database, and a query (--sql) the files that it names in "
-    "quotes: no other file, server, extension or setting. Store what is needed as a table, and "
-    "read that: CREATE TABLE t AS FROM v"
+    "Views may only read tables of their own database; queries (--sql) may also read the files "
+    "that they quote. Store the view as a table instead: CREATE TABLE t AS FROM v"
 )
 
 
 @dataclass(frozen=True)
 class Address:
-    """A database: its ``kind`` (sqlite, duckdb or postgres), the ``place`` (path of a file, or full
-    URI of a server), and a ``table`` in it, "" for none.
+    """A database and, optionally, a table in it.
+
+    ``kind`` is sqlite, duckdb or postgres; ``place`` a file's path or a server's full URI.
     """
 
     kind: str
@@ -62,17 +63,17 @@ class Address:
 
     @property
     def title(self) -> str:
-        """Return the name of the database system: SQLite, DuckDB, PostgreSQL."""
+        """Return SQLite, DuckDB or PostgreSQL."""
         return _TITLES[self.kind]
 
     @property
     def is_file(self) -> bool:
-        """Return whether it is a file rather than a server."""
+        """Return whether the database is a file rather than a server."""
         return self.kind != "postgres"
 
     @property
     def label(self) -> str:
-        """Return the name in messages: without the password and other parameters."""
+        """Return the address for messages, without password and parameters."""
         if self.is_file:
             return self.place
         split = urlsplit(self.place)
@@ -82,7 +83,7 @@ class Address:
 
     @property
     def secrets(self) -> list[str]:
-        """Return the passwords in it, as written and decoded, longest first."""
+        """Return the address's passwords, as written and decoded, longest first."""
         if self.is_file:
             return []
         split = urlsplit(self.place)
@@ -92,7 +93,7 @@ class Address:
         return sorted({value for value in found if value}, key=len, reverse=True)
 
     def masked(self, text: object) -> str:
-        """Return a text without this address's passwords, on one line."""
+        """Mask the address's passwords in ``text``, and put the text on one line."""
         said = " ".join(str(text).split())
         for secret in self.secrets:
             said = said.replace(secret, _HIDDEN)
@@ -100,15 +101,15 @@ class Address:
 
 
 def is_address(text: str) -> bool:
-    """Return whether it begins like a database address: ``sqlite:``, ``duckdb:``, ``postgres:``."""
+    """Return whether ``text`` starts with a database scheme, such as ``sqlite:``."""
     scheme = _SCHEME.match(text)
     return scheme is not None and scheme[1].lower() in _SCHEMES
 
 
 def address_of(text: str, *, files: bool = False) -> Address:
-    """Parse a database address; with ``files`` also a plain SQLite or DuckDB file.
+    """Parse a database address or, with ``files``, the name of an SQLite or DuckDB file.
 
-    Raises :class:`~cocite.errors.UsageError` for an invalid address, without the password.
+    Raises :class:`~cocite.errors.UsageError` for an invalid address, without its password.
     """
     if not is_address(text):
         if files:
@@ -133,10 +134,10 @@ def address_of(text: str, *, files: bool = False) -> Address:
 
 
 def database_named(text: str) -> Address | None:
-    """Return the database that an address names, or a SQLite or DuckDB file, with a table after #
-    or without; None for any other file.
+    """Parse a database address or the name of an existing SQLite or DuckDB file; None for other
+    files.
 
-    Raises :class:`UsageError` for an invalid address.
+    A table may follow after ``#``. Raises :class:`UsageError` for an invalid address.
     """
     if is_address(text):
         return address_of(text)
@@ -148,8 +149,9 @@ def database_named(text: str) -> Address | None:
 
 
 def file_of_titles(text: str) -> tuple[str, Path | None]:
-    """Return the absolute name of a source of titles, and its file; None for a server, whose
-    changes cannot be detected.
+    """Return the absolute name of a source of titles, and its file.
+
+    The file is None for a server, whose changes cannot be detected.
     """
     address = database_named(text)
     if address is None:
@@ -169,18 +171,18 @@ def _file(text: str) -> Address:
         except OSError as error:
             raise InputError(f"{place} cannot be read: {error.strerror}") from error
         if not kind and path.stat().st_size:
-            raise UsageError(f"{place} is not a database of SQLite or DuckDB")
+            raise UsageError(f"{place} is not an SQLite or DuckDB database")
     kind = kind or _ENDINGS.get(path.suffix.lower(), "")
     if not kind:
         raise UsageError(
-            f"{text!r} is neither a SQLite or DuckDB file nor a database address; valid forms are "
+            f"{text!r} is neither an SQLite or DuckDB file nor a database address; valid forms are "
             + FORMS
         )
     return Address(kind, place, table)
 
 
 def _stored_kind(place: str) -> str:
-    """Return the database system of a file, "" for none; raises ``OSError``."""
+    """Detect the database system of a file, "" for none; raises ``OSError``."""
     with open(place, "rb") as file:
         begins = file.read(16)
     if begins.startswith(b"SQLite format 3\0"):
@@ -190,73 +192,74 @@ def _stored_kind(place: str) -> str:
 
 def _server(rest: str) -> Address:
     if not rest.startswith("//"):
-        raise UsageError("an address of PostgreSQL is postgres://USER@HOST/DATABASE")
+        raise UsageError("a PostgreSQL address has the form postgres://USER@HOST/DATABASE")
     place, table = _behind(rest)
     try:
         split = urlsplit("postgres:" + place)
     except ValueError as error:  # it may quote the password
         raise UsageError(
-            "an address of PostgreSQL is postgres://USER@HOST/DATABASE, with [ ] around an address "
-            "of IPv6 and other signs in names as %XX"
+            "a PostgreSQL address has the form postgres://USER@HOST/DATABASE; put IPv6 addresses "
+            "in [ ], and write special characters in names as %XX"
         ) from error
     if split.fragment or "\0" in place:
-        raise UsageError("an address of PostgreSQL has one # at most, before a table")
+        raise UsageError("a PostgreSQL address has at most one #, before the table")
     return Address("postgres", "postgresql:" + place, table)
 
 
 def _behind(path: str) -> tuple[str, str]:
-    """Split a place from the table after the last #."""
+    """Split off the table after the last ``#``."""
     place, mark, table = path.rpartition("#")
     if not mark:
         return path, ""
     if not table.strip():
-        raise UsageError("there is no table behind the #; omit it, or name one")
+        raise UsageError("no table follows the #; name one, or omit the #")
     return place, table.strip()
 
 
 def quoted(name: str) -> str:
-    """Return the name of a table in SQL, for all three systems: a dot separates schema and table,
-    unless within double quotes. Raises :class:`~cocite.errors.UsageError`.
+    """Quote the name of a table for SQL; dots outside double quotes separate schema and table.
+
+    Raises :class:`~cocite.errors.UsageError`.
     """
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is not a name of a table; with dots in it: '\"a.b\"'")
+        raise UsageError(f"{name!r} is not a valid table name; quote names with dots: '\"a.b\"'")
     parts = (part[0] for part in _PART.finditer(name))
     return ".".join(part if part.startswith('"') else f'"{part}"' for part in parts)
 
 
 def quoted_column(name: str) -> str:
-    """Return the name of a column as SQL takes it."""
+    """Quote the name of a column for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """Return a text in SQL."""
+    """Return an SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def file_pattern(path: str | os.PathLike[str]) -> str:
-    """Return a DuckDB pattern that matches only the file ``path``.
+    """Escape a path for DuckDB, which reads paths as patterns.
 
-    Raises :class:`~cocite.errors.InputError` for a path that no pattern matches.
+    Raises :class:`~cocite.errors.InputError` for a path that cannot be escaped.
     """
     whole = os.path.join(os.getcwd(), path)  # so that "~/a" and "s3:/a" are files
     if not _PATTERN.search(whole):
         return whole
     if "\\" in whole:
         raise InputError(
-            f"{os.fspath(path)}: DuckDB cannot read a path that has a backslash and one of * ? [. "
+            f"{os.fspath(path)}: DuckDB cannot read a path with a backslash and one of * ? [. "
             "Rename the file"
         )
     return _PATTERN.sub(r"[\g<0>]", whole)
 
 
 def file_literal(path: str | os.PathLike[str]) -> str:
-    """Return a file for DuckDB to read, which would treat a plain path as a pattern."""
+    """Return the SQL literal that makes DuckDB read only the file ``path``."""
     return literal(file_pattern(path))
 
 
 def csv_relation(path: Path, columns: Mapping[str, str]) -> str:
-    """Return the query for a clean file of these columns, name -> type, between tabs."""
+    """Return a query that reads a clean tab-separated file; ``columns`` maps names to types."""
     typed = ", ".join(f"'{column}': '{kind}'" for column, kind in columns.items())
     return (
         f"SELECT * FROM read_csv({file_literal(path.resolve())}, delim = '\t', header = false, "
@@ -266,7 +269,7 @@ def csv_relation(path: Path, columns: Mapping[str, str]) -> str:
 
 
 def matches(pattern: str) -> list[str]:
-    """Return the files that DuckDB finds by a pattern; none for a plain path, or a server."""
+    """Return the files that match a DuckDB pattern; [] for a plain path or a server."""
     import duckdb
 
     if not _PATTERN.search(pattern):
@@ -285,12 +288,13 @@ def connect(
     spill: str | None = None,
     files: Iterable[str] = (),
 ) -> Any:
-    """Open a connection, read-only unless ``write``, which creates a missing file; the caller
-    closes it.
+    """Open a database, read-only unless ``write``, which creates a missing file.
 
     DuckDB may use ``memory`` bytes, ``threads`` and the folder ``spill``, and open ``files``
-    besides the database; folders end in a slash. Raises :class:`InputError` if the database is
-    missing or cannot be opened, and :class:`~cocite.extras.MissingLibrary` without psycopg.
+    besides the database; names of folders end in a slash. The caller closes the connection.
+
+    Raises :class:`InputError` if the database is missing or cannot be opened, and
+    :class:`~cocite.extras.MissingLibrary` without psycopg.
     """
     if address.is_file and not write and not Path(address.place).is_file():
         raise InputError(f"{address.place}: no such file")
@@ -329,19 +333,18 @@ _ALONE: dict[str, Any] = {
 def open_duckdb(
     place: str, config: dict[str, Any], *, read_only: bool = False, files: Iterable[str] = ()
 ) -> Any:
-    """Open a DuckDB connection that opens ``place``, ``files`` and its spill folder, and no other
-    file; folders among ``files`` end in a slash. It loads no extension, does not see Python
-    variables, draws no progress bars, and no query can change that.
+    """Open a DuckDB connection that can open only ``place``, ``files`` and its spill folder.
 
-    Raises :class:`InputError` for a path with a backslash.
+    Folders in ``files`` end in a slash. Extensions, Python variables and progress bars are
+    disabled, and queries cannot enable them. Raises :class:`InputError` for a path with a
+    backslash.
     """
     import duckdb
 
     place = place if place == _MEMORY_ALONE else os.path.join(os.getcwd(), place)
     if os.sep != "\\" and "\\" in place:
         raise InputError(
-            f"{place}: DuckDB takes a backslash for the end of a folder, and would open another "
-            "file. Rename the file or its folder"
+            f"{place}: DuckDB reads a backslash as a path separator. Rename the file or its folder"
         )
     more = {"read_only": True} if read_only else {}
     connection = duckdb.connect(place, config=_ALONE | config, **more)
@@ -370,8 +373,9 @@ def _postgres(address: Address, write: bool) -> Any:
 def reported(
     address: Address, error_type: Callable[[str], CociteError] = InputError
 ) -> Iterator[None]:
-    """Turn a driver's errors into errors that name the database, without its password; out of
-    memory becomes :class:`~cocite.errors.ResourceError`.
+    """Turn a driver's errors into ``error_type``, without passwords.
+
+    Running out of memory raises :class:`~cocite.errors.ResourceError`.
     """
     try:
         yield
@@ -384,11 +388,11 @@ def reported(
             raise ResourceError(f"{said}. Give more with --memory") from None
         if type(error).__name__ == "PermissionException" or _EXTENSION.search(said):
             said += f". {_REFUSED}"
-        raise error_type(said) from None  # its cause may quote the password
+        raise error_type(said) from None  # the cause may quote the password
 
 
 def _errors(kind: str) -> tuple[type[Exception], ...]:
-    """Return the base classes of a driver's errors."""
+    """Return the base classes of the driver's errors."""
     if kind == "sqlite":
         return (sqlite3.Error, UnicodeDecodeError)  # the latter for a damaged schema
     if kind == "duckdb":

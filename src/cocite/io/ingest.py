@@ -1,13 +1,14 @@
-"""Ingest: from files of links, queries or links in memory to a stored graph.
+"""Ingest: read links from files, databases or memory, and store them as a graph.
 
     sources -> read and clean -> load -> number the names -> sort by (destination, source)
             -> drop duplicates -> write
 
-This file determines the sources and which options apply; ``io/pipeline.py`` does the rest. Readers
-(``io/readers/``) read and check; DuckDB (``io/tables.py``) sorts and joins within the given memory.
+This file chooses the sources and checks the options; ``io/pipeline.py`` does the rest. Readers
+(``io/readers/``) parse and validate; DuckDB (``io/tables.py``) sorts and joins within the memory
+limit.
 
-Cost: O(m log m) time, and temporary disk of about twice the decompressed input beside the output;
-the fast path for integers (``io/integers.py``) takes O(m) and no disk.
+Cost: O(m log m) time, and temporary disk of about twice the decompressed input, next to the output.
+The fast path for integers (``io/integers.py``) takes O(m) time and no temporary disk.
 """
 
 from __future__ import annotations
@@ -68,22 +69,26 @@ def ingest(
     Parameters
     ----------
     inputs
-        What to read. Files, globs, or ``-`` for standard input, plain or compressed with gzip,
-        bzip2, xz or Zstandard; the format is detected from content and file extension. A folder of
-        HTML pages (or a tar or zip archive of one), of notes, of source code, or of parts of a
-        table. Links in memory: pairs, triples with a weight, an array of two or three columns, a
-        table of pandas, polars or Arrow, a sparse matrix (``nodes`` names its rows), or a graph of
-        NetworkX or igraph (``weight_column`` is the attribute of its weights), with any hashable
-        names. A database, named as for ``database``. With ``exclude_nodes`` or ``partitions``, also
-        a single stored graph. Not needed with ``sql`` or ``database``.
+        What to read; omitted with ``sql`` or ``database``. One of:
+
+        - Files, globs, or ``-`` for standard input, plain or compressed with gzip, bzip2, xz or
+          Zstandard. The format is detected from content and file extension.
+        - A folder of HTML pages (or a tar or zip archive of one), of notes, of source code, or of
+          the parts of a table.
+        - Links in memory: pairs, triples with a weight, an array of two or three columns, a table
+          of pandas, polars or Arrow, a sparse matrix (``nodes`` names its rows), or a graph of
+          NetworkX or igraph (``weight_column`` is its weight attribute). Node names may be any
+          hashable values.
+        - A database, as for ``database``.
+        - With ``exclude_nodes`` or ``partitions``, also a single stored graph.
     output
         The directory to create, or a URL that fsspec writes once the graph is complete
-        (``io/remote.py``). By default a temporary directory, which is deleted with the last object
-        that uses it.
+        (``io/remote.py``). The default is a temporary directory, deleted with the last object that
+        uses it.
     memory
-        Bytes, or text such as ``"4GB"``; by default half of what is available.
+        Bytes, or text such as ``"4GB"``; by default half of the available memory.
     threads
-        For sorting and joining; by default all cores.
+        Threads for sorting and joining; by default all cores.
     progress
         Called with (stage, done, total).
     options, given
@@ -93,14 +98,13 @@ def ingest(
     Returns
     -------
     Graph
-        The stored graph, opened; a :class:`~cocite.graph.partitions.BlockedGraph` if it has
+        The stored graph, opened; a :class:`~cocite.graph.partitions.BlockedGraph` with
         ``partitions``.
 
     Raises
     ------
     UnrecognizedInput
-        If an input is empty, ambiguous, or in another format. The message says what it is and what
-        to do.
+        If an input is empty, ambiguous, or in an unsupported format. The message suggests a fix.
     MalformedRow, InputError
         If the input is invalid. Partial output is deleted.
     OutputExists, Busy, ResourceError, UsageError
@@ -132,8 +136,9 @@ def _ingest_rest(
     names: tuple[str, ...],
     progress: Progress,
 ) -> Graph:
-    """Store links without the nodes called ``names``: those of a stored graph, if it is the only
-    input, or those of all inputs, which are stored first.
+    """Store links without the nodes called ``names``.
+
+    A stored graph as the only input is copied; other inputs are stored in full first.
     """
     with ExitStack() as stack:
         whole = _stored_graph(inputs)
@@ -141,16 +146,15 @@ def _ingest_rest(
             _refuse_others(
                 options,
                 _OF_STORED,
-                f"{whole.path} is a stored graph, whose links are "
-                "read as they are: pages can be left out of it, and nothing else chosen. Leave {} "
-                "out",
+                f"{whole.path} is a stored graph: pages can be excluded from it, but options for "
+                "reading links do not apply. Omit {}",
             )
         else:
             names = tuple(map(ReadOptions.checked(options).called, map(trimmed, names)))
             place = None
             if output is not None:
                 with Staging(os.fspath(output), "graph", overwrite=options.overwrite):
-                    pass  # refuse an existing output before links are read
+                    pass  # refuse an existing output before reading links
                 beside = staged_folder(Path(os.fspath(output) + ".whole"))
                 place = stack.enter_context(beside) / "graph"
             links = _links(inputs, options, resources.memory)
@@ -161,8 +165,9 @@ def _ingest_rest(
 
 
 def _links(inputs: Any, options: IngestOptions, memory: int) -> Any:
-    """Return the source of links: file names, a query, or an object in memory. Raises
-    :class:`UsageError` for options that do not apply to it.
+    """Return the source of links: file names, a query, or an object in memory.
+
+    Raises :class:`UsageError` for options that do not apply.
     """
     named = options.database
     if named is None and (named := database_in(inputs)):
@@ -170,18 +175,18 @@ def _links(inputs: Any, options: IngestOptions, memory: int) -> Any:
     if (options.sql, named, options.table) != (None, None, None):
         if inputs is not None:
             raise UsageError(
-                "links are either in files or given by a database (--sql, --database): omit one "
-                'of the two. A query reads files itself, as in --sql "select src, dst from '
+                "links come either from files or from a database (--sql, --database): omit one of "
+                'the two. A query can read files itself, as in --sql "select src, dst from '
                 "'a.parquet'\""
             )
         source = SqlSource.checked(options.sql, named, options.table, database_memory(memory))
-        what = "{} is for files: omit it for what a database gives"
+        what = "{} applies to files only: omit it for a database"
         _refuse_others(options, _OF_QUERIES, what)
         return source
     in_memory, inputs = split_objects(inputs)
     if not in_memory:
         return inputs
-    _refuse_others(options, _OF_OBJECTS, "{} is for files: omit it for what is in memory")
+    _refuse_others(options, _OF_OBJECTS, "{} applies to files only: omit it for links in memory")
     return links_of(inputs, options)
 
 
@@ -192,13 +197,12 @@ def _ingest_partitions(
     resources: Resources,
     progress: Progress = no_progress,
 ) -> BlockedGraph:
-    """Store links in ``options.partitions`` partitions in the folder ``output``: those of a stored
-    graph, if it is the only input, or what :func:`cocite.ingest` reads.
+    """Store a graph in ``options.partitions`` partitions in the folder ``output``.
 
-    Raises like that and :func:`~cocite.io.partitions.split`.
+    Raises like :func:`cocite.ingest` and :func:`~cocite.io.partitions.split`.
     """
     if output is None:
-        raise UsageError("partitions are stored in a folder: name it as the output")
+        raise UsageError("partitions are stored in a folder: name one as the output")
     from cocite.io.partitions import check_output
     from cocite.io.partitions import split as split_graph
 
@@ -214,7 +218,7 @@ def _ingest_partitions(
         _refuse_others(
             options,
             ("partitions", "overwrite"),
-            f"{stored.path} is a stored graph, which is cut as it is: omit {{}}",
+            f"{stored.path} is a stored graph, which is split unchanged: omit {{}}",
         )
         return cut(stored)
     with staged_folder(Path(os.fspath(path) + ".whole")) as folder:
@@ -224,14 +228,14 @@ def _ingest_partitions(
 
 
 def _refuse_others(options: IngestOptions, taken: Iterable[str], message: str) -> None:
-    """Raise :class:`UsageError` for a chosen option that is not in ``taken``."""
+    """Raise :class:`UsageError` if an option outside ``taken`` was changed."""
     others = [name for name in options.changed() if name not in taken]
     if others:
         raise UsageError(message.format(", ".join(others)))
 
 
 def _stored_graph(inputs: Any) -> Graph | None:
-    """Return the stored graph that is the only input, or None."""
+    """Return the stored graph if ``inputs`` is nothing else, or None."""
     if isinstance(inputs, str | os.PathLike):
         inputs = [inputs]
     if isinstance(inputs, list | tuple) and len(inputs) == 1:
@@ -247,8 +251,8 @@ def _opened(stored: Store) -> Graph:
     if graph.hubs:
         _log.info(
             f"{hubs_in_words(graph.hubs, graph.nodes)}: a page linked with so many says little "
-            "about any of them. To omit such pages: --exclude-nodes FILE, their names one a line "
-            "(exclude_nodes=); to weigh them: --hubs idf of psimrank and simrank. The default "
-            "measure counts them less by itself"
+            "about any of them. To exclude such pages, list their names in a file, one per line: "
+            "--exclude-nodes FILE (exclude_nodes=). To give them less weight: --hubs idf, with "
+            "psimrank and simrank. The default measure does so already"
         )
     return graph

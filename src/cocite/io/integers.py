@@ -1,15 +1,14 @@
-"""The fast path of ingest: from texts of integers to the files of a stored graph, in memory.
+"""Fast path of ingest: store texts of integers as a graph, in memory.
 
     read -> sort by (destination, source) -> drop duplicates -> write
 
-A text is *plain* if each row is a link between two integers below 2**32, formatted as by ``str``,
-apart from blank lines and comments. All other texts, and links that exceed the memory, are left to
-the tables (``io/tables.py``). Both ways write the same bytes.
+A text is *plain* if every row links two integers below 2**32, formatted as by ``str``; blank lines
+and comments are allowed. Other texts, and links that exceed the memory, go through the tables
+(``io/tables.py``). Both paths write the same bytes.
 
-A link is a key, destination * 2**32 + source. Ids are the numbers as read until the end, when the
-nodes are renumbered in the same order. Cost: one to two nanoseconds per byte to read
-(``kernels/integers.py``) and 25 per link to sort; memory of 16 bytes per link, 24 per undirected
-link, and 9 per number up to the largest id.
+A link is a key, destination * 2**32 + source. Nodes are renumbered last, in the order of their
+integers. Cost: one to two nanoseconds per byte to read (``kernels/integers.py``) and 25 per link to
+sort. Memory: 16 bytes per link (24 if undirected), and 9 per integer up to the largest id.
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ from cocite.storage import ArrayWriter, Entry
 
 _PIECE, _MAX_LINE = 1 << 21, 1 << 21
 BUFFER = 10 * _PIECE
-"""Bytes per thread: pieces in transit, and the links read from one."""
+"""Bytes per thread: chunks in transit, and the links of one chunk."""
 _ROWS = 1 << 19
-"""Links to write at a time."""
+"""Links per write."""
 _LINK_BYTES, _ID_BYTES = 8, 9
-"""Bytes per link, as read and again as sorted; and per number up to the largest id."""
+"""Bytes per link (as read, and again as sorted), and per integer up to the largest id."""
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _MOST_LINKS = 1 << 32
 _SPARSE = 16
-"""Largest ratio of ids to links, beyond a million."""
+"""Maximum ratio of ids to links, beyond a million ids."""
 
 _Keys = NDArray[np.uint64]
 
 
 class FastPath(NamedTuple):
-    """Facts on the links, their files, and findings on each text."""
+    """The manifest's facts, the graph's files, and findings on each text."""
 
     facts: dict[str, Any]
     files: dict[str, Entry]
@@ -63,8 +62,9 @@ def store_integers(
     resources: Resources,
     progress: Progress,
 ) -> FastPath | None:
-    """Write the links of ``sources`` into ``directory``; None, with nothing written, if the tables
-    must read them: texts that are not plain, too large or invalid.
+    """Write the links of ``sources`` into ``directory``.
+
+    Return None, having written nothing, if a text is invalid, too large or not plain.
     """
     if options.weight or options.normalize_urls or options.count_duplicates or options.sides:
         return None
@@ -88,11 +88,11 @@ def store_integers(
 
 
 class _ForTables(Exception):
-    """A text needs the general reader."""
+    """A text requires the general reader."""
 
 
 class _Read(NamedTuple):
-    """Content of a piece, and rows still to skip."""
+    """Links and counts of a chunk, and the rows still to skip."""
 
     keys: _Keys
     skip: int
@@ -104,8 +104,9 @@ class _Read(NamedTuple):
 def _read_all(
     sources: Sequence[Source], options: ReadOptions, resources: Resources, progress: Progress
 ) -> tuple[list[_Keys], int, list[Found]]:
-    """Return the links of plain texts, as keys in pieces; the bound of their ids; and findings on
-    each text. Raises :class:`_ForTables`.
+    """Return the links of plain texts as keys, the bound of their ids, and findings on each text.
+
+    Raises :class:`_ForTables`.
     """
     workers = [_Worker() for _ in range(resources.threads)]
     room = resources.memory - READERS_MEMORY - resources.threads * BUFFER
@@ -137,7 +138,7 @@ def _read_all(
 
 
 class _Worker:
-    """Reads pieces, one at a time, into its own arrays."""
+    """Parses chunks, one at a time, into its own arrays."""
 
     def __init__(self) -> None:
         from cocite.kernels import integers
@@ -168,7 +169,7 @@ def _read(
     workers: Sequence[_Worker],
     progress: Progress,
 ) -> Iterator[_Read]:
-    """Yield the links of one text, piece by piece; raises :class:`_ForTables`."""
+    """Yield the links of one text, chunk by chunk; raises :class:`_ForTables`."""
     stream = opened[0]
     head = stream.read(_PIECE)
     while len(head) <= LOOK and (more := stream.read(_PIECE)):
@@ -176,13 +177,13 @@ def _read(
     head = head.removeprefix(b"\xef\xbb\xbf")
     cleaner.decide(head)
     found, rules, skip = cleaner.found, cleaner.rules(), cleaner.to_skip
-    # Titles may turn out to be names of nodes, and comments may begin with a digit.
+    # Column titles may be names of nodes, and comments may begin with a digit.
     titles = found.first if found.header else ()
     if cleaner.options.comment.isdigit() or any(title.isdigit() for title in titles):
         raise _ForTables
     row = next(iter(cleaner.sampled[found.header :]), [])
     if not all(row[at].strip().isdigit() for at in found.taken if at < len(row)):
-        raise _ForTables  # do not load kernels for other names
+        raise _ForTables  # avoid loading kernels for other names
     pieces = _pieces(head, source, opened, progress)
     for piece in pieces:  # titles precede all rows
         read = workers[0](rules, skip, piece)
@@ -196,10 +197,10 @@ def _read(
 def _pieces(
     head: bytes, source: Source, opened: tuple[IO[bytes], BinaryIO], progress: Progress
 ) -> Iterator[bytes]:
-    """Yield pieces of whole lines."""
+    """Yield chunks of whole lines."""
     (stream, raw), rest, data = opened, b"", head
     while True:
-        # A CR at the end of a piece may be half of a CRLF.
+        # A CR at the end of a chunk may be half of a CRLF.
         ends = data.rfind(b"\n"), data.rfind(b"\r", 0, max(len(data) - 1, 0))
         cut = max(ends) + 1
         if cut or not data:
@@ -219,7 +220,7 @@ def _pieces(
 
 
 def _sorted(pieces: list[_Keys], undirected: bool) -> _Keys:
-    """Return the keys of all links, ascending; frees ``pieces`` meanwhile."""
+    """Return the sorted keys of all links; empties ``pieces`` to save memory."""
     links = (1 + undirected) * sum(piece.size for piece in pieces)
     keys, at = np.empty(links, np.uint64), 0
     while pieces:
@@ -238,9 +239,7 @@ def _write(
     options: ReadOptions,
     progress: Progress,
 ) -> tuple[dict[str, Any], dict[str, Entry]]:
-    """Write the files of the graph; ``named`` are the numbers that are nodes. Return the facts as
-    well.
-    """
+    """Write the graph's files; ``named`` marks the integers that are nodes."""
     values = None if named.all() else np.flatnonzero(named).astype(np.uint64)
     nodes = named.size if values is None else values.size
     ids = None

@@ -1,13 +1,13 @@
-"""Links in memory: an object is a source like a file, and a reader registers its columns.
+"""Links in memory: objects are sources like files, and a reader registers their columns.
 
-Objects are recognized by the module and name of their class, or of a base class, so that no library
-is imported to find out; anything else is taken for rows. Columns of names are NumPy arrays of
-integers, text (NumPy's or Arrow's), or *mapped*: other hashable values, each represented by a text
+Objects are recognized by the module and name of their class or a base class, which requires no
+imports; other iterables are read as rows. Columns of names are NumPy arrays of integers, text
+(NumPy or Arrow), or *mapped*: other hashable values, each stored as a text
 (``graph/name_files.py``).
 
 Columns of tables are selected as in files (``io/readers/dialect.py``). Pairs and arrays may have a
-weight as third value. Graphs keep all their nodes, and have weights if these differ between links:
-values of a matrix that are not all 1, or the attribute ``weight``, with 1 where it is missing.
+weight as third value. Graphs keep all their nodes. They are weighted if their weights differ: by
+the values of a matrix, or by the attribute ``weight`` (1 where missing).
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ _ENDS = ("the sources of its links", "the targets of its links")
 
 @dataclass(frozen=True)
 class ObjectInput:
-    """Links in memory: ``what`` names them in messages, ``links`` and ``nodes`` are for DuckDB,
-    with the columns a, b and, if ``weighted``, w; for nodes a.
+    """Links in memory, as tables for DuckDB, and their name in messages (``what``).
+
+    ``links`` has the columns a, b and, if ``weighted``, w; ``nodes`` has the column a.
     """
 
     what: str
@@ -60,7 +61,7 @@ class ObjectInput:
 
 
 def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
-    """Return a table's column titles, and a function that returns a column."""
+    """Return a table's column titles, and a function that returns the column at a position."""
     if hasattr(table, "iloc"):  # pandas, where titles may repeat
         return list(table.columns), lambda i: _series(table.iloc[:, i])
     if hasattr(table, "to_series"):
@@ -71,8 +72,9 @@ def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
 
 
 def _series(series: Any) -> Any:
-    """Return a pandas or polars column as an array, with None for missing values; Arrow text
-    without a copy.
+    """Return a pandas or polars column as an array, with None for missing values.
+
+    Arrow text is not copied.
     """
     kind = str(series.dtype)
     if kind == "String" and find_spec("pyarrow"):
@@ -88,7 +90,7 @@ def _series(series: Any) -> Any:
 
 
 def _arrow(column: Any) -> Any:
-    """Return an Arrow column: text unchanged, for DuckDB; else an array."""
+    """Return an Arrow column: text unchanged, other types as an array."""
     from pyarrow import types
 
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
@@ -98,14 +100,14 @@ def _arrow(column: Any) -> Any:
 
 
 def _array_links(array: NDArray[Any], what: str, options: IngestOptions) -> ObjectInput:
-    """Return the links of an array, (links, 2) or (links, 3), or one with named fields."""
+    """Return the links of an array: (links, 2), (links, 3), or with named fields."""
     if array.dtype.names:
         fields = array.dtype.names
         return _table_links(what, list(fields), lambda i: array[fields[i]].ravel(), options)
     if array.ndim != 2 or array.shape[1] not in (2, 3):
         raise UsageError(
             f"{what} has the shape {array.shape}; it must be (links, 2), or (links, 3) with "
-            "weights: each row is a link, source, target"
+            "weights: a source and a target per row"
         )
     columns = [array[:, i] for i in range(array.shape[1])]
     if array.dtype.kind == "f" and len(columns) == 3:
@@ -114,7 +116,7 @@ def _array_links(array: NDArray[Any], what: str, options: IngestOptions) -> Obje
 
 
 def _pair_links(rows: Iterable[Any], what: str, options: IngestOptions) -> ObjectInput:
-    """Return links from pairs, or triples with a weight."""
+    """Return the links in pairs, or in triples with a weight."""
     listed = list(rows)
     widths = set()
     for place, row in enumerate(listed):
@@ -131,7 +133,7 @@ def _pair_links(rows: Iterable[Any], what: str, options: IngestOptions) -> Objec
 
 
 def names_in(nodes: Any) -> Any:
-    """Return names of nodes from a list, an array, or a column of a table."""
+    """Return node names from a list, an array, or a column of a table."""
     if nodes is None or isinstance(nodes, np.ndarray):
         return nodes
     if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
@@ -155,7 +157,7 @@ def _table_links(
     asked = tuple(asked.split(",") if isinstance(asked, str) else asked)
     if len(asked) not in (0, 2):
         shown = ", ".join(map(str, asked))
-        raise UsageError(f"columns is {shown}; it takes two, source and target")
+        raise UsageError(f"columns is {shown}; it must be two, source and target")
     sides = checked_sides(options.bipartite, options.sides)
     found = choose_columns(what, titles, 2, asked, options.weight_column, sides)
     called = [repr(titles[i]) for i in found.ends]
@@ -169,7 +171,7 @@ def _table_links(
         weights = numbers(column(found.weight), what, f"column {titles[found.weight]!r}")
     elif found.unread:
         _log.warning(
-            f"{what}: column {found.unread!r} is ignored, and links have no weights; to take it: "
+            f"{what}: column {found.unread!r} is ignored, and links have no weights; to use it: "
             f"weight_column={found.unread!r}"
         )
     first, second = map(column, found.ends)
@@ -178,14 +180,14 @@ def _table_links(
 
 
 def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
-    """Return integers from an array that is float because of its weights."""
+    """Convert ids in a float array, which also has weights, to integers."""
     exact = np.abs(column) < 2**53  # exact as float64; False for nan and inf
     fine = (column == np.floor(column)) & exact
     if not fine.all():
         place = int(np.argmin(fine))
         raise UsageError(
-            f"{what}: row {place:,} (from 0) names a node {column[place]}; in an array of numbers "
-            "names are whole numbers from 0 on"
+            f"{what}: row {place:,} (from 0) has the node {column[place]}; in a numeric array, "
+            "names must be whole numbers from 0 on"
         )
     return column.astype(np.int64)
 
@@ -194,16 +196,17 @@ def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
 
 
 def _scipy_links(matrix: Any, what: str, options: IngestOptions) -> ObjectInput:
-    """Return the links of a sparse numeric or boolean matrix, [nodes, nodes], from rows to columns,
-    named by number or by ``nodes``.
+    """Return the links of a sparse numeric or boolean matrix, [nodes, nodes], from rows to columns.
+
+    Nodes are named by index, or by ``nodes``.
     """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise UsageError(
-            f"{what} has the shape {matrix.shape}; it has a row and a column a node, as many of "
-            "one as of the other"
+            f"{what} has the shape {matrix.shape}; it must be square, with a row and a column per "
+            "node"
         )
     if matrix.dtype.kind not in "biuf":
-        raise UsageError(f"{what} holds {matrix.dtype}; its values are weights, or 1")
+        raise UsageError(f"{what} holds {matrix.dtype}; its values must be numbers or booleans")
     coordinates = matrix.tocsr().tocoo()  # adds up duplicates
     there = coordinates.data != 0
     values = coordinates.data[there].astype(np.float64)
@@ -217,7 +220,7 @@ def _scipy_links(matrix: Any, what: str, options: IngestOptions) -> ObjectInput:
 
 
 def _weight_of(options: IngestOptions) -> str | None:
-    """Return the link attribute for weights; None to count links instead."""
+    """Return the link attribute for weights; None to count duplicates instead."""
     if options.count_duplicates and options.weight_column is None:
         return None
     return "weight" if options.weight_column is None else str(options.weight_column)
@@ -233,8 +236,8 @@ def _networkx_links(graph: Any, what: str, options: IngestOptions) -> ObjectInpu
 
 
 def _igraph_links(graph: Any, what: str, options: IngestOptions) -> ObjectInput:
-    """Return the links of an igraph graph; nodes are named by the attribute ``name``, if there is
-    one, else by number.
+    """Return the links of an igraph graph, whose nodes are named by their ``name``, or else by
+    index.
     """
     weight, ends = _weight_of(options), np.array(graph.get_edgelist(), np.uint64).reshape(-1, 2).T
     nodes: Any = np.arange(graph.vcount(), dtype=np.uint64)
@@ -248,9 +251,7 @@ def _igraph_links(graph: Any, what: str, options: IngestOptions) -> ObjectInput:
 def _graph_links(
     what: str, ends: Any, values: list[Any], nodes: Any, both: bool, options: IngestOptions
 ) -> ObjectInput:
-    """Return links with the values of their weight attribute, 1 where missing; without weights if
-    all are missing.
-    """
+    """Return links with their weights (1 where missing); without weights if all are missing."""
     weights, title = None, f"the attribute {_weight_of(options)!r} of its links"
     if values.count(None) < len(values):
         weights = numbers(objects(1.0 if v is None else v for v in values), what, title)
@@ -265,11 +266,11 @@ def _graph_links(
 def _named(names: Sequence[object], count: int, what: str) -> NDArray[Any]:
     found: NDArray[Any] = objects(names_in(names))
     if found.size != count:
-        raise UsageError(f"{what} has {count:,} nodes, and there are {found.size:,} names")
+        raise UsageError(f"{what} has {count:,} nodes, but {found.size:,} names")
     if any(map(is_missing, found)):
         raise UsageError(f"{what}: a node has no name; name all, or none")
     if len(set(found)) != count:
-        raise UsageError(f"{what}: two nodes have the same name; each has its own")
+        raise UsageError(f"{what}: two nodes have the same name; names must be unique")
     return found
 
 
@@ -281,8 +282,9 @@ def _frame_links(table: Any, what: str, options: IngestOptions) -> ObjectInput:
 
 
 class Kind(NamedTuple):
-    """A kind of object: its library and class, and its reader; ``table`` if it has rows and
-    selectable columns.
+    """A kind of object: its library and class, and its reader.
+
+    ``table`` is whether it has rows and selectable columns.
     """
 
     name: str
@@ -341,8 +343,10 @@ def links_of(value: Any, options: IngestOptions) -> ObjectInput:
 
 
 def split_objects(value: Any) -> tuple[bool, Any]:
-    """Return whether a value is an object with links instead of file names; and the value, with an
-    iterator turned into a list.
+    """Return whether ``value`` is an object with links rather than file names, and the value
+    itself.
+
+    An iterator is returned as a list.
     """
     if isinstance(value, str | bytes | os.PathLike):
         return False, value
@@ -358,7 +362,7 @@ def split_objects(value: Any) -> tuple[bool, Any]:
 
 
 def objects(values: Iterable[object]) -> NDArray[np.object_]:
-    """Return an array of Python objects, keeping tuples."""
+    """Return a one-dimensional array of Python objects, without unpacking tuples."""
     listed = list(values)
     found = np.empty(len(listed), object)
     found[:] = listed
@@ -366,7 +370,7 @@ def objects(values: Iterable[object]) -> NDArray[np.object_]:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value is missing: None, NaN, pandas' NA or NaT."""
+    """Return whether a value is None, NaN, or pandas' NA or NaT."""
     if value is None or (isinstance(value, float | np.floating) and math.isnan(value)):
         return True
     return type(value).__name__ in ("NAType", "NaTType")
@@ -377,16 +381,16 @@ def _without_missing(values: Iterable[object]) -> NDArray[np.object_]:
 
 
 def numbers(values: Any, what: str, title: str) -> NDArray[np.float64]:
-    """Return weights as float64; raises :class:`UsageError` if they are not numbers."""
+    """Return weights as float64; raises :class:`UsageError` if they are not numeric."""
     found = np.asarray(values)
     if found.dtype == object:
         if any(isinstance(value, str | bytes) for value in found):
-            raise UsageError(f"{what}: {title} holds text; weights are numbers: convert it")
+            raise UsageError(f"{what}: {title} holds text; weights are numbers: convert them")
         found = np.array([np.nan if is_missing(value) else value for value in found], object)
     try:
         return found.astype(np.float64, casting="unsafe" if found.dtype == object else "same_kind")
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{what}: {title} holds no numbers ({error}); weights are") from error
+        raise UsageError(f"{what}: {title} holds no numbers ({error}); convert it") from error
 
 
 def object_input(
@@ -400,11 +404,11 @@ def object_input(
     below_zero: bool = False,
     titles: Sequence[str],
 ) -> ObjectInput:
-    """Return links from columns of names, NumPy arrays or Arrow text, and weights.
+    """Return links from columns of names (NumPy arrays or Arrow text) and weights.
 
-    Numbers ``below_zero`` are names only if an object says so: usually they mean no node. Raises
-    :class:`UsageError` for columns without names, and :class:`InputError` if two names would become
-    one.
+    Integers ``below_zero`` are allowed for graphs only; in tables, they usually mean a missing
+    node. Raises :class:`UsageError` for columns without names, and :class:`InputError` if two names
+    have the same text.
     """
     given = zip((a, b, nodes), (*titles, "the list of nodes"), strict=True)
     columns = [_column(each, what, title, below_zero) for each, title in given if each is not None]
@@ -438,11 +442,11 @@ def _kind(values: Any) -> str:
 
 
 def _column(values: Any, what: str, title: str, below_zero: bool) -> Any:
-    """Return the column if it can hold names; integers as an array if possible."""
+    """Return a valid column of names, as an integer array if possible."""
     if not isinstance(values, np.ndarray):
         return values
     if values.ndim != 1:
-        raise UsageError(f"{what}: {title} has {values.ndim} dimensions; a column of names has one")
+        raise UsageError(f"{what}: {title} has {values.ndim} dimensions; it must have one")
     kind = values.dtype.kind
     if kind in "iu":
         return values
@@ -466,7 +470,7 @@ def _column(values: Any, what: str, title: str, below_zero: bool) -> Any:
 
 
 def _mapped(columns: list[Any], what: str) -> tuple[list[Any], NodeLabels]:
-    """Return the columns as texts, None for missing values, and the original names of the texts."""
+    """Return the columns as texts (None for missing values), and the original name of each text."""
     texts: dict[Hashable, str] = {}
     labels: dict[str, Hashable] = {}
 
@@ -476,7 +480,7 @@ def _mapped(columns: list[Any], what: str) -> tuple[list[Any], NodeLabels]:
         except TypeError:
             raise UsageError(
                 f"{what}: {label!r} is not a name: a name is text, a whole number, or another "
-                "value that can be the key of a dictionary, as tuples can"
+                "hashable value, such as a tuple"
             ) from None
         if known is None:
             known = text_of(label)
@@ -484,8 +488,8 @@ def _mapped(columns: list[Any], what: str) -> tuple[list[Any], NodeLabels]:
             other = labels.setdefault(known, label)
             if other != label:
                 raise InputError(
-                    f"{what}: {other!r} and {label!r} are different names, and the same as text: "
-                    f"{known!r}. Names are stored as text: call one of them otherwise"
+                    f"{what}: {other!r} and {label!r} are different names with the same text, "
+                    f"{known!r}. Names are stored as text: rename one of them"
                 )
             texts[label] = known
         return known
@@ -498,11 +502,11 @@ def _mapped(columns: list[Any], what: str) -> tuple[list[Any], NodeLabels]:
 # -- reading -----------------------------------------------------------------------------
 
 
-_ROW_BYTES = 150  # at most, for a row in transit, with names of some length
+_ROW_BYTES = 150  # upper bound for a row with long names
 
 
 class ObjectSource(Source):
-    """Links in memory, or names of nodes, instead of a file."""
+    """Links or node names in memory, as a source."""
 
     def __init__(self, given: ObjectInput, table: Any, what: str) -> None:
         super().__init__(None, what)
@@ -514,7 +518,7 @@ class ObjectSource(Source):
 
 
 def sources_of(given: ObjectInput) -> tuple[list[ObjectSource], list[ObjectSource] | None]:
-    """Return the given links, and the names of nodes, as sources."""
+    """Return the links, and the names of nodes, as sources."""
     called = f"{given.what}, its nodes"
     nodes = None if given.nodes is None else [ObjectSource(given, given.nodes, called)]
     return [ObjectSource(given, given.links, given.what)], nodes
@@ -546,16 +550,16 @@ def _read(job: Job) -> Read:
             found.leave_out("bad value", wrong, shown)
             if job.options.bad_rows == "stop":
                 raise InputError(
-                    f"{found.file}: {found.examples[0]}. Mend it, or pass bad_rows='few' to omit "
-                    "such rows and count them"
+                    f"{found.file}: {found.examples[0]}. Fix it, or pass bad_rows='few' to omit "
+                    "and count such rows"
                 )
         found.rows = every - wrong
     except duckdb.OutOfMemoryException as error:
         raise ResourceError(
-            f"{found.file} does not fit the memory given: {error}. Give more with --memory"
+            f"{found.file} exceeds the memory limit: {error}. Raise it with --memory"
         ) from error
     except duckdb.InvalidInputException as error:  # a lone surrogate
-        raise InputError(f"{found.file} holds text that is not Unicode: {error}") from error
+        raise InputError(f"{found.file} contains text that is not Unicode: {error}") from error
     return Read(f"SELECT {cast} FROM {rows} WHERE NOT ({bad})", found)
 
 
@@ -563,7 +567,7 @@ READER = FormatReader("an object in memory", "links in memory", _read)
 
 
 def _wrong(row: int, values: list[Any], wanted: int) -> str:
-    """Describe what is wrong with a row."""
+    """Describe the fault of a row."""
     called = ("its source", "its target") if wanted == 2 else ("the name",)
     faults = (_fault(name) for name in values[:wanted])
     each = (f"{title} {fault}" for title, fault in zip(called, faults, strict=True) if fault)

@@ -1,4 +1,4 @@
-"""Opens a graph from any source of links: a stored graph, files, or objects in memory."""
+"""Open a graph from any source of links: a stored graph, files, or objects in memory."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def open_graph(
     links
         A graph; the path or URL of a stored graph; or any input of :func:`cocite.ingest`: files, a
         database, pairs, an array, a table of pandas, polars or Arrow, a sparse matrix, a graph of
-        NetworkX or igraph. Such input is stored in a temporary directory, which is deleted with the
-        last object that uses it.
+        NetworkX or igraph. Such input is stored in a temporary directory, deleted with the last
+        object that uses it.
     verify
-        Compare a stored graph with its checksums before its first use.
+        Verify the checksums of a stored graph before its first use.
     memory, threads
-        By default half of the memory that is available, and all cores.
+        By default half of the available memory, and all cores.
     options
-        Other options of :func:`cocite.ingest`, for links that are not stored yet.
+        Other options of :func:`cocite.ingest`, for input that is not yet stored.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def open_graph(
     said = [name for name, value in options.items() if is_said(value)]
     if stored and said:
         raise UsageError(
-            f"{' and '.join(said)}: such options are for links that are not stored yet. Omit them"
+            f"{' and '.join(said)}: such options do not apply to a stored graph. Omit them"
         )
     if isinstance(links, Graph):
         return links
@@ -57,7 +57,7 @@ def open_graph(
 
 
 def _is_store(links: Any) -> bool:
-    """Return whether a path or URL is a store or missing: opening it reports the error."""
+    """Return whether a path or URL is a store, or missing, which opening reports."""
     if not isinstance(links, str | os.PathLike):
         return False
     from cocite.io.database import is_address
@@ -71,5 +71,5 @@ def _is_store(links: Any) -> bool:
 
 
 def is_said(value: Any) -> bool:
-    """Return whether an option was given; a table would be compared cell by cell."""
+    """Return whether an option was set, without comparing tables element by element."""
     return not (value is None or value is False or (isinstance(value, tuple) and not value))

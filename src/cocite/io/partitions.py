@@ -1,7 +1,7 @@
-"""Ingest to a partitioned graph: a stored graph is split, or the input is stored, then split.
+"""Ingest to a partitioned graph: split a stored graph, or store the input first.
 
-Cost: that of ``io/ingest.py`` and one pass over the links. The intermediate graph lies beside the
-output, and is deleted.
+Cost: that of ``io/ingest.py``, and one pass over the links. The intermediate graph is stored next
+to the output, and then deleted.
 """
 
 from __future__ import annotations
@@ -43,11 +43,10 @@ def split(
     overwrite: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Store ``graph`` in ``blocks`` blocks of about equal size, or fewer for few nodes, in the
-    folder ``output``, which is returned.
+    """Split ``graph`` into ``blocks`` blocks of about equal size in the folder ``output``.
 
-    ``progress`` gets links (done, total). Raises :class:`UsageError`, :class:`OutputExists` and
-    :class:`~cocite.errors.Damaged`.
+    Returns its path. A small graph may get fewer blocks. ``progress`` receives links (done, total).
+    Raises :class:`UsageError`, :class:`OutputExists` and :class:`~cocite.errors.Damaged`.
     """
     path = check_output(output, overwrite)
     graph.check()
@@ -68,16 +67,16 @@ def split(
             disk.sync_directory(path.parent)
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be made: {error.strerror}. Choose another output"
+            f"{path} cannot be created: {error.strerror}. Choose another output"
         ) from error
     return path
 
 
 def check_output(output: str | os.PathLike[str], overwrite: bool) -> Path:
-    """Check that nothing is there, or only a partitioned graph that may be replaced."""
+    """Check that ``output`` is free, or a partitioned graph that may be replaced."""
     path = Path(output)
     if not path.name:
-        raise UsageError(f"{str(output)!r} names no directory that could be made")
+        raise UsageError(f"{str(output)!r} is not a valid name for a directory")
     if not os.path.lexists(path):
         return path
     if not overwrite:
@@ -92,8 +91,8 @@ def check_output(output: str | os.PathLike[str], overwrite: bool) -> Path:
     }
     if strange:
         raise OutputExists(
-            f"{path} holds what is not the graph's own and would be lost "
-            f"({', '.join(sorted(strange)[:3])}). Move it elsewhere, or choose another output"
+            f"{path} contains files that do not belong to the graph and would be lost "
+            f"({', '.join(sorted(strange)[:3])}). Move them, or choose another output"
         )
     return path
 
@@ -121,7 +120,7 @@ def _write_block(path: Path, graph: Graph, place: tuple[int, int, int]) -> None:
 
 
 def _copy(path: Path, array: NDArray[Any], low: int, high: int, less: int = 0) -> Entry:
-    """Write a part of an array, subtracting ``less`` from each value."""
+    """Write a slice of an array, subtracting ``less`` from each value."""
     with ArrayWriter(path, array.dtype) as writer:
         for begin in range(low, high, _PIECE):
             piece = array[begin : min(begin + _PIECE, high)]

@@ -1,12 +1,12 @@
-"""From sources to a stored graph, for files, queries and links in memory.
+"""Store links from files, queries or memory as a graph.
 
     sources -> RowBatch of rows and a report -> Tables -> number -> sort -> graph files
 
-Texts of integers that fit in memory take a faster path (``io/integers.py``) to the same bytes.
-Everything else goes through tables (``io/tables.py``).
+Texts of integers that fit in memory take a faster path (``io/integers.py``) to the same bytes; all
+other input goes through tables (``io/tables.py``).
 
-A reader with ``read_many`` reads inputs of one kind together, so that thousands of small files cost
-as much as one of their total size. Ids follow names, and reports follow the order of the inputs.
+A reader with ``read_many`` reads all inputs of a format together, so thousands of small files cost
+about as much as one large file. Ids depend on names only, and reports follow the order of inputs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 _EACH = 100
-"""Most inputs to report separately."""
+"""Maximum number of inputs to report separately."""
 _EXAMPLES = 5
 _COUNTS = ("rows", "comments", "blank_lines", "pages", "copies", "redirects", "nodes")
 
@@ -58,11 +58,11 @@ _COUNTS = ("rows", "comments", "blank_lines", "pages", "copies", "redirects", "n
 
 
 _THREAD_BYTES = 1 << 18
-"""Input bytes per DuckDB thread, compressed or not; it distributes work by some MB of text."""
+"""Input bytes, compressed or not, that justify one more DuckDB thread."""
 
 
 def database_in(inputs: Any) -> str | None:
-    """Return the database if it is the only input."""
+    """Return the database that is the only input, or None."""
     if isinstance(inputs, list | tuple) and len(inputs) == 1:
         inputs = inputs[0]
     if not isinstance(inputs, str | os.PathLike) or os.path.isdir(inputs):
@@ -72,7 +72,7 @@ def database_in(inputs: Any) -> str | None:
 
 
 class StoreRequest(NamedTuple):
-    """Everything to store: sources of links and of names of nodes, titles, how to read all."""
+    """What to store, and how: sources of links and of node names, titles, read options."""
 
     links: list[Source]
     nodes: list[Source]
@@ -81,7 +81,7 @@ class StoreRequest(NamedTuple):
 
     @classmethod
     def of(cls, links: Any, options: IngestOptions, memory: int) -> StoreRequest:
-        """Check the inputs; ``memory`` is for all data of the run."""
+        """Check the inputs; ``memory`` is the run's limit in bytes."""
         read = ReadOptions.checked(options)
         named, nodes = links, options.nodes
         if isinstance(links, ObjectInput):
@@ -95,7 +95,7 @@ class StoreRequest(NamedTuple):
         titling = Titling(options.titles, columns, read, memory - READERS_MEMORY)
         found = cls(_sources(named), _sources(nodes), titling, read)
         if sum(source.is_stdin for source in found.sources) > 1:
-            raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
+            raise UsageError("standard input (-) is used twice, for links and for nodes or titles")
         readers: list[FormatReader] = []
         for sources, wanted in ((found.links, 2), (found.nodes, 1)):
             for source in sources:
@@ -108,35 +108,33 @@ class StoreRequest(NamedTuple):
 
     @property
     def sources(self) -> list[Source]:
-        """Return all inputs."""
+        """Return all sources."""
         return self.links + self.nodes + self.titling.sources
 
 
 def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
-    """Return read options for links in memory, whose columns are chosen already."""
+    """Return read options for links in memory, whose columns are already selected."""
     if read.sides is not None and given.undirected:
         raise refuse_undirected(given.what)
     if given.weighted and read.count_duplicates:
-        raise UsageError(
-            f"{given.what} has weights, and count_duplicates makes some: omit one of the two"
-        )
+        raise UsageError(f"{given.what} has weights already: omit count_duplicates")
     both, weight = read.undirected or given.undirected, "w" if given.weighted else None
     return replace(read, columns=(), weight_column=weight, undirected=both)
 
 
 _OF_SOME = {
-    "pages": "--pages (pages=) names pages of a folder of HTML pages or of web archives",
-    "predicate": "--predicate (predicate=) chooses triples of RDF",
+    "pages": "--pages (pages=) selects pages of a folder of HTML pages or of web archives",
+    "predicate": "--predicate (predicate=) selects triples of RDF",
     "fetch": "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs",
 }
-"""Options that only some readers take."""
+"""Options that only some readers accept."""
 
 
 def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
-    """Check that some input supports what is requested."""
+    """Check that some input supports each requested option."""
     for name, what in _OF_SOME.items():
         if getattr(options, name) and not any(name in reader.takes for reader in readers):
-            raise UsageError(f"{what}, and there is none in the input")
+            raise UsageError(f"{what}, but the input has none")
 
 
 def _sources(named: Any) -> list[Source]:
@@ -148,13 +146,13 @@ def _sources(named: Any) -> list[Source]:
 
 
 def size_of(sources: list[Source]) -> int | None:
-    """Return the most bytes that the inputs take when stored; None if unknown."""
+    """Return an upper bound on the stored size of the inputs, in bytes; None if unknown."""
     each = [source.most_stored for source in sources]
     return None if None in each else sum(most or 0 for most in each)
 
 
 def threads_for(sources: list[Source], most: int) -> int:
-    """Return as many threads as there is known work for: DuckDB starts all of them."""
+    """Return the number of threads that have work; DuckDB starts all it may use."""
     if any(s.path is None or s.is_pipe or s.is_directory for s in sources):
         return most
     return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
@@ -173,7 +171,7 @@ def store(
     resources: Resources,
     progress: Progress,
 ) -> Store:
-    """Store ``links``: file names, a query, or objects in memory.
+    """Store ``links``: file names, a query, or an object in memory.
 
     Raises like :func:`cocite.ingest`.
     """
@@ -196,7 +194,8 @@ def _store_inputs(
     report: Reported,
     progress: Progress,
 ) -> _Stored:
-    """Write the graph's files into ``directory``; return the facts of the manifest, and the files.
+    """Write the graph's files into ``directory``; return the manifest's facts, and the files.
+
     ``report`` is called with broken links.
     """
     disk.make_own_folder(work := directory / "work")
@@ -236,7 +235,7 @@ def _store_inputs(
 
 
 def _with_rows(facts: dict[str, Any], of_links: list[Found], read: list[Found]) -> dict[str, Any]:
-    """Return the facts with those on the rows read."""
+    """Add counts of rows, and findings on the sources, to the facts."""
     dropped = facts["dropped"] | {"bad_rows": sum(found.bad for found in read)}
     rows = sum(found.rows for found in of_links)
     return facts | {"dropped": dropped, "rows": rows, "sources": facts_of(read)}
@@ -245,7 +244,7 @@ def _with_rows(facts: dict[str, Any], of_links: list[Found], read: list[Found]) 
 def place_for(
     output: str | os.PathLike[str] | None, nbytes: int | None, memory: int
 ) -> tuple[Temporary | None, Path]:
-    """Return the directory of the graph: as named, or a temporary one."""
+    """Return the graph's directory: ``output``, or one in a new temporary directory."""
     if output is not None:
         return None, Path(os.fspath(output))
     home = Temporary(nbytes, memory)
@@ -262,8 +261,10 @@ def load_all(
     wanted: int,
     options: ReadOptions,
 ) -> list[Found]:
-    """Load inputs (``wanted``: 2 for links, 1 for names of nodes); return findings on each, or on
-    those of a kind that is read at once. ``to_job`` makes a job from the rest.
+    """Load ``sources`` into tables; return the findings in the order of the inputs.
+
+    ``wanted`` is 2 for links, 1 for node names. Inputs that are read together share their findings.
+    ``to_job`` creates a job from its remaining fields.
     """
     found: list[Found | None] = [None] * len(sources)
     for known, places in _groups(sources, options, wanted):
@@ -284,9 +285,9 @@ def load_all(
                 tables.load(batch.rows, wanted, whole)
                 if batch.nodes and options.sides and wanted == 2:
                     raise InputError(
-                        f"{batch.found[0].file} says which nodes there are, and not on which side: "
-                        "a bipartite table is a text, a Parquet file, JSON lines or a query, with "
-                        "a column a side"
+                        f"{batch.found[0].file} lists nodes without their sides. For a bipartite "
+                        "graph, use a text, a Parquet file, JSON lines or a query with a column "
+                        "per side"
                     )
                 if batch.nodes:
                     tables.load(batch.nodes, 1, whole)
@@ -295,13 +296,13 @@ def load_all(
 
 
 def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[RowBatch]:
-    """Yield what a reader finds in inputs: in many of a kind, or in one."""
+    """Yield the rows that a reader finds in ``some`` sources."""
     if reader.read_many is not None:
         yield from reader.read_many(job, some)
         return
     assert reader.read is not None
     rows, found, nodes = reader.read(job)
-    if job.wanted == 1 and nodes:  # an input of links: take its nodes
+    if job.wanted == 1 and nodes:  # links: use their nodes
         rows, nodes = nodes, ""
         found.rows = job.count(f"SELECT count(*) FROM ({rows})")
     job.progress("loading " + job.source.short, 0, 0)
@@ -311,8 +312,9 @@ def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[Row
 def _groups(
     sources: Sequence[Source], options: ReadOptions, wanted: int
 ) -> list[tuple[FormatReader | None, list[int]]]:
-    """Return the positions of inputs that are read together, in the order of the first of each,
-    with their reader; a pipe's reader is found later.
+    """Return the positions of sources to read together, in order of the first, and their reader.
+
+    The reader of a pipe is None, and detected later.
     """
     groups: dict[object, tuple[FormatReader | None, list[int]]] = {}
     for place, source in enumerate(sources):
@@ -328,14 +330,16 @@ def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
     bad = found.bad
     if bad > found.rows and options.bad_rows != "all":
         raise InputError(
-            f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: this may be no "
-            "list of links, or one that is to be read in another way. The first is "
-            f"{found.examples[0]}. To omit them all the same: --bad-rows all (bad_rows='all')"
+            f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: it may not be a "
+            "list of links, or may need other options. The first bad row is "
+            f"{found.examples[0]}. To omit them anyway: --bad-rows all (bad_rows='all')"
         )
 
 
 def check_some(read: Sequence[Found]) -> None:
-    """Check that some input has a row; raises :class:`UnrecognizedInput` with what it has."""
+    """Check that some input has a row; raises :class:`UnrecognizedInput` with a summary of the
+    inputs.
+    """
     if any(found.rows for found in read):
         return
     said = []
@@ -350,13 +354,15 @@ def check_some(read: Sequence[Found]) -> None:
         said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
     more = f" (and {len(read) - 3:,} more)" if len(read) > 3 else ""
     raise UnrecognizedInput(
-        f"there is no link: {', '.join(said)}{more}. Name files with a row a link"
+        f"there are no links: {', '.join(said)}{more}. Name files with one link per row"
     )
 
 
 def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
-    """Return the manifest's entries on the inputs. Of more than a hundred, those of a kind are
-    merged into one entry with their number, ``files``, so that opening a graph stays fast.
+    """Return the manifest's entries on the inputs.
+
+    More than a hundred inputs are merged into one entry per format, with their number as ``files``,
+    so that opening a graph stays fast.
     """
     if len(read) <= _EACH:
         return [_report(found, found.to_json()) for found in read]
@@ -367,7 +373,7 @@ def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
 
 
 def _merged(group: list[Found]) -> dict[str, Any]:
-    """One entry for inputs of a kind: that of the first, with what all of them counted."""
+    """Merge inputs of one format into the entry of the first, with summed counts."""
     first, values = group[0], [found.to_json() for found in group]
     entry = _report(first, dict(values[0]))
     for name, value in values[0].items():

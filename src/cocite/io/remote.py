@@ -1,13 +1,13 @@
-"""Remote stores: folders by URL, on any system that fsspec supports, and their local copies.
+"""Remote stores: folders at URLs that fsspec supports, and their local copies.
 
-    PLACE/copies/DIGEST/NAME    the copy, a store; DIGEST is of its URL and its manifest
-    PLACE/copies/DIGEST.making  locked by the process that makes it; others wait
-    PLACE/copies/DIGEST.lock    locked, shared by readers, exclusively to remove it; holds the URL
+    PLACE/copies/DIGEST/NAME    the copy, a store; DIGEST is the hash of its URL and manifest
+    PLACE/copies/DIGEST.making  locked while a process makes the copy
+    PLACE/copies/DIGEST.lock    contains the URL; locked shared by readers, exclusively for removal
 
 PLACE is the user's cache (``storage/user_cache.py``), or ``COCITE_COPIES``. The manifest is read
-first: it limits the bytes to copy, and its checksums are verified afterwards. Copies may take half
-of the disk space that is free or their own; the least recently used copy without readers is
-removed first.
+first: it limits the bytes to copy, and the copy is verified against its checksums. All copies
+together may take half of the disk space that is free or used by copies. To make space, the least
+recently used copies without readers are removed.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ _PIECE = 1 << 22
 
 
 def is_url(text: object) -> TypeGuard[str]:
-    """Return whether it is a URL rather than a path."""
+    """Return whether ``text`` is a URL rather than a path."""
     return isinstance(text, str) and _URL.fullmatch(text) is not None
 
 
 def bare(url: str) -> str:
-    """Return a URL without user name and password."""
+    """Remove user name and password from a URL."""
     return re.sub(r"^([^/]+//)[^/@]*@", r"\1", url)
 
 
 class Remote:
-    """The folder at a URL."""
+    """A folder at a URL."""
 
     def __init__(self, url: str) -> None:
-        """Raise :class:`UsageError` for a URL that cannot be used."""
+        """Raise :class:`UsageError` for an unusable URL."""
         if not is_url(url):
-            raise UsageError(f"{url!r} is not a URL; it must be like s3://bucket/folder")
+            raise UsageError(f"{url!r} is not a URL such as s3://bucket/folder")
         core = need("fsspec.core", f"reading {url}", "cluster")
         self.url = url.rstrip("/")
         try:
@@ -77,7 +77,7 @@ class Remote:
         return f"{self._path}/{_checked(name)}"
 
     def read(self, name: str, most: int) -> bytes | None:
-        """Return a small file of at most ``most`` bytes; None if it is missing."""
+        """Return the content of a file of at most ``most`` bytes; None if it is missing."""
         with self._said(name):
             try:
                 with self._fs.open(self._at(name), "rb") as file:
@@ -85,12 +85,12 @@ class Remote:
             except FileNotFoundError:
                 return None
         if len(found) > most:
-            raise Damaged(f"{self.url}/{name} is larger than {most} bytes, which it may not be")
+            raise Damaged(f"{self.url}/{name} is larger than {most} bytes, the maximum")
         return found
 
     def fetch(self, name: str, size: int, out: BinaryIO) -> None:
-        """Copy a file of this ``size`` into an open one; raises :class:`Damaged` for another
-        size.
+        """Copy a remote file into ``out``; raises :class:`Damaged` if it does not have ``size``
+        bytes.
         """
         left = size
         with self._said(name):
@@ -107,12 +107,12 @@ class Remote:
             raise Damaged(f"{self.url}/{name} does not have the recorded size of {size:,} bytes")
 
     def get(self, name: str, size: int, path: Path) -> None:
-        """Copy a file to ``path``, which appears when complete."""
+        """Copy a file of ``size`` bytes to ``path``, atomically."""
         with staged_file(path) as file:
             self.fetch(name, size, file)
 
     def put(self, path: Path, name: str) -> None:
-        """Upload a local file, which appears when complete."""
+        """Upload a local file, atomically."""
         with self._said(name), path.open("rb") as file:
             self._fs.makedirs(self._path, exist_ok=True)
             with self._fs.transaction, self._fs.open(self._at(name), "wb") as out:
@@ -120,7 +120,7 @@ class Remote:
                     out.write(piece)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a small file, which appears when complete."""
+        """Write a small file, atomically."""
         with self._said(name):
             self._fs.makedirs(self._path, exist_ok=True)
             with self._fs.transaction:
@@ -132,7 +132,7 @@ class Remote:
             return bool(self._fs.exists(self._at(name)))
 
     def names(self) -> list[str]:
-        """Return the names in it; [] if it is missing."""
+        """List the files of the folder; [] if it is missing."""
         with self._said(""):
             self._fs.invalidate_cache(self._path)
             if not self._fs.exists(self._path):
@@ -140,7 +140,7 @@ class Remote:
             return [str(each).rsplit("/", 1)[1] for each in self._fs.ls(self._path, detail=False)]
 
     def remove(self, *names: str) -> None:
-        """Remove those of the files that exist."""
+        """Remove files if they exist."""
         for name in names:
             with self._said(name):
                 if self._fs.exists(self._at(name)):
@@ -154,7 +154,7 @@ class Remote:
 
     @contextmanager
     def _said(self, name: str) -> Iterator[None]:
-        """Turn the backends' many kinds of errors into those that name the place."""
+        """Turn any error of a backend into :class:`StoreError`, with the URL."""
         try:
             yield
         except (CociteError, KeyboardInterrupt):
@@ -162,27 +162,27 @@ class Remote:
         except Exception as error:
             said = " ".join(str(error).split()) or type(error).__name__
             raise StoreError(
-                f"{self.url}/{name} cannot be read or written: {said}. See whether it is there, "
-                "and whether this machine may use it"
+                f"{self.url}/{name} cannot be read or written: {said}. Check that it exists and "
+                "that you have access"
             ) from error
 
 
 def _checked(name: str) -> Any:
     if not _NAME.fullmatch(name):
-        raise Damaged(f"{name!r} is not a name of a file of a store")
+        raise Damaged(f"{name!r} is not a valid name for a file of a store")
     return name
 
 
 COPIES = "COCITE_COPIES"
 _MANIFEST_BYTES = 1 << 24
 _READ: dict[Path, int] = {}
-"""Shared locks on copies that this process reads, until it ends."""
+"""Locks on the copies in use by this process, shared until it exits."""
 _ORIGINS: dict[Path, str] = {}
-"""URLs of copies that this process reads."""
+"""URLs of the copies in use by this process."""
 
 
 def cache_folder() -> Path:
-    """Return the folder of copies; raises :class:`StoreError` if there is no safe place."""
+    """Return the folder of copies; raises :class:`StoreError` if no location is safe."""
     chosen = os.environ.get(COPIES)
     if chosen:
         found = Path(chosen).expanduser().absolute()
@@ -191,7 +191,7 @@ def cache_folder() -> Path:
     else:
         written = place().folder
         if written is None:
-            raise StoreError(f"there is no private directory for copies; {VARIABLE} names one")
+            raise StoreError(f"there is no private directory for copies; set {VARIABLE} to one")
         found = written / "copies"
     found.mkdir(0o700, parents=True, exist_ok=True)
     return found
@@ -199,8 +199,10 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class Copy:
-    """A cached copy: its ``url`` (without password; empty if unknown), its ``bytes``, its last use
-    (seconds since 1970), and whether a process reads it now.
+    """A cached copy.
+
+    ``url`` has no password, and is empty if unknown; ``bytes`` is the size; ``used`` the time of
+    last use, in seconds since 1970; ``read`` whether a process uses it now.
     """
 
     name: str
@@ -217,7 +219,7 @@ def list_remote_cache() -> list[Copy]:
 
 
 def clear_remote_cache() -> list[Copy]:
-    """Remove the copies that no process reads; return them."""
+    """Remove and return the copies that no process uses."""
     gone = []
     for path, copy in _cached_files():
         if not copy.read:
@@ -245,15 +247,14 @@ def _held(folder: Path) -> list[Path]:
 
 
 def origin(path: str | os.PathLike[str]) -> str | None:
-    """Return the URL of a copy, if this process requested it."""
+    """Return the URL of a copy that this process requested, or None."""
     return _ORIGINS.get(Path(path))
 
 
 def copied(url: str, kind: str | None = None, digest: str | None = None) -> Path:
-    """Return a local copy of the store of that ``kind``, by default any, at ``url``, made if
-    necessary.
+    """Copy the store at ``url`` unless a copy exists; return its local path.
 
-    With ``digest`` (:meth:`Manifest.digest`) it must match. Raises
+    ``kind`` and ``digest`` (:meth:`Manifest.digest`) must match, if given. Raises
     :class:`~cocite.errors.NotAStore`, :class:`Damaged`, :class:`ResourceError` and
     :class:`StoreError`.
     """
@@ -270,13 +271,13 @@ def copied(url: str, kind: str | None = None, digest: str | None = None) -> Path
                     _copy(remote, kind, stated, folder, whole)
     found = Manifest.read(whole, kind or kind_of(whole) or "graph").digest()
     if digest not in (None, found):
-        raise Damaged(f"{url} is another {kind} than was meant: its checksums differ")
+        raise Damaged(f"{url} is not the expected {kind}: its checksums differ")
     return whole
 
 
 def adopted(url: str, local: Path) -> Path:
-    """Turn a store that was sent to ``url``, in a separate folder beside the copies, into its copy;
-    return the path.
+    """Move the store ``local``, which was sent to ``url``, to its place in the cache; return the
+    path.
     """
     folder = cache_folder()
     whole = _place(url, (local / MANIFEST).read_bytes(), folder)
@@ -290,18 +291,20 @@ def adopted(url: str, local: Path) -> Path:
 
 
 def name_of(url: str) -> str:
-    """Return the local name of a store at a URL."""
+    """Return the local name for the store at a URL."""
     return re.sub(r"[^A-Za-z0-9_.-]", "_", url.rstrip("/").rsplit("/", 1)[1]).lstrip(".") or "store"
 
 
 def _place(url: str, stated: bytes, folder: Path) -> Path:
-    """Return the path for the copy of a store with that manifest."""
+    """Return the path of the copy of a store with the manifest ``stated``."""
     return folder / xxhash.xxh3_128_hexdigest(url.encode() + b"\0" + stated) / name_of(url)
 
 
 @contextmanager
 def _cached(url: str, whole: Path) -> Iterator[None]:
-    """Lock a copy, shared, until this process ends, if the context succeeds."""
+    """Lock a copy, shared. The lock outlasts the context, until this process exits, unless it
+    fails.
+    """
     if whole not in _READ:
         descriptor = _opened(_lock_of(whole.parent))
         try:
@@ -324,9 +327,7 @@ def _opened(path: Path) -> int:
 
 @contextmanager
 def _locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Yield whether a file could be locked for the context, or its process. For the lock of a copy:
-    whether it has no readers.
-    """
+    """Try to lock a file, or wait for it; yield whether it is locked, until the context ends."""
     descriptor = _opened(path)
     try:
         yield lock(descriptor, wait=wait)
@@ -335,7 +336,7 @@ def _locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: Path) -> None:
-    """Make the copy in a temporary folder, check it, rename it."""
+    """Copy a store to a temporary folder, verify it, and rename it."""
     beside = folder / f"{whole.parent.name}.new"
     shutil.rmtree(beside, ignore_errors=True)  # left by a killed process
     beside.mkdir(0o700)
@@ -351,8 +352,8 @@ def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: 
                 remote.fetch(name, entry.nbytes, file)
             if checksum(beside / name, entry) != entry.xxh3_128:
                 raise Damaged(
-                    f"{remote.url}/{name} does not match its checksum: copy the {kind} there again "
-                    "from where it was whole"
+                    f"{remote.url}/{name} does not match its checksum: upload an intact copy of "
+                    f"the {kind}"
                 )
         whole.parent.mkdir(0o700, exist_ok=True)
         os.rename(beside, whole)
@@ -362,13 +363,13 @@ def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: 
 
 
 def _make_room(folder: Path, size: int, url: str) -> None:
-    """Remove copies without readers until one of this size fits within the limit."""
+    """Remove copies without readers until a store of ``size`` bytes fits within the limit."""
     held = {path: _size(path) for path in _held(folder)}
     bound = (shutil.disk_usage(folder).free + sum(held.values())) // 2
     if size > bound:
         raise ResourceError(
-            f"{url} takes {format_size(size)}; copies take {format_size(bound)} at most in "
-            f"{folder}, half of what is free. {COPIES} names a directory on another disk"
+            f"{url} takes {format_size(size)}; copies may take at most {format_size(bound)} in "
+            f"{folder}, half of the free space. Set {COPIES} to a directory on another disk"
         )
     by_use = sorted(held, key=_used)
     for path in by_use:
@@ -380,8 +381,8 @@ def _make_room(folder: Path, size: int, url: str) -> None:
                 del held[path]
     if sum(held.values()) + size > bound:
         raise ResourceError(
-            f"{url} takes {format_size(size)}, and copies that are being read take so much of "
-            f"{folder} that it does not fit {format_size(bound)}. {COPIES} names another directory"
+            f"{url} takes {format_size(size)} and exceeds the limit of {format_size(bound)} in "
+            f"{folder} together with the copies in use. Set {COPIES} to another directory"
         )
 
 
@@ -397,28 +398,28 @@ def _size(path: Path) -> int:
 
 # -- publication -------------------------------------------------------------------------
 
-# Outputs at a URL: a store is made here, then sent in this order, so that a reader never sees half
-# a store:
+# A store is created locally, then uploaded in this order, so that readers never see half a store:
 #
-#    1. send sending.json, which lists new and old files, so that a later run can clean up
+#    1. upload sending.json, which lists new and old files, so that a later run can clean up
 #    2. remove the manifest of an old store
-#    3. send the files, then their manifest
-#    4. remove other files of the old store, and sending.json
+#    3. upload the files, then their manifest
+#    4. remove the other files of the old store, and sending.json
 #
-# The store is made in a folder beside the copies, where an interrupted build can resume; after
-# sending, it stays as a copy. A reader during a replacement may get files of both stores, which
-# checksums detect. On one machine, a second run is refused; other machines are not kept out.
+# The local folder is next to the copies. An interrupted build can resume there, and the uploaded
+# store becomes a copy. During a replacement, a reader may get files of both stores; checksums
+# detect that. A second run on the same machine is refused, but not one on another machine.
 
 
 _SENDING = "sending.json"
 
 
 class Sending:
-    """A store of a ``kind`` for ``url``: make it at ``path``, then :meth:`send` it."""
+    """A new store for ``url``: create it at ``path``, then call :meth:`send`."""
 
     def __init__(self, url: str, kind: str, overwrite: bool) -> None:
-        """Raise :class:`UsageError` for an unreachable URL, :class:`OutputExists` if something is
-        there, :class:`NotAStore` if that is not such a store, and :class:`StoreError`.
+        """Check the URL. Raises :class:`UsageError` if it cannot be reached, :class:`OutputExists`
+        if it is not empty, :class:`NotAStore` if it has no store of this ``kind`` to replace, and
+        :class:`StoreError`.
         """
         self._remote, self._kind, self._overwrite = Remote(url), kind, overwrite
         self._earlier()
@@ -428,7 +429,7 @@ class Sending:
         self.path = folder / name_of(self.url)
 
     def _earlier(self) -> set[str]:
-        """Return existing files that may be removed: of a store, or of a killed run."""
+        """Return files that may be removed: those of an old store, or of a killed run."""
         stated = self._remote.read(MANIFEST, _MANIFEST_BYTES)
         mark = self._remote.read(_SENDING, _MANIFEST_BYTES)
         found = set() if mark is None else set(_listed(mark))
@@ -442,17 +443,17 @@ class Sending:
             found |= files
         elif mark is None and names:
             raise OutputExists(
-                f"{url} holds what is not a stored {self._kind}, such as {sorted(names)[0]}. "
-                "Choose another output"
+                f"{url} contains files that do not belong to a stored {self._kind}, such as "
+                f"{sorted(names)[0]}. Choose another output"
             )
         return found & set(names)
 
     def send(self) -> Path:
-        """Send the store; return the path of its local copy."""
+        """Upload the store; return the path of its local copy."""
         try:
             self._send()
         except CociteError as error:
-            error.add_note(f"What was made is whole in {self.path}")
+            error.add_note(f"The complete local store is in {self.path}")
             raise
         folder = self.path.parent
         found = adopted(self.url, self.path)
@@ -479,12 +480,11 @@ def _listed(mark: bytes) -> list[str]:
 
 
 def _stated(manifest: bytes) -> tuple[str, set[str]]:
-    """Return the kind of a store, and its files."""
+    """Return the kind and the files of a store from its manifest."""
     try:
         told = json.loads(manifest)
         return str(told["cocite"]), set(map(str, told["files"]))
     except (ValueError, KeyError, TypeError) as error:
         raise Damaged(
-            f"a manifest that is to be replaced cannot be read: {error}. Remove it, and what is "
-            "beside it"
+            f"the manifest to replace cannot be read: {error}. Remove it and the files next to it"
         ) from error

@@ -1,13 +1,13 @@
-"""From loaded links to the files of a stored graph, as a stream.
+"""Write loaded links as the files of a stored graph, as a stream.
 
     number the names -> sort by (destination, source) -> drop duplicates -> write
 
-Self-loops are dropped unless requested, duplicates always; both are counted, and a node named only
-by such a link is still a node. Weights of duplicates are added in ascending order in float64, and
-stored as float32, so that the bytes depend on the input alone, not on threads, memory, or where the
-stream is cut. Alternatively, the weight of a link is the number of times it was read.
+Duplicates are always dropped, self-loops unless requested; both are counted. A node whose only link
+was dropped is still a node. The weights of duplicates are added in ascending order in float64, and
+stored as float32; the bytes are therefore independent of threads, memory and chunk boundaries.
+Alternatively, the weight of a link is the number of its duplicates.
 
-Memory beyond DuckDB's: 4 bytes per node for the out-degrees, and a few pieces.
+Memory besides DuckDB's: 4 bytes per node for the out-degrees, and a few chunks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 _Weights = NDArray[np.float64] | None
 _Pieces = Iterator[tuple[NDArray[np.uint64], _Weights]]
-"""Ascending keys, destination * 2**32 + source, with weights if there are any."""
+"""Ascending keys, destination * 2**32 + source, with weights if weighted."""
 
 
 def store_links(
@@ -65,9 +65,7 @@ def store_links(
 def graph_facts(
     nodes: int, edges: int, names: str, options: ReadOptions, duplicates: int, loops: int
 ) -> dict[str, Any]:
-    """Return the manifest's facts on links, however they were sorted; ``duplicates`` and ``loops``
-    were dropped.
-    """
+    """Return the manifest's facts on the links, where ``duplicates`` and ``loops`` were dropped."""
     return {
         "nodes": nodes,
         "edges": edges,
@@ -79,7 +77,7 @@ def graph_facts(
 
 
 def counted(pieces: _Pieces, stage: str, total: int, progress: Progress) -> _Pieces:
-    """Yield ``pieces``, reporting their rows to ``progress``."""
+    """Yield ``pieces``, reporting the number of their rows to ``progress``."""
     done = 0
     progress(stage, 0, total)
     for keys, weights in pieces:
@@ -91,12 +89,12 @@ def counted(pieces: _Pieces, stage: str, total: int, progress: Progress) -> _Pie
 def write_links(
     directory: Path, pieces: _Pieces, nodes: int, options: ReadOptions, *, weighted: bool
 ) -> tuple[int, int, dict[str, Any], dict[str, Entry]]:
-    """Stream ascending keys into the arrays; return edges, self-loops dropped, facts of weights,
+    """Stream ascending keys into arrays; return edges, dropped self-loops, facts on weights,
     entries.
 
-    A dropped self-loop counts as often as it was read, so that rows = edges + duplicates +
-    self-loops (twice the rows of an undirected graph). For counting duplicates, both ways of a
-    self-loop are one link.
+    Each duplicate of a dropped self-loop is counted, so that edges + duplicates + self-loops is the
+    number of rows (twice that for an undirected graph). With counted duplicates, the two directions
+    of an undirected self-loop count as one link.
     """
     from cocite.kernels.links import add_counts
 
@@ -144,8 +142,9 @@ def write_links(
 def _distinct(
     pieces: _Pieces,
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64], _Weights]]:
-    """Yield each key once, with its count, and the sum of its weights; the last one of a piece
-    waits for the next.
+    """Yield each key once, with its count and the sum of its weights.
+
+    The last key of a chunk is carried over to the next chunk.
     """
     from cocite.kernels.links import sum_runs
 
@@ -170,14 +169,14 @@ def _distinct(
 def _stored(sums: NDArray[np.float64]) -> NDArray[np.float32]:
     if sums.max() > _LARGEST:
         raise InputError(
-            f"the weights of one link's duplicates add up to {sums.max():g}; {_LARGEST:g} is the "
-            "most that can be stored. Make all weights smaller"
+            f"the weights of one link's duplicates add up to {sums.max():g}; the maximum is "
+            f"{_LARGEST:g}. Scale all weights down"
         )
     return sums.astype(np.float32)
 
 
 def _write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict[str, Entry]:
-    """Write the names of ``tables`` as ``kind``: dense, integers or text; return the entries."""
+    """Write the names as ``kind`` (dense, integers or text); return the entries."""
     files: dict[str, Entry] = {}
     if kind == "integers":
         with ArrayWriter(directory / VALUES, np.uint64) as values:

@@ -1,13 +1,13 @@
-"""The tables that ingest works on, in DuckDB: out of core, in a private directory.
+"""DuckDB tables of an ingest: out of core, in a private directory.
 
     part(a, b)      results of readers, names or integers; only a for names of nodes
     raw(a, b)       links as read, names or integers, w if weighted; dropped once numbered
-    names(name)     distinct names in the order of numbering; the row number is the id
-    links(key)      destination * 2**32 + source, ascending, duplicates included; with weights w,
-                    ascending among duplicates, so that their sum is always the same
+    names(name)     distinct names in the order of ids; the row number is the id
+    links(key)      destination * 2**32 + source, ascending, with duplicates and weights w; weights
+                    of duplicates ascend, so that their float sum is reproducible
 
-Names are numbered by their sort key, then by their bytes. The sort key of a URL is its SURT form:
-the host's labels reversed, the port, ")", and the rest, so that a site's pages are adjacent; any
+Ids follow the names' sort keys, then their bytes. The sort key of a URL is its SURT form (the
+host's labels reversed, the port, ")", and the rest), so that the pages of a site are adjacent; any
 other name is its own key. In a bipartite graph (``graph/sides.py``) the left side comes first.
 """
 
@@ -34,32 +34,32 @@ from cocite.storage import disk
 
 _PIECE = 1 << 19
 NAMES_PIECE = 1 << 17
-"""Rows of a piece of names, a multiple of a block of names on disk."""
+"""Rows per chunk of names, a multiple of a block of names on disk."""
 
 
 NO_ROOM = duckdb.IOException, duckdb.TransactionException, duckdb.FatalException
-"""DuckDB's exceptions if files cannot be written, such as a commit without space."""
+"""Exceptions of DuckDB if files cannot be written, for example on a full disk."""
 
 
 def unwritable(directory: Path, error: Exception) -> ResourceError:
     """Return the error for a database in ``directory`` whose files cannot be written."""
     if {"?", "\\"} & set(str(directory.absolute())):
         return ResourceError(
-            f"temporary files in {directory} cannot be written or read: DuckDB takes a ? or a "
-            f"backslash in a path for something else ({error}). Choose an output in another folder"
+            f"temporary files in {directory} cannot be written or read: DuckDB does not support ? "
+            f"and backslashes in paths ({error}). Choose an output in another folder"
         )
     return ResourceError(
         f"temporary files in {directory} cannot be written or read, where "
-        f"{format_size(shutil.disk_usage(directory).free)} are free: {error}. Make room there, or "
+        f"{format_size(shutil.disk_usage(directory).free)} are free: {error}. Free disk space, or "
         "choose an output on another disk"
     )
 
 
 _log = logging.getLogger("cocite")
 MAX_NODES = 2**32 - 1
-"""Most nodes: ids are uint32, and the largest value means none."""
+"""Maximum number of nodes: ids are uint32, and the largest value is a sentinel."""
 _LARGEST_SPILL = 1 << 60
-"""Spilling is limited by the disk, instead of DuckDB's default of 90 % of the free space."""
+"""Only the disk limits spilling; DuckDB's default is 90 % of the free space."""
 
 _SCHEME = "^[A-Za-z][A-Za-z0-9+.-]*://"
 _HOST = f"regexp_extract(name, '{_SCHEME}(?:[^/?#@]*@)?([^/?#:]*)', 1)"
@@ -75,8 +75,10 @@ IS_URL = f"regexp_matches(name, '{_SCHEME}')"
 
 
 class TitleTable(NamedTuple):
-    """Counts of titles: ``names`` with a title; those ``unknown``, the first of them in
-    ``strangers``; and ``others``, further and different titles of the same name.
+    """Counts of titles.
+
+    ``names`` have a title; ``unknown`` of them are not nodes, and ``strangers`` are the first of
+    those; ``others`` are further, different titles of a name.
     """
 
     names: int
@@ -86,7 +88,7 @@ class TitleTable(NamedTuple):
 
 
 class Tables:
-    """One run's database; ``directory`` must be private to it and is emptied by its owner."""
+    """The database of one run, in a private ``directory``, which the caller removes."""
 
     def __init__(
         self,
@@ -136,7 +138,7 @@ class Tables:
         self._db.unregister("piece")
 
     def _rewrite(self, part: str, query: str) -> None:
-        """Replace a table by the result of a query."""
+        """Replace a table with the result of a query."""
         self._run(f"CREATE TABLE other AS {query}")
         self._run(f"DROP TABLE {part}")
         self._run(f"ALTER TABLE other RENAME TO {part}")
@@ -153,8 +155,8 @@ class Tables:
             raise
         except duckdb.OutOfMemoryException as error:
             raise ResourceError(
-                f"the links do not fit the memory given, even spilling to disk: {error}. Give "
-                "more with --memory"
+                f"the links exceed the memory limit, even when spilling to disk: {error}. Raise "
+                "it with --memory"
             ) from error
         except NO_ROOM as error:
             raise unwritable(self._directory, error) from error
@@ -171,7 +173,7 @@ class Tables:
             values = self._execute(some, lambda result: result.fetchnumpy())
             found = tuple(np.asarray(values[column]) for column in columns)
             if len(found[0]) != min(piece, count - low):
-                raise InputError(f"table {table} lost rows at {low}: a fault of cocite, report it")
+                raise InputError(f"table {table} lost rows at {low}: please report this bug")
             yield found
 
     # -- loading ------------------------------------------------------------------
@@ -184,8 +186,9 @@ class Tables:
         self._run("DROP SCHEMA reading CASCADE")
 
     def load(self, relation: str, wanted: int, integers: bool) -> None:
-        """Load a reader's result: ``wanted`` is 2 for links, 1 for names of nodes, ``integers``
-        whether all names are.
+        """Load a reader's result: links if ``wanted`` is 2, node names if 1.
+
+        ``integers`` is whether all names are integers.
         """
         parts = self._parts if wanted == 2 else self._node_parts
         table = f"part_{wanted}_{'integers' if integers else 'text'}"
@@ -197,8 +200,9 @@ class Tables:
         self.integers &= integers
 
     def rename(self, normal: Callable[[str], str], which: str) -> tuple[int, int]:
-        """Rename nodes by ``normal``, if their name satisfies the condition ``which``; return how
-        many names changed, and how many fewer distinct names there are.
+        """Apply ``normal`` to the names that satisfy the SQL condition ``which``.
+
+        Return how many names changed, and by how much the number of distinct names fell.
         """
         columns = [(part, "ab") for part in self._parts] + [(p, "a") for p in self._node_parts]
         columns = [(part, ends) for part, ends in columns if part.endswith("_text")]
@@ -227,18 +231,20 @@ class Tables:
         return int(count), int(merged)
 
     def trim(self) -> int:
-        """Trim blanks at the ends of names; return how many names become equal to existing ones."""
+        """Strip blanks from the ends of names; return how many names were merged with others."""
         _, merged = self.rename(trimmed, PADDED)
         if merged:
             _log.warning(
-                f"{merged:,} name{'s' * (merged > 1)} differed from others by blanks at the ends "
-                "only, which are no part of a name: each is one node with them"
+                f"{merged:,} name{'s' * (merged > 1)} differed from others only by leading or "
+                "trailing blanks, which are stripped: they are merged"
             )
         return merged
 
     def mark(self, title: str) -> str:
-        """Distinguish the names of sources from those of targets by a prefix, which is returned:
-        ``title`` and as many colons as no target has. Names of nodes stay as they are.
+        """Prefix the names of sources, to distinguish them from targets; return the prefix.
+
+        The prefix is ``title`` with enough colons that no target starts with it. Names loaded as
+        nodes do not change.
         """
         self.integers = False
         targets = " UNION ALL ".join(f"SELECT b::VARCHAR AS b FROM {t}" for t in self._parts)
@@ -261,7 +267,7 @@ class Tables:
     # -- numbering and sorting ------------------------------------------------------
 
     def number(self) -> int:
-        """Assign an id to every distinct name; return their number."""
+        """Assign an id to every distinct name; return the number of names."""
         kind = "UBIGINT" if self.integers else "VARCHAR"
         weight = ", w" if self.weighted else ""
         links = [f"SELECT a::{kind} AS a, b::{kind} AS b{weight} FROM {t}" for t in self._parts]
@@ -283,21 +289,23 @@ class Tables:
         return count
 
     def dense(self, count: int) -> bool:
-        """Return whether the names are the integers 0 to count - 1, so that names are ids."""
+        """Return whether the names are exactly the integers from 0 to count - 1, and so their own
+        ids.
+        """
         return self.integers and (
             count == 0 or int(self._run("SELECT max(name) FROM names")[0][0]) == count - 1
         )
 
     def has_urls(self) -> bool:
-        """Return whether the order of ids differs from that of names."""
+        """Return whether ids are in another order than names."""
         if self.integers or self._mark:
             return not self.integers
         return bool(self._run(f"SELECT 1 FROM names WHERE {IS_URL} LIMIT 1"))
 
     def sort(self, dense: bool, undirected: bool) -> int:
-        """Turn raw links into ascending keys; return their number, including duplicates.
+        """Turn raw links into ascending keys; return how many there are, with duplicates.
 
-        Both ways of a self-loop are one link: the second adds nothing to its weight.
+        In an undirected graph, the reverse of a self-loop adds nothing to its weight.
         """
         raw = "raw"
         weight, back = (", w", ", if(a = b, 0, w) AS w") if self.weighted else ("", "")
@@ -323,14 +331,14 @@ class Tables:
     # -- titles ---------------------------------------------------------------------
 
     def add_titles(self, rows: Sequence[tuple[int, str, str]]) -> None:
-        """Add titles by place and name."""
+        """Add titles, as (position, name, title)."""
         self._run("CREATE TABLE IF NOT EXISTS titled (place UBIGINT, name VARCHAR, title VARCHAR)")
         places, names, titles = zip(*rows, strict=True)
         texts = {"name": np.array(names, object), "title": np.array(titles, object)}
         self._insert("titled", place=np.array(places, np.uint64), **texts)
 
     def load_titles(self) -> TitleTable:
-        """Assign the titles to the named nodes, the one with the first position each."""
+        """Assign titles to nodes; of several titles, the one with the first position wins."""
         self._run(
             "CREATE TABLE firsts AS SELECT name, min(place) AS place FROM titled GROUP BY name"
         )
@@ -349,34 +357,32 @@ class Tables:
         return TitleTable(names, without, more, [str(row[0]) for row in strangers])
 
     def titles(self) -> Iterator[list[str]]:
-        """Yield the titles in order of id, "" for none, in pieces like those of names."""
+        """Yield chunks of titles in order of id, "" for none, aligned with those of names."""
         return (piece.tolist() for piece in self._stream("titles", "title", NAMES_PIECE))
 
     # -- output -------------------------------------------------------------------
 
     def links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64] | None]]:
-        """Yield the keys in ascending order with their weights, if there are any, piece by
-        piece.
-        """
+        """Yield chunks of ascending keys, with their weights, if any."""
         if not self.weighted:
             return ((key, None) for key in self._stream("links", "key", _PIECE))
         return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
 
     def integer_names(self) -> Iterator[NDArray[np.uint64]]:
-        """Yield the names in order of id, as integers."""
+        """Yield chunks of integer names in order of id."""
         return self._stream("names", "name", _PIECE)
 
     def text_names(self) -> Iterator[list[str]]:
-        """Yield the names in order of id, as text, in pieces that are multiples of a block."""
+        """Yield chunks of names in order of id, in multiples of a block."""
         return (piece.tolist() for piece in self._stream("names", "name", NAMES_PIECE))
 
     def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
-        """Yield the ids in the order of their names' bytes."""
+        """Yield chunks of ids in the byte order of their names."""
         self._run("CREATE TABLE by_name AS SELECT rowid::UINTEGER AS id FROM names ORDER BY name")
         return self._stream("by_name", "id", _PIECE)
 
     def sort_hashes(self, pieces: Iterator[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint64]]:
-        """Sort the names' hashes, given in order of id, into pieces of hash * 2**32 + id."""
+        """Sort the names' hashes, given in order of id; yield chunks of hash * 2**32 + id."""
         self._run("CREATE TABLE hashes(key UBIGINT)")
         base = 0
         for hashes in pieces:
@@ -389,7 +395,7 @@ class Tables:
 
 
 def _places(sources: list[Source]) -> list[str]:
-    """Return the files as named, as patterns, and resolved."""
+    """Return the paths of files as named, as patterns, and resolved."""
     named = [str(source.path) for source in sources if source.path is not None]
     found = []
     for path in named:
@@ -402,6 +408,6 @@ def _places(sources: list[Source]) -> list[str]:
 
 
 def _folder(path: Path) -> list[str]:
-    """Return all files of a folder."""
+    """Return a folder, as a path and as a pattern."""
     where = path.resolve()
     return [f"{where}/", file_pattern(where) + "/"]

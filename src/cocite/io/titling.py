@@ -1,12 +1,12 @@
-"""Titles during ingest: read, assigned to existing nodes, and counted.
+"""Titles of nodes during ingest.
 
 Titles come from tables, from objects in memory (a mapping of names to titles, pairs, or a table
-with two columns), and from readers of links that find some; given titles take precedence, and the
-first one of a node counts. Titles of unknown names are counted. For a data frame with one column,
-and for a series, names are the index. Rows without a name or a title are skipped.
+with two columns), and from readers that find titles with links. Given titles take precedence, and
+the first title of a node wins. Titles of unknown names are counted, rows without a name or a title
+skipped. A series, or a data frame with one column, has the names in its index.
 
-Cost: a pass over the titles, with a few microseconds for each in memory; tables in memory become
-lists.
+Cost: a pass over the titles, and a few microseconds for each title in memory; tables in memory are
+converted to lists.
 """
 
 from __future__ import annotations
@@ -34,16 +34,15 @@ if TYPE_CHECKING:
     from cocite.io.tables import Tables
 
 _BEHIND = 1 << 40
-"""Position of the first title that is not from a table."""
+"""Position of the first title that a reader of links finds, after all given titles."""
 _DATABASES = ("SQLite", "DuckDB", "PostgreSQL")
 
 
 class Titling:
-    """The titles of one run: those ``given`` as for :func:`cocite.ingest`, with the ``columns`` of
-    tables, and those that readers of links find. ``sources`` are the files and databases among
-    them.
+    """The titles of one run: those ``given`` to :func:`cocite.ingest`, and those found by readers.
 
-    Raises :class:`UsageError` for objects without titles or columns that do not exist, and
+    ``columns`` are the columns of tables; ``sources`` are the files and databases among the given
+    titles. Raises :class:`UsageError` for objects without titles or missing columns, and
     :class:`~cocite.errors.UnrecognizedInput` for a file that is not a table.
     """
 
@@ -57,12 +56,11 @@ class Titling:
         self._read: list[dict[str, Any]] = []
         if len(columns) not in (0, 2):
             raise UsageError(
-                f"title_columns is {','.join(columns)}; it takes two, name and title, as in 1,2"
+                f"title_columns is {','.join(columns)}; it must be two, name and title, as in 1,2"
             )
         if columns and not self.any:
             raise UsageError(
-                "title_columns (--title-columns) are those of a table of titles: give that, too "
-                "(--titles)"
+                "title_columns (--title-columns) requires a table of titles: name one with --titles"
             )
         for source in self.sources:
             if not source.is_pipe:
@@ -73,10 +71,10 @@ class Titling:
         )
 
     def read(self, tables: Tables, called: Callable[[str], str], progress: Progress) -> None:
-        """Read the tables of titles; ``called`` returns the names of nodes."""
+        """Read the given titles; ``called`` turns their names into names of nodes."""
         self._given = TitleSink(tables.add_titles, called=called)
         self.met = TitleSink(tables.add_titles, _BEHIND, called)
-        """Takes the titles that readers of links find."""
+        """Receives the titles that readers of links find."""
         with tables.reading() as database:
             for name, title in self._pairs:
                 self._given.add(name, title)
@@ -93,8 +91,9 @@ class Titling:
         self._given.flush()
 
     def store(self, directory: Path, tables: Tables) -> tuple[dict[str, Any], dict[str, Entry]]:
-        """Write the titles of the nodes that ``tables`` has numbered; return the manifest's facts
-        and the files, nothing if there are none and none were given.
+        """Write the titles of the numbered nodes; return the manifest's facts and the files.
+
+        Both are empty without titles.
         """
         self.met.flush()
         if not self._given.count + self.met.count:
@@ -105,8 +104,8 @@ class Titling:
         known = kept.names - kept.unknown
         if self._given.count and not known:
             raise InputError(
-                f"none of the {kept.names:,} titles is of a node: {kept.strangers[0]!r} is not a "
-                "name of one. If the columns are others: --title-columns NAME,TITLE "
+                f"none of the {kept.names:,} titles is that of a node: no node is called "
+                f"{kept.strangers[0]!r}. To choose other columns: --title-columns NAME,TITLE "
                 "(title_columns=)"
             )
         if not known:
@@ -133,9 +132,7 @@ def _check(source: Source, options: ReadOptions) -> None:
 
 
 def _facts(table: NameTable, titles: int, without: int) -> dict[str, Any]:
-    """Return how a table was read and what was found, for the manifest, with only the base name of
-    its path.
-    """
+    """Return the manifest's entry on a table, with only the base name of its path."""
     name = Path(table.file).name
     kind = f"a table of {table.delimiter}" if table.delimiter in _DATABASES else table.separated
     text = f"{name}: {titles:,} title{'s' * (titles != 1)}, {kind}"
@@ -183,7 +180,7 @@ _ALLOWED = (
 def split_titles(
     titles: Any, columns: tuple[str, ...]
 ) -> tuple[Any, tuple[tuple[str, str], ...] | None]:
-    """Return titles as file names and as objects in memory, one of them None.
+    """Return titles as file names and as pairs in memory, one of them None.
 
     Raises :class:`UsageError` for anything else.
     """
@@ -191,7 +188,7 @@ def split_titles(
         return titles, None
     if callable(getattr(titles, "items", None)) and not hasattr(titles, "columns"):
         if columns:
-            raise UsageError("title_columns are those of a table: omit them for a mapping")
+            raise UsageError("title_columns applies to tables only: omit it for a mapping")
         return None, tuple(_checked(titles.items()))
     in_memory, titles = split_objects(titles)
     if not in_memory:
@@ -200,7 +197,7 @@ def split_titles(
 
 
 def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:
-    """Return the pairs of a table, or the rows of anything else."""
+    """Return the pairs of a table, or the rows of another object."""
     kind = kind_of_object(titles)
     if isinstance(titles, np.ndarray):
         return titles.tolist()  # type: ignore[no-any-return]
