@@ -1,7 +1,7 @@
-"""Readers: each turns one kind of input into clean rows for the tables of ``ingest``.
+"""Readers: each turns one format into clean rows for the tables of ``ingest``.
 
-To add a kind, write a file in this folder with a ``READER`` (see ``io/readers/contract.py``), and
-list it in the table in ``io/readers/formats.py``.
+To add a format, write a file in this folder with a ``READER`` (see ``io/readers/contract.py``), and
+list it in ``io/readers/formats.py``.
 """
 
 from cocite.io.readers.contract import FormatReader as FormatReader

@@ -5,10 +5,10 @@
     0   com.example   (17)                  *vertices*.txt.gz: id, name with its labels reversed
     0   1                                   *edges*.txt.gz: ids of source and target
 
-A node alone on its row has no links. Undirected lists that name each link once need
-``--undirected``. Vertices are found beside their edges; nodes are named ``example.com``
-(https://commoncrawl.org/web-graphs). Cost: a microsecond per name of a list; for edges that of
-text, and a join.
+A node alone on a row has no links. Undirected lists that contain each link once need
+``--undirected``. Vertices are found next to their edges; nodes are named ``example.com``
+(https://commoncrawl.org/web-graphs). Cost: a microsecond per name of a list; for edges, that of
+text and a join.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LONGEST = 1 << 28
 
 
 def _read_lists(job: Job) -> Read:
-    """Read all links, and all nodes that begin a row."""
+    """Read all links, and the first node of each row."""
     by = _separator(job)
     with LinkWriter(job) as out:
         for line, names in _rows(job, by):
@@ -52,8 +52,8 @@ def _read_lists(job: Job) -> Read:
 
 ADJACENCY_READER = FormatReader(
     "an adjacency list",
-    "a node a row, then those it links to (a: b c, or a b c, between tabs, commas, semicolons "
-    "or blanks); lists of graphs without direction need --undirected",
+    "a node per row, followed by its targets (a: b c, or a b c, separated by tabs, commas, "
+    "semicolons or blanks); lists of undirected graphs need --undirected",
     _read_lists,
     weights=False,
 )
@@ -68,7 +68,7 @@ def _separator(job: Job) -> str:
 
 
 def _rows(job: Job, by: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, names) of each row that is not blank or a comment."""
+    """Yield (line, names) of each row, skipping blank lines and comments."""
     for line, text in text_lines(job, _LONGEST, "row"):
         if text.startswith(("%", job.options.comment or "%")):
             continue
@@ -90,7 +90,7 @@ _WITHOUT_TITLES = ReadOptions(delimiter="tab", header="no", columns=("1", "2"), 
 
 
 def _read_crawl(job: Job) -> Read:
-    """Read the edges by names, and all vertices; vertices alone as nodes."""
+    """Read edges by name, and all vertices; from a file of vertices, only nodes."""
     nodes = "SELECT name AS a FROM reading.vertices"
     if _is_vertices(job.source):
         _load_vertices(job, [job.source])
@@ -98,13 +98,13 @@ def _read_crawl(job: Job) -> Read:
         return Read("SELECT name AS a, name AS b FROM reading.vertices LIMIT 0", found, nodes)
     _load_vertices(job, _vertices_of(job))
     edges = _load(job, job.source, "edges")
-    found = edges.read_as(READER.title, "named by the vertices beside it")
+    found = edges.read_as(READER.title, "named by the vertices next to it")
     found.integers = False
     known = "(SELECT id FROM reading.vertices)"
     lost = f"a::UBIGINT NOT IN {known} OR b::UBIGINT NOT IN {known}"
     query = f"SELECT rowid + 1, a, b FROM reading.edges WHERE {lost} ORDER BY rowid LIMIT 1"
     for row, a, b in job.run(query):
-        what = "a link to or from a vertex that is not there"
+        what = "a link to or from a missing vertex"
         raise MalformedRow(
             job.source.label, int(row), what, f"{a} -> {b}", "Are these its vertices?"
         )
@@ -117,8 +117,8 @@ def _read_crawl(job: Job) -> Read:
 
 READER = FormatReader(
     "a web graph of Common Crawl",
-    "a web graph of Common Crawl, vertices.txt.gz and edges.txt.gz side by side, of which "
-    "the edges are to be named; com.example becomes example.com",
+    "a web graph of Common Crawl: name edges.txt.gz, with vertices.txt.gz next to it; "
+    "com.example becomes example.com",
     _read_crawl,
     weights=False,
 )
@@ -150,7 +150,7 @@ def _is_vertices(source: Source) -> bool:
 
 
 def _vertices_of(job: Job) -> list[Source]:
-    """Return the vertex files of these edges: those named, else the one beside."""
+    """Return the vertex files: those among the inputs, or else the one next to the edges."""
     named = [Source(source.path) for source in job.inputs if _is_vertices(source)]
     if named:
         return named
@@ -158,8 +158,8 @@ def _vertices_of(job: Job) -> list[Source]:
     beside = None if path is None else path.with_name(path.name.replace("edges", "vertices"))
     if beside is None or beside == path or not beside.is_file():
         raise InputError(
-            f"{job.source.label} has no vertices beside it. Name them, too: cocite ingest "
-            "VERTICES EDGES -o DIR"
+            f"{job.source.label} has no vertices next to it. Name both: cocite ingest VERTICES "
+            "EDGES -o DIR"
         )
     return [Source(Path(beside))]
 

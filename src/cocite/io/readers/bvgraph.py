@@ -1,8 +1,8 @@
 """BVGraph, the format of LAW's web graphs: ``NAME.graph`` and ``NAME.properties``.
 
-The input is either file, or NAME alone. The graph is read from start to end, without
-``NAME.offsets``. Nodes are the integers from 0 on, or have the names in ``NAME.urls`` if that is
-beside the graph (compressed or not), with one name per line in the order of nodes.
+The input is either file, or NAME alone. The graph is decoded sequentially, without
+``NAME.offsets``. Nodes are the integers from 0 on, or have the names in ``NAME.urls`` (compressed
+or not), one per line in the order of nodes, if that file exists.
 
 Cost: 60 nanoseconds per link to decode (``kernels/bvgraph.py``), and as much again to load; memory
 for a few MB and the longest lists.
@@ -36,7 +36,7 @@ _PARTS = {
     "BLOCKS": "GAMMA",
     "RESIDUALS": "ZETA",
 }
-"""Kinds of numbers in the order of encoding, with their default codes."""
+"""Kinds of integers in the order of encoding, with their default codes."""
 
 
 def _read(job: Job) -> Read:
@@ -57,8 +57,8 @@ def _read(job: Job) -> Read:
             found.rows += len(targets)
         if found.rows != properties.arcs:
             raise InputError(
-                f"{base}.graph has {found.rows:,} links, where {base}.properties says "
-                f"{properties.arcs:,}: one of the two is damaged, or of another graph"
+                f"{base}.graph has {found.rows:,} links, but {base}.properties says "
+                f"{properties.arcs:,}: one of the two is damaged or belongs to another graph"
             )
     kind = "UBIGINT" if found.integers else "VARCHAR"
     nodes = f"SELECT range::UBIGINT AS a FROM range({properties.nodes})"
@@ -74,9 +74,8 @@ def _read(job: Job) -> Read:
 
 READER = FormatReader(
     "a BVGraph",
-    "a graph of WebGraph, as LAW publishes them: NAME.graph and NAME.properties, of which "
-    "either may be named, or NAME; nodes are numbered from 0, or named by NAME.urls if that "
-    "is there",
+    "a graph of WebGraph, as published by LAW: NAME.graph, NAME.properties or just NAME; nodes "
+    "are numbered from 0, or named by NAME.urls if it exists",
     _read,
     streams=False,
     weights=False,
@@ -89,7 +88,7 @@ def _insert(job: Job, sources: NDArray[np.uint64], targets: NDArray[np.uint64]) 
     job.database.unregister("piece")
 
 
-# -- what the properties say -------------------------------------------------------------
+# -- properties --------------------------------------------------------------------------
 
 
 class _Properties:
@@ -110,12 +109,12 @@ class _Properties:
         kind = self._values.get("graphclass", "").removeprefix("class ").rpartition(".")[2]
         if kind != "BVGraph":
             raise InputError(
-                f"{self.file} is of a graph of class {kind or 'unknown'!r}; of WebGraph's, cocite "
-                "reads BVGraph. Write it as one: java it.unimi.dsi.webgraph.BVGraph FROM TO"
+                f"{self.file} describes a graph of class {kind or 'unknown'!r}; cocite reads only "
+                "BVGraph. Convert it: java it.unimi.dsi.webgraph.BVGraph FROM TO"
             )
         if self._values.get("endianness", "big") != "big" or self.number("version", 0) != 0:
             raise InputError(
-                f"{self.file} is of a BVGraph of version {self._values.get('version')}, "
+                f"{self.file} describes a BVGraph of version {self._values.get('version')}, "
                 f"{self._values.get('endianness', 'big')}-endian; cocite reads version 0, "
                 "big-endian"
             )
@@ -127,7 +126,7 @@ class _Properties:
         self.rules = self._rules()
 
     def number(self, key: str, otherwise: int | None = None) -> int:
-        """Return an integer."""
+        """Return an integer parameter."""
         text = self._values.get(key, "" if otherwise is None else str(otherwise))
         if not text.isascii() or not text.isdecimal() or len(text) > 18:
             raise InputError(f"{self.file}: {key} is {text!r}; it must be a whole number")
@@ -146,7 +145,7 @@ class _Properties:
         rules[k.NODES], rules[k.WINDOW] = self.nodes, self.number("windowsize")
         rules[k.LEAST], rules[k.K] = self.number("minintervallength"), self.number("zetak", 3)
         if rules[k.WINDOW] > 1 << 16 or rules[k.LEAST] > 1 << 32 or not 0 < rules[k.K] < 1 << 32:
-            raise InputError(f"{self.file}: windowsize, minintervallength or zetak cannot be so")
+            raise InputError(f"{self.file}: windowsize, minintervallength or zetak is out of range")
         rules[k.DEGREE : k.RESIDUAL + 1] = [k.CODES[code] for code in codes.values()]
         return rules
 
@@ -157,7 +156,7 @@ class _Properties:
 def _links(
     source: Source, properties: _Properties, job: Job
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-    """Yield (sources, targets), piece by piece."""
+    """Yield (sources, targets), chunk by chunk."""
     with source.reading() as (stream, raw):
         decoder = _Decoder(properties.rules)
         while True:
@@ -179,7 +178,7 @@ def _links(
 
 
 class _Decoder:
-    """The kernel with its arrays: bits supplied, links decoded."""
+    """The decoding kernel with its arrays."""
 
     def __init__(self, rules: NDArray[np.int64], links: int = _LINKS, rows: int = _ROWS) -> None:
         from cocite.kernels import bvgraph as k
@@ -195,7 +194,7 @@ class _Decoder:
         self._taken = 0
 
     def run(self) -> int:
-        """Decode until bits or space run out."""
+        """Decode until input or space runs out."""
         arrays = (self._begins, self._links, self._parts)
         return int(self.k.decode(self._words, self._rules, self._state, *arrays))
 
@@ -205,7 +204,7 @@ class _Decoder:
         return int(state[self.k.NEXT]), self._read * 8 + int(state[self.k.POSITION])
 
     def feed(self, more: bytes) -> None:
-        """Append ``more`` to the bits not decoded yet; empty at the end."""
+        """Append ``more`` to the undecoded bits; empty at the end of the file."""
         k, state = self.k, self._state
         done = int(state[k.POSITION]) // 64 * 8
         self._bytes = self._bytes[done:] + more
@@ -217,7 +216,9 @@ class _Decoder:
         self._words = np.frombuffer(padded, ">u8").astype(np.uint64)
 
     def taken(self, *, all_of_it: bool) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-        """Yield links decoded since the last call, once there are many."""
+        """Yield the links decoded since the last call, if the buffers are half full or
+        ``all_of_it``.
+        """
         k, state = self.k, self._state
         rows = int(state[k.NEXT] - state[k.FIRST])
         few = state[k.USED] * 2 < self._links.size and rows * 2 < self._begins.size
@@ -237,7 +238,7 @@ class _Decoder:
         self._taken = int(state[k.NEXT])
 
     def grow(self) -> None:
-        """Enlarge the buffer for the list that did not fit, if necessary."""
+        """Enlarge the buffers for a list that did not fit."""
         k, state = self.k, self._state
         need = int(state[k.USED] + state[k.LONGEST])
         if need > self._links.size:
@@ -252,8 +253,9 @@ class _Decoder:
 
 
 def _load_names(job: Job, base: Path, nodes: int) -> tuple[str, bool] | None:
-    """Load ``BASE.urls``, one row per node: return (its name, whether names are integers), or None
-    if it is missing.
+    """Load ``BASE.urls``, one row per node.
+
+    Return (the file's name, whether all names are integers), or None if it is missing.
     """
     files = [base.with_name(f"{base.name}.urls{packing}") for packing in _PACKINGS]
     file = next(filter(Path.is_file, files), None)
@@ -264,16 +266,16 @@ def _load_names(job: Job, base: Path, nodes: int) -> tuple[str, bool] | None:
     read = load_text(alone, Source(file), "names")
     if read.rows != nodes or read.blank_lines:
         raise InputError(
-            f"{file} has {read.rows:,} names and {read.blank_lines:,} blank lines, where the "
-            f"graph has {nodes:,} nodes: it belongs to another graph. Move it away, and nodes are "
-            "numbered"
+            f"{file} has {read.rows:,} names and {read.blank_lines:,} blank lines, but the graph "
+            f"has {nodes:,} nodes: it belongs to another graph. To number the nodes instead, move "
+            "the file away"
         )
     twice = job.database.execute(
         "SELECT a FROM reading.names GROUP BY a HAVING count(*) > 1 ORDER BY min(rowid) LIMIT 1"
     ).fetchone()
     if twice is not None:
         raise InputError(
-            f"{file} has {str(twice[0])!r} more than once, and so names several nodes by it. Move "
-            "it away, and nodes are numbered"
+            f"{file} gives several nodes the name {str(twice[0])!r}. To number the nodes instead, "
+            "move the file away"
         )
     return file.name, read.integers

@@ -1,12 +1,13 @@
-"""What readers of links share: options, jobs, reports, names of pages, and titles.
+"""The interface of readers: options, jobs, reports, URL normalization, and titles.
 
-A reader turns inputs into *relations*, queries that DuckDB can run, with the columns ``a`` and
-``b``, source and destination (only ``a`` for names of nodes), and ``w``, the weight as DOUBLE, if
-weights are requested. Names are not empty, UTF-8 without control characters, of at most 65,535
-bytes; they are integers (UBIGINT) if all are canonical integers below 2**64, else text. Invalid
-rows are refused, or counted by kind. Formats without a faster way pass their rows to ``clean_rows``
-(``io/readers/rows.py``). A second relation holds the nodes, for formats that list them. Temporary
-tables of a reader go into the schema ``reading``.
+A reader turns inputs into *relations*: DuckDB queries with the columns ``a`` and ``b``, source and
+destination (only ``a`` for names of nodes), and ``w``, the weight as DOUBLE, if weights are
+requested. Formats that list their nodes have a second relation for these. Temporary tables go into
+the schema ``reading``.
+
+Names are nonempty UTF-8 without control characters, of at most 65,535 bytes; they are integers
+(UBIGINT) if all are canonical integers below 2**64, else text. Invalid rows are refused, or counted
+by kind. Formats without a faster method pass their rows to ``clean_rows`` (``io/readers/rows.py``).
 """
 
 from __future__ import annotations
@@ -31,28 +32,28 @@ if TYPE_CHECKING:
 
 # -- names of pages ----------------------------------------------------------------------
 #
-# --normalize-urls gives every page one name, at 4 µs a name. It changes only URLs of http and
-# https, by rules that make no difference to a server:
+# --normalize-urls gives every page one name, at 4 µs per name. It changes only http and https URLs,
+# in ways that make no difference to a server:
 #
 #    parsed as by a browser (WHATWG, ada-url)    HTTP://Example.COM:80/a/../b -> http://example.com/b
-#    no fragment                                 http://a.org/b#c     -> http://a.org/b
-#    letters, digits and -._~ not escaped,       http://a.org/%7eb%c3 -> http://a.org/~b%C3
+#    fragment removed                            http://a.org/b#c     -> http://a.org/b
+#    letters, digits and -._~ unescaped,         http://a.org/%7eb%c3 -> http://a.org/~b%C3
 #    other escapes in upper case
-#    no parameters of TRACKING                   http://a.org/?utm_source=x&p=1 -> http://a.org/?p=1
+#    parameters of TRACKING removed              http://a.org/?utm_source=x&p=1 -> http://a.org/?p=1
 #
-# All else stays, as it may matter to a server: http or https, www., a slash at the end, index.html,
-# the case of the path, the order of other parameters, a user name.
+# All else may matter to a server and is unchanged: http or https, www., a trailing slash,
+# index.html, the case of the path, the order of other parameters, a user name.
 
 
 IS_WEB = r"^\s*[hH][tT][tT][pP][sS]?:"
-"""Pattern of names to normalize, for DuckDB and Python alike."""
+"""Pattern of names to normalize, for both DuckDB and Python."""
 
 TRACKING = (
     *("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "utm_id"),
     *("gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid", "twclid"),
     *("ttclid", "igshid", "mc_cid", "mc_eid"),
 )
-"""Parameters by which sites track readers: Google, Meta, Microsoft, Yandex, Mailchimp, ..."""
+"""Query parameters for tracking visitors: Google, Meta, Microsoft, Yandex, Mailchimp, ..."""
 
 _WEB = re.compile(IS_WEB)
 _TRACKED = re.compile(rf"(?:^|&)(?:{'|'.join(TRACKING)})(?:=[^&]*)?(?=&|$)")
@@ -61,8 +62,9 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 
 
 def normalizer() -> Callable[[str], str]:
-    """Return a function that normalizes a URL; raises :class:`~cocite.extras.MissingLibrary`
-    without ada-url.
+    """Return a function that normalizes a URL.
+
+    Raises :class:`~cocite.extras.MissingLibrary` without ada-url.
     """
     ada = need("ada_url", "--normalize-urls", "html")
 
@@ -105,26 +107,27 @@ def no_progress(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class ReadOptions(IngestOptions):
-    """Options of readers: :class:`~cocite.options.ingest.IngestOptions` after all checks
-    (:meth:`checked`). ``columns`` are those of source and target, as titles or numbers from 1,
-    ``sides`` the titles of the two kinds of nodes of a bipartite table.
+    """Options of readers: :class:`~cocite.options.ingest.IngestOptions` after all checks.
+
+    ``columns`` are the source and target columns, as titles or numbers from 1; ``sides`` the titles
+    of the two kinds of nodes of a bipartite table.
     """
 
     @classmethod
     def checked(cls, chosen: IngestOptions) -> Self:
-        """Return the read options; raise :class:`UsageError` for conflicting ones."""
+        """Return read options; raise :class:`UsageError` for invalid or conflicting ones."""
         columns = split(chosen.columns)
         if len(columns) not in (0, 2):
             raise UsageError(
-                f"columns is {','.join(columns)}; it takes two, source and target, as in 1,2"
+                f"columns is {','.join(columns)}; it must be two, source and target, as in 1,2"
             )
         weight = "" if chosen.weight_column is None else str(chosen.weight_column).strip()
         if chosen.weight_column is not None and not weight:
             raise UsageError("weight_column is empty; it must be a title or a number from 1")
         if weight and chosen.count_duplicates:
             raise UsageError(
-                "count_duplicates (--count-duplicates) makes weights, and weight_column "
-                "(--weight-column) reads them, adding up those of duplicates. Omit one of the two"
+                "count_duplicates (--count-duplicates) and weight_column (--weight-column) both "
+                "determine the weights. Omit one of the two"
             )
         named = (*columns, weight) if weight else columns
         if chosen.header == "no" and not all(map(str.isdecimal, named)):
@@ -132,7 +135,7 @@ class ReadOptions(IngestOptions):
                 f"columns {','.join(named)} are titles, but header is no; number them from 1"
             )
         if len(set(named)) != len(named):
-            raise UsageError(f"columns {','.join(named)} names one column twice")
+            raise UsageError(f"columns {','.join(named)} has one column twice")
         if len(chosen.comment) > 1 or not chosen.comment.isascii():
             raise UsageError(
                 f"comment is {chosen.comment!r}; it must be one ASCII character, or empty"
@@ -164,22 +167,23 @@ class ReadOptions(IngestOptions):
 
     @property
     def weight(self) -> str:
-        """Return the column of weights, as a title or a number, or ""."""
+        """Return the weight column, as a title or a number, or ""."""
         return str(self.weight_column or "")
 
     @property
     def called(self) -> Callable[[str], str]:
-        """Return a function from a name in the input to that of its node."""
+        """Return a function that maps a name in the input to the name of its node."""
         return normalizer() if self.normalize_urls else str
 
     @property
     def columns_named(self) -> tuple[str, ...]:
-        """Return all columns requested by title or number."""
+        """Return all columns selected by title or number."""
         return (*self.columns, self.weight) if self.weight else self.columns
 
     def for_nodes(self) -> ReadOptions:
-        """Return the options for a file of nodes, whose first column is the name; it may lack the
-        header that links have.
+        """Return the options for a file of nodes, with the names in its first column.
+
+        The file may lack a header even if files of links have one.
         """
         header = "no" if self.header == "no" else "auto"
         return ReadOptions(
@@ -188,22 +192,23 @@ class ReadOptions(IngestOptions):
 
 
 def split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
-    """Return columns from a list or comma-separated text."""
+    """Split a list of columns, or comma-separated text."""
     each = columns.split(",") if isinstance(columns, str) else map(str, columns)
     return tuple(column.strip() for column in each)
 
 
 def bad_row_advice(bad: int, rows: int) -> str:
-    """Return advice on the first bad row, after ``bad`` of ``rows`` so far: to skip bad rows only
-    if they are few.
+    """Return advice on the first bad row, when ``bad`` of ``rows`` rows so far are bad.
+
+    Skipping is suggested only if bad rows are few.
     """
     if bad * 2 <= rows and bad <= 1 + rows // 10:
         return SKIP_ADVICE
     return (
-        f"So are {bad:,} of the first {rows:,} rows: this may be no list of links, or one that is "
-        "to be read in another way. See --delimiter, --columns and --header in cocite ingest --help"
+        f"{bad:,} of the first {rows:,} rows are bad: this may not be a list of links, or may need "
+        "other options. See --delimiter, --columns and --header in cocite ingest --help"
         if bad > 1
-        else "A list of links has a row a link: the source, then the target. See cocite ingest "
+        else "A list of links has one link per row: the source, then the target. See cocite ingest "
         "--help"
     )
 
@@ -212,11 +217,11 @@ def bad_row_advice(bad: int, rows: int) -> str:
 
 
 _FEW = 10
-"""Most files to name separately."""
+"""Maximum number of files to report separately."""
 
 
 class Together:
-    """Progress of ``sources``: a stage for each if they are few, else one for all."""
+    """Progress of ``sources``: one stage per source if they are few, else one for all."""
 
     def __init__(self, progress: Progress, sources: Sequence[Source]) -> None:
         self._progress, self._few = progress, len(sources) <= _FEW
@@ -226,7 +231,7 @@ class Together:
 
     @contextmanager
     def of(self, *sources: Source) -> Iterator[Progress]:
-        """Yield the progress of the sources that are read next."""
+        """Yield the progress callback for the sources to read next."""
         if self._few:
             yield self._progress
             return
@@ -244,16 +249,17 @@ _CONTROL = re.compile(f"[{REFUSED}\u2028\u2029]+")
 _MOST = 65_535
 _LATE = 1 << 50
 _HELD = 1 << 14
-"""Titles to hold before they are stored."""
+"""Titles to collect before storing them."""
 
 
 class TitleSink:
-    """Collects the titles of one run for the tables, by ``store``: a row has a position, counted
-    from ``first``, the name of the node, and the title; the first position of a node counts.
-    Without ``store``, titles are ignored. ``called`` maps a name in the input to that of its node.
+    """Collects titles and passes them in batches to ``store``, if given, as (position, name,
+    title).
 
-    Titles are trimmed; in them, every run of blanks, line ends, control characters and direction
-    marks (``graph/spelling.py``) becomes one blank. Empty titles are ignored.
+    Positions are counted from ``first``; the first title of a node wins. ``called`` maps a name in
+    the input to the name of its node. Titles are trimmed, and each run of blanks, line ends,
+    control characters and direction marks (``graph/spelling.py``) in them becomes one blank. Empty
+    titles are ignored.
     """
 
     def __init__(
@@ -267,7 +273,7 @@ class TitleSink:
         self._held: list[tuple[int, str, str]] = []
 
     def add(self, name: str, title: str, late: bool = False) -> None:
-        """Add the title of a node, after all others if ``late``; raises :class:`InputError`."""
+        """Add a title, after all others if ``late``; raises :class:`InputError` if it is too long."""
         if self.store is None:
             return
         text = " ".join(_CONTROL.sub(" ", title).split())
@@ -277,9 +283,9 @@ class TitleSink:
         encoded = text.encode("utf-8", "replace")
         if len(encoded) > _MOST:
             raise InputError(
-                f"the title of {name!r} has {len(encoded):,} bytes; a title has {_MOST:,} at most"
+                f"the title of {name!r} has {len(encoded):,} bytes; the maximum is {_MOST:,}"
             )
-        # No name of a node has control characters.
+        # Names of nodes have no control characters.
         name = _CONTROL.sub("\x1a", self._called(trimmed(name))).encode("utf-8", "replace").decode()
         place = self._first + self.count + (_LATE if late else 0)
         self._held.append((place, name, encoded.decode()))
@@ -288,19 +294,19 @@ class TitleSink:
             self.flush()
 
     def flush(self) -> None:
-        """Store the titles in memory."""
+        """Store the collected titles."""
         if self._held and self.store is not None:
             self.store(self._held)
             self._held = []
 
 
 _ROWS = 1 << 16
-"""Rows of a table to read at once."""
+"""Rows of a table to fetch at once."""
 EXAMPLES = 5
-"""Most bad rows of an input to show."""
+"""Maximum number of bad rows of an input to show."""
 
 Reported = Callable[[str, str, str, str], None]
-"""Called with (page, what is wrong, what was written there, its target)."""
+"""Called with (page, fault, link as written, target)."""
 
 
 def no_report(page: str, what: str, written: str, url: str) -> None:
@@ -309,13 +315,12 @@ def no_report(page: str, what: str, written: str, url: str) -> None:
 
 @dataclass(frozen=True)
 class Job:
-    """One input to read: ``wanted`` is 2 for links and 1 for names of nodes.
+    """One input to read: links if ``wanted`` is 2, names of nodes if 1.
 
-    ``scratch`` is a directory for files that the relation needs; ``database`` will run it, and may
-    read only those files and the inputs. ``inputs`` are all inputs of links, for those that belong
-    together. ``titles`` takes the titles that a reader finds: ``job.titles.add(name, title)``;
-    ``threads`` and ``memory`` are the limits of the reader and of the whole run, and ``report``
-    takes broken links.
+    ``database`` runs the relations, and may read only the inputs and files in the directory
+    ``scratch``. ``inputs`` are all inputs of links, for formats of several files. Readers pass
+    titles to ``titles.add(name, title)`` and broken links to ``report``. ``threads`` is the limit
+    for the reader, ``memory`` that for the whole run, in bytes.
     """
 
     source: Source
@@ -331,16 +336,16 @@ class Job:
     report: Reported = no_report
 
     def run(self, query: str) -> list[tuple[Any, ...]]:
-        """Return the result rows of a query."""
+        """Run a query; return its rows."""
         rows: list[tuple[Any, ...]] = self.database.execute(query).fetchall()
         return rows
 
     def count(self, query: str) -> int:
-        """Return the single number that a query yields."""
+        """Return the number that a query yields."""
         return int(self.run(query)[0][0])
 
     def streamed(self, table: str, columns: str, where: str = "true") -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a table in order, with a piece of it in memory at a time."""
+        """Yield the rows of a table in order, fetched in batches."""
         end = self.count(f"SELECT coalesce(max(rowid) + 1, 0) FROM {table}")
         for low in range(0, end, _ROWS):
             within = f"rowid >= {low} AND rowid < {low + _ROWS}"
@@ -349,10 +354,11 @@ class Job:
 
 @dataclass
 class Found:
-    """How an input was read, and its content, for the manifest. ``file`` is its name in messages,
-    ``rows`` the number of rows in the relation, ``bad_rows`` the skipped rows by fault, and
-    ``examples`` the first of these; ``integers`` says whether all names are integers. ``note`` says
-    how its ``format`` was read.
+    """How an input was read, and its content, for the manifest.
+
+    ``file`` is the name in messages, ``rows`` the number of rows in the relation, ``bad_rows`` the
+    number of skipped rows by fault, and ``examples`` the first of those; ``integers`` is whether
+    all names are integers. ``note`` adds details on the ``format``.
     """
 
     file: str
@@ -363,25 +369,27 @@ class Found:
     format: str = ""
     note: str = ""
     first_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys that come first in a manifest entry, if not in the order of the fields."""
+    """Keys to put first in a manifest entry."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as a manifest stores it."""
+        """Return the manifest entry."""
         values = {key: value for key, value in asdict(self).items() if value != ""}
         return {key: values[key] for key in (*self.first_keys, *values)}
 
     @property
     def bad(self) -> int:
-        """Return the number of rows skipped."""
+        """Return the number of skipped rows."""
         return sum(self.bad_rows.values())
 
     def leave_out(self, kind: str, count: int, examples: Iterable[str]) -> None:
-        """Count skipped rows of a ``kind``; the first examples overall are kept."""
+        """Count ``count`` skipped rows of a ``kind``; the first ``EXAMPLES`` examples overall are
+        stored.
+        """
         self.bad_rows[kind] = self.bad_rows.get(kind, 0) + count
         self.examples = [*self.examples, *examples][:EXAMPLES]
 
     def describe(self) -> str:
-        """Return one line for people, beginning with ``file``."""
+        """Return a line for people that starts with ``file``."""
         how = f"{self.format}, {self.note}" if self.note else self.format
         return f"{self.file}: {how}" if how else self.file
 
@@ -393,9 +401,11 @@ class Found:
 
 @dataclass
 class PagesFound(Found):
-    """Summary of pages. ``links`` are those between them, by tag; ``others`` all other links, by
-    target; ``left_out`` files or records, by kind. ``files`` were read, the first of which is
-    ``file``; ``site`` is the URL of a folder. The ``format`` is what the pages are called.
+    """Summary of pages.
+
+    ``links`` counts those between the pages, by tag; ``others`` all other links, by target;
+    ``left_out`` skipped files or records, by kind. ``files`` files were read, the first of them
+    ``file``; ``site`` is the URL of a folder. ``format`` is the noun for the pages.
     """
 
     pages: int = 0
@@ -425,9 +435,10 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 class Read(NamedTuple):
-    """The result of a reader: the relation ``rows``, of links or of names, the findings, and a
-    relation of ``nodes`` (column a) if the input lists them, used instead of ``rows`` if names are
-    wanted.
+    """A reader's result: the relation ``rows`` of links or names, and the findings.
+
+    ``nodes`` is a relation (column a) if the input lists its nodes; it replaces ``rows`` if names
+    are wanted.
     """
 
     rows: str
@@ -436,9 +447,7 @@ class Read(NamedTuple):
 
 
 class RowBatch(NamedTuple):
-    """A batch to load: a relation of the rows of several inputs, the findings on each, and the
-    relation of nodes.
-    """
+    """A batch to load: one relation of the rows of several inputs, and findings on each input."""
 
     rows: str
     sources: list[Source]
@@ -448,17 +457,17 @@ class RowBatch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FormatReader:
-    """A kind of input. ``title`` is its name in messages, ``described`` in help.
+    """A format: ``title`` is its name in messages, ``described`` the description in help.
 
-    ``read`` returns the relations and the findings. Or ``read_many`` yields batches of all files of
-    the kind, so that each file costs little: a batch is loaded before the next is requested, and
-    ``job.source`` is the first file. Both raise :class:`~cocite.errors.MalformedRow` at the first
-    bad row unless bad rows are skipped, :class:`~cocite.errors.InputError` for an input that cannot
-    be read, and :class:`~cocite.errors.UsageError` for options that do not apply.
+    ``read`` returns the relations and the findings. Alternatively, ``read_many`` yields batches of
+    all files of the format, to keep the cost per file low; each batch is loaded before the next is
+    requested, and ``job.source`` is the first file. Both raise :class:`~cocite.errors.MalformedRow`
+    at the first bad row unless bad rows are skipped, :class:`~cocite.errors.InputError` for
+    unreadable input, and :class:`~cocite.errors.UsageError` for options that do not apply.
 
-    A reader that ``streams`` accepts a pipe. One with ``together`` reads all inputs of its kind at
-    once, as ``inputs`` of its job. One that ``takes`` the option ``pages`` can limit the nodes to a
-    list of pages. Some kinds have no ``weights``, and some no ``columns``.
+    A reader that ``streams`` accepts a pipe. One with ``together`` reads all inputs of its format
+    at once, as ``job.inputs``. ``takes`` lists optional features, such as ``pages`` (limit nodes to
+    a list of pages). ``weights`` and ``columns`` are whether the format can have them.
     """
 
     title: str
@@ -472,7 +481,7 @@ class FormatReader:
     columns: bool = True
 
     def check(self, job: Job) -> None:
-        """Check that the options apply to inputs of this kind."""
+        """Check that the options apply to this format."""
         label, options = job.source.label, job.options
         if options.columns_named and not self.columns:
             raise UsageError(
@@ -486,9 +495,9 @@ class FormatReader:
 
 
 def text_lines(job: Job, longest: int, what: str) -> Iterator[tuple[int, str]]:
-    """Yield (number, text) of each line that is not blank, trimmed.
+    """Yield (number, text) of each nonblank line, stripped.
 
-    Raises :class:`InputError` for one of ``longest`` bytes, which messages call ``what``.
+    Raises :class:`InputError` for a line of ``longest`` bytes; messages call a line ``what``.
     """
     with job.source.reading() as (stream, raw):
         number = 0
@@ -506,11 +515,10 @@ def text_lines(job: Job, longest: int, what: str) -> Iterator[tuple[int, str]]:
 
 
 def follow(database: duckdb.DuckDBPyConnection, table: str) -> int:
-    """Replace the steps of ``table`` (a, b; each a once), such as redirects, by their final target;
-    drop circular ones and return their number.
+    """Replace the targets in ``table`` (a, b; a unique), such as redirects, by their final targets.
 
-    Each round doubles the distance, so chains of any length take log2 of it many joins. After a
-    round that reached no end, no end is left to reach.
+    Circular ones are deleted; their number is returned. Each round doubles the distance covered, so
+    chains of length n take log2(n) joins. A round that reaches no new end is the last.
     """
 
     def count(where: str) -> int:

@@ -1,15 +1,16 @@
-"""How a text is read: its delimiter, header and columns, detected from the first lines.
+"""Detect how a text is laid out: its delimiter, header and columns, from the first lines.
 
-* delimiter: the first of tab, comma, semicolon, bar and blanks that cuts all lines into the same
+* delimiter: the first of tab, comma, semicolon, bar and blanks that splits all lines into the same
   number of columns, at least two (comma first for ``.csv``);
 * header: the first line, if none of its names is in the rows below, and if the selected columns
-  have well-known titles, or it has words above a column of numbers and no number above any, or its
-  words lack a digit, sign or capital that every row below has;
-* columns: those with well-known titles for the ends of links (compared by letters and digits, in
-  any case), else the first two. Pairs in :data:`_WAYS` tell source from target, those in
-  :data:`_SIDES` do not.
+  have well-known titles, or if it has words above a column of numbers and no number above any, or
+  if its words lack a digit, sign or capital that all rows below have;
+* columns: those with well-known titles for the ends of links (ignoring case and punctuation), else
+  the first two. Pairs in :data:`_WAYS` distinguish source and target, those in :data:`_SIDES` do
+  not.
 
-Names with blanks look like several columns, and arrows like nodes: both raise an error that asks.
+Names with blanks look like several columns, and arrows like nodes: both raise an error that asks
+for ``--columns`` or another delimiter.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from cocite.io.readers.contract import DELIMITERS
 from cocite.io.readers.sources import LOOK, lines_of
 
 OTHERS = " (if others are: --columns SOURCE,TARGET)"
-"""Advice if only positions tell which columns are the link."""
+"""Advice if only the positions of columns indicate the link."""
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:
@@ -67,32 +68,32 @@ TITLES = frozenset(title for pair in _WAYS + _SIDES for title in pair) | _words(
 )
 """Titles of link columns, letters and digits only."""
 _NUMBERS = _words("id rowid index key pk nr no number linkid edgeid")
-"""Titles of a first column that may just number rows."""
+"""Titles of a first column that may just number the rows."""
 _ABOUT = _words("name label title url uri")
 """Titles of columns about the node in such a table."""
 
 _ANSWERS = {
     ("node", "rank", "related", "score"): (
-        "what cocite related-all wrote",
+        "output of cocite related-all",
         "node,related",
     ),
-    ("rank", "node", "score", "stderr"): ("what cocite related wrote", ""),
-    ("node", "rank"): ("what cocite rank wrote", ""),
-    ("node", "hits"): ("what cocite related-all wrote", ""),
+    ("rank", "node", "score", "stderr"): ("output of cocite related", ""),
+    ("node", "rank"): ("output of cocite rank", ""),
+    ("node", "hits"): ("output of cocite related-all", ""),
 }
-"""First titles of tables of answers -> what these tables are, and which columns could be links."""
+"""First titles of results -> their description, and the columns to use as links."""
 
 
 def answer_in(titles: Sequence[str]) -> str:
-    """Return why a table with these titles is an answer of cocite rather than a list of links, and
-    what to do; "" if it is not one.
+    """Return the error for a table of results rather than links, by its titles; "" for other
+    tables.
     """
     plain = [title.strip().lower() for title in titles]
     plain = [title for title in plain if title != "title"]
     for begun, (what, columns) in _ANSWERS.items():
         if tuple(plain[: len(begun)]) == begun and (len(begun) > 2 or len(plain) == 2):
-            told = f"is {what}, and no list of links. Ask what it was made of in its place"
-            return told + (f"; to take its hits as links: --columns {columns}" if columns else "")
+            told = f"is {what}, not a list of links. Name the graph or index that it came from"
+            return told + (f"; to use its hits as links: --columns {columns}" if columns else "")
     return ""
 
 
@@ -102,9 +103,10 @@ def plain_title(title: str) -> str:
 
 
 def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tuple[int, int] | None:
-    """Return the columns of source and target, from 0 on, by their titles; None if they are missing
-    or ambiguous. Columns named like the ``sides`` of a bipartite table, perhaps with ``id``
-    appended, have priority.
+    """Return the columns of source and target, from 0 on, by title; None if missing or ambiguous.
+
+    Columns named like the ``sides`` of a bipartite table, with or without ``id`` at the end, have
+    priority.
     """
     plain = [plain_title(title) for title in titles]
     if sides is not None:
@@ -125,8 +127,9 @@ def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tupl
 
 class LinkColumns(NamedTuple):
     """The selected columns of a table, from 0 on: the ``ends`` of links, and the ``weight``.
-    ``named`` says whether they were requested or have well-known titles; ``unread`` is the title of
-    a weight column that is not among them.
+
+    ``named`` is whether the ends were requested or have well-known titles; ``unread`` is the title
+    of an unselected weight column.
     """
 
     ends: tuple[int, ...]
@@ -145,14 +148,14 @@ def choose_columns(
     *,
     folded: bool = False,
 ) -> LinkColumns:
-    """Return the columns of links (``wanted`` is 2) or of names of nodes in a table with
-    ``titles``: those requested, else by titles, else the first.
+    """Return the columns of links (``wanted`` is 2) or of names of nodes (1) in a table.
 
-    Raises :class:`UsageError` for missing columns, or one named twice, and :class:`InputError` for
-    too few.
+    Requested columns have priority, then well-known titles, then the first columns. Raises
+    :class:`UsageError` for missing columns or one selected twice, and :class:`InputError` for too
+    few.
     """
     if len(titles) < wanted:
-        what = "a link takes two, source and target" if wanted == 2 else "one is needed"
+        what = "a link needs two, source and target" if wanted == 2 else "one is needed"
         raise InputError(f"{label} has {len(titles)} columns; {what}")
     known = None if columns or wanted == 1 else ends_of(list(map(str, titles)), sides)
     ends = tuple(column_place(label, titles, each, folded=folded) for each in columns)
@@ -166,20 +169,21 @@ def choose_columns(
 def check_distinct(
     label: str, titles: Sequence[object], ends: Sequence[int], weight: int | None
 ) -> None:
-    """Raise :class:`UsageError` if one column is both ends of a link, or an end and the weight."""
+    """Raise :class:`UsageError` if a column is selected twice."""
     if len({*ends, weight}) != len(ends) + 1:
         shown = " and ".join(repr(titles[i]) for i in ends)
         raise UsageError(
-            f"{label}: one column is named twice. The link is in {shown}, unless --columns "
-            "(columns=) names others, and the weight is in another column"
+            f"{label}: one column is used twice. The link is in {shown} unless you choose other "
+            "columns with --columns (columns=); the weight must be in another column"
         )
 
 
 def column_place(
     label: str, titles: Sequence[object], column: str | int, *, folded: bool = False
 ) -> int:
-    """Return the position of a column, from 0 on: by title, ignoring case if ``folded``, else by
-    number from 1. Raises :class:`UsageError` if ``label`` has none.
+    """Return the position of a column, from 0 on, by title or else by number from 1.
+
+    ``folded`` ignores case. Raises :class:`UsageError` if there is no such column.
     """
     named: list[object] = list(titles)
     wanted: object = column
@@ -195,20 +199,22 @@ def column_place(
 
 
 def unread_weights(titles: Sequence[object], taken: Sequence[object]) -> str:
-    """Return a column titled like weights that is not ``taken``, or ""."""
+    """Return the title of a weight column that is not ``taken``, or ""."""
     found = [each for each in map(str, titles) if plain_title(each) in ("weight", "weights")]
     return next((each for each in found if each not in map(str, taken)), "")
 
 
 def weights_note(unread: str) -> str:
-    """Return the note about such a column."""
+    """Return the note about an unused weight column."""
     name = unread if re.fullmatch(r"\w+", unread) else repr(unread)
     return f"; {unread!r} is ignored (as weights: --weight-column {name})" if unread else ""
 
 
 def columns_note(titles: Sequence[str], weight: str, guessed: bool, unread: str = "") -> str:
-    """Return which columns were read, and what to do if they were ``guessed`` wrongly, by position
-    only, or if the column ``unread`` has weights.
+    """Return a note on the columns that were read.
+
+    It suggests ``--columns`` if they were ``guessed`` by position, and ``--weight-column`` for
+    ``unread``.
     """
     note = f"columns {' and '.join(map(repr, titles))}"
     note += f" with the weight in {weight!r}" if weight else ""
@@ -225,7 +231,7 @@ def without_index(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
 
 _SAMPLE_LINES = 100
 _LEAST_SHAPE = 3
-"""Least rows whose common shape is significant."""
+"""Minimum number of rows for their shape to be significant."""
 
 
 _WEIGHTS = _words(
@@ -246,7 +252,7 @@ _ARROWS = re.compile(r".*\S\s+(?:<?[-=~]+>|<[-=~]+|[←→↔⇐⇒⟵⟶⟹])\s
 
 
 def sample(head: bytes, comment: str) -> list[str]:
-    """Return the first lines with data, without the last one if it may be cut."""
+    """Return the first lines with data; the last one is omitted if it may be cut."""
     text = head[:LOOK].decode("utf-8", "replace")
     lines = lines_of(text)
     if len(head) > LOOK and len(lines) > 1:
@@ -313,13 +319,11 @@ def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
     return order[0]
 
 
-# -- what is asked about ---------------------------------------------------------------
+# -- doubts ----------------------------------------------------------------------------
 
 
 def in_doubt(lines: list[str], delimiter: str) -> str:
-    """Return why lines split at a guessed ``delimiter`` may not be links, and what to do; "" if
-    there is no doubt.
-    """
+    """Return why lines split at a guessed ``delimiter`` may not be links, and what to do; or ""."""
     rows = [fields(line, delimiter) for line in lines]
     if not rows:
         return ""
@@ -328,21 +332,21 @@ def in_doubt(lines: list[str], delimiter: str) -> str:
     if len(middle) == len(rows) and all(map(_ARROW.fullmatch, middle)):
         back = all(arrow.startswith("<") and ">" not in arrow for arrow in middle)
         return (
-            f"has arrows between its names, {such}. Say which columns are source and target: "
+            f"has arrows between its names, {such}. Choose the columns of source and target: "
             f"--columns {'3,1' if back else '1,3'}"
         )
     if delimiter != "space" and all(len(row) == 2 for row in rows):
         return ""
     if sum(bool(_ARROWS.fullmatch(line.strip())) for line in lines) * 2 > len(lines):
-        return f"has arrows between its names, {such}. Put tabs in their place"
+        return f"has arrows between its names, {such}. Replace them with tabs"
     lengths = Counter(map(len, rows))
     if delimiter == "space" and (len(rows[0]) > 2 or lengths.most_common(1)[0][0] > 2):
         least, most = min(lengths), max(lengths)
         many = f"{most}" if least == most else f"{least} to {most}"
         return (
-            f"has {many} columns between blanks, {such}; which are source and target is not clear. "
-            "If the first two are: --columns 1,2. If names have blanks in them, put a tab between "
-            "source and target"
+            f"has {many} columns separated by blanks, {such}; it is unclear which are source and "
+            "target. If they are the first two: --columns 1,2. If names contain blanks, put a tab "
+            "between source and target"
         )
     return ""
 
@@ -353,7 +357,8 @@ def in_doubt(lines: list[str], delimiter: str) -> str:
 def titled_ends(
     rows: list[list[str]], header: str, sides: tuple[str, str] | None = None
 ) -> tuple[int, int] | None:
-    """Return the columns that hold the ends of links, by titles in the first of ``rows``, or None.
+    """Return the columns of the ends of links, by the titles in the first of ``rows``, or None.
+
     ``header`` is yes, no or auto.
     """
     if not rows or header == "no":
@@ -367,7 +372,7 @@ def titled_ends(
 
 
 def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, str] | None) -> bool:
-    """Return whether the ``ends`` have titles of sides, which are not names in the rows below."""
+    """Return whether the ``ends`` have titles of sides that are not names in the rows below."""
     titles = {rows[0][i].strip() for i in ends}
     if sides is None or ends_of([rows[0][i] for i in ends], sides) != (0, 1):
         return False
@@ -378,9 +383,7 @@ def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, st
 
 
 def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None) -> bool:
-    """Return whether the first of ``rows`` is a header, for links in the columns ``taken`` and
-    weights in ``weight``, if any.
-    """
+    """Return whether the first of ``rows`` is a header, given the columns of links and weights."""
     if not rows or len(rows[0]) <= max(taken):
         return False
     first, below = [cell.strip() for cell in rows[0]], rows[1:]
@@ -414,13 +417,15 @@ def _known(title: str) -> bool:
 
 
 def _worded(cell: str) -> bool:
-    """Return whether it could be a title, and is not a malformed number."""
+    """Return whether a cell may be a title, and not a malformed number."""
     return bool(re.match(r"[^\W\d]", cell.lstrip("_"))) and cell.lower() not in _NO_TITLES
 
 
 def _of_another_shape(titles: list[str], columns: list[list[str]]) -> bool:
-    """Return whether every title is letters alone, and every name below has what it lacks: a digit,
-    punctuation of addresses and files, or a capital.
+    """Return whether all titles are plain words, and all names below have a feature that titles
+    lack.
+
+    Features are digits, punctuation of addresses and files, and capitals.
     """
     digit, address = re.compile(r"\d"), re.compile(r"[:/.?=&#@_]")
     for title, cells in zip(titles, columns, strict=True):
@@ -437,8 +442,9 @@ def _numeric(text: str) -> bool:
 
 
 def see_no_titles(clean: bytes, titles: tuple[str, ...], file: str) -> None:
-    """Check that a detected header contains no names of nodes in clean rows: names between tabs,
-    one row per line. Raises :class:`~cocite.errors.UnrecognizedInput`.
+    """Raise :class:`~cocite.errors.UnrecognizedInput` if a detected header contains names of nodes.
+
+    ``clean`` are rows of names, separated by tabs.
     """
     for title in titles:
         name = title.encode()
@@ -451,6 +457,6 @@ def see_no_titles(clean: bytes, titles: tuple[str, ...], file: str) -> None:
         ):
             shown = " and ".join(map(repr, titles))
             raise UnrecognizedInput(
-                f"{file}: the first row, {shown}, seems to hold titles, but {title!r} is a node in "
-                "other rows, too. Say which it is: --header yes, or --header no"
+                f"{file}: the first row, {shown}, seems to be a header, but {title!r} is also a "
+                "node in other rows. Choose --header yes or --header no"
             )

@@ -1,9 +1,9 @@
-"""Writers: results as files that other programs read, in the format of the file extension.
+"""Writers: results as files for other programs, in the format of the file extension.
 
 A file is a *table*, whose columns have titles, an *array* of numbers by node id, without names, or
 a *graph* of weighted links. To add a format, write a file in this folder with its writer, and list
 it in ``WRITERS`` or ``GRAPHS``. Output goes to a :class:`Target`, a file or a database table
-(``io/writers/databases.py``), and appears when complete.
+(``io/writers/databases.py``), which appears once it is complete.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WRITERS: dict[str, TableFile | ArrayFile] = {
     ".arrow": ARROW,
     ".npy": NPY,
 }
-"""Extensions -> writers of such files."""
+"""Extensions -> writers of tables and arrays."""
 
 GRAPHS: dict[str, GraphFile] = {".graphml": GRAPHML, ".gexf": GEXF, ".dot": DOT}
 """Extensions -> writers of graphs."""
@@ -63,32 +63,31 @@ def target_of(
     endings: Iterable[str] | None = None,
     safe: bool = False,
 ) -> Target | None:
-    """Return the target for the file ``output`` or the database table ``to``, whichever is given;
-    None if neither is. ``types`` are the column types, if known; ``safe`` as in
-    :func:`check_output`. Call it before any work.
+    """Return the target for the file ``output`` or the database table ``to``; None without either.
 
-    Raises like :func:`check_output` and :func:`~.databases.database_target`.
+    ``types`` are the column types, if known; ``safe`` as in :func:`check_output`. Call it before
+    any other work. Raises like :func:`check_output` and :func:`~.databases.database_target`.
     """
     if to is None:
         if append:
             raise UsageError("--append needs a database table: name it with --to")
         if output is None and kind is not None:
-            raise UsageError("--output-format says what --output is: name that, too")
+            raise UsageError("--output-format needs a file: name it with --output")
         return None if output is None else check_output(output, overwrite, endings, kind, safe=safe)
     if output is not None:
-        raise UsageError("an answer goes to a file or to a database: choose --output or --to")
+        raise UsageError("results go either to a file or to a database: choose --output or --to")
     if kind is not None:
         raise UsageError("a database table has no format: omit --output-format")
     return database_target(to, overwrite=overwrite, append=append, types=types)
 
 
 def numbers_types(*columns: str) -> Types:
-    """Return the column types that :func:`write_numbers` writes."""
+    """Return the column types of the tables that :func:`write_numbers` writes."""
     return {"node": "VARCHAR"} | dict.fromkeys(columns, "DOUBLE")
 
 
 def kinds_of(endings: Iterable[str]) -> list[str]:
-    """Return the kinds of files, by their extensions."""
+    """Return formats by their extensions, without the dots."""
     return [ending.removeprefix(".") for ending in endings]
 
 
@@ -100,15 +99,15 @@ def check_output(
     *,
     safe: bool = False,
 ) -> FileTarget:
-    """Check that the file may be written, and that its extension, or ``kind``, is among ``endings``
-    (by default all); call it before any work. Returns the file. ``safe`` affects CSV and TSV: no
-    spreadsheet takes a name for a formula (``io/writers/tables.py``).
+    """Return the file ``output``, after checking that it may be written.
 
-    Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
+    Its extension, or ``kind``, must be among ``endings`` (by default all). ``safe`` escapes
+    formulas in CSV and TSV (``io/writers/tables.py``). Call it before any other work. Raises
+    :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
     text = os.fspath(output)
     if is_address(text):
-        raise UsageError("a database is not a file: name it by --to (to=), and no --output")
+        raise UsageError("a database is not a file: name it with --to (to=), not --output")
     path = Path(_name_at(text) if is_url(text) else text)
     some = {each: WRITERS[each] for each in (WRITERS if endings is None else endings)}
     writer = some.get(path.suffix if kind is None else f".{kind.lower()}")
@@ -130,19 +129,20 @@ def check_output(
 
 
 def _name_at(url: str) -> str:
-    """Return the file name of a URL; raises :class:`UsageError` if it leads elsewhere."""
+    """Return the file name in a URL; raises :class:`UsageError` if it is invalid."""
     name = url.rpartition("/")[2]
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
         raise UsageError(
-            f"{bare(url)} names no file that could be written: of a URL a name has letters, "
-            "digits, -, _ and . only"
+            f"{bare(url)} does not end in a valid file name: use only letters, digits, -, _ and ."
         )
     return name
 
 
 def write_numbers(target: Target, names: Names, **columns: NDArray[np.float64]) -> None:
-    """Write numbers per node: a table of ``node`` and the column titles, or an array by id, with a
-    row per column if there are several. Both may exceed memory.
+    """Write numbers per node, as a table or an array; both may exceed memory.
+
+    A table has the columns ``node`` and those given; an array is indexed by id, with a row per
+    column if there are several.
     """
     first, *others = columns.values()
     if isinstance(target, FileTarget) and target.is_array:

@@ -3,11 +3,12 @@
 A target is created and tried without rows before any work, so that errors appear early. Each write
 is one transaction: rows go into a temporary table, which replaces the old one at the end. An
 existing table is replaced (``overwrite``), extended (``append``), or refused; a view is always
-refused. A replaced table loses its indexes and permissions; if a view depends on it, that is an
-error. A new table with a column ``node`` gets an index on it, except in DuckDB, which scans
+refused. A replaced table loses its indexes and permissions; if a view depends on it, the write
+fails. A new table with a column ``node`` gets an index on it, except in DuckDB, which scans
 columns.
 
-Memory: a batch of rows; with DuckDB 250 MB, and disk for the rows once more beside its file.
+Memory: a batch of rows. DuckDB needs 250 MB, and temporary disk for a second copy of the rows next
+to its file.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from cocite.storage import disk, staged_file, staged_folder
 
 @dataclass(frozen=True)
 class FileTarget:
-    """A file with its writer; with a ``url``, it is written locally and uploaded."""
+    """A file and its writer. With a ``url``, the file is written locally and uploaded."""
 
     path: Path
     writer: TableFile | ArrayFile
@@ -52,17 +53,17 @@ class FileTarget:
 
     @property
     def label(self) -> str:
-        """Return its path, or its URL without password."""
+        """Return the path, or the URL without password."""
         return str(self.path) if self.url is None else bare(self.url)
 
     @property
     def is_array(self) -> bool:
-        """Return whether it holds numbers by id, without names."""
+        """Return whether the file is an array by id, without names."""
         return isinstance(self.writer, ArrayFile)
 
     @property
     def memory(self) -> int:
-        """Return the memory of its writer."""
+        """Return the bytes of memory that the writer needs."""
         return self.writer.memory if isinstance(self.writer, TableFile) else 0
 
     def expect(self, types: Types) -> None:
@@ -71,10 +72,10 @@ class FileTarget:
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
     ) -> int:
-        """Write pieces of equally long columns; ``types`` maps their names to SQL types.
+        """Write chunks of equally long columns; return the file's size in bytes.
 
-        The file appears when complete. Returns its bytes. Partial output goes to ``folder``, on the
-        same disk.
+        ``types`` maps column names to SQL types. The file appears once it is complete; until then,
+        it is in ``folder``, which must be on the same disk.
         """
         assert isinstance(self.writer, TableFile)
         with self._staged(folder) as path:
@@ -84,14 +85,14 @@ class FileTarget:
     def write_array(
         self, pieces: Iterable[NDArray[Any]], dtype: np.dtype[Any], shape: tuple[int, ...]
     ) -> None:
-        """Write an array of that type and shape; the pieces are its elements in their order."""
+        """Write an array of this type and shape; ``pieces`` are its elements in order."""
         assert isinstance(self.writer, ArrayFile)
         with self._staged() as path:
             self.writer.write(path, pieces, dtype, shape)
 
     @contextmanager
     def _staged(self, folder: Path | None = None) -> Iterator[Path]:
-        """Yield a path to write to, which is then renamed to the file."""
+        """Yield a temporary path, which is then renamed or uploaded."""
         if self.url is None:
             with staged_file(self.path, folder) as file:
                 yield Path(file.name)
@@ -117,8 +118,9 @@ _PART = re.compile(r'"((?:[^"]|"")+)"')
 
 @dataclass(frozen=True)
 class TablePlace:
-    """A table name in its ``schema`` ("" for the connection's); ``kind`` is what uses it:
-    ``table``, ``view`` for anything read-only, or "" if it is free.
+    """A table name in its ``schema`` ("" for the connection's default).
+
+    ``kind`` is what exists under that name: ``table``, ``view`` for anything read-only, or "".
     """
 
     schema: str
@@ -127,11 +129,11 @@ class TablePlace:
 
     @property
     def sql(self) -> str:
-        """Return it in SQL."""
+        """Return the quoted name."""
         return ".".join(quoted_column(part) for part in (self.schema, self.name) if part)
 
     def temporary(self) -> TablePlace:
-        """Return a free name in the same schema."""
+        """Return an unused name in the same schema."""
         return TablePlace(self.schema, f"cocite_{secrets.token_hex(8)}")
 
 
@@ -140,8 +142,9 @@ def _titles(types: Types) -> str:
 
 
 class Dialect(ABC):
-    """A connection within a transaction, which is rolled back on closing unless committed;
-    subclasses hold the differences between databases.
+    """A connection in a transaction, which is rolled back on closing unless committed.
+
+    Subclasses implement the differences between databases.
     """
 
     types: ClassVar[dict[str, str]]
@@ -153,17 +156,17 @@ class Dialect(ABC):
             connection.execute(statement)
 
     def find(self, table: str) -> TablePlace:
-        """Return where a table is, or would be, by its address."""
+        """Return the place of a table, whether or not it exists."""
         parts = [part.replace('""', '"') for part in _PART.findall(quoted(table))]
         if len(parts) > 2:
             raise UsageError(
-                f"{table} has more parts than a schema and a table: write schema.table"
+                f"{table} has more parts than a schema and a table: use the form schema.table"
             )
         return self._found("" if len(parts) == 1 else parts[0], parts[-1])
 
     @abstractmethod
     def _found(self, schema: str, name: str) -> TablePlace:
-        """Return the place with its schema and what uses the name."""
+        """Look up a name: its schema, and what exists under it."""
 
     def create(self, place: TablePlace, types: Types) -> None:
         """Create an empty table."""
@@ -176,7 +179,7 @@ class Dialect(ABC):
         """Create an index on a column."""
 
     def size(self, place: TablePlace) -> int | None:
-        """Return the bytes of a table, None if unknown."""
+        """Return the size of a table in bytes, None if unknown."""
         return None
 
     @abstractmethod
@@ -193,7 +196,7 @@ class _SQLite(Dialect):
         "FLOAT": "REAL",
     }
 
-    # Lock for writing now: waiting for that later could fail.
+    # Lock for writing at once: upgrading a read lock can fail.
     begins: ClassVar[tuple[str, ...]] = (f"PRAGMA busy_timeout = {_PATIENCE}", "BEGIN IMMEDIATE")
 
     def __init__(self, connection: Any) -> None:
@@ -209,7 +212,7 @@ class _SQLite(Dialect):
         return TablePlace(schema or "main", name if row is None else row[1], kind)
 
     def index(self, place: TablePlace, column: str) -> None:
-        """Name the index after the table, or otherwise if that is taken."""
+        """Create the index under the table's name and column, with a suffix if that name is taken."""
         name = f"{place.name}_{column}"
         if self._found(place.schema, name).kind:
             name += f"_{secrets.token_hex(4)}"
@@ -241,7 +244,7 @@ class _DuckDB(Dialect):
         return TablePlace(row[0], row[1], "table" if row[2] == "BASE TABLE" else "view")
 
     def load(self, place: TablePlace, pieces: Iterable[Columns], types: Types) -> None:
-        """Load by one statement from a file beside that of the database, in constant memory."""
+        """Load from a temporary file next to the database in one statement, in constant memory."""
         (file,) = self.connection.execute(
             "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
         ).fetchone()
@@ -282,14 +285,14 @@ class _Postgres(Dialect):
         self.connection.execute(f"CREATE INDEX ON {place.sql} ({quoted_column(column)})")
 
     def size(self, place: TablePlace) -> int | None:
-        """Return the bytes including indexes."""
+        """Return the size in bytes, including indexes."""
         row = self.connection.execute(
             "SELECT pg_total_relation_size(%s::regclass)", [place.sql]
         ).fetchone()
         return int(row[0])
 
     def load(self, place: TablePlace, pieces: Iterable[Columns], types: Types) -> None:
-        """Load by COPY."""
+        """Load using COPY."""
         cursor = self.connection.cursor()
         with cursor.copy(f"COPY {place.sql} ({_titles(types)}) FROM STDIN") as out:
             for piece in pieces:
@@ -310,7 +313,7 @@ _BESIDE = ("", "-journal", "-wal", "-shm", ".wal")
 
 @dataclass(frozen=True)
 class DatabaseTarget:
-    """A table of a database, and what to do if it exists."""
+    """A database table, and what to do if it exists."""
 
     address: Address
     overwrite: bool = False
@@ -318,12 +321,12 @@ class DatabaseTarget:
 
     @property
     def label(self) -> str:
-        """Return its address, without password."""
+        """Return the address, without password."""
         return f"{self.address.label}#{self.address.table}"
 
     @property
     def plain(self) -> str:
-        """Return its name as part of a file name, beside the file of the database."""
+        """Return a file name for the table, next to the database's file."""
         table = re.sub(r"[^\w.-]", "_", self.address.table)
         if self.address.is_file:
             return f"{Path(self.address.place).name}#{table}"
@@ -331,11 +334,11 @@ class DatabaseTarget:
 
     @property
     def memory(self) -> int:
-        """Return the memory of its driver."""
+        """Return the bytes of memory that the driver needs."""
         return _MEMORY[self.address.kind]
 
     def expect(self, types: Types) -> None:
-        """Try the transaction without rows, and roll back."""
+        """Try the transaction without rows, and roll it back."""
         if self.address.is_file and not os.path.exists(self.address.place):
             _check_writable(Path(self.address.place))
             return
@@ -345,7 +348,7 @@ class DatabaseTarget:
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
     ) -> int | None:
-        """Write pieces of columns in one transaction; return the bytes, None if unknown."""
+        """Write chunks of columns in one transaction; return the size in bytes, None if unknown."""
         made = None
         if self.address.is_file:
             path = Path(self.address.place)
@@ -362,7 +365,7 @@ class DatabaseTarget:
         return made.stat().st_size if made else size
 
     def trial(self, pieces: Iterable[Columns], types: Types, folder: Path) -> int | None:
-        """Return the bytes of some rows, which are rolled back."""
+        """Write some rows, and roll them back; return their size in bytes, None if unknown."""
         if self.address.is_file:
             place = folder / "trial"
             disk.remove(place)
@@ -375,7 +378,7 @@ class DatabaseTarget:
             return database.size(table)
 
     def _fill(self, database: Dialect, pieces: Iterable[Columns], types: Types) -> int | None:
-        """Create the table, within a transaction; return its bytes, if known."""
+        """Fill the table within a transaction; return its size in bytes, if known."""
         place, execute = database.find(self.address.table), database.connection.execute
         if place.kind == "view":
             raise OutputExists(f"{self.label} is not a writable table: choose another")
@@ -402,7 +405,7 @@ class DatabaseTarget:
 
     @contextmanager
     def _transaction(self) -> Iterator[Dialect]:
-        """Open a transaction, rolled back unless committed; errors name the database."""
+        """Open a transaction, rolled back unless committed; translate its errors."""
         address = self.address
         try:
             with (
@@ -421,7 +424,7 @@ class DatabaseTarget:
             said = str(error).lower()
             if any(sign in said for sign in ("disk is full", "no space left", "file too large")):
                 raise ResourceError(
-                    f"{error}. Free some room there, and run the same command again"
+                    f"{error}. Free disk space, and run the same command again"
                 ) from None
             raise
 
@@ -429,18 +432,18 @@ class DatabaseTarget:
 def database_target(
     to: str, *, overwrite: bool = False, append: bool = False, types: Types | None = None
 ) -> DatabaseTarget:
-    """Return the table that an address names after its ``#``, if it may be written as requested,
-    with ``types`` if they are known; call it before any work.
+    """Return the table that an address contains, after checking that it can be written.
 
-    Raises :class:`~cocite.errors.UsageError`, :class:`~cocite.errors.OutputExists`, and
+    ``types`` are the column types, if known. Call it before any other work. Raises
+    :class:`~cocite.errors.UsageError`, :class:`~cocite.errors.OutputExists`, and
     :class:`~cocite.errors.InputError` if the database cannot be opened.
     """
     if overwrite and append:
-        raise UsageError("a table is replaced or added to: choose --overwrite or --append")
+        raise UsageError("a table is either replaced or extended: choose --overwrite or --append")
     address = address_of(to, files=True)
     if not address.table:
         raise UsageError(
-            f"{address.label} names no table: write it behind a #, as in sqlite:///site.db#related"
+            f"{address.label} has no table: add it after a #, as in sqlite:///site.db#related"
         )
     found = DatabaseTarget(address, overwrite, append)
     if types is not None or not append:
@@ -449,13 +452,13 @@ def database_target(
 
 
 def _check_writable(path: Path) -> None:
-    """Check that a file could be created there."""
+    """Check that a file can be created at ``path``."""
     folder = path.absolute().parent
     while not folder.exists():
         folder = folder.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise StoreError(f"{path} cannot be made: {folder} cannot be written. Choose another place")
+        raise StoreError(f"{path} cannot be created: {folder} is not writable. Choose another path")
 
 
 Target = FileTarget | DatabaseTarget
-"""Destination of a table; ``label`` is its name in messages."""
+"""Destination of a table; ``label`` is the name in messages."""

@@ -1,14 +1,15 @@
 r"""Weighted graphs as files for Gephi, NetworkX, igraph and Graphviz: GraphML, GEXF 1.2, DOT.
 
-Nodes are named ``n0``, ``n1``, ... by their ids in the graph, which is valid and unique in every
-format. The name of a page is the ``label``. Other values of nodes and links are attributes, omitted
-where missing, including the ``weight`` of links. XML cannot represent some characters (most below
-U+0020, surrogates, U+FFFE, U+FFFF), and DOT ends at a NUL; they are written as ``\u0007``, in six
-characters.
+Nodes are named ``n0``, ``n1``, ... by their ids, which is valid and unique in every format; the
+name of a page is the ``label``. Other values of nodes and links, including the ``weight``, are
+attributes, omitted where missing. XML cannot represent some characters (most below U+0020,
+surrogates, U+FFFE, U+FFFF), and DOT no control characters and surrogates; these are written as six
+visible characters, such as ``\u0007``.
 
-Nodes precede links, as some programs require; links wait in an unnamed file. Memory: a byte per
-node, and a piece. Disk: the links once more. http://graphml.graphdrawing.org/specification.html,
-https://gexf.net/schema.html, https://graphviz.org/doc/info/lang.html
+Nodes precede links, as some programs require; meanwhile, links are stored in an unnamed file.
+Memory: a byte per node, and a chunk. Disk: a second copy of the links.
+http://graphml.graphdrawing.org/specification.html, https://gexf.net/schema.html,
+https://graphviz.org/doc/info/lang.html
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ _ROWS = 1 << 14
 
 @dataclass(frozen=True)
 class GraphShape:
-    """The attributes of nodes, and of links beside their weight: titles with the types ``string``,
-    ``double``, ``int`` or ``boolean``. Links are undirected if ``directed`` is false; ``about`` is
-    a line that describes the graph.
+    """The attributes of a graph's nodes and links, by title, other than the links' weight.
+
+    Types are ``string``, ``double``, ``int`` or ``boolean``. ``about`` is a one-line description.
     """
 
     node: Mapping[str, str]
@@ -50,9 +51,11 @@ class GraphShape:
 
 @dataclass(frozen=True)
 class GraphPiece:
-    """Some nodes, by ``ids``, with their names as ``labels`` and ``facts``, a column each; the
-    first occurrence of a node counts. And some links: ``sources`` and ``targets`` by id, float64
-    ``weights``, and ``link_facts``.
+    """Some nodes and some links of a graph.
+
+    Nodes have ``ids``, names as ``labels``, and ``facts``, a column each; the first occurrence of a
+    node counts. Links have ``sources`` and ``targets`` by id, float64 ``weights``, and
+    ``link_facts``.
     """
 
     ids: NDArray[Any]
@@ -66,9 +69,11 @@ class GraphPiece:
 
 @dataclass(frozen=True)
 class GraphForm:
-    """A format, for one graph: texts before the nodes, ``between`` nodes and links, and after the
-    links; and functions for the text of a node (id, label, facts) and of a link (number from 0 on,
-    source, target, weight, facts). Missing facts are removed before.
+    """A format applied to one graph: texts before nodes, ``between`` nodes and links, and after
+    links.
+
+    ``node`` formats a node (id, label, facts), ``link`` a link (number from 0 on, source, target,
+    weight, facts); facts do not include missing values.
     """
 
     head: str
@@ -86,7 +91,7 @@ class GraphFile:
     form: Callable[[GraphShape], GraphForm]
 
     def write(self, path: Path, pieces: Iterable[GraphPiece], shape: GraphShape) -> None:
-        """Write a graph; links wait in the directory of ``path``."""
+        """Write a graph; links are buffered in a temporary file next to ``path``."""
         with (
             disk.rewrite(path) as file,
             tempfile.TemporaryFile(dir=path.parent, buffering=0) as links,
@@ -136,7 +141,7 @@ def _write(form: GraphForm, file: BinaryIO, links: BinaryIO, pieces: Iterable[Gr
 
 
 def _there(titles: Iterable[str], values: Iterable[Any]) -> Facts:
-    """Return the facts that are not missing."""
+    """Drop missing facts."""
     pairs = zip(titles, values, strict=True)
     return {
         t: v for t, v in pairs if v is not None and not (isinstance(v, float) and math.isnan(v))
@@ -144,15 +149,15 @@ def _there(titles: Iterable[str], values: Iterable[Any]) -> Facts:
 
 
 def _visible(codes: Iterable[int]) -> dict[int, str]:
-    """Map characters that a format cannot hold to visible ones, for ``str.translate``."""
+    """Map characters that a format cannot represent to visible escapes, for ``str.translate``."""
     return {code: f"\\u{code:04x}" for code in codes}
 
 
 # -- dot ---------------------------------------------------------------------------------
 
-# A node shows the title of its page, if it has one, and else its name; what has a title has its
-# name as ``page`` and as tooltip. Names that are URLs are links in SVG. The page asked for is
-# framed. Backslashes, quotes and what looks like an entity of HTML are escaped.
+# A node's label is the title of its page, with the name as ``page`` and tooltip, or else the name.
+# URLs are links in SVG. The query page is framed. Backslashes, quotes and HTML entities are
+# escaped.
 
 _ESCAPED = {c: rf"\{t}" for c, t in _visible([*range(0x20), *range(0xD800, 0xE000)]).items()}
 _ESCAPED |= {ord("\\"): r"\\", ord('"'): r"\"", ord("\n"): r"\n"}
@@ -199,7 +204,7 @@ def _quoted(value: object) -> str:
 
 # -- xml graphs --------------------------------------------------------------------------
 
-# Attributes of text have tabs and line breaks as references, as XML would make blanks of them.
+# Tabs and line breaks in attributes are written as references: XML parsers turn them into blanks.
 
 _IN_XML = _visible([*range(0x20), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF])
 _IN_XML |= {ord(sign): f"&#{ord(sign)};" for sign in "\t\n\r"}
@@ -208,7 +213,7 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 def _text(value: object) -> str:
-    """Return a value in text or an attribute."""
+    """Return a value for a text node or an attribute."""
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value) if isinstance(value, float) else str(value).translate(_IN_XML)

@@ -1,13 +1,13 @@
 """Tables and arrays as files: Parquet, CSV, TSV, JSON lines, Arrow IPC, and NumPy's ``.npy``.
 
-``.parquet``, ``.csv`` and ``.tsv`` go through DuckDB piece by piece, out of core, with a second
-copy of the rows beside the file. The others take constant memory: ``.jsonl`` has one object per
-row, ``.arrow`` has uncompressed batches, which can be mapped. Missing values are null, and a
-float32 is the shortest decimal that reads as the same float32.
+``.parquet``, ``.csv`` and ``.tsv`` are written by DuckDB, out of core, with a second copy of the
+rows next to the file. The other formats need constant memory: ``.jsonl`` has one object per row,
+``.arrow`` uncompressed batches, which can be mapped. Missing values are null. A float32 is written
+as the shortest decimal that reads back as the same float32.
 
-The ``safe`` form of CSV and TSV puts an apostrophe before a text that begins with one of
-``= + - @``, a tab, a line break, or the wide forms of the four signs, so that no spreadsheet takes
-it for a formula. https://owasp.org/www-community/attacks/CSV_Injection
+The ``safe`` form of CSV and TSV prevents spreadsheets from reading texts as formulas: an apostrophe
+precedes a text that begins with one of ``= + - @``, their wide forms, a tab, or a line break.
+https://owasp.org/www-community/attacks/CSV_Injection
 """
 
 from __future__ import annotations
@@ -34,22 +34,20 @@ from cocite.resources import format_size
 from cocite.storage import disk, staged_rows
 
 Columns = Mapping[str, Any]
-"""Some rows: arrays of equal length by title."""
+"""Some rows: arrays of equal length, by title."""
 Types = Mapping[str, str]
 """The titles of a table and their SQL types."""
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file format for columns with titles. ``write(path, pieces, types)`` writes a file, within
-    ``memory`` bytes whatever its size; ``twice`` says whether a second copy of its rows lies beside
-    it meanwhile.
+    """A file format for columns with titles.
 
-    ``text(piece, types, first)`` returns a piece as streamed text, with a header if it is the
-    ``first``; None if the format cannot be streamed. ``ready()`` raises
-    :class:`~cocite.errors.UsageError` if a required library is missing. ``safe`` is the same
-    format, written so that no spreadsheet takes a name for a formula (``io/writers/tables.py``), or
-    None.
+    ``write(path, pieces, types)`` writes a file within ``memory`` bytes. ``twice`` is whether a
+    second copy of the rows is stored next to it meanwhile. ``text(piece, types, first)`` returns a
+    chunk as streamed text, with a header if it is the ``first``; None if the format cannot be
+    streamed. ``ready()`` raises :class:`~cocite.errors.UsageError` if a required library is
+    missing. ``safe`` is the format with formulas escaped (``io/writers/tables.py``), or None.
     """
 
     title: str
@@ -63,7 +61,7 @@ class TableFile:
 
 @dataclass(frozen=True)
 class ArrayFile:
-    """A file format for one array: ``write(path, pieces, dtype, shape)`` writes its elements in
+    """A file format for an array: ``write(path, pieces, dtype, shape)`` writes the elements in
     order.
     """
 
@@ -83,7 +81,7 @@ def safe_cell(value: Any) -> Any:
 
 
 def safe_columns(types: Types) -> str:
-    """Return DuckDB's selection of a table's columns, escaped the same way."""
+    """Return the SQL that selects a table's columns, with formulas escaped."""
     signs = ", ".join(f"chr({ord(sign)})" for sign in _FIRST)
     return ", ".join(
         f'CASE WHEN left("{title}", 1) IN ({signs}) THEN chr({ord(_MARK)}) || "{title}" '
@@ -100,15 +98,13 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "64MB",
     "threads": 1,
 }
-"""DuckDB's settings: rows stream through, so this suffices for any number."""
+"""DuckDB's settings; rows are streamed, so these suffice for any number of rows."""
 _MEMORY = 150 << 20
-"""Memory for DuckDB, the library and a piece of names."""
+"""Memory for DuckDB, the library and a chunk of names."""
 
 
 def _write(how: str, safe: bool, target: Path, pieces: Iterable[Columns], types: Types) -> None:
-    """Write through DuckDB, whose errors here are those of the disk; ``how`` ends its COPY, and
-    ``safe`` escapes formulas.
-    """
+    """Write using DuckDB; ``how`` are the options of COPY, and ``safe`` escapes formulas."""
     import duckdb
 
     try:
@@ -122,7 +118,7 @@ def _write(how: str, safe: bool, target: Path, pieces: Iterable[Columns], types:
         free = shutil.disk_usage(target.parent).free
         raise ResourceError(
             f"could not write {target} (temporary files go in the same folder): {error} "
-            f"({format_size(free)} free there). Free some room or choose another output, and run "
+            f"({format_size(free)} free there). Free disk space or choose another output, and run "
             "the same command again"
         ) from error
     except RuntimeError as error:
@@ -145,8 +141,9 @@ def _through_duckdb(
 
 @contextmanager
 def staged(path: Path, pieces: Iterable[Columns], types: Types, *files: Path) -> Iterator[Any]:
-    """Open a new database with all rows in a table ``ROWS``; each piece is a transaction, as large
-    transactions take memory. It may write ``files``.
+    """Open a new database with all rows in a table ``ROWS``; it may write ``files``.
+
+    Each chunk is one transaction, as large transactions need more memory.
     """
     may = [str(place) for file in files for place in (file.absolute(), file.resolve())]
     with open_duckdb(str(path), _CONFIG, files=may) as connection:
@@ -162,14 +159,12 @@ def staged(path: Path, pieces: Iterable[Columns], types: Types, *files: Path) ->
 
 
 def _is_empty(column: NDArray[Any]) -> bool:
-    """Return whether it is an object column of missing values only: DuckDB before 2.0 fails on
-    these.
-    """
+    """Return whether all values are missing in an object column, on which DuckDB before 2.0 fails."""
     return column.dtype == object and not any(value is not None for value in column)
 
 
 def _cell(how: str, safe: bool, piece: Columns, types: Types, first: bool) -> bytes:
-    """Return a piece as in a file, with the header only if it is the first."""
+    """Return a chunk as in a file, with the header only if it is the first."""
     with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
         path = Path(folder, "piece")
         _write(how, safe, path, [piece], types)
@@ -182,7 +177,7 @@ def _table(title: str, how: str) -> TableFile:
 
 
 def _text_table(title: str, how: str) -> TableFile:
-    """Return a kind of text table, which can be streamed, with its safe form."""
+    """Return a text format, which can be streamed, with its safe form."""
     safe, plain = (
         replace(
             _table(title, how), write=partial(_write, how, form), text=partial(_cell, how, form)
@@ -223,11 +218,11 @@ NPY = ArrayFile("NumPy", _write_numpy)
 
 
 _ROWS = 1 << 14
-"""Rows of a batch: names of the greatest length fill half of an Arrow column."""
+"""Rows per batch: names of the maximum length fill half of an Arrow column."""
 
 
 def rows_of(piece: Columns, types: Types) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a piece as Python values, None for missing ones."""
+    """Yield the rows of a chunk as Python values, None for missing ones."""
     return zip(*(map(_plain, _values(piece[title])) for title in types), strict=True)
 
 
@@ -293,19 +288,19 @@ def _batches(arrow: Any, schema: Any, piece: Columns) -> Iterator[Any]:
             ]
         except UnicodeEncodeError as error:
             raise UsageError(
-                f"a name is not text in UTF-8, which Arrow needs: {error.object!r}. Choose .jsonl"
+                f"a name is not valid UTF-8, which Arrow requires: {error.object!r}. Choose .jsonl"
             ) from error
         yield arrow.record_batch(columns, schema=schema)
 
 
 class _Sink:
-    """A file for pyarrow to write to, with the store's errors."""
+    """A file for pyarrow to write to, with this library's errors."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self.closed = file, False
 
     def write(self, data: Any) -> int:
-        """Write all of it, or raise an error with the free disk space."""
+        """Write all data, or raise an error with the free disk space."""
         disk.write(self._file, memoryview(data))
         return len(data)
 
