@@ -41,11 +41,11 @@ def test_an_answer_is_no_list_of_links(
     more = ["--titles", "titles.tsv"] * titled
     assert main(["related-all", "links.tsv", "-o", f"all.{ending}", *more]) == 0
     told = said(capsys, 2, "related", f"all.{ending}", "x")
-    what = f"Error: all.{ending} is what cocite related-all wrote, and no list of links. "
-    assert what + "Ask what it was made of in its place" in told
+    what = f"Error: all.{ending} is output of cocite related-all, not a list of links. "
+    assert what + "Name the graph or index that it came from" in told
     if ending == "jsonl":
         return
-    assert "to take its hits as links: --columns node,related" in told
+    assert "to use its hits as links: --columns node,related" in told
     assert main(["ingest", f"all.{ending}", "-o", "g", "--columns", "node,related"]) == 0
     assert set(cocite.Graph.open("g").names) <= set("abcxyz")
 
@@ -53,9 +53,9 @@ def test_an_answer_is_no_list_of_links(
 def test_other_answers_are_known_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["related", "links.tsv", "x", "--format", "csv"]) == 0
     Path("x.csv").write_text(capsys.readouterr().out)
-    assert "is what cocite related wrote" in said(capsys, 2, "related", "x.csv", "x")
+    assert "is output of cocite related" in said(capsys, 2, "related", "x.csv", "x")
     assert main(["rank", "links.tsv", "-o", "ranks.csv"]) == 0
-    assert "is what cocite rank wrote" in said(capsys, 2, "related", "ranks.csv", "x")
+    assert "is output of cocite rank" in said(capsys, 2, "related", "ranks.csv", "x")
 
 
 def test_guessed_columns_can_be_chosen(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

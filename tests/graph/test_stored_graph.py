@@ -208,9 +208,9 @@ def test_parquet_columns_that_cannot_be(tmp_path: Path) -> None:
     query = "SELECT 1 AS a, 2 AS b"
     with pytest.raises(UsageError, match=r"links\.parquet has no column 'x'; it has 'a', 'b'"):
         read_parquet(tmp_path, query, columns=("a", "x"))
-    with pytest.raises(UsageError, match="one column is named twice"):
+    with pytest.raises(UsageError, match="one column is used twice"):
         read_parquet(tmp_path, query, columns=("a", 1))
-    with pytest.raises(InputError, match=r"links\.parquet has 1 columns; a link takes two"):
+    with pytest.raises(InputError, match=r"links\.parquet has 1 columns; a link needs two"):
         read_parquet(tmp_path, "SELECT 1 AS a")
     assert nothing_left(tmp_path)
 

@@ -123,7 +123,7 @@ def test_first_title_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         (b"a\tAlpha\nb\tB\xe9ta\nc\t\xc3\xa9\n", "t.tsv", MalformedRow, "2: bytes that are not"),
         ("x\tAlpha\ny\tBeta\n", "t.tsv", InputError, "none of the 2 titles is that of a node: no "),
         ("", "t.tsv", InputError, "has no title"),
-        ("a\t" + "x" * 65_536 + "\n", "t.tsv", InputError, "65,536 bytes; a title has 65,535 at"),
+        ("a\t" + "x" * 65_536 + "\n", "t.tsv", InputError, "65,536 bytes; the maximum is 65,535"),
         ('{"a": "Alpha"}', "t.json", UnrecognizedInput, "is JSON"),
         ("PAR1xxxx", "t.parquet", InputError, "cannot be read as Parquet"),
     ],

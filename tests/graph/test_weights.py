@@ -142,7 +142,7 @@ def test_counted_duplicates_are_weights_of_one_added_up(
 
 
 def test_counts_and_a_column_of_weights_do_not_go_together(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"count_duplicates .* makes weights, and weight_column"):
+    with pytest.raises(UsageError, match=r"count_duplicates .* and weight_column"):
         read(tmp_path, "a\tb\t1\n", count_duplicates=True, **WEIGHTED)
     assert nothing_left(tmp_path)
 
@@ -268,7 +268,7 @@ def test_decimal_comma_has_advice(tmp_path: Path, sign: str) -> None:
 def test_columns_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"twice\. The link is in '1' and '2', unless"):
         read(tmp_path, "a\tb\t1\n", weight_column=2)
-    with pytest.raises(UsageError, match="columns 1,2,1 names one column twice"):
+    with pytest.raises(UsageError, match="columns 1,2,1 has one column twice"):
         read(tmp_path, "a\tb\t1\n", columns="1,2", weight_column=1)
     with pytest.raises(UsageError, match="has no column '4'; it has '1', '2', '3'"):
         read(tmp_path, "a\tb\t1\n", weight_column=4)

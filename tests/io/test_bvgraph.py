@@ -135,7 +135,7 @@ def test_nodes_are_named_by_the_urls_beside(tmp_path: Path) -> None:
     (source,) = graph.store.facts["sources"]
     assert source["read_as"] == "web.graph: BVGraph, 3 nodes, named by web.urls.gz"
     (tmp_path / "web.urls.gz").write_bytes(b"a\nb\n")
-    with pytest.raises(InputError, match=r"web\.urls\.gz has 2 names .* where the graph has 3"):
+    with pytest.raises(InputError, match=r"web\.urls\.gz has 2 names .* but the graph has 3"):
         stored(tmp_path / "web")
     (tmp_path / "web.urls.gz").write_bytes(b"a\nb\na\n")
     with pytest.raises(InputError, match="has 'a' more than once"):
@@ -156,12 +156,12 @@ def test_nodes_are_named_by_the_urls_beside(tmp_path: Path) -> None:
             "says 4,294,967,296 nodes; a graph can have 4,294,967,295",
         ),
         ("nodes=10", "nodes=" + "9" * 30, "nodes is '9999"),
-        ("version=0", "version=1", "is of a BVGraph of version 1"),
+        ("version=0", "version=1", "describes a BVGraph of version 1"),
         ("version=0", "endianness=little", "little-endian; cocite reads"),
-        ("BVGraph\n$", "EFGraph\n", "of class 'EFGraph'; of WebGraph's, cocite reads BVGraph"),
+        ("BVGraph\n$", "EFGraph\n", "of class 'EFGraph'; cocite reads only BVGraph"),
         ("flags=", "flags=RESIDUALS_MORSE", "compressionflags has 'RESIDUALS_MORSE', which is no"),
         ("windowsize=7", "windowsize=99999999", "windowsize, minintervallength or zetak cannot be"),
-        ("zetak=3", "zetak=0", "windowsize, minintervallength or zetak cannot be so"),
+        ("zetak=3", "zetak=0", "windowsize, minintervallength or zetak is out of range"),
     ],
 )
 def test_what_cannot_be_is_named(tmp_path: Path, pattern: str, instead: str, message: str) -> None:

@@ -53,7 +53,7 @@ def test_vertices_and_edges_may_be_several_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("vertices", "edges", "message"),
     [
-        (VERTICES, [*EDGES, "1\t7"], r"edges\.txt\.gz:5: a link to or from a vertex that is not"),
+        (VERTICES, [*EDGES, "1\t7"], r"edges\.txt\.gz:5: a link to or from a missing vertex"),
         (VERTICES, [*EDGES, "1"], r"edges\.txt\.gz:5: not 2 tab-separated columns"),
         (VERTICES, [*EDGES, "1\tx"], "ids of vertices that are no whole numbers"),
         ([*VERTICES, "0\tcom.twice\t1"], EDGES, "has vertex 0 more than once"),
@@ -75,5 +75,5 @@ def test_vertices_are_needed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="whose links have no weights"):
         cocite.ingest(edges, tmp_path / "out.graph", weight_column="2")
     (tmp_path / "cc-main-domain-vertices.txt.gz").unlink()
-    with pytest.raises(InputError, match=r"has no vertices beside it\. Name them, too"):
+    with pytest.raises(InputError, match=r"has no vertices next to it\. Name both"):
         cocite.ingest(edges, tmp_path / "out.graph", input_format="common-crawl")

@@ -263,7 +263,7 @@ def test_what_a_server_cannot_hold_is_said(postgres: str) -> None:
 
 
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"names no table: write it behind a #"):
+    with pytest.raises(UsageError, match=r"has no table: add it after a #"):
         database_target(f"sqlite:///{tmp_path}/x.db")
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"cannot be made: .*file cannot be written"):

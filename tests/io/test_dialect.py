@@ -151,7 +151,7 @@ def test_a_node_behind_the_first_rows_may_be_called_as_a_title_is(tmp_path: Path
         read(tmp_path, content + "b\tchild\n")
     assert str(caught.value) == (
         f"{tmp_path / 'links.tsv'}: the first row, 'parent' and 'child', seems to hold titles, but "
-        "'child' is a node in other rows, too. Say which it is: --header yes, or --header no"
+        "'child' is also a node in other rows. Choose --header yes or --header no"
     )
     assert read(tmp_path, content + "b\tchild\n", header="yes").info().rows == 301
     assert read(tmp_path, content + "b\tchild\n", header="no").info().rows == 302
@@ -186,14 +186,14 @@ def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str)
         ("1 2 0.5\n2 3 0.5\n", "has 3 columns between blanks, such as '1 2 0.5'; which are"),
         (
             "a -> b\nb -> c\n",
-            "has arrows between its names, such as 'a -> b'. Say which columns "
+            "has arrows between its names, such as 'a -> b'. Choose the columns "
             "are source and target: --columns 1,3",
         ),
         ("b <- a\nc <- b\n", "are source and target: --columns 3,1"),
         ("a\t->\tb\nb\t->\tc\n", "are source and target: --columns 1,3"),
         ("a → b\nb → c\n", "are source and target: --columns 1,3"),
-        ("a b -> c\nb -> c d\n", "Put tabs in their place"),
-        ("New York => Paris\nRome => Oslo\n", "'New York => Paris'. Put tabs in their place"),
+        ("a b -> c\nb -> c d\n", "Replace them with tabs"),
+        ("New York => Paris\nRome => Oslo\n", "'New York => Paris'. Replace them with tabs"),
     ],
 )
 def test_blanks_and_arrows_are_asked_about(tmp_path: Path, content: str, message: str) -> None:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 # -- names of pages ----------------------------------------------------------------------
 #
-# --normalize-urls gives every page one name, at 4 µs per name. It changes only http and https URLs,
-# in ways that make no difference to a server:
+# --normalize-urls gives every page one name, at 4 µs per name. It changes only URLs of http and
+# https, in ways that make no difference to a server:
 #
 #    parsed as by a browser (WHATWG, ada-url)    HTTP://Example.COM:80/a/../b -> http://example.com/b
 #    fragment removed                            http://a.org/b#c     -> http://a.org/b
@@ -273,7 +273,7 @@ class TitleSink:
         self._held: list[tuple[int, str, str]] = []
 
     def add(self, name: str, title: str, late: bool = False) -> None:
-        """Add a title, after all others if ``late``; raises :class:`InputError` if it is too long."""
+        """Add a title, after all others if ``late``; raises :class:`InputError` if too long."""
         if self.store is None:
             return
         text = " ".join(_CONTROL.sub(" ", title).split())

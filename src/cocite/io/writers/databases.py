@@ -212,7 +212,7 @@ class _SQLite(Dialect):
         return TablePlace(schema or "main", name if row is None else row[1], kind)
 
     def index(self, place: TablePlace, column: str) -> None:
-        """Create the index under the table's name and column, with a suffix if that name is taken."""
+        """Name the index after table and column, with a suffix if that name is taken."""
         name = f"{place.name}_{column}"
         if self._found(place.schema, name).kind:
             name += f"_{secrets.token_hex(4)}"

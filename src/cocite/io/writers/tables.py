@@ -159,7 +159,7 @@ def staged(path: Path, pieces: Iterable[Columns], types: Types, *files: Path) ->
 
 
 def _is_empty(column: NDArray[Any]) -> bool:
-    """Return whether all values are missing in an object column, on which DuckDB before 2.0 fails."""
+    """Return whether an object column has no values; DuckDB before 2.0 fails on these."""
     return column.dtype == object and not any(value is not None for value in column)
 
 
