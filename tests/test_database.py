@@ -187,9 +187,7 @@ def test_a_view_of_a_stranger_reads_no_file(query: str, as_titles: bool, tmp_pat
         made.execute("CREATE VIEW v AS " + query.format(file=secret, folder=tmp_path))
     what = {"titles": str(tmp_path / "e.duckdb") + "#v", "inputs": tmp_path / "links.tsv"}
     given = what if as_titles else {"database": str(tmp_path / "e.duckdb"), "table": "v"}
-    with pytest.raises(
-        InputError, match="Views may only read tables"
-    ) as refused:
+    with pytest.raises(InputError, match="Views may only read tables") as refused:
         cocite.ingest(output=tmp_path / "g", **given)
     assert "secret-word" not in str(refused.value)
     assert not (tmp_path / "g").exists()

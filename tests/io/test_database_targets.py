@@ -266,7 +266,7 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"has no table: add it after a #"):
         database_target(f"sqlite:///{tmp_path}/x.db")
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"cannot be made: .*file cannot be written"):
+    with pytest.raises(StoreError, match=r"cannot be created: .*file is not writable"):
         database_target(f"sqlite:///{tmp_path}/file/x.db#t")
     database_target(f"sqlite:///{tmp_path}/new/x.db#t").write_table([piece()], TYPES)
     with pytest.raises(UsageError, match="more parts than a schema and a table"):

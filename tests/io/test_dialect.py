@@ -150,7 +150,7 @@ def test_a_node_behind_the_first_rows_may_be_called_as_a_title_is(tmp_path: Path
     with pytest.raises(UnrecognizedInput) as caught:
         read(tmp_path, content + "b\tchild\n")
     assert str(caught.value) == (
-        f"{tmp_path / 'links.tsv'}: the first row, 'parent' and 'child', seems to hold titles, but "
+        f"{tmp_path / 'links.tsv'}: the first row, 'parent' and 'child', seems to be a header, but "
         "'child' is also a node in other rows. Choose --header yes or --header no"
     )
     assert read(tmp_path, content + "b\tchild\n", header="yes").info().rows == 301
@@ -178,18 +178,21 @@ def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str)
     [
         (
             "New York  Los Angeles\nSan Diego  New York\n",
-            "has 4 columns between blanks, such as 'New York  Los Angeles'; which are source and "
-            "target is not clear. If the first two are: --columns 1,2. If names have blanks in "
-            "them, put a tab between source and target",
+            "has 4 columns separated by blanks, such as 'New York  Los Angeles'; it is unclear "
+            "which are source and target. If they are the first two: --columns 1,2. If names "
+            "contain blanks, put a tab between source and target",
         ),
-        ("New York  Paris\nOslo  Rome\nBonn  New York\n", "has 2 to 3 columns between blanks"),
-        ("1 2 0.5\n2 3 0.5\n", "has 3 columns between blanks, such as '1 2 0.5'; which are"),
+        ("New York  Paris\nOslo  Rome\nBonn  New York\n", "has 2 to 3 columns separated by blanks"),
+        (
+            "1 2 0.5\n2 3 0.5\n",
+            "has 3 columns separated by blanks, such as '1 2 0.5'; it is unclear",
+        ),
         (
             "a -> b\nb -> c\n",
             "has arrows between its names, such as 'a -> b'. Choose the columns "
-            "are source and target: --columns 1,3",
+            "of source and target: --columns 1,3",
         ),
-        ("b <- a\nc <- b\n", "are source and target: --columns 3,1"),
+        ("b <- a\nc <- b\n", "of source and target: --columns 3,1"),
         ("a\t->\tb\nb\t->\tc\n", "are source and target: --columns 1,3"),
         ("a → b\nb → c\n", "are source and target: --columns 1,3"),
         ("a b -> c\nb -> c d\n", "Replace them with tabs"),
@@ -232,9 +235,9 @@ def test_skipping_is_advised_where_few_rows_are_bad(tmp_path: Path) -> None:
     with pytest.raises(MalformedRow) as caught:
         read(tmp_path, many)
     assert str(caught.value).endswith(
-        "links.tsv:3: not 2 tab-separated columns: 'e'. So are 7 of the first 9 rows: this may be "
-        "no list of links, or one that is to be read in another way. See --delimiter, --columns "
-        "and --header in cocite ingest --help"
+        "links.tsv:3: not 2 tab-separated columns: 'e'. 7 of the first 9 rows are bad: this may "
+        "not be a list of links, or may need other options. See --delimiter, --columns and "
+        "--header in cocite ingest --help"
     )
     with pytest.raises(InputError, match=r"has 7 bad rows and 2 good ones: .* --bad-rows all"):
         read(tmp_path, many, bad_rows="few")
