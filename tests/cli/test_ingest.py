@@ -156,7 +156,7 @@ def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
         ),
         ("ingest links.tsv -o links.tsv/x", 1, "Error: links.tsv/x.building cannot be created: "),
         ("ingest links.tsv -o h --columns x,y", 2, "Error: links.tsv has no column 'x'"),
-        ("ingest links.tsv -o h --columns 1", 2, "Error: --columns is 1; it takes two"),
+        ("ingest links.tsv -o h --columns 1", 2, "Error: --columns is 1; it must be two"),
         ("ingest links.tsv -o h --comment ab", 2, "Error: --comment is 'ab'; it must be one ASCII"),
         (
             "ingest links.tsv -o h --memory 1MB",

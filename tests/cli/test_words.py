@@ -102,7 +102,7 @@ def test_textless_draft(links: str, tmp_path: Path, capsys: pytest.CaptureFixtur
         ("related i x --min-score -1", "Error: --min-score is -1.0; it must be"),
         ("related i x --decay 3", "Error: --decay"),
         ("related i x --confidence 3", "Error: --confidence is 3.0; it must be"),
-        ("ingest l.tsv -o h --columns 1", "Error: --columns is 1; it takes two"),
+        ("ingest l.tsv -o h --columns 1", "Error: --columns is 1; it must be two"),
         ("related-all i -o x.odd", "Or name the format with --output-format\n"),
         ("ingest l.tsv -o g", "or pass --overwrite"),
         ("ingest bad.tsv -o h", "--bad-rows few to omit such rows"),

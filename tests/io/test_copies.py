@@ -60,7 +60,7 @@ def test_a_copy_is_the_graph_and_is_made_once(
     monkeypatch.setattr(Remote, "fetch", lambda self, name, *_: fetched.append(name))
     assert copied(URL, "graph", graph.store.manifest.digest()) == path
     assert fetched == []
-    with pytest.raises(Damaged, match="another graph than was meant"):
+    with pytest.raises(Damaged, match="not the expected graph"):
         copied(URL, "graph", "0" * 32)
 
 
@@ -110,7 +110,7 @@ def test_oldest_copy_goes(memory: Any, place: Path, monkeypatch: pytest.MonkeyPa
     assert not first.exists()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=0))
     monkeypatch.setattr(remote, "_READ", {})
-    with pytest.raises(ResourceError, match="half of what is free"):
+    with pytest.raises(ResourceError, match="half of the free space"):
         remote._make_room(place, 10 * size, URL)
 
 

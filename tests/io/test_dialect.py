@@ -185,7 +185,7 @@ def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str)
         ("New York  Paris\nOslo  Rome\nBonn  New York\n", "has 2 to 3 columns separated by blanks"),
         (
             "1 2 0.5\n2 3 0.5\n",
-            "has 3 columns separated by blanks, such as '1 2 0.5'; it is unclear",
+            "has 3 columns separated by blanks, such as '1 2 0.5'; it is",
         ),
         (
             "a -> b\nb -> c\n",
@@ -193,8 +193,8 @@ def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str)
             "of source and target: --columns 1,3",
         ),
         ("b <- a\nc <- b\n", "of source and target: --columns 3,1"),
-        ("a\t->\tb\nb\t->\tc\n", "are source and target: --columns 1,3"),
-        ("a → b\nb → c\n", "are source and target: --columns 1,3"),
+        ("a\t->\tb\nb\t->\tc\n", "of source and target: --columns 1,3"),
+        ("a → b\nb → c\n", "of source and target: --columns 1,3"),
         ("a b -> c\nb -> c d\n", "Replace them with tabs"),
         ("New York => Paris\nRome => Oslo\n", "'New York => Paris'. Replace them with tabs"),
     ],

@@ -336,13 +336,13 @@ def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
     frame = pandas.DataFrame({"a": ["x"], "b": ["y"], "c": ["z"]})
     with pytest.raises(UsageError, match="has no column 'd'; it has 'a', 'b', 'c'"):
         cocite.ingest(frame, columns="a,d")
-    with pytest.raises(UsageError, match="it takes two"):
+    with pytest.raises(UsageError, match="it must be two"):
         cocite.ingest(frame, columns=["a"])
     with pytest.raises(UsageError, match="named twice"):
         cocite.ingest(frame, columns=["a", "a"])
     with pytest.raises(UsageError, match="column 'c' holds text"):
         cocite.ingest(frame, weight_column="c")
-    with pytest.raises(UsageError, match="delimiter is for files"):
+    with pytest.raises(UsageError, match="delimiter applies to files"):
         cocite.ingest(frame, delimiter="tab")
     with pytest.raises(UsageError, match="int holds no links"):
         cocite.ingest(5)
@@ -358,7 +358,7 @@ def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
         cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), nodes=["a", "a"])
     with pytest.raises(InputError, match="its weight is not a number"):
         cocite.ingest(scipy.sparse.csr_array(-np.ones((2, 2))))
-    with pytest.raises(UsageError, match="count_duplicates makes some"):
+    with pytest.raises(UsageError, match="has weights already: omit count_duplicates"):
         cocite.ingest([("a", "b", 1.5)], count_duplicates=True)
     with pytest.raises(UsageError, match="its nodes are its own"):
         cocite.ingest(networkx.Graph([(1, 2)]), nodes=[1])

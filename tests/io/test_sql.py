@@ -198,7 +198,7 @@ def test_duckdb_reads_files_without_a_database(
         ({"table": "links"}, "is one of a database"),
         ({"sql": " ; "}, "is empty"),
         ({"sql": "select 1, 2", "database": "a.db", "table": "b"}, "omit one of them"),
-        ({"sql": "select 1, 2", "delimiter": "tab"}, "delimiter is for files"),
+        ({"sql": "select 1, 2", "delimiter": "tab"}, "delimiter applies to files"),
         ({"database": "links.tsv"}, "neither an SQLite or DuckDB file"),
     ],
 )

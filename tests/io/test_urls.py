@@ -100,7 +100,7 @@ def test_integers_and_links_in_memory_have_no_urls(tmp_path: Path) -> None:
     (tmp_path / "links.tsv").write_text("1\t2\n")
     graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", normalize_urls=True)
     assert graph.store.facts["normalized_urls"] == 0
-    with pytest.raises(UsageError, match="normalize_urls is for files"):
+    with pytest.raises(UsageError, match="normalize_urls applies to files"):
         cocite.ingest([("a", "b")], normalize_urls=True)
 
 
