@@ -71,7 +71,7 @@ def test_columns_that_are_asked_for_are_taken(tmp_path: Path) -> None:
         titled(tmp_path, content, "t.csv", title_columns="1,1")
     with pytest.raises(UsageError, match="it must be two, name and title"):
         titled(tmp_path, content, "t.csv", title_columns="id")
-    with pytest.raises(UsageError, match="give that, too"):
+    with pytest.raises(UsageError, match="requires a table of titles"):
         cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", title_columns="id,name")
 
 

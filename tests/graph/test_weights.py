@@ -266,7 +266,7 @@ def test_decimal_comma_has_advice(tmp_path: Path, sign: str) -> None:
 
 
 def test_columns_that_cannot_be(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"twice\. The link is in '1' and '2', unless"):
+    with pytest.raises(UsageError, match=r"twice\. The link is in '1' and '2' unless"):
         read(tmp_path, "a\tb\t1\n", weight_column=2)
     with pytest.raises(UsageError, match="columns 1,2,1 has one column twice"):
         read(tmp_path, "a\tb\t1\n", columns="1,2", weight_column=1)

@@ -251,7 +251,7 @@ REFUSED: dict[str, list[str | bytes]] = {
 }
 """What each is refused as; what is read has its sample in ``test_every_reader.py``."""
 ASKED = {
-    "objects with 'level', 'time', 'msg', 'port'; which are source and target is not": JSON_LOG,
+    "objects with 'level', 'time', 'msg', 'port'; it is unclear which are": JSON_LOG,
 }
 """What is not clear."""
 NO_TABLES = [

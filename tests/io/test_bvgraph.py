@@ -138,7 +138,7 @@ def test_nodes_are_named_by_the_urls_beside(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"web\.urls\.gz has 2 names .* but the graph has 3"):
         stored(tmp_path / "web")
     (tmp_path / "web.urls.gz").write_bytes(b"a\nb\na\n")
-    with pytest.raises(InputError, match="has 'a' more than once"):
+    with pytest.raises(InputError, match="several nodes the name 'a'"):
         stored(tmp_path / "web")
 
 

@@ -62,7 +62,7 @@ def test_weights_are_members_too(tmp_path: Path) -> None:
         ('{"source": "a\\u0000", "target": "b"}', "a control character in a name"),
         ('{"source": "a\\nb", "target": "b"}', "a control character in a name"),
         ('{"source": "\\ud800", "target": "b"}', "bytes that are not UTF-8"),
-        ("17", "no object and no list"),
+        ("17", "neither an object nor a list"),
         ("[" * 9000, "no value of JSON"),
     ],
 )

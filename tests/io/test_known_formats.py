@@ -26,7 +26,7 @@ def test_known_format_is_named(tmp_path: Path, name: str, content: str | bytes, 
         for bad_rows in ("stop", "all"):
             with pytest.raises(UnrecognizedInput) as caught:
                 read(tmp_path, form, file, bad_rows=bad_rows)
-            begin = f"{tmp_path / file} is {name}, which cocite does not read so. "
+            begin = f"{tmp_path / file} is {name}, which cocite does not read. "
             assert str(caught.value).startswith(begin)
             assert len(str(caught.value)) > len(begin) + 15
     assert nothing_left(tmp_path)

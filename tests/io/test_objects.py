@@ -338,7 +338,7 @@ def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
         cocite.ingest(frame, columns="a,d")
     with pytest.raises(UsageError, match="it must be two"):
         cocite.ingest(frame, columns=["a"])
-    with pytest.raises(UsageError, match="named twice"):
+    with pytest.raises(UsageError, match="used twice"):
         cocite.ingest(frame, columns=["a", "a"])
     with pytest.raises(UsageError, match="column 'c' holds text"):
         cocite.ingest(frame, weight_column="c")

@@ -96,7 +96,7 @@ def test_another_format_is_refused_by_its_name(
         with pytest.raises(UnrecognizedInput) as caught:
             reader_of(Source(path), options)
         packed = "" if pack is bytes else " (packed by gzip)"
-        begin = f"{path} is {name}{packed}, which cocite does not read so. "
+        begin = f"{path} is {name}{packed}, which cocite does not read. "
         assert str(caught.value).startswith(begin)
         assert caught.value.exit_code == 2
         rest = str(caught.value).removeprefix(begin)
@@ -154,7 +154,7 @@ def test_what_is_stored_by_cocite_is_not_ingested(tmp_path: Path) -> None:
     graph = read(tmp_path, "a\tb\nc\tb\na\td\nc\td\n")
     path = graph.store.path
     cocite.build(graph, tmp_path / "i", measure="cocitation")
-    with pytest.raises(UnrecognizedInput, match=r"is a stored graph already\. Make an index of it"):
+    with pytest.raises(UnrecognizedInput, match=r"is already a stored graph\. Index it"):
         cocite.ingest(path, tmp_path / "h")
     with pytest.raises(
         UnrecognizedInput, match=r"i is a stored index of cocite\. Ask it: cocite related"

@@ -62,7 +62,7 @@ def test_sitemaps_of_an_index_lie_beside_it(tmp_path: Path) -> None:
     first = index("http://a.org/maps/1.xml.gz", "http://a.org/2.xml", "http://a.org/index.xml")
     (tmp_path / "index.xml").write_text(first)
     (tmp_path / "1.xml.gz").write_bytes(gzip.compress(sitemap("http://a.org/1").encode()))
-    with pytest.raises(InputError, match=r"http://a\.org/2\.xml is not beside it, as 2\.xml"):
+    with pytest.raises(InputError, match=r"http://a\.org/2\.xml is not next to it as 2\.xml"):
         read_listed(Source(tmp_path / "index.xml"))
     (tmp_path / "2.xml.gz").write_bytes(gzip.compress(b"http://a.org/2\n"))
     listed = read_listed(Source(tmp_path / "index.xml"))
@@ -74,12 +74,12 @@ def test_sitemaps_of_an_index_lie_beside_it(tmp_path: Path) -> None:
     [
         (
             sitemap("http://a.org/", "ftp://a.org/"),
-            r"s:5: what is not a URL of http or https: 'ftp",
+            r"s:5: not an http or https URL: 'ftp",
         ),
-        (sitemap("http://a.org/", "/b"), r"s:\d+: what is not a URL of http or https: '"),
-        ("http://a.org/\nx\n", r"s:2: what is not a URL of http or https: 'x'"),
+        (sitemap("http://a.org/", "/b"), r"s:\d+: not an http or https URL: '"),
+        ("http://a.org/\nx\n", r"s:2: not an http or https URL: 'x'"),
         (sitemap("http://a.org/")[:-9], r"s:\d+: .* this is not well-formed XML"),
-        ('<!DOCTYPE x [<!ENTITY y "z">]>' + sitemap("&y;")[39:], r"s:1: the document declares"),
+        ('<!DOCTYPE x [<!ENTITY y "z">]>' + sitemap("&y;")[39:], r"s:1: the document has"),
     ],
 )
 def test_what_is_no_list_is_refused_by_its_line(tmp_path: Path, text: str, message: str) -> None:
@@ -92,7 +92,7 @@ def test_bad_lines_are_counted_where_they_are_to_be(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("http://a.org/\nx\nmailto:y\n")
     listed = read_listed(Source(tmp_path / "s"), skip=True)
     assert (list(listed.pages), listed.bad) == (["http://a.org/"], 2)
-    assert listed.examples[0] == "line 2: no URL of http or https: 'x'"
+    assert listed.examples[0] == "line 2: not an http or https URL: 'x'"
 
 
 def test_a_list_alone_names_no_links(tmp_path: Path) -> None:

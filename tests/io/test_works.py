@@ -147,7 +147,7 @@ def test_a_long_first_work_is_recognized(tmp_path: Path) -> None:
         ('{"id": "a", "referenced_works": [""]}', "an empty name"),
         ('{"id": "a", "referenced_works": ["b\\u0000"]}', "a control character in a name"),
         ('{"id": "a", "referenced_works": ["b"', "no value of JSON"),
-        ("17", "no object and no list"),
+        ("17", "neither an object nor a list"),
     ],
 )
 def test_a_bad_work_is_named_or_left_out(tmp_path: Path, bad: str, what: str) -> None:

@@ -1,9 +1,8 @@
-"""Formats by content: a table of what an input may be, how to recognize it, and what to do with it.
+"""Formats by content: what an input may be, how to recognize it, and what to do with it.
 
 The first entry of :data:`FORMATS` whose sign matches decides. It has either a reader (see
-``io/readers/contract.py``), or advice for an unsupported format: such input is refused by name
-instead of being read as nonsense. Everything else is text. ``--input-format`` selects a reader by
-the word by which it is ``called``.
+``io/readers/contract.py``) or, for unsupported formats, advice for the error. All other input is
+text. ``--input-format`` selects a reader by the word in ``called``.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ from cocite.storage import kind_of
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of input: its name in messages, its sign, and its reader, or advice without one.
+    """A format: its name in messages, its sign, and its reader, or advice without one.
 
     In the advice, ``{file}`` is the file, ``{content}`` a command that prints it, and ``{ingest}``
-    one that reads what is printed. A format that is not ``sure`` applies only if no option says how
-    to read the rows. A reader is ``called`` by one word, perhaps in several lines.
+    one that reads standard input. A format that is not ``sure`` applies only if no option describes
+    the rows. ``called`` names a reader by one word, which several formats may share.
     """
 
     name: str
@@ -54,17 +53,17 @@ class Format:
 TEXT = "cocite.io.readers.text:READER"
 """The reader for all other input."""
 
-_ROWS = "Write its links as rows of source and target, such as a tab between them"
+_ROWS = "Write its links as rows of source and target, separated by tabs"
 _PAJEK = (
     _ROWS + ", for example with NetworkX: nx.write_edgelist(nx.read_pajek({python}), 'links.tsv', "
     "delimiter='\\t', data=False)"
 )
 _NAMED = "Name it as one: cocite ingest --database {file} --table links -o DIR"
 _RECODE = "cocite reads UTF-8. Convert it first, for example with: "
-_NO_LINKS = "It holds no list of links"
+_NO_LINKS = "It is not a list of links"
 _WORKS = (
-    "It lists works, and not what each of them cites. OpenAlex, Crossref and Semantic Scholar say "
-    "that, by DOI: cocite reads what they give (docs/how-to/citations.md)"
+    "It lists works without their citations. cocite reads those, by DOI, from OpenAlex, Crossref "
+    "and Semantic Scholar (docs/how-to/citations.md)"
 )
 
 
@@ -80,7 +79,7 @@ _FOLDERS = (
     _read("notes", "a folder of Markdown notes", lambda beginning: False, "notes.reader"),
     _read("code", "a folder of source code", lambda beginning: False, "imports"),
 )
-"""Recognized by the content of the folder (``io/readers/html/site.py``), not by its beginning."""
+"""Formats of folders, recognized by their files (``io/readers/html/site.py``)."""
 
 FORMATS: tuple[Format, ...] = (
     PARQUET,
@@ -100,7 +99,7 @@ FORMATS: tuple[Format, ...] = (
             *(b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\x04\x22\x4d\x18", b"\x1f\x9d", b"LZIP"),
             words=True,
         ),
-        "Unpack it, and name the files in it that hold links",
+        "Unpack it, and name the files with links",
     ),
     Format("a database of SQLite", begins(b"SQLite format 3\0"), _NAMED),
     Format("a database of DuckDB", begins(b"DUCK", at=8, words=True), _NAMED),
@@ -130,7 +129,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "text with columns between characters of code 1",
         signs.hive,
-        "Put tabs in their place: {content} | tr '\\001' '\\t' | {ingest}",
+        "Replace them with tabs: {content} | tr '\\001' '\\t' | {ingest}",
     ),
     Format("binary data", signs.binary, _NO_LINKS + " in text"),
     Format(
@@ -144,12 +143,13 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "a dump of a wiki's texts (XML)",
         tagged("mediawiki"),
-        "Its links are in the tables beside it: page, pagelinks, linktarget and redirect (.sql.gz)",
+        "Its links are in other files of the dump: page, pagelinks, linktarget and redirect "
+        "(.sql.gz)",
     ),
     Format(
         "an HTML page",
         signs.html,
-        "To read the links of a site's pages name the folder that they are in",
+        "To read the links of a site's pages, name their folder",
     ),
     _read("sitemap", "a sitemap", tagged("urlset", "sitemapindex"), "crawl.fetch"),
     _read("rdf", "RDF (XML)", rooted("RDF"), "graphs.rdf"),
@@ -221,7 +221,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "a list of modules (go.sum)",
         each(r"\S+ v\S+ h1:\S+="),
-        "Which needs which, Go says: go mod graph | {ingest}",
+        "List the dependencies with Go: go mod graph | {ingest}",
     ),
     *(
         Format(name, sign, _NO_LINKS)
@@ -239,7 +239,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "a log",
         each(r"(?:\w{3} +\d+ |\[?\d{4}[-/]\d\d[-/]\d\d[T ])\d\d:\d\d:\d\d(?:[.,]\d+)?.*? \S+ .*"),
-        _NO_LINKS + ". If its rows are links all the same, say what is between names: --delimiter",
+        _NO_LINKS + ". If its rows are links nevertheless, choose the separator: --delimiter",
         sure=False,
     ),
     _read("sitemap", "a list of URLs", is_list, "crawl.fetch", sure=False),
@@ -254,7 +254,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 def readers() -> dict[str, str]:
-    """Return reader names with their modules, in the order of detection."""
+    """Return the names of readers and their modules, in the order of detection."""
     return {line.called: line.reader for line in FORMATS if line.reader} | {"text": TEXT}
 
 
@@ -292,7 +292,7 @@ def _found(source: Source, options: ReadOptions, wanted: int) -> FormatReader:
         return _streamed(source, reader_at(found.reader))
     source.close()
     raise UnrecognizedInput(
-        f"{source.label} is {found.name}{_packed(source)}, which cocite does not read so. "
+        f"{source.label} is {found.name}{_packed(source)}, which cocite does not read. "
         + _filled(found.advice, source)
     )
 
@@ -304,9 +304,7 @@ def format_of(source: Source) -> Format | None:
 
 
 def folder_format(folder: Path) -> str:
-    """Return the reader name for a folder: a vault of notes, code, then pages or notes; "" for
-    others.
-    """
+    """Return the reader name for a folder (a vault, code, pages or notes), or ""."""
     if not is_vault(folder) and is_code(folder):
         return "code"
     return folder_kind(folder)
@@ -318,7 +316,7 @@ def holds_links(folder: Path) -> bool:
 
 
 def _streamed(source: Source, reader: FormatReader) -> FormatReader:
-    """Return the reader, if it supports this kind of source."""
+    """Return the reader if it supports streams, or ``source`` is a plain file."""
     packed = source.packed
     if reader.streams or not (source.is_pipe or packed):
         return reader
@@ -328,8 +326,8 @@ def _streamed(source: Source, reader: FormatReader) -> FormatReader:
             f"{source.label} is {reader.title}, which cannot be read as a stream: name the file"
         )
     raise UnrecognizedInput(
-        f"{source.label} is {reader.title}{_packed(source)}, which cocite does not read so. Name "
-        f"the file, unpacked: {source.printed_by} > unpacked"
+        f"{source.label} is {reader.title}{_packed(source)}, which must be unpacked first: "
+        f"{source.printed_by} > unpacked"
     )
 
 
@@ -345,7 +343,7 @@ def reader_at(place: str) -> FormatReader:
 
 
 def _filled(advice: str, source: Source) -> str:
-    """Return advice with the file and commands of a source filled in."""
+    """Fill in the file and commands of a source."""
     file = "FILE" if source.path is None else str(source.path)
     commands = {
         "{file}": file if source.path is None else shlex.quote(file),
@@ -364,12 +362,12 @@ def _of_directory(source: Source, options: ReadOptions) -> FormatReader:
     kind = kind_of(path)
     if kind == "graph":
         raise UnrecognizedInput(
-            f"{path} is a stored graph already. Make an index of it (cocite index {path} -o DIR), "
-            f"or ask it: cocite related {path} PAGE. To leave pages out of it: --exclude-nodes FILE"
+            f"{path} is already a stored graph. Index it (cocite index {path} -o DIR) or query it: "
+            f"cocite related {path} PAGE. To exclude pages from it: --exclude-nodes FILE"
         )
     if kind is not None:
         raise UnrecognizedInput(
-            f"{path} is a stored {kind} of cocite. Ask it: cocite related {path} PAGE"
+            f"{path} is a stored {kind} of cocite. Query it: cocite related {path} PAGE"
         )
     called = folder_format(path) if options.input_format == "auto" else options.input_format
     found = next((each for each in _FOLDERS if each.called == called), None)

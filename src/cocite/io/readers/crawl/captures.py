@@ -1,12 +1,11 @@
-"""Captures of pages and their links: which URLs are pages, and which are other names of a page.
+"""Captures of pages and their links: decide which URLs are pages, and which are aliases of a page.
 
-For folders, archives and fetched pages. DuckDB joins them out of core.
+Used for folders, archives and fetched pages. DuckDB joins the tables out of core.
 
-* The newest capture of a URL counts, and the last of those with the same time. A revisit means an
-  unchanged page; if it is the only capture of its URL, it stands for the page that it refers to.
-* A redirect stands for its target, and so does a page that declares itself a copy of another (by
-  a canonical link or ``refresh``), if that was captured. Circular ones stand for themselves if they
-  are pages.
+* The newest capture of a URL counts, and the last of several with the same time. A revisit means an
+  unchanged page; if it is the only capture of its URL, the page that it refers to counts.
+* A redirect is an alias of its target, and so is a page that declares itself a copy of another
+  captured page (by a canonical link or ``refresh``). Pages in a cycle of copies are themselves.
 * Links lead to captured pages; links to other URLs are counted, or stored.
 """
 
@@ -37,11 +36,11 @@ from cocite.storage.atomic import check_file
 PAGE, REDIRECT, OTHER, ERROR, REVISIT = range(5)
 """What a capture is."""
 LARGEST = 1 << 25
-"""Most bytes of an unpacked page; larger ones are skipped."""
+"""Maximum size of a decompressed page in bytes; larger ones are skipped."""
 REDIRECTS = (301, 302, 303, 307, 308)
 
 _EVERYWHERE, _LEAST_PAGES = 0.9, 10
-"""Navigation links to this fraction of a site's pages, and to so many of them at least."""
+"""Links to this fraction of a site's pages, and to at least so many, count as navigation."""
 _LONGEST = 65_535
 _HELD = 1 << 20
 _CAPTURES = {
@@ -65,10 +64,12 @@ _NOTHING: dict[str, Any] = {"title": "", "same": {}, "links": []}
 
 @dataclass(frozen=True)
 class CrawlRules:
-    """Differences between sites and crawls. ``name`` returns the node of a URL, ``inside`` whether
-    a URL may be the original of a copy, and ``external`` describes links to pages that were not
-    captured. Lines of a list of pages are relative to ``base``; ``advice`` says what to do if none
-    of them was captured. Reports omit the prefix ``hidden`` of URLs.
+    """Differences between sites and crawls.
+
+    ``name`` returns the node of a URL, ``inside`` whether a URL may be the original of a copy.
+    ``external`` describes links to pages that were not captured. Lines of a list of pages are
+    relative to ``base``; ``advice`` is for the case that none of them was captured. Reports omit
+    the prefix ``hidden`` of URLs.
     """
 
     name: Callable[[str], str]
@@ -80,13 +81,14 @@ class CrawlRules:
 
 
 def is_web(url: str | None) -> bool:
-    """Return whether a URL is an http or https URL."""
+    """Return whether ``url`` is an http or https URL."""
     return url is not None and url.startswith(("http:", "https:"))
 
 
 class Captures:
-    """Collects captures and their links, as a context manager. ``finish`` returns the relations,
-    and ``left_out`` counts what is not a page.
+    """Collects captures and their links, as a context manager.
+
+    ``finish`` returns the relations, and ``left_out`` counts skipped records.
     """
 
     def __init__(self, job: Job, found: PagesFound, rules: CrawlRules | None = None) -> None:
@@ -115,8 +117,9 @@ class Captures:
         self._job.report(url, why, "", "")
 
     def add(self, kind: int, name: str, at: str = "", leads: str = "", title: str = "") -> int:
-        """Add a capture of a node at a time, as sortable text; it ``leads`` to another node. Return
-        its number.
+        """Add a capture of the node ``name``; return its number.
+
+        ``at`` is the time, as sortable text; ``leads`` is the node of its target.
         """
         title = " ".join(title.translate(_NO_CONTROLS).split())
         number = self._count = self._count + 1
@@ -131,7 +134,7 @@ class Captures:
         return self.add(kind, name(url), at, name(leads) if fine else "", title)
 
     def page(self, url: str, at: str, parsed: dict[str, Any]) -> None:
-        """Add a page, as parsed by ``html/page.links_of``."""
+        """Add a page as parsed by ``html/page.links_of``."""
         leads, same, rules = "", parsed["same"], self.rules
         if not self._chosen.ignore_canonical:
             named = (same[kind] for kind in ("refresh", "canonical") if kind in same)
@@ -152,7 +155,7 @@ class Captures:
                 self._write(1, f"{number}\t{tag}\t{int(main)}\t{rules.name(where)}\t{shown}\n")
 
     def parse(self, pages: Pages, each: Iterable[HtmlPage]) -> None:
-        """Add pages with keys (URL, time), after parsing them."""
+        """Parse pages with keys (URL, time), and add them."""
         for parsed in pages.parsed(each):
             url, at = parsed.key
             if parsed.found is None:
@@ -172,8 +175,9 @@ class Captures:
     def page_of(
         self, message: HttpMessage, url: str, at: str, *, long: bool = False, cut: bool = False
     ) -> HtmlPage | None:
-        """Return the page in a response; add or count anything else. ``long`` and ``cut`` mark an
-        incomplete response: too long, or truncated when archived.
+        """Return the page in a response; add or count other responses.
+
+        ``long`` and ``cut`` mark an incomplete response: too long, or truncated when archived.
         """
         type_ = message.header.get("content-type", "")
         if self.is_no_page(message.status, message.header, url, at):
@@ -201,7 +205,7 @@ class Captures:
         self.capture(OTHER, url, at)
 
     def is_no_page(self, status: int, header: dict[str, str], url: str, at: str) -> bool:
-        """Return whether it is a redirect or an error by its status; add it if so."""
+        """Return whether the status is that of a redirect or an error, which is added."""
         if 200 <= status < 300:
             return False
         leads = joined(header.get("location", ""), url) if header.get("location") else None
@@ -250,8 +254,10 @@ class Captures:
         return Read(f"SELECT a, b FROM reading.joined WHERE {chosen}", found, nodes)
 
     def _names(self) -> None:
-        """Make ``goes``: redirects with their targets; ``same``: copies with their originals;
-        ``real``: both.
+        """Create the tables ``goes`` (redirects and targets), ``same`` (copies and originals), and
+        ``real``.
+
+        ``real`` is the union of both, with final targets.
         """
         run, database = self._job.run, self._job.database
         run(
@@ -277,7 +283,7 @@ class Captures:
         )
 
     def _restrict(self) -> None:
-        """Keep only the listed pages, also under other names."""
+        """Drop pages that are not listed, also under an alias."""
         source, run = Source(Path(self._chosen.pages)), self._job.run
         skip = self._job.options.bad_rows != "stop"
         listed = read_listed(source, base=self.rules.base, skip=skip).pages
@@ -297,7 +303,7 @@ class Captures:
         run("DELETE FROM reading.pages WHERE a NOT IN (SELECT a FROM reading.listed)")
         if not self._job.count("SELECT count(*) FROM reading.pages"):
             raise UnrecognizedInput(
-                f"none of the {len(listed):,} pages that {source.label} names is in "
+                f"none of the {len(listed):,} pages listed in {source.label} is in "
                 f"{self.found.file}{self.rules.advice}"
             )
         for (url,) in self._job.streamed("reading.lost", "url"):
@@ -305,7 +311,7 @@ class Captures:
             self._job.report(url, "listed, and not there", "", "")
 
     def _join(self) -> None:
-        """Make ``joined``: every link from page to page, with ``what`` it leads to ('': a page)."""
+        """Create ``joined``: each link between pages, and ``what`` the target is ('': a page)."""
         run, links = self._job.run, relation_of(self._job, _LINKS, "l.tsv")
         run(
             "CREATE TABLE reading.joined AS SELECT coalesce(s.b, c.url) AS a, coalesce(r.b, l.url) "
@@ -361,8 +367,8 @@ class Captures:
 # -- responses ---------------------------------------------------------------------------
 
 # HTTP messages of archives and servers. Chunks are joined, and gzip, deflate, Brotli and Zstandard
-# are decoded as by a browser; a truncated body as far as it goes. Archives often store decoded
-# bodies with the original header, so text that is not encoded as its header says stays unchanged.
+# are decoded as in browsers, up to the point of truncation. Archives often store decoded bodies
+# with the original header, so text that is not encoded as declared is returned unchanged.
 
 
 _END = re.compile(rb"\r?\n\r?\n")
@@ -373,7 +379,7 @@ _PAGES = ("text/html", "application/xhtml+xml")
 
 @dataclass(frozen=True)
 class HttpMessage:
-    """A response: header names in lower case, the first value of each."""
+    """A response, with the first value of each header, by names in lower case."""
 
     status: int
     header: dict[str, str]
@@ -381,13 +387,13 @@ class HttpMessage:
 
     @property
     def charset(self) -> str:
-        """Return the encoding in the header, or ""."""
+        """Return the encoding declared in the header, or ""."""
         found = _CHARSET.search(self.header.get("content-type", ""))
         return found[1] if found else ""
 
 
 def message_of(block: bytes) -> HttpMessage | None:
-    """Parse the response in the block of a record; None if it is not a response."""
+    """Parse the response in a record's block; None if it is not a response."""
     end = _END.search(block)
     head, body = (block[: end.start()], block[end.end() :]) if end else (block, b"")
     lines = re.split(rb"\r?\n(?![ \t])", head)
@@ -408,14 +414,14 @@ def page_type(content_type: str) -> bool:
 
 
 def is_page(content_type: str, body: bytes) -> bool:
-    """Return whether a response is an HTML page, by its type, else by its beginning."""
+    """Return whether a response is HTML, by its type, or else by its beginning."""
     if content_type.strip():
         return page_type(content_type)
     return signs.html(Beginning(body[: 1 << 14]))
 
 
 def body_of(message: HttpMessage, most: int) -> bytes | None:
-    """Return the decoded body; None if it cannot be decoded, or exceeds ``most`` bytes."""
+    """Return the decoded body; None if it cannot be decoded or exceeds ``most`` bytes."""
     body = message.body
     if "chunked" in message.header.get("transfer-encoding", "").lower():
         body = _joined(body)
@@ -429,7 +435,7 @@ def body_of(message: HttpMessage, most: int) -> bytes | None:
 
 
 def _joined(body: bytes) -> bytes:
-    """Join the chunks; anything else stays as it is."""
+    """Join the chunks of a chunked body; return other bodies unchanged."""
     parts: list[bytes] = []
     at = 0
     while at < len(body):
@@ -446,7 +452,7 @@ def _joined(body: bytes) -> bytes:
 
 
 def _unpacked(name: str, body: bytes, most: int) -> bytes | None:
-    """Decompress a body, as far as it goes if truncated. None on failure."""
+    """Decompress a body, up to the point of truncation; None on failure."""
     if name in ("", "identity") or not body:
         return body
     try:
@@ -465,7 +471,7 @@ def _unpacked(name: str, body: bytes, most: int) -> bytes | None:
 
 
 def _brotli(body: bytes, most: int) -> bytes | None:
-    import brotli  # FastWARC brings it
+    import brotli  # a dependency of FastWARC
 
     unpacker, parts, size = brotli.Decompressor(), list[bytes](), 0
     try:
@@ -486,9 +492,9 @@ def _brotli(body: bytes, most: int) -> bytes | None:
 
 @contextmanager
 def report_to(path: str, overwrite: bool) -> Iterator[Reported]:
-    """Yield a function that adds a row to the file at ``path``, or does nothing if that is empty.
+    """Yield a function that adds a row to the file ``path``; a no-op if the path is empty.
 
-    Raises :class:`~cocite.errors.OutputExists` before anything is done.
+    Raises :class:`~cocite.errors.OutputExists` at once.
     """
     if not path:
         yield no_report

@@ -1,12 +1,13 @@
-"""Fetches pages politely, with httpx: robots.txt (RFC 9309, by Protego), and a delay.
+"""Fetch pages politely, with httpx: robots.txt (RFC 9309, using Protego), and a delay.
 
-Only hosts named in the input are asked, at most eight at a time, each for one page at a time and
-after the delay, or that of its robots.txt if longer (up to a minute). If robots.txt cannot be read
-(status 500 to 599, no answer), nothing is fetched; if it is missing, everything is allowed. Status
-429 and 503 are retried once. At most ten redirects are followed, each under the same rules.
+Only hosts in the input are contacted, at most eight at a time, each for one page at a time. Between
+requests to a host is the delay, or that of its robots.txt if longer (up to a minute). If robots.txt
+cannot be read (status 500 to 599, no response), nothing is fetched; if it is missing, everything is
+allowed. Status 429 and 503 are retried once. At most ten redirects are followed, under the same
+rules.
 
-A body is cut off at 32 MiB. A stalled response ends after 30 seconds, every response after two
-minutes, and a run after ten minutes plus ten seconds per page, delays not counted. No cookies or
+A body is truncated at 32 MiB. A stalled response ends after 30 seconds, any response after two
+minutes, and a run after ten minutes plus ten seconds per page, excluding delays. No cookies or
 referrers are sent; proxies come from the environment. Requests run on an event loop in a separate
 thread, so that an interrupt cancels them at once. Memory: eight pages, and the URLs.
 """
@@ -62,7 +63,7 @@ _HEADER = {
 
 
 class Fetched(NamedTuple):
-    """Result for a URL: a message, or ``why`` there is none; ``at`` is the time, as text."""
+    """The message at a URL, or ``why`` there is none; ``at`` is the time, as text."""
 
     url: str
     at: str
@@ -71,8 +72,9 @@ class Fetched(NamedTuple):
 
 
 class Fetcher:
-    """``for fetched in Fetcher(delay).fetch(urls)``; ``delay`` is in seconds. What robots.txt says,
-    and when a host may be asked again, holds from one call to the next.
+    """``for fetched in Fetcher(delay).fetch(urls)``, with ``delay`` in seconds.
+
+    The rules of robots.txt and the delays persist between calls.
     """
 
     def __init__(self, delay: float) -> None:
@@ -83,7 +85,7 @@ class Fetcher:
         self._next: dict[str, float] = {}
 
     def fetch(self, urls: Iterable[str]) -> Generator[Fetched, None, None]:
-        """Yield pages and their redirect targets, each once, as they arrive."""
+        """Yield each page and redirect target once, as responses arrive."""
         run = _FetchRun(self, urls)
         thread = threading.Thread(target=run.run, name="cocite-fetch", daemon=True)
         thread.start()
@@ -95,10 +97,10 @@ class Fetcher:
                 run.call(run.room.release)
         finally:
             run.cancel()
-            thread.join(1.0)  # a name that is being looked up cannot be cancelled
+            thread.join(1.0)  # a DNS lookup cannot be canceled
 
     async def one(self, client: Any, host: str, url: str, run: _FetchRun) -> Fetched:
-        """Fetch one page in its host's turn."""
+        """Fetch one page when the host may be contacted."""
         rules = await self._rules_of(client, host, url, run)
         if rules is None:
             return Fetched(url, _now(), None, "its host has no robots.txt that can be read")
@@ -115,8 +117,9 @@ class Fetcher:
         return fetched
 
     async def _rules_of(self, client: Any, host: str, url: str, run: _FetchRun) -> Any:
-        """Return the host's robots.txt, read once; None if it cannot be read. Follows redirects on
-        the same host.
+        """Return the host's robots.txt, fetched once; None if it cannot be read.
+
+        Redirects are followed on the same host.
         """
         if host not in self._rules:
             self._rules[host] = None
@@ -143,7 +146,7 @@ class Fetcher:
         delay: float,
         most: int | None = None,
     ) -> Fetched:
-        """Make one request, reading at most ``most`` bytes; one task at a time for each host."""
+        """Make one request, reading at most ``most`` bytes; each host has one task."""
         await run.wait(self._next.get(host, 0.0) - time.monotonic())
         at = _now()
         try:
@@ -163,8 +166,9 @@ class Fetcher:
             self._next[host] = time.monotonic() + delay
 
     def client(self) -> Any:
-        """Return a client without redirects and cookies, with a new connection per request: servers
-        may close idle ones.
+        """Return a client without redirects and cookies.
+
+        Each request opens a new connection, since servers may close idle ones.
         """
         httpx = self._httpx
         return httpx.AsyncClient(
@@ -176,8 +180,9 @@ class Fetcher:
 
 
 class _FetchRun:
-    """The requests of one iteration, whose results go to ``found``, then None; ``room`` limits
-    unread pages.
+    """The requests of one call of ``fetch``; results are put into ``found``, followed by None.
+
+    ``room`` limits the number of unread pages.
     """
 
     def __init__(self, fetcher: Fetcher, urls: Iterable[str]) -> None:
@@ -189,7 +194,7 @@ class _FetchRun:
             self._waiting[_host(url)].append((url, 0))
         self._seen = {url for each in self._waiting.values() for url, _ in each}
         self._busy: dict[str, str] = {}
-        """The hosts that have a task, and the URL that each asks for now."""
+        """Hosts with a task, and the URL that each is fetching."""
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[None] | None = None
         self._ended = False
@@ -213,11 +218,11 @@ class _FetchRun:
 
     def call(self, what: Callable[[], object]) -> None:
         """Call a function on the event loop, from another thread."""
-        with suppress(RuntimeError):  # it has ended
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(what)
 
     async def wait(self, seconds: float) -> None:
-        """Wait for a host's turn, which does not count as time of the run."""
+        """Wait until a host may be contacted, extending the time limit of the run."""
         if seconds > 0:
             self._extend(seconds)
             await asyncio.sleep(seconds)
@@ -265,7 +270,7 @@ class _FetchRun:
 
 
 async def _body(answer: Any, most: int) -> bytes:
-    """Return the body as sent, or its first ``most`` + 1 bytes."""
+    """Return the raw body, or its first ``most`` + 1 bytes."""
     parts, size = list[bytes](), 0
     async for piece in answer.aiter_raw():
         parts.append(piece)
@@ -323,8 +328,8 @@ def _read(job: Job) -> Read:
 
 READER = FormatReader(
     "a sitemap or a list of URLs",
-    "a sitemap, an index of sitemaps, or a list of URLs, one a line: its pages are fetched "
-    "(--fetch), or it names those of a folder or archive (--pages)",
+    "a sitemap, an index of sitemaps, or a list of URLs, one per line: pages to fetch (--fetch), "
+    "or to read from a folder or archive (--pages)",
     _read,
     together=True,
     takes=("fetch",),
@@ -338,10 +343,10 @@ def _advice(source: Source, listed: Listed) -> str:
     where = next(iter(hosts)) if len(hosts) == 1 else f"{len(hosts):,} hosts"
     what = "pages" if listed.pages or not urls else "sitemaps"
     return (
-        f"{source.label} is a sitemap or a list of URLs: it names {len(urls):,} {what} of {where}, "
-        "and no links. To fetch them from there: --fetch. If the pages are in a folder or a web "
-        f"archive, read that: cocite ingest FOLDER --pages {source.label} -o DIR. If these are "
-        "names of nodes: --nodes"
+        f"{source.label} is a sitemap or a list of URLs: it has {len(urls):,} {what} of {where}, "
+        "but no links. To fetch the pages: --fetch. If they are in a folder or a web archive, read "
+        f"that: cocite ingest FOLDER --pages {source.label} -o DIR. If these are names of nodes: "
+        "--nodes"
     )
 
 
@@ -364,7 +369,7 @@ def _pages(
 
 
 def _add_sitemaps(job: Job, fetcher: Fetcher, listed: Listed, left_out: Counter[str]) -> None:
-    """Fetch the sitemaps of an index recursively, from hosts named in the files."""
+    """Fetch the sitemaps of an index recursively, from hosts that occur in the files."""
     hosts = {urlsplit(url).netloc for url in (*listed.sitemaps, *listed.pages)}
     seen: set[str] = set()
     while waiting := [url for url in listed.sitemaps if url not in seen]:
@@ -381,7 +386,7 @@ def _add_sitemap(job: Job, fetched: Fetched, listed: Listed, left_out: Counter[s
     skip = job.options.bad_rows != "stop"
     if message is not None:
         if 300 <= message.status < 400:
-            return  # its target is captured, too
+            return  # the redirect's target is fetched as well
         why = f"status {message.status}"
         if 200 <= message.status < 300:
             why, body = "it is damaged", body_of(message, LARGEST)
@@ -392,7 +397,7 @@ def _add_sitemap(job: Job, fetched: Fetched, listed: Listed, left_out: Counter[s
         return
     if not skip:
         raise InputError(
-            f"the sitemap {fetched.url} cannot be read ({why}). --bad-rows few goes on without it"
+            f"the sitemap {fetched.url} cannot be read ({why}). To skip it: --bad-rows few"
         )
     left_out["sitemap that could not be fetched"] += 1
 

@@ -1,11 +1,11 @@
-"""Sitemaps and lists of URLs, compressed or not: the pages that they name.
+"""Sitemaps and lists of URLs, compressed or not.
 
     <urlset><url><loc>https://a.org/b</loc></url>...            a sitemap (sitemaps.org)
     <sitemapindex><sitemap><loc>https://a.org/1.xml.gz</loc></sitemap>...     an index of sitemaps
     https://a.org/b                                             a list: one URL per line, # comments
 
-``loc`` elements of extensions (images, videos) are ignored. Anything but an http or https URL is
-refused with its line.
+``loc`` elements of extensions (images, videos) are ignored. URLs that are not http or https are
+refused with their line.
 
 Cost: a microsecond per URL; memory for the distinct URLs.
 """
@@ -23,11 +23,11 @@ from cocite.io.readers.sources import Beginning, Source
 
 _LONGEST = 65_535
 _LARGEST = 50 << 20
-"""Most bytes of a sitemap, by sitemaps.org."""
+"""Maximum size of a sitemap in bytes, according to sitemaps.org."""
 
 
 class Listed:
-    """URLs in the order of first occurrence: of ``pages``, and of more ``sitemaps``."""
+    """URLs of ``pages`` and of further ``sitemaps``, in the order of first occurrence."""
 
     def __init__(self) -> None:
         self.pages: dict[str, None] = {}
@@ -53,8 +53,10 @@ def listed_in(
     base: str = "",
     skip: bool = False,
 ) -> None:
-    """Add the URLs in a sitemap (``xml``) or a list to ``listed``; lines of a list are relative to
-    ``base``, if given. Raises :class:`MalformedRow` and :class:`InputError`.
+    """Add the URLs in a sitemap (``xml``) or a list to ``listed``.
+
+    Lines of a list are relative to ``base``, if given. Raises :class:`MalformedRow` and
+    :class:`InputError`.
     """
 
     def add(text: str, of_sitemap: bool, line: int) -> None:
@@ -62,9 +64,9 @@ def listed_in(
         url = joined(text, base) if base else joined("", text)
         if url is None or not url.startswith(("http:", "https:")) or len(url) > _LONGEST:
             if not skip:
-                raise MalformedRow(label, line, "what is not a URL of http or https", text[:100])
+                raise MalformedRow(label, line, "not an http or https URL", text[:100])
             listed.bad += 1
-            listed.examples.append(f"line {line}: no URL of http or https: {text[:100]!r}")
+            listed.examples.append(f"line {line}: not an http or https URL: {text[:100]!r}")
             del listed.examples[5:]
             return
         (listed.sitemaps if of_sitemap else listed.pages).setdefault(url)
@@ -86,8 +88,10 @@ def listed_in(
 def read_listed(
     source: Source, *, base: str = "", skip: bool = False, beside: bool = True
 ) -> Listed:
-    """Return the URLs in a file; with ``beside``, the sitemaps of an index are files beside it,
-    named like the ends of their URLs. Raises :class:`InputError` for a missing one.
+    """Return the URLs in a file and, if ``beside``, in the sitemaps of an index.
+
+    These must be files next to the index, named like the ends of their URLs; raises
+    :class:`InputError` for a missing one.
     """
     listed = Listed()
     _add_file(source, listed, base, skip)
@@ -102,7 +106,7 @@ def read_listed(
         found = _there(path)
         if found is None:
             raise InputError(
-                f"{source.label} is an index of sitemaps, and {url} is not beside it, as "
+                f"{source.label} is an index of sitemaps, but {url} is not next to it as "
                 f"{name or 'sitemap.xml'}. Put it there"
             )
         _add_file(Source(found), listed, base, skip)

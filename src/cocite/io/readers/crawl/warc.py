@@ -1,14 +1,15 @@
-"""Web archives (WARC, ISO 28500) and Common Crawl's metadata on them (WAT), as links between pages.
+"""Web archives (WARC, ISO 28500), and Common Crawl's metadata on them (WAT), as links between
+pages.
 
-A node is a URL, normalized as in browsers (WHATWG) and without fragment, at which a page was
-captured: an HTML response of status 200 to 299. All files are one crawl; other records are counted.
-WAT describes each page in JSON, without the positions of elements, so no link counts as navigation.
+Nodes are URLs of captured pages (HTML responses of status 200 to 299), normalized as in browsers
+(WHATWG) and without fragments. All files form one crawl; other records are counted. WAT describes
+each page in JSON, without the positions of elements, so no link counts as navigation.
 
-FastWARC reads records, each compressed by itself (gzip, Zstandard, lz4), but accepts truncated
-ones, so their bytes are counted here. Damage is refused with its byte offset, or counted; in a
-file, reading then goes on at the next record.
-Cost: 5 µs per record, about 2 ms per page of 50 KB, on all threads, 0.2 ms with WAT; memory for a
-record. https://iipc.github.io/warc-specifications/, https://commoncrawl.org
+FastWARC reads records, each compressed separately (gzip, Zstandard, lz4). It accepts truncated
+records, so their bytes are counted here. Damage is refused with its byte offset, or counted; in a
+file, reading then resumes at the next record. Cost: 5 µs per record, and about 2 ms per page of 50
+KB (0.2 ms with WAT), on all threads; memory for a record.
+https://iipc.github.io/warc-specifications/, https://commoncrawl.org
 """
 
 from __future__ import annotations
@@ -44,12 +45,13 @@ _OWN = (_GZIP, b"\x5d\x2a\x4d\x18", b"\x04\x22\x4d\x18")
 _BEGIN = re.compile(rb"(?:\A|\n)(?=WARC/[01]\.)")
 
 Refuse = Callable[[int, str], None]
-"""Called with the place and description of damage; may raise."""
+"""Called with the byte offset and a description of damage; may raise."""
 
 
 class Record(NamedTuple):
-    """One record: its ``kind`` (WARC-Type), header and block; ``long`` if that exceeded
-    :data:`LARGEST` bytes and is truncated.
+    """A record: its offset, ``kind`` (WARC-Type), header and block.
+
+    ``long`` is whether the block exceeded :data:`LARGEST` bytes and is truncated.
     """
 
     place: int
@@ -60,8 +62,10 @@ class Record(NamedTuple):
 
 
 class WarcRecords:
-    """Iterable of the records of the ``wanted`` kinds in one file or pipe. ``progress`` gets the
-    position in the file. Raises what ``refuse`` raises, and :class:`~cocite.extras.MissingLibrary`.
+    """Iterable of the records of the ``wanted`` kinds in a file or pipe.
+
+    ``progress`` receives the position in the file. Raises the errors of ``refuse``, and
+    :class:`~cocite.extras.MissingLibrary`.
     """
 
     def __init__(
@@ -94,7 +98,7 @@ class WarcRecords:
         return self._source.path.open("rb", buffering=0)
 
     def _open(self, start: int) -> tuple[Any, BinaryIO]:
-        """Return a stream for FastWARC, and the underlying one, whose position shows progress."""
+        """Return a stream for FastWARC, and the raw stream, whose position shows progress."""
         if self._native or self._seeks:
             file = self._file()
             file.seek(start)
@@ -103,7 +107,7 @@ class WarcRecords:
         return Counted(stream), raw
 
     def _records(self, start: int) -> Generator[Record, None, int | None]:
-        """Yield the records from a position; return the position after damage, or None."""
+        """Yield the records from an offset on; after damage, return where to resume, or None."""
         from fastwarc.warc import ArchiveIterator
 
         stream, raw = self._open(start)
@@ -119,35 +123,36 @@ class WarcRecords:
                     if read.kind in self._requested:
                         yield read
         except unpack_errors() as error:
-            self._refuse(last, f"behind the record that begins there the file is damaged ({error})")
+            self._refuse(last, f"the file is damaged after the record that begins there ({error})")
             return self._next(last, length)
         except BaseException as error:
             if type(error).__name__ != "PanicException":  # from Rust, not an Exception
                 raise
-            self._refuse(last, f"behind the record that begins there FastWARC failed ({error})")
+            self._refuse(last, f"FastWARC failed after the record that begins there ({error})")
             return self._next(last, length)
         self._see_end(last)
         return None
 
     def _record(self, record: Any, place: int) -> Record | None:
-        """Return one complete record, or None."""
+        """Return the record, or None if it is incomplete."""
         header = {name.lower(): value for name, value in record.headers.items()}
         if not header.get("content-length", "").strip().isdecimal():
-            self._refuse(place, "a record without Content-Length, or cut in its header")
+            self._refuse(place, "a record with a truncated header, or no Content-Length")
             return None
         kind, block = header.get("warc-type", "").strip().lower(), b""
         if kind in self._requested:
             block = record.reader.read(LARGEST)
         there = len(block) + record.consume()
         if there != record.content_length:
-            what = f"a record that is cut: {there:,} of its {record.content_length:,} bytes"
+            what = f"a truncated record: {there:,} of its {record.content_length:,} bytes"
             self._refuse(place, what)
             return None
         return Record(place, kind, header, block, there > len(block) > 0)
 
     def _see_end(self, last: int) -> None:
-        """Check that no truncated record follows the last one: FastWARC skips gzip data that it
-        cannot decompress.
+        """Check that no truncated record follows the last one.
+
+        FastWARC skips gzip data that it cannot decompress.
         """
         if not self._gzip:
             return
@@ -160,7 +165,7 @@ class WarcRecords:
                 file.seek(start)
                 end = _end_of_member(file)
                 if end is None:
-                    self._refuse(start, "what is packed there is cut, or damaged")
+                    self._refuse(start, "the compressed data there is truncated or damaged")
                     return
                 file.seek(end)
                 head = file.read(512)
@@ -169,9 +174,7 @@ class WarcRecords:
                 start = end
 
     def _next(self, last: int, length: int) -> int | None:
-        """Return where the record after the one at ``last``, of ``length`` bytes, begins; None if
-        there is none, or if that is unknown.
-        """
+        """Return the offset of the record that follows ``last``, of ``length`` bytes, or None."""
         if not self._seeks:
             return None
         with self._file() as file:
@@ -192,7 +195,9 @@ class WarcRecords:
 
 
 def _end_of_member(file: BinaryIO) -> int | None:
-    """Return where the gzip member that begins here ends; None if it is truncated or damaged."""
+    """Return the end of the gzip member at the current position; None if it is truncated or
+    damaged.
+    """
     unpacker = zlib.decompressobj(31)
     while piece := file.read(1 << 14):
         try:
@@ -225,8 +230,9 @@ _PATHS = {
 
 
 class Described(NamedTuple):
-    """A response in WAT: its URL and status, header names in lower case, and the page's content as
-    in ``html/page.links_of``, None if missing.
+    """A response in WAT: its URL and status, header names in lower case, and the page.
+
+    The page has the form of ``html/page.links_of``, or is None if missing.
     """
 
     url: str
@@ -237,10 +243,7 @@ class Described(NamedTuple):
 
 
 def described(block: bytes) -> Described | None:
-    """Return the response in a WAT record, or None.
-
-    Raises ValueError for invalid WAT.
-    """
+    """Return the response in a WAT record, or None; raises ValueError for invalid WAT."""
     try:
         envelope = _part(json.loads(block), "Envelope")
     except RecursionError as error:
@@ -288,26 +291,26 @@ def _list(value: Any) -> list[dict[str, Any]]:
 
 
 def _text(value: Any) -> str:
-    """Return a valid text for any value, with replacement characters."""
+    """Return the text of a value, with replacement characters for invalid ones."""
     text = value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 _KINDS = ("response", "resource", "revisit", "metadata")
 _ADVICE = (
-    "Fetch or copy the file again, or pass --bad-rows few (bad_rows='few') to leave out what "
-    "is damaged and count it"
+    "Fetch or copy the file again, or pass --bad-rows few (bad_rows='few') to skip and count "
+    "damaged records"
 )
 
 
 def refuse_site(job: Job, what: str) -> None:
-    """Raise :class:`UsageError` if the site of a folder is given for other input."""
+    """Raise :class:`UsageError` if ``--site`` is given for anything but a folder."""
     if job.options.site:
         raise UsageError(f"--site is for a folder of HTML pages; {job.source.label} is {what}")
 
 
 def _read(job: Job) -> Read:
-    """Return the links between pages of all the files, and the pages."""
+    """Return the links between the pages of all files, and the pages."""
     refuse_site(job, READER.title)
     found = PagesFound(
         job.source.label, integers=False, files=len(job.inputs), format="pages in a web archive"
@@ -330,7 +333,7 @@ READER = FormatReader(
 
 
 class _Crawl:
-    """The files of one crawl, read one after the other."""
+    """The files of one crawl, read one after another."""
 
     def __init__(self, job: Job, captures: Captures, pages: Pages) -> None:
         self._job, self._captures, self._pages = job, captures, pages
@@ -361,10 +364,10 @@ class _Crawl:
 
         self._captures.parse(self._pages, html())
         if not seen and not self._captures.found.bad:
-            raise UnrecognizedInput(f"{source.label} holds no record of a page that was fetched")
+            raise UnrecognizedInput(f"{source.label} has no record of a fetched page")
 
     def _page(self, record: Record) -> HtmlPage | None:
-        """Return the page in a record; add or count anything else."""
+        """Return the page in a record; add or count other records."""
         captures, header = self._captures, record.header
         told = None
         if record.kind == "metadata":
@@ -398,7 +401,7 @@ class _Crawl:
         return captures.page_of(message, url, at, long=record.long, cut=cut)
 
     def _revisit(self, record: Record, message: HttpMessage | None, url: str, at: str) -> None:
-        """Add an unchanged page: at this URL, or at the one that it refers to."""
+        """Add an unchanged page, at this URL or at the one that the record refers to."""
         captures = self._captures
         captures.left_out["revisit"] += 1
         if message is not None:
@@ -412,7 +415,7 @@ class _Crawl:
         captures.capture(REVISIT, url, at, refers or "")
 
     def _described(self, told: Described, url: str, at: str) -> None:
-        """Add a page that WAT describes."""
+        """Add a page described in WAT."""
         type_ = told.header.get("content-type", "")
         if self._captures.is_no_page(told.status, told.header, url, at):
             return
@@ -423,8 +426,8 @@ class _Crawl:
 
 
 def _url(written: str) -> str | None:
-    """Return the URL of a record as browsers write it, without its fragment, or None. Some versions
-    of wget put it in angle brackets.
+    """Normalize the URL of a record, which some versions of wget put in angle brackets; or return
+    None.
     """
     url = joined("", written.strip().removeprefix("<").removesuffix(">"))
     return url if is_web(url) else None

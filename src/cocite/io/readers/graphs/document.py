@@ -1,12 +1,11 @@
-"""The common part of GraphML, GEXF, GML and node-link JSON: nodes with ids and labels, and links
-between ids.
+"""The common part of GraphML, GEXF, GML and node-link JSON: nodes with ids and labels, and links.
 
 Nodes are named by their labels if every node has one and all differ; otherwise by their ids, and
 labels are titles. An undirected link is two links. A link to an unknown id is malformed, unless
 there are no nodes at all.
 
-Cost: a few microseconds per node and link. Everything is in memory; :func:`whole_text` refuses what
-would not fit.
+Cost: a few microseconds per node and link. The whole graph is in memory; :func:`whole_text` refuses
+input that does not fit.
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ from cocite.resources import format_size
 
 _LONGEST = 65_535
 _TIMES = 20
-"""Approximate memory for each byte of such a text, at most."""
+"""Approximate maximum of memory per byte of text."""
 _REFUSED = re.compile(f"[{REFUSED}]")
 
 
 def whole_text(job: Job) -> bytes:
-    """Return the input, decompressed; raise :class:`InputError` if it does not fit in memory."""
+    """Return the decompressed input; raise :class:`InputError` if it does not fit in memory."""
     most, source = job.memory // _TIMES, job.source
     with source.reading() as (stream, raw):
         found: bytes = stream.read(most + 1)
         job.progress("reading " + source.short, raw.tell(), source.nbytes)
     if len(found) > most:
         raise InputError(
-            f"{source.label} has more than {format_size(most)}, and such a graph is read whole, "
-            f"which takes {_TIMES} times as much memory. Give more with --memory, or write its "
-            "links as rows of source and target"
+            f"{source.label} has more than {format_size(most)}; reading it takes {_TIMES} times as "
+            "much memory. Raise the limit with --memory, or write its links as rows of source and "
+            "target"
         )
     return found
 
 
 class LabeledGraph:
-    """Collects nodes and links from a reader, in any order, each with its line or number."""
+    """Collects nodes and links in any order, each with its line or number."""
 
     def __init__(self, job: Job, title: str) -> None:
         self._job, self._title = job, title
@@ -52,27 +51,27 @@ class LabeledGraph:
         self._bad: list[tuple[str, int, str, str]] = []
 
     def node(self, name: str, label: str | None, line: int) -> None:
-        """Add a node by its id, and its label if it has one."""
+        """Add a node with its id, and its label, if any."""
         self._nodes.append((name, _one_line(label), line))
 
     def link(self, source: str, target: str, weight: str, both: bool, line: int) -> None:
-        """Add a link between ids, ``both`` ways or not, with a weight if requested."""
+        """Add a link between ids, with a weight if requested; ``both`` if it is undirected."""
         if self._job.wanted == 2:
             self._links.append((source, target, weight, both, line))
 
     def bad(self, kind: str, line: int, what: str, content: str) -> None:
-        """Handle an invalid node or link."""
+        """Record an invalid node or link."""
         self._bad.append((kind, line, what, content))
 
     def finish(self, *, all_both: bool = False) -> Read:
-        """Return the relations; ``all_both`` if all links turned out to be undirected."""
+        """Return the relations; ``all_both`` if all links are undirected."""
         job, labels = self._job, dict[str, str]()
         with LinkWriter(job, weighted=self.weighted) as out:
             for bad in self._bad:
                 out.links.leave_out(*bad)
             for name, label, line in self._nodes:
                 if name and name in labels:
-                    out.links.leave_out("node again", line, "a node that is there before", name)
+                    out.links.leave_out("node again", line, "a repeated node", name)
                 labels.setdefault(name, label)
             why = _no_names(labels)
             by_label = not why and any(labels.values())
@@ -85,7 +84,7 @@ class LabeledGraph:
             twice = 0
             for source, target, weight, both, line in self._links:
                 if labels and not (source in labels and target in labels) and source and target:
-                    what, content = "a link to or from a node that is not there", (source, target)
+                    what, content = "a link to or from a missing node", (source, target)
                     out.links.leave_out("unknown node", line, what, " -> ".join(content))
                     continue
                 a, b = (called.get(end) or end for end in (source, target))
@@ -107,7 +106,7 @@ class LabeledGraph:
 
 
 def _no_names(labels: dict[str, str]) -> str:
-    """Return why labels, which must not be empty, do not name nodes; "" if they do."""
+    """Return why labels cannot be names of nodes, or ""."""
     each = Counter(filter(None, labels.values()))
     long = sum(len(label.encode()) > _LONGEST for label in each)
     if not each or (len(each) == len(labels) and not long):
@@ -121,6 +120,6 @@ def _no_names(labels: dict[str, str]) -> str:
 
 
 def _one_line(label: str | None) -> str:
-    """Return a label as a name: blanks become one space, refused characters go."""
+    """Normalize the blanks of a label, and remove refused characters."""
     text = _REFUSED.sub("", " ".join((label or "").split()))
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -5,8 +5,8 @@
 Links are undirected unless the graph has ``directed 1``. ``--weight-column`` is a key of links,
 such as ``value`` or ``weight``. Text is UTF-8, with HTML entities.
 
-Cost: a microsecond per word, and that of :mod:`~cocite.io.readers.graphs.document`.
-Himsolt, "GML: a portable graph file format", University of Passau, 1997.
+Cost: a microsecond per word, and that of :mod:`~cocite.io.readers.graphs.document`. Himsolt, "GML:
+a portable graph file format", University of Passau, 1997.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _read_gml(job: Job) -> Read:
         kind = word.lastgroup
         content = word[kind] if kind else ""
         if kind == "open":
-            raise wrong("a text that is not closed")
+            raise wrong("an unclosed string")
         if kind and not key and content == "]" and kind == "mark" and nesting:
             if nesting == ["graph", "node"]:
                 out.node(values.get("id", ""), values.get("label"), begun)
@@ -49,10 +49,10 @@ def _read_gml(job: Job) -> Read:
             nesting.pop()
         elif kind and not key:
             if kind != "key":
-                raise wrong(f"{content[:60]!r} is not where a key is to be")
+                raise wrong(f"{content[:60]!r} in place of a key")
             key = content.lower()
         elif kind == "mark" and content == "]":
-            raise wrong("']' is not where a key is to be")
+            raise wrong("']' in place of a key")
         elif kind == "mark":
             nesting.append(key)
             if nesting in (["graph", "node"], ["graph", "edge"]):

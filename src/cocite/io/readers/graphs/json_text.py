@@ -4,12 +4,12 @@
     {"source": "a", "target": "b"}      ["a", "b"]      [{"source": "a", "target": "b"}, ...]
     {"id": "a", "links": ["b", "c"]}    ["a", ["b", "c"]]
 
-Nodes and links are as in NetworkX and d3. ``edges`` is accepted for ``links``, a node's label is
-its ``label``, ``name`` or ``title``, and if nodes have no ids, links refer to them by number from
-0. ``--weight-column`` is a key of links. In a link per line, the ends are the members given by
+Nodes and links are as in NetworkX and d3. ``edges`` is accepted for ``links``; a node's label is
+its ``label``, ``name`` or ``title``. If nodes have no ids, links refer to them by index from 0.
+``--weight-column`` is a key of links. With one link per line, the ends are the members given by
 ``--columns``, else those with well-known keys (``io/readers/dialect.py``), else the only two. If
-the second is a list, there is a link to each element. Lines are read one by one, a document of one
-value whole. Cost: a few microseconds a value.
+the second end is a list, each of its elements is a target. Lines are read one by one, a document of
+one value whole. Cost: a few microseconds per value.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LONGEST = 1 << 24
 
 
 def _whole(job: Job) -> Any:
-    """Return the single value of a document; raise :class:`InputError` for invalid JSON."""
+    """Return the value of a document; raise :class:`InputError` for invalid JSON."""
     try:
         return json.loads(whole_text(job).decode("utf-8-sig", "surrogateescape"))
     except RecursionError:
@@ -75,7 +75,7 @@ NODE_LINK_READER = FormatReader(
 
 
 def name_of(value: Any) -> str | None:
-    """Return a text or an integer as a name; None for anything else."""
+    """Return text or an integer as a name; None for anything else."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
@@ -106,14 +106,14 @@ def _link(out: LabeledGraph, value: Any, weight: str, line: int) -> None:
     out.link(source, target, "" if ends[2] is None else str(ends[2]), False, line)
 
 
-# -- a link a line -----------------------------------------------------------------------
+# -- lines -------------------------------------------------------------------------------
 
 
 _NAMES = ("id", "name", "node", "url", "title", "page")
 
 
 def _read_lines(job: Job) -> Read:
-    """Read all links, or names of nodes; from lists also all nodes with titles."""
+    """Read all links, or names of nodes; from lists, also all nodes and titles."""
     columns: _Columns | None = None
     unnamed, lists = 0, False
     with LinkWriter(job, weighted=bool(job.options.weight) and job.wanted == 2) as out:
@@ -124,7 +124,7 @@ def _read_lines(job: Job) -> Read:
                 if job.wanted == 1 and name_of(value) is not None:
                     writer.add([str(value)], line)
                     continue
-                what = "no object and no list"
+                what = "neither an object nor a list"
                 writer.leave_out("link", line, what, json.dumps(value)[:100])
                 continue
             if columns is None:
@@ -151,16 +151,17 @@ def _read_lines(job: Job) -> Read:
 
 LINES_READER = FormatReader(
     "JSON lines",
-    'a link a line, {"source": "a", "target": "b"} or ["a", "b"], or a list of such; or a node '
-    'and those it links to, {"id": "a", "links": ["b", "c"]}; --columns names other members. Works '
-    "of OpenAlex, Crossref, Semantic Scholar and DBLP are known by their keys",
+    'a link per line, {"source": "a", "target": "b"} or ["a", "b"], or a list of these; or a node '
+    'and its targets, {"id": "a", "links": ["b", "c"]}; --columns selects other members. Works of '
+    "OpenAlex, Crossref, Semantic Scholar and DBLP are recognized by their keys",
     _read_lines,
 )
 
 
 class _Columns:
-    """Position of the ends of links, by options or from the first value. ``lists``: the second end
-    is a list of ends.
+    """The members that are the ends of links, from options or the first value.
+
+    ``lists`` is whether the second end is a list of targets.
     """
 
     def __init__(self, job: Job, first: Any) -> None:
@@ -206,12 +207,12 @@ class _Columns:
         if len(keys) == 2:
             return keys
         raise UnrecognizedInput(
-            f"{label} has objects with {', '.join(map(repr, keys)) or 'no members'}; which are "
-            "source and target is not clear. Say it: --columns SOURCE,TARGET"
+            f"{label} has objects with {', '.join(map(repr, keys)) or 'no members'}; it is unclear "
+            "which are source and target. Choose them: --columns SOURCE,TARGET"
         )
 
     def note(self, unnamed: int) -> str:
-        """Describe how rows were read; ``unnamed`` ends of links had no name."""
+        """Describe how rows were read; ``unnamed`` targets had no name."""
         text = f"{' and '.join(self.asked[:2])} are the link"
         text += f" and {self.asked[2]} its weight" if self._weighted else ""
         return text + (f", {unnamed:,} without a name are passed over" if unnamed else "")
@@ -223,11 +224,11 @@ class _Columns:
         return [value[at] if 0 <= at < len(value) else None for at in places]
 
     def node(self, value: Any) -> str:
-        """Return the name of the node of a row with a list."""
+        """Return the name of the first end."""
         return works.spelled(self._keys[0], str(name_of(self._cells(value)[0])))
 
     def of(self, value: Any) -> tuple[list[list[str]] | None, int]:
-        """Return the rows of a value or None, and how many ends in its list have no name."""
+        """Return the rows of a value, or None, and the number of list elements without a name."""
         cells = self._cells(value)
         first = name_of(cells[0])
         if first is None:
@@ -255,8 +256,8 @@ class _Columns:
 
 
 class _Values:
-    """Iterable of (value, line): of lines, of one list, or of one list in an object. ``decode``
-    decodes lines.
+    """Iterable of (value, line) in lines, a list, or a list in an object; ``decode`` decodes a
+    line.
     """
 
     def __init__(self, job: Job, writer: RowWriter) -> None:
@@ -278,7 +279,7 @@ class _Values:
 
 
 def _within(answer: dict[str, Any]) -> list[Any]:
-    """Return the works in a file or an answer of a service."""
+    """Return the works in a file or in the response of a service."""
     message = answer.get("message")  # from Crossref
     for key in works.WRAPPED:
         for each in (answer, message if isinstance(message, dict) else {}):

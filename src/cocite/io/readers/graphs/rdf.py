@@ -4,10 +4,10 @@
 
 pyoxigraph (``rdf``) parses N-Triples, N-Quads, Turtle, TriG and RDF/XML, triple by triple. Literals
 are not nodes; ``rdfs:label`` gives titles, preferably in English or without a language. Triples
-with blank nodes, which have no lasting names, are counted and skipped. A predicate is named by its
-IRI or by the part after the last / or #.
+with blank nodes, whose names are not persistent, are counted and skipped. ``--predicate`` is an
+IRI, or the part of one after the last / or #.
 
-Cost: 5 µs per triple, most of it in the parser; constant memory.
+Cost: 5 µs per triple, mostly for parsing; constant memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cocite.io.readers.signs import ntriples, rooted
 _LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 _EVERY = 1 << 12
 _SHOWN, _MOST = 8, 1000
-"""Most predicates to list if the requested one is missing, and to count."""
+"""Predicates to list if the requested one is missing, and to remember."""
 
 
 def _read_rdf(job: Job) -> Read:
@@ -63,7 +63,7 @@ def _read_rdf(job: Job) -> Read:
             some = ", ".join(sorted(taken)[:_SHOWN])
             raise InputError(
                 f"{job.source.label} has no triple with the predicate {chosen!r}. There are "
-                f"{some or 'labels only'}: choose one by --predicate (predicate=)"
+                f"{some or 'labels only'}: choose one with --predicate (predicate=)"
             )
         note = "subjects link to objects" + (f" by {chosen}" if chosen else "")
         note += f", {blank:,} triples with blank nodes are passed over" if blank else ""
@@ -82,7 +82,7 @@ READER = FormatReader(
 
 
 def _triples(job: Job, rdf: Any, out: LinkWriter) -> Iterator[Any]:
-    """Yield the triples of an input; reject invalid ones, or skip and count them."""
+    """Yield the triples of an input; refuse invalid ones, or skip and count them."""
     beginning, label = job.source.beginning(), job.source.label
     form = rdf.RdfFormat.N_QUADS if ntriples(beginning) else rdf.RdfFormat.TRIG
     form = rdf.RdfFormat.RDF_XML if rooted("RDF")(beginning) else form

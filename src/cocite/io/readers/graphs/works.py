@@ -1,12 +1,12 @@
-"""Works and their citations, one work per JSON value: which members hold them, recognized by keys.
+"""Works and their citations, one work per JSON value, in formats recognized by their keys.
 
     OpenAlex            {"id": "https://openalex.org/W1", "referenced_works": [...], "title": ...}
     Crossref            {"DOI": "10.1/A", "reference": [{"DOI": "10.1/b"}, ...], "title": ["..."]}
     Semantic Scholar    {"paperId": "1", "references": [{"paperId": "2"}, ...]}
     DBLP-Citation       {"id": "1", "references": ["2", ...], "n_citation": 3}
 
-Dumps and responses of services hold works in ``items`` or ``results`` of one object, or one per
-line. With msgspec (``serve``), only the needed members of a work are decoded.
+Dumps and responses of services have works in ``items`` or ``results`` of one object, or one per
+line. With msgspec (``serve``), only the required members of a work are decoded.
 
 Cost: 10 µs per work of 5 kB with msgspec, 90 with ``json``.
 """
@@ -28,8 +28,9 @@ _TITLES = ("display_name", "title")
 
 
 class Shape(NamedTuple):
-    """The members with a work's name, those it cites and its title; ``signs`` are keys that
-    identify the kind if a work cites none.
+    """The members with a work's name and its citations.
+
+    ``signs`` are keys that identify the format of a work without citations.
     """
 
     node: str
@@ -49,7 +50,7 @@ SHAPES = (
 
 
 def shape_of(keys: Sequence[str]) -> Shape | None:
-    """Return the kind of works with these keys, or None."""
+    """Return the format of works with these keys, or None."""
     for shape in SHAPES:
         if shape.node in keys and any(key in keys for key in (shape.cited, *shape.signs)):
             return shape
@@ -57,7 +58,7 @@ def shape_of(keys: Sequence[str]) -> Shape | None:
 
 
 def title_of(value: Any) -> str:
-    """Return the title of a work, the first one of several, as in Crossref."""
+    """Return the title of a work: the first of several, as in Crossref."""
     for key in _TITLES if isinstance(value, dict) else ():
         title = value.get(key)
         title = title[0] if isinstance(title, list) and title else title
@@ -67,13 +68,15 @@ def title_of(value: Any) -> str:
 
 
 def spelled(key: str, name: str) -> str:
-    """Return a name in the member ``key``: DOIs, which ignore case, in lower case."""
+    """Return a name in the member ``key``; DOIs, which ignore case, in lower case."""
     return name.lower() if key.lower() == "doi" else name
 
 
 def decoder(keys: Sequence[str]) -> Callable[[str], Any]:
-    """Return a decoder for these members of an object and titles, or for all members, faster than
-    ``json``; values that are not objects are decoded whole. Raises ValueError for invalid JSON.
+    """Return a JSON decoder that is faster than ``json`` for objects: it may omit other members.
+
+    The members ``keys`` and titles are always decoded. Values that are not objects are decoded
+    completely. Raises ValueError for invalid JSON.
     """
     if find_spec("msgspec") is None or not all(map(_PLAIN.fullmatch, keys)):
         return json.loads

@@ -1,9 +1,9 @@
 """Graphs in XML: GraphML and GEXF.
 
 GraphML: a node's label is the first declared of ``label``, ``name`` and ``title``, or the label
-that yEd draws. ``--weight-column`` is the ``attr.name`` or id of a key of links. Hyperedges are
+that yEd displays. ``--weight-column`` is the ``attr.name`` or id of a key of links. Hyperedges are
 refused. GEXF: links are undirected unless their ``type`` or ``defaultedgetype`` is ``directed``;
-``--weight-column`` is ``weight``, 1 if missing, or the title or id of an attribute.
+``--weight-column`` is ``weight`` (1 if missing), or the title or id of an attribute.
 http://graphml.graphdrawing.org/specification.html, https://gexf.net/schema.html
 """
 
@@ -20,18 +20,18 @@ from cocite.io.readers.graphs.document import LabeledGraph, whole_text
 
 _LABELS = ("label", "name", "title")
 _WEIGHT = "weight"
-"""Attribute that Gephi uses as the weight of links without a declaration."""
+"""Attribute of links that Gephi uses as weight without a declaration."""
 
 
 LINE = "-line"
-"""Attribute of an element with the line at which it begins."""
+"""Attribute that stores the first line of an element."""
 
 
 def parse_xml(text: bytes, label: str) -> Element:
-    """Return the root of a document, with namespaces removed.
+    """Return the root of a document, without namespaces.
 
-    Raises :class:`InputError` with the line for malformed XML, and for a document that declares
-    entities or default attributes, which can expand without limit; nothing is fetched.
+    Nothing is fetched. Raises :class:`InputError` with the line for malformed XML, and for
+    declarations of entities or default attributes, which can expand without limit.
     """
     names: dict[str, str] = {}
     parser, builder = expat.ParserCreate(intern=names), TreeBuilder()
@@ -43,8 +43,8 @@ def parse_xml(text: bytes, label: str) -> Element:
 
     def refuse(*what: Any) -> int:
         raise InputError(
-            f"{label}:{parser.CurrentLineNumber}: the document declares or uses entities, or "
-            "defaults of attributes, which cocite does not read. Write it without"
+            f"{label}:{parser.CurrentLineNumber}: the document has entities or default attributes, "
+            "which cocite does not read. Write it without them"
         )
 
     parser.buffer_text = True
@@ -70,12 +70,12 @@ def parse_xml(text: bytes, label: str) -> Element:
 
 
 def line_of(element: Element) -> int:
-    """Return the line at which an element begins."""
+    """Return the first line of an element."""
     return int(element.attrib[LINE])
 
 
 class _Weights:
-    """The weight attributes of links: which one is requested, and their defaults."""
+    """The weight attributes of links: the requested one, and defaults."""
 
     def __init__(self, job: Job, named: Iterable[tuple[str, str, Element]], *usual: str) -> None:
         each, asked = list(named), job.options.weight
@@ -85,7 +85,7 @@ class _Weights:
         self.defaults = {key: (of.findtext("default") or "").strip() for key, _, of in chosen}
 
     def check(self) -> None:
-        """Check that one exists."""
+        """Check that the requested attribute exists."""
         if self.asked and not self.drawn and not self.defaults:
             names = ", ".join(map(repr, self._names)) or "none"
             raise UsageError(
@@ -93,7 +93,7 @@ class _Weights:
             )
 
     def of(self, values: Iterable[tuple[str, str]]) -> str:
-        """Return the weight of a link with these values, by key."""
+        """Return the weight of a link, given its values by key."""
         found = next((text for key, text in values if key in self.defaults), None)
         return next(iter(self.defaults.values()), "") if found is None else found.strip()
 
@@ -110,8 +110,8 @@ def _read_graphml(job: Job) -> Read:
     weights = _Weights(job, links)
     for hyperedge in root.iter("hyperedge"):
         raise InputError(
-            f"{job.source.label}:{line_of(hyperedge)}: a hyperedge, which links more than two "
-            "nodes; cocite reads links of two"
+            f"{job.source.label}:{line_of(hyperedge)}: a hyperedge, with more than two nodes; "
+            "cocite reads links between two nodes"
         )
     for node in root.iter("node"):
         of_node = [(named.get(data.get("key", "")), data.text) for data in node.iterfind("data")]
