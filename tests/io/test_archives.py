@@ -149,8 +149,8 @@ def test_nothing_is_written_outside(tmp_path: Path) -> None:
     assert list((tmp_path / "away").iterdir()) == []
     (source,) = graph.store.facts["sources"]
     assert source["left_out"] == {
-        "file in the archive where another one is": 2,
-        "name in the archive that leads out of it": 3,
+        "file in the archive with the path of another": 2,
+        "name in the archive that leads outside": 3,
         "no file": 1,
     }
     assert set(links(graph)) == {
@@ -182,7 +182,7 @@ def test_links_of_the_file_system_in_zip_are_links(tmp_path: Path) -> None:
 )
 def test_other_archive_is_refused(tmp_path: Path, content: bytes, kind: str, command: str) -> None:
     with pytest.raises(
-        UnrecognizedInput, match=f"is {kind}.*no site of HTML pages.*: {command} "
+        UnrecognizedInput, match=f"is {kind}.*without a site of HTML pages.*: {command} "
     ) as caught:
         ingested(tmp_path, content)
     assert caught.value.exit_code == 2
@@ -262,8 +262,8 @@ def test_links_are_other_names_within_the_archive(tmp_path: Path) -> None:
     )
     (source,) = graph.store.facts["sources"]
     assert source["left_out"] == {
-        "link of the file system out of the folder": 2,
-        "link of the file system that leads nowhere": 5,
+        "symbolic link that leads out of the folder": 2,
+        "broken symbolic link": 5,
     }
     assert set(links(graph)) == {("index.html", "d/index.html"), ("d/index.html", "index.html")}
     assert source["others"] == {"broken": 6}
@@ -276,7 +276,7 @@ def test_links_and_names_that_no_file_can_have_are_left_out(tmp_path: Path) -> N
     graph = ingested(tmp_path, zip_of(members + bad))
     (source,) = graph.store.facts["sources"]
     assert source["left_out"] == {
-        "link of the file system that leads nowhere": 2,
+        "broken symbolic link": 2,
         "name in the archive that is too long, or in more than 100 folders": 2,
     }
 
@@ -316,7 +316,7 @@ def test_many_names_exceed_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(archive_reader, "_NAME", 1 << 16)
     content = b"".join(member(f"{i}.png", b"0", b"") for i in range(1500))
     (tmp_path / "site.tar").write_bytes(content + bytes(1024))
-    with pytest.raises(ResourceError, match=r"more members than memory holds: 1,2\d\d.*--memory"):
+    with pytest.raises(ResourceError, match=r"too many members for the memory: 1,2\d\d.*--memory"):
         cocite.ingest(tmp_path / "site.tar", tmp_path / "g", memory="340MB")
 
 
@@ -335,7 +335,7 @@ def test_many_names_exceed_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_headers_that_ask_for_memory_are_refused(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(InputError, match=r"cannot be unpacked: |no site of HTML pages"):
+    with pytest.raises(InputError, match=r"cannot be unpacked: |without a site of HTML pages"):
         ingested(tmp_path, content)
 
 

@@ -209,8 +209,8 @@ BAD = [
     ("graphml", GRAPHML.replace('id="n1">', 'id="n0">'), 8, "a repeated node: 'n0'"),
     ("graphml", GRAPHML.replace(' id="n0"', ""), 6, "an empty name"),
     ("graphml", GRAPHML.replace(">4<", ">-4<"), 11, "not a number from"),
-    ("gexf", GEXF.replace('target="2"', 'target="5"'), 7, "not there: '1 -> 5'"),
-    ("gml", "graph [\n" + NODE + "\nedge [ source 1 target 3 ]\n]", 3, "not there: '1 -> 3'"),
+    ("gexf", GEXF.replace('target="2"', 'target="5"'), 7, "missing node: '1 -> 5'"),
+    ("gml", "graph [\n" + NODE + "\nedge [ source 1 target 3 ]\n]", 3, "missing node: '1 -> 3'"),
     ("gml", "graph [\n" + NODE + "\nedge [ source 1 ]\n]", 3, "an empty name"),
     (
         "node-link",
@@ -256,7 +256,7 @@ BROKEN = [
     ("gml", GML[:-3], 7, "it ends within brackets: this is not GML"),
     ("gml", GML.replace('"Zebra\nbig"', "Zebra big"), 4, "']' in place of a key"),
     ("gml", GML + "]", 9, "']' in place of a key"),
-    ("gml", GML + 'x "open', 9, "a text that is not closed"),
+    ("gml", GML + 'x "open', 9, "an unclosed string"),
     (
         "node-link",
         '{"nodes": [{"id": 1}],\n"links": [{"source": 1 1}]}',
@@ -313,7 +313,7 @@ def test_a_weight_that_no_link_has_is_named(tmp_path: Path, content: str, has: s
 def test_a_graph_that_memory_does_not_hold_is_refused(tmp_path: Path, form: str) -> None:
     content = next(content for kind, content, *_ in CASES if kind == form)
     large = content + " " * (18 << 20)
-    with pytest.raises(InputError, match=r"x has more than 17\.5 MB, and such"):
+    with pytest.raises(InputError, match=r"x has more than 17\.5 MB; reading it"):
         read(tmp_path, large, "x", memory="350MB")
     assert nothing_left(tmp_path)
 

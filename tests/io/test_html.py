@@ -340,8 +340,8 @@ def test_nothing_outside_of_the_folder_is_read(site: MakeSite) -> None:
         ("v2/x.html", "v2/x.html"),
     }
     assert source["left_out"] == {
-        "link of the file system out of the folder": 1,
-        "link of the file system that leads nowhere": 2,
+        "symbolic link that leads out of the folder": 1,
+        "broken symbolic link": 2,
         "no file": 1,
     }
     assert source["pages"] == 3
@@ -415,7 +415,7 @@ def test_parser_deaths(site: MakeSite, monkeypatch: pytest.MonkeyPatch, tmp_path
         found, source = read(folder, threads=threads)
         assert found == {("0.html", "1.html")}
         assert source["left_out"] == {
-            "page of which its parser died": 1,
+            "page of which its parser crashed": 1,
             "page of which its parser took more than 1 seconds": 1,
         }
         assert (source["pages"], source["others"]) == (4, {"broken": 1})
@@ -497,7 +497,7 @@ def test_what_is_no_site_is_refused(site: MakeSite) -> None:
     assert graph_of(folder, bad_rows="few").nodes == 1
     (folder / "b\nc.html").unlink()
     (folder / "a.html").unlink()
-    with pytest.raises(UnrecognizedInput, match="holds no HTML page"):
+    with pytest.raises(UnrecognizedInput, match="contains no HTML page"):
         graph_of(folder, input_format="html")
     (folder / "a.html").write_text(anchors("/docs/b.html"))
     with pytest.raises(

@@ -81,7 +81,7 @@ def test_a_bad_line_is_named_or_left_out(tmp_path: Path, bad: str, what: str) ->
 def test_what_is_not_clear_is_asked(tmp_path: Path) -> None:
     content = lines([{"a": "x", "b": "y", "c": "z"}] * 2)
     with pytest.raises(
-        UnrecognizedInput, match="objects with 'a', 'b', 'c'; which are source and target"
+        UnrecognizedInput, match="objects with 'a', 'b', 'c'; it is unclear which are source"
     ):
         read(tmp_path, content)
     assert links(read(tmp_path, content, columns="a,c")) == [("x", "z")]

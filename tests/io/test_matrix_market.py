@@ -73,8 +73,8 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
             UnrecognizedInput,
             "coordinate, real and odd; cocite reads those",
         ),
-        (HEAD + " real general\n%\n", InputError, "x:2: there is no line with rows, columns"),
-        (HEAD + " real general\n2 2\n", InputError, "x:2: '2 2' is not the numbers of rows"),
+        (HEAD + " real general\n%\n", InputError, "x:2: the line with rows, columns"),
+        (HEAD + " real general\n2 2\n", InputError, "x:2: '2 2' is not a number of rows"),
         (
             HEAD + " real general\n2 3 0\n",
             UnrecognizedInput,
@@ -85,17 +85,17 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
             ResourceError,
             "4,294,967,296 rows; a graph",
         ),
-        (GENERAL + "3 3 2\n1 2\n", InputError, "1 entries, where line 2 says 2"),
+        (GENERAL + "3 3 2\n1 2\n", InputError, "1 entries, but line 2 says 2"),
         (
             GENERAL + "3 3 1\n1 2\n1 3\n",
             InputError,
-            "2 entries, where line 2 says 1",
+            "2 entries, but line 2 says 1",
         ),
         (GENERAL + "3 3 2\n1 2\n1\n", MalformedRow, "x:4: not 2 blank-separated"),
         (
             GENERAL + "3 3 2\n1 2\n1 4\n",
             MalformedRow,
-            "x, entry:2: an entry that is",
+            "x, entry:2: an entry outside",
         ),
         (
             GENERAL + "3 3 1\n0 1\n",

@@ -230,8 +230,8 @@ def test_a_vault_is_read_with_titles_tags_and_a_report(vault: MakeVault, tmp_pat
     ]
     assert source["links"] == {"wiki link": 6}
     assert source["others"] == {
-        "that could lead to several notes, of which the nearest is taken": 2,
-        "to files that are no notes": 1,
+        "that could lead to several notes (the nearest is used)": 2,
+        "to files that are not notes": 1,
         "to other sites": 2,
         "broken": 1,
     }
@@ -303,7 +303,7 @@ def test_nothing_outside_is_read(vault: MakeVault, tmp_path: Path) -> None:
     found, source = read(folder)
     assert found == {("a", "real/c"), ("b", "real/c")}
     assert source["others"] == {"broken": 4}
-    assert source["left_out"] == {"link of the file system out of the folder": 2}
+    assert source["left_out"] == {"symbolic link that leads out of the folder": 2}
     assert source["pages"] == 3
 
 
@@ -346,7 +346,7 @@ while size := int.from_bytes(sys.stdin.buffer.read(8), "little"):
     monkeypatch.setattr("cocite.io.readers.notes.note.__file__", str(script))
     found, source = read(vault({"a.md": "", "b.md": "die"}), threads=1)
     assert found == {("a", "b")}
-    assert source["left_out"] == {"note of which its parser died": 1}
+    assert source["left_out"] == {"note of which its parser crashed": 1}
 
 
 def test_no_folder_of_notes_is_refused(vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,7 +357,7 @@ def test_no_folder_of_notes_is_refused(vault: MakeVault, monkeypatch: pytest.Mon
         graph_of(folder, columns="1,2")
     (folder / "a.md").unlink()
     (folder / "a.txt").write_text("")
-    with pytest.raises(UnrecognizedInput, match="holds no Markdown note"):
+    with pytest.raises(UnrecognizedInput, match="contains no Markdown note"):
         graph_of(folder, input_format="notes")
     with pytest.raises(UnrecognizedInput, match="without HTML pages or notes"):
         graph_of(folder)

@@ -119,7 +119,7 @@ def test_packages_link_to_needs(tmp_path: Path, content: str, wanted: str, packa
     graph = read(tmp_path, content, "any")
     assert sorted(f"{a}>{b}" for a, b in links(graph)) == sorted(wanted.split())
     assert graph.nodes == packages
-    assert "packages link to what they need" in graph.store.facts["sources"][0]["read_as"]
+    assert "packages link to their dependencies" in graph.store.facts["sources"][0]["read_as"]
     (tmp_path / "one").write_text("x\ty\n")
     more = cocite.ingest(tmp_path / "one", tmp_path / "h", nodes=tmp_path / "any")
     assert more.nodes == packages + 2
@@ -142,11 +142,11 @@ def test_what_pip_says_of_this_environment_is_read(tmp_path: Path) -> None:
         (json.dumps(NPM3)[:-3], r"any cannot be read: .* line 1 column"),
         (
             POETRY.replace('name = "click"', ""),
-            "not a lock file that cocite knows: KeyError, 'name'",
+            "not a supported lock file: KeyError, 'name'",
         ),
         (
             json.dumps({**NPM3, "packages": {"": []}}),
-            "not a lock file that cocite knows: Attribute",
+            "not a supported lock file: Attribute",
         ),
     ],
 )

@@ -145,7 +145,7 @@ def test_what_is_packed_twice_is_refused(tmp_path: Path) -> None:
 
 def test_parquet_in_a_packing_is_to_be_unpacked(tmp_path: Path) -> None:
     with pytest.raises(
-        UnrecognizedInput, match=r"is Parquet \(packed by xz\), .* unpacked: xz -dc "
+        UnrecognizedInput, match=r"is Parquet \(packed by xz\), .* unpacked first: xz -dc "
     ):
         read(tmp_path, lzma.compress(b"PAR1" + bytes(50) + b"PAR1"))
 
@@ -157,7 +157,7 @@ def test_what_is_stored_by_cocite_is_not_ingested(tmp_path: Path) -> None:
     with pytest.raises(UnrecognizedInput, match=r"is already a stored graph\. Index it"):
         cocite.ingest(path, tmp_path / "h")
     with pytest.raises(
-        UnrecognizedInput, match=r"i is a stored index of cocite\. Ask it: cocite related"
+        UnrecognizedInput, match=r"i is a stored index of cocite\. Query it: cocite related"
     ):
         cocite.ingest(tmp_path / "i", tmp_path / "h")
     with pytest.raises(UnrecognizedInput, match="is JSON"):

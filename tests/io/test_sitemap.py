@@ -100,7 +100,7 @@ def test_a_list_alone_names_no_links(tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_text("http://a.org/\nhttp://b.org/\n")
     (tmp_path / "links.tsv").write_text("http://a.org/\thttp://b.org/\n")
     with pytest.raises(
-        UnrecognizedInput, match=r"names 2 pages of a\.org, and no links\. .*--fetch\. .*--pages"
+        UnrecognizedInput, match=r"has 2 pages of a\.org, but no links\. .*--fetch\. .*--pages"
     ):
         cocite.ingest(tmp_path / "sitemap.xml", tmp_path / "g")
     with pytest.raises(UnrecognizedInput, match="names 2 pages of 2 hosts, and no links"):
@@ -169,7 +169,7 @@ def test_a_list_chooses_pages_of_an_archive(tmp_path: Path) -> None:
     assert source["others"] == {"to pages that are not listed": 1}
     assert source["left_out"] == {"listed pages that are not there": 1}
     (tmp_path / "list.txt").write_text("http://b.org/a\n")
-    with pytest.raises(UnrecognizedInput, match=r"none of the 1 pages that .* names is in"):
+    with pytest.raises(UnrecognizedInput, match=r"none of the 1 pages listed in .* is in"):
         cocite.ingest(archive, tmp_path / "h", pages=tmp_path / "list.txt")
 
 
@@ -331,7 +331,7 @@ def test_sitemaps_of_an_index_are_fetched(tmp_path: Path, site: Site) -> None:
     )
     assert source["left_out"] == {"sitemap that could not be fetched": 1}
     site.pages["/4.txt"] = 200, {}, b"no URL\n"
-    with pytest.raises(MalformedRow, match=r"/4\.txt:1: what is not a URL"):
+    with pytest.raises(MalformedRow, match=r"/4\.txt:1: not an http or https URL"):
         fetched(tmp_path, index(u + "/4.txt"))
 
 

@@ -468,7 +468,7 @@ def fifo_write(path: Path, content: bytes) -> None:
 def test_a_record_without_a_length_is_damaged(tmp_path: Path) -> None:
     bad = RECORDS[1].replace(b"Content-Length", b"Kontent-Length")
     archive = written(tmp_path / "x.warc.gz", RECORDS[0], bad, RECORDS[2])
-    with pytest.raises(InputError, match=r"at byte \d+: a record without Content-Length"):
+    with pytest.raises(InputError, match=r"at byte \d+: a record .*no Content-Length"):
         read(archive)
     found, source = read(archive, bad_rows="few")
     assert found == {
@@ -492,7 +492,7 @@ def test_long_record_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (
             [page(A, "https://b.org/")],
             UnrecognizedInput,
-            r"no link: .* has 1 pages .*--keep-external keeps them",
+            r"no links: .* has 1 pages .*--keep-external keeps them",
         ),
         ([b"WARC/1.0\r\n"], InputError, "at byte 0: "),
     ],

@@ -317,7 +317,7 @@ def test_input_refused(folder: Path, run: Run, arguments: list[str], code: int, 
 def test_folder_without_pages_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("a\tb\n")
     assert main(["site", str(tmp_path)]) == 2
-    assert "holds no HTML page" in capsys.readouterr().err
+    assert "contains no HTML page" in capsys.readouterr().err
     assert main(["site", str(tmp_path / "notes.txt")]) == 2
 
 

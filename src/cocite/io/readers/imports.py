@@ -4,11 +4,11 @@
     package.json: "workspaces": ["packages/*"]  @me/a -> @me/b, if a needs b
 
 Nodes are paths of files, titled by their module names, and names of npm workspaces. Code is parsed
-(``ast``), never run. An import leads to the most specific module of that name: relative to the
-file's folder, to the folder above its package, or to the whole folder; else to the least deep file
-with that module name, unless the standard library has one. With ``--keep-external``, other imports
-are nodes named by their first component. Hidden folders, environments, ``node_modules`` and
-symbolic links are skipped. Cost: 1 ms per file of 10 kB.
+(``ast``), never run. An import leads to the most specific module of that name, relative to the
+file's folder, to the folder above its package, or to the root; else to the least deep file with
+that module name, unless the standard library has one. With ``--keep-external``, other imports are
+nodes named by their first component. Hidden folders, environments, ``node_modules`` and symbolic
+links are skipped. Cost: 1 ms per file of 10 kB.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cocite.io.readers.notes.note import load_yaml
 from cocite.io.readers.rows import LinkWriter
 
 _LARGEST = 1 << 20
-"""Most bytes to read of a file; less if memory is short."""
+"""Maximum number of bytes to read of a file; less if memory is short."""
 _BYTES = 1 << 10
 """Memory per byte of code in the worst case, lines of ``x``; usually a tenth."""
 _PNPM = "pnpm-workspace.yaml"
@@ -41,16 +41,14 @@ _NEEDS = ("dependencies", "devDependencies", "peerDependencies", "optionalDepend
 
 
 def is_code(folder: Path) -> bool:
-    """Return whether a folder holds a Python project, npm workspaces, or more Python files than
-    pages and notes.
-    """
+    """Return whether a folder is a Python project or npm workspaces, or mostly Python files."""
     if any((folder / name).is_file() for name in ("index.html", "index.htm")):
         return False
     try:
         if (folder / "package.json").is_file() and _patterns(folder):
             return True
     except InputError:
-        pass  # reported when it is read
+        pass  # reported by the reader
     python = others = 0
     project = any((folder / name).is_file() for name in _PROJECTS)
     for path in _files(folder):
@@ -62,7 +60,7 @@ def is_code(folder: Path) -> bool:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """Yield the files of a folder, relative to it, in order."""
+    """Yield the paths of files relative to the folder, in order."""
     for above, folders, names in os.walk(folder):
         folders[:] = sorted(
             name
@@ -81,7 +79,7 @@ def _read_code(job: Job) -> Read:
     """Read all links, and all files."""
     folder = job.source.path
     if folder is None or not job.source.is_directory:
-        raise UnrecognizedInput(f"{job.source.label} is a file. Source code is read as a folder")
+        raise UnrecognizedInput(f"{job.source.label} is a file. To read source code, name a folder")
     modules = _Modules([path for path in _files(folder) if path.endswith(".py")])
     with LinkWriter(job, ("file", "file")) as out:
         for number, (path, name) in enumerate(modules.names.items(), 1):
@@ -94,13 +92,13 @@ def _read_code(job: Job) -> Read:
             out.nodes.add((package,), 0)
             for needed in needs:
                 out.links.add((package, needed), 0)
-        return out.finish(READER.title, "{nodes} files and packages link to what they import")
+        return out.finish(READER.title, "{nodes} files and packages link to their imports")
 
 
 READER = FormatReader(
     "a folder of source code",
-    "a folder of source code: files of Python link to those that they import, and workspaces of "
-    "npm to those that they need",
+    "a folder of source code: Python files link to the files they import, npm workspaces to those "
+    "they need",
     _read_code,
     streams=False,
     weights=False,
@@ -112,7 +110,7 @@ READER = FormatReader(
 
 
 class _Modules:
-    """The modules of a folder: ``names`` of files by path."""
+    """The modules of a folder; ``names`` maps paths to module names."""
 
     def __init__(self, paths: list[str]) -> None:
         packages = {os.path.dirname(path) for path in paths if path.endswith("__init__.py")}
@@ -130,7 +128,7 @@ class _Modules:
                 self._called[name].add(path)
 
     def at(self, folder: str, name: str) -> str | None:
-        """Return the file of a module, by its name relative to a folder, or None."""
+        """Return the file of a module relative to a folder, or None."""
         place = os.path.join(folder, *name.split(".")) if name else folder
         tried = (f"{place}.py", os.path.join(place, "__init__.py"))
         return next((path for path in tried if path in self.paths), None)
@@ -217,7 +215,7 @@ def _patterns(folder: Path) -> list[str]:
 
 
 def _package(path: Path) -> dict[str, Any]:
-    """Return a package.json; raises :class:`InputError` if it is invalid."""
+    """Return the content of a package.json; raises :class:`InputError` if it is invalid."""
     try:
         value = json.loads(_content(path))
     except (ValueError, RecursionError, OSError) as error:
@@ -226,7 +224,7 @@ def _package(path: Path) -> dict[str, Any]:
 
 
 def _workspaces(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield (package, workspaces that it needs)."""
+    """Yield (package, the workspaces it needs)."""
     if not (folder / "package.json").is_file():
         return
     found: dict[str, dict[str, Any]] = {}

@@ -1,8 +1,8 @@
 """Matrix Market: an entry of a square matrix is a link from its row to its column.
 
-Nodes are numbered from 1, as are rows and columns. An entry of a symmetric matrix counts for both
-positions. Rectangular matrices are refused, as they have two kinds of nodes. The value of an entry
-is the weight of its link, selected as the third column or as ``value``.
+Nodes are numbered from 1, like rows and columns. An entry of a symmetric matrix counts for both
+positions. Rectangular matrices, which have two kinds of nodes, are refused. The value of an entry
+is the weight of its link, selected as column 3 or as ``value``.
 
 Cost: that of text (``io/readers/text.py``), which uses the same kernel. Boisvert, Pozo, Remington,
 "The Matrix Market exchange formats", NISTIR 5935, 1996.
@@ -24,7 +24,7 @@ from cocite.resources import format_least, short_of
 _HEAD = 1 << 20
 _MOST = 2**32 - 1
 _ROW = 16
-"""Bytes of a node without links, in the arrays of a graph."""
+"""Bytes of a node without links in a graph's arrays."""
 _BANNER = re.compile(r"%%MatrixMarket\s+matrix\s+(\w+)\s+(\w+)\s+([\w-]+)\s*", re.I)
 _VALUES = {"pattern": 0, "integer": 1, "real": 1, "double": 1, "complex": 2}
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
@@ -32,7 +32,7 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 @dataclass(frozen=True)
 class _MatrixHeader:
-    """Header: its number of ``lines``, ``size`` in rows and columns, and ``entries``."""
+    """The header: its number of ``lines``, ``size`` in rows and columns, and ``entries``."""
 
     field: str
     symmetry: str
@@ -58,8 +58,8 @@ def _read(job: Job) -> Read:
     every = read.rows + read.bad
     if every != header.entries:
         raise InputError(
-            f"{label} has {every:,} entries, where line {header.lines} says "
-            f"{header.entries:,}: it is cut, or changed"
+            f"{label} has {every:,} entries, but line {header.lines} says "
+            f"{header.entries:,}: the file is truncated or was changed"
         )
     job.database.execute(
         f"CREATE TABLE reading.links AS {clean_relation(replace(job, wanted=2), read.integers)}"
@@ -79,13 +79,13 @@ def _read(job: Job) -> Read:
 READER = FormatReader(
     "Matrix Market",
     "a square matrix in coordinates: a link from each entry's row to its column, both ways if "
-    "symmetric; nodes are numbered from 1; --weight-column value takes the values",
+    "symmetric; nodes are numbered from 1; --weight-column value uses the values as weights",
     _read,
 )
 
 
 def _header(source: Source, head: bytes) -> tuple[_MatrixHeader, bytes]:
-    """Return the header in the first lines, and what follows it."""
+    """Return the header, and the rest of ``head``."""
     at, lines, banner = 0, 0, None
     for line in re.finditer(rb"([^\r\n]*)(?:\r\n|\n|\r|$)", head.removeprefix(b"\xef\xbb\xbf")):
         text = line[1].decode("utf-8", "replace").strip()
@@ -94,15 +94,15 @@ def _header(source: Source, head: bytes) -> tuple[_MatrixHeader, bytes]:
             banner = _BANNER.fullmatch(text)
             if banner is None:
                 raise InputError(
-                    f"{source.label}:1: {text[:60]!r} is not a first line of Matrix Market, such "
-                    "as '%%MatrixMarket matrix coordinate pattern general'"
+                    f"{source.label}:1: {text[:60]!r} is not a Matrix Market header, such as "
+                    "'%%MatrixMarket matrix coordinate pattern general'"
                 )
             form, field, symmetry = (word.lower() for word in banner.groups())
             if form != "coordinate" or field not in _VALUES or symmetry not in _SYMMETRIES:
                 raise UnrecognizedInput(
-                    f"{source.label} is a matrix that is {form}, {field} and {symmetry}; cocite "
-                    "reads those that are coordinate (and not array), "
-                    f"{', '.join(_VALUES)}, and {', '.join(_SYMMETRIES)}"
+                    f"{source.label} is a matrix of the kind {form}, {field}, {symmetry}; cocite "
+                    f"reads coordinate matrices (not array) that are {', '.join(_VALUES)}, and "
+                    f"{', '.join(_SYMMETRIES)}"
                 )
         elif text and not text.startswith("%"):
             return _sized(source, text, lines, field, symmetry), head.removeprefix(b"\xef\xbb\xbf")[
@@ -110,14 +110,14 @@ def _header(source: Source, head: bytes) -> tuple[_MatrixHeader, bytes]:
             ]
         if line.end() == len(head):
             break
-    raise InputError(f"{source.label}:{lines}: there is no line with rows, columns and entries")
+    raise InputError(f"{source.label}:{lines}: the line with rows, columns and entries is missing")
 
 
 def _sized(source: Source, text: str, line: int, field: str, symmetry: str) -> _MatrixHeader:
     words = text.split()
     if len(words) != 3 or not all(w.isascii() and w.isdecimal() and len(w) < 19 for w in words):
         raise InputError(
-            f"{source.label}:{line}: {text[:60]!r} is not the numbers of rows, columns and entries"
+            f"{source.label}:{line}: {text[:60]!r} is not a number of rows, columns and entries"
         )
     rows, columns, entries = map(int, words)
     if rows != columns:
@@ -132,7 +132,7 @@ def _sized(source: Source, text: str, line: int, field: str, symmetry: str) -> _
 
 
 def _check_rows(job: Job, header: _MatrixHeader) -> None:
-    """Check that rows without entries fit in memory: a few bytes can claim billions of them."""
+    """Check that rows without entries fit in memory: a small file can claim billions of rows."""
     need = _ROW * (header.size - 2 * header.entries)
     if need > job.memory:
         raise ResourceError(
@@ -167,7 +167,7 @@ def _check_range(job: Job, header: _MatrixHeader, found: Found) -> None:
         f"SELECT rowid + 1, a, b FROM reading.links WHERE NOT ({within}) ORDER BY rowid"
     ).fetchmany(5)
     if outside:
-        what = f"an entry that is not within {header.size:,} rows and columns"
+        what = f"an entry outside {header.size:,} rows and columns"
         number, a, b = outside[0]
         if job.options.bad_rows == "stop":
             where = f"{job.source.label}, entry"
@@ -180,7 +180,7 @@ def _check_range(job: Job, header: _MatrixHeader, found: Found) -> None:
 
 
 class _EntryCleaner(Cleaner):
-    """Cleans lines of two numbers and a value."""
+    """Cleans lines of two integers and a value."""
 
     def __init__(self, source: Source, options: Any, header: _MatrixHeader) -> None:
         super().__init__(source, 2, options)

@@ -4,9 +4,9 @@
     package-lock.json, npm-shrinkwrap.json         npm, versions 1 to 3
     pip inspect                                    the installed packages, as JSON
 
-Nodes are names of packages without versions; names of Python packages are normalized
-(``typing-extensions``). Dependencies for some systems only, or for tests, count if they are in the
-file; extras of installed packages do not. Files are read whole, by Python's parsers.
+Nodes are names of packages, without versions and, for Python, normalized (``typing-extensions``).
+Dependencies for some systems only, or for tests, count if the file lists them; extras of installed
+packages do not. Python's parsers read the whole file.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def _read_packages(job: Job) -> Read:
             out.nodes.add((name,), number)
         for number, need in enumerate(needs, 1):
             out.links.add(need, number)
-        return out.finish(READER.title, "{nodes} packages link to what they need")
+        return out.finish(READER.title, "{nodes} packages link to their dependencies")
 
 
 READER = FormatReader(
     "a lock file of packages",
-    "what packages need: poetry.lock, uv.lock, pdm.lock, Cargo.lock, package-lock.json, or "
-    "what pip inspect prints",
+    "dependencies of packages: poetry.lock, uv.lock, pdm.lock, Cargo.lock, package-lock.json, or "
+    "the output of pip inspect",
     _read_packages,
     weights=False,
 )
@@ -53,15 +53,15 @@ def _packages(job: Job) -> tuple[list[str], list[_LINK]]:
         text = whole_text(job).decode("utf-8-sig")
         whole = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except RecursionError:
-        raise InputError(f"{label} has lists in lists without end") from None
+        raise InputError(f"{label} is nested too deeply") from None
     except ValueError as error:
         raise InputError(f"{label} cannot be read: {error}") from None
     try:
         found = list(_read(whole))
     except (AttributeError, TypeError, KeyError) as error:
         raise InputError(
-            f"{label} is not a lock file that cocite knows: {type(error).__name__}, {error}. It "
-            f"reads {READER.described}"
+            f"{label} is not a supported lock file: {type(error).__name__}, {error}. cocite reads "
+            f"{READER.described}"
         ) from None
     names = [name for name, _ in found]
     return names, [(name, need) for name, needs in found for need in needs]
@@ -112,7 +112,7 @@ def _npm_name(folder: str, package: dict[str, Any], whole: dict[str, Any]) -> st
 
 
 def _npm_first(package: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Parse version 1: nested packages; dependencies of the project itself are not listed."""
+    """Parse version 1: nested packages, without dependencies of the project itself."""
     for name, content in package.get("dependencies", {}).items():
         needs = content.get("requires") or {}
         yield name, list(needs) if isinstance(needs, dict) else []
@@ -135,5 +135,5 @@ def _installed(packages: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]
 
 
 def _spelt(name: str) -> str:
-    """Return a Python package name, normalized as in PEP 503."""
+    """Normalize the name of a Python package (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()

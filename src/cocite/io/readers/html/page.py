@@ -1,12 +1,12 @@
-"""One HTML page: its links, title and other names, as a browser finds them (lexbor, ada-url).
+"""One HTML page: its links, title and aliases, as browsers see them (lexbor, ada-url).
 
 URLs are resolved against the first ``<base href>``, without fragments. The encoding is that of a
-byte order mark, else of the server (``charset``), else of ``<meta charset>`` in the first 1,024
-bytes, else UTF-8 if the page is valid UTF-8, else windows-1252. A link belongs to the navigation if
-it is in ``nav``, ``aside``, or the page's header or footer (or elements with their roles), or
-outside ``main``, if there is one.
+byte order mark, else that of the server (``charset``), else that of ``<meta charset>`` in the first
+1,024 bytes, else UTF-8 if the page is valid UTF-8, else windows-1252. A link is navigation if it is
+in ``nav``, ``aside``, or the page's header or footer (or elements with their roles), or outside
+``main``, if the page has one.
 
-Parsers in C have crashed on hostile input, so this file runs as a script in a separate process
+Hostile input can crash parsers in C, so this file runs as a script in a separate process
 (``io/readers/html/parsers.py``), and imports nothing of cocite. It reads requests from standard
 input, a line of JSON and the page, and writes JSON answers, each after its length in 8 bytes.
 """
@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import Any
 
 TAGS = ("a", "area", "frame")
-"""Link kinds; an ``iframe`` is a frame."""
+"""Kinds of links; an ``iframe`` is a frame."""
 
 _ATTRIBUTE = {"a": "href", "area": "href", "frame": "src", "iframe": "src"}
 _NAVIGATION = (
@@ -30,13 +30,13 @@ _NAVIGATION = (
 )
 _MAIN = "main, [role=main i]"
 _RELATED = ".cocite-related"
-"""Lists of related pages made from links (``integrations/blocks.py``), not by authors."""
+"""Lists of related pages, generated from links (``integrations/blocks.py``)."""
 _SENT = "meta[http-equiv=refresh i]"
 LONGEST_TITLE = 1000
 _LONGEST_URL = 1 << 13
-"""Most characters of a URL; a long <base> would be repeated in each link."""
+"""Maximum length of a URL in characters; links repeat a long <base>."""
 _MOST_URLS = 1 << 26
-"""Most characters of all URLs of a page; later ones count as malformed."""
+"""Maximum total length of a page's URLs in characters; later ones count as malformed."""
 _PARTS = ("main", "article", "section")
 """Elements with their own headers and footers."""
 _LINKS = ", ".join(_ATTRIBUTE)
@@ -80,7 +80,7 @@ _MARKS = (
 
 
 def decoded(content: bytes, charset: str = "") -> str:
-    """Return the text of a page; ``charset`` is the server's."""
+    """Return the text of a page; ``charset`` is that of the server."""
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return content[len(mark) :].decode(encoding, "replace")
@@ -107,9 +107,7 @@ def _encoding(label: str) -> str:
 
 
 def joined(url: str, base: str) -> str | None:
-    """Return the absolute URL without its fragment; None if it is malformed or has more than
-    :data:`_LONGEST_URL` characters.
-    """
+    """Return the absolute URL without its fragment; None if it is malformed or too long."""
     import ada_url
 
     if len(url) + len(base) > 2 * _LONGEST_URL:
@@ -123,10 +121,11 @@ def joined(url: str, base: str) -> str | None:
 
 
 def links_of(content: bytes, url: str, charset: str = "") -> dict[str, Any]:
-    """Return the content of the page at ``url``: its ``title``; the URLs of pages that it is the
-    ``same`` as, by ``canonical`` and ``refresh``; and its ``links``: a list of [index of the tag in
-    :data:`TAGS`, whether it is in the content rather than the navigation, the URL or None if
-    malformed, the text as written].
+    """Return the ``title`` of a page, its aliases and its links.
+
+    ``same`` has the URLs that the page is a copy of, by ``canonical`` and ``refresh``. ``links`` is
+    a list of [index of the tag in :data:`TAGS`, whether the link is content rather than navigation,
+    the URL or None if malformed, the URL as written].
     """
     from selectolax.lexbor import LexborHTMLParser
 
@@ -141,7 +140,7 @@ def links_of(content: bytes, url: str, charset: str = "") -> dict[str, Any]:
 
 
 def base_of(written: Iterable[str], url: str) -> str:
-    """Return the base URL for relative URLs of the page at ``url``: the first ``base``."""
+    """Return the base of relative URLs on the page at ``url``, from its first ``base`` element."""
     first = next(iter(written), None)
     found = None if first is None else joined(first, url)
     return url if found is None or found.startswith(("data:", "javascript:")) else found
@@ -150,8 +149,10 @@ def base_of(written: Iterable[str], url: str) -> str:
 def same_as(
     links: Iterable[tuple[str, str]], refreshes: Iterable[str], url: str, base: str
 ) -> dict[str, str]:
-    """Return the URLs of which the page at ``url`` declares itself a copy: the first canonical one
-    of ``links`` (rel and href), and the first of ``refreshes`` with another target.
+    """Return the URLs that the page at ``url`` declares itself a copy of.
+
+    They are the first canonical one of ``links`` (rel and href), and the first of ``refreshes``
+    with another target.
     """
     named = (joined(href, base) for rel, href in links if "canonical" in rel.lower().split())
     sent = (_refresh_of(content, base) for content in refreshes)
@@ -187,13 +188,13 @@ def _links(tree: Any, base: str) -> list[tuple[int, bool, str | None, str]]:
 
 
 def _in(elements: Iterable[Any]) -> set[int]:
-    """Return the links in these elements."""
-    # Not one selector: for ":is(...) :is(...)" lexbor finds children, but no grandchildren.
+    """Return the ids of the links in these elements."""
+    # Not one selector: lexbor matches ":is(...) :is(...)" for children, not for grandchildren.
     return {node.mem_id for element in elements for node in element.css(_LINKS)}
 
 
 def _of_a_part(node: Any) -> bool:
-    """Return whether it is the header or footer of a section instead of the page."""
+    """Return whether an element is the header or footer of a section rather than of the page."""
     if node.tag not in ("header", "footer"):
         return False
     above = node.parent
@@ -209,7 +210,7 @@ def _refresh_of(content: str, base: str) -> str | None:
 
 
 def serve() -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until the end of standard input."""
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     while len(size := requests.read(8)) == 8:
         line, _, content = requests.read(int.from_bytes(size, "little")).partition(b"\n")

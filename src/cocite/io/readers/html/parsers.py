@@ -1,8 +1,7 @@
-"""Parses pages in parallel, with a process per thread (``io/readers/html/page.py``).
+"""Parse pages in parallel, with one process per thread (``io/readers/html/page.py``).
 
-A parser that dies, or takes longer than a minute for a page, is restarted; its page has no links.
-
-Cost: about 0.8 ms per page of 40 KB, on all threads; memory for eight pages per thread.
+A parser that crashes, or takes longer than a minute for a page, is restarted; that page has no
+links. Cost: about 0.8 ms per page of 40 KB, on all threads; memory for eight pages per thread.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from cocite.extras import need
 from cocite.io.readers.spreadsheet import run_script
 
 _PATIENCE = 60.0
-"""Seconds for one page."""
+"""Time limit for a page, in seconds."""
 _SCRIPT = str(Path(__file__).with_name("page.py"))
 _AHEAD = 8
-"""Pages in memory for each thread."""
+"""Pages in memory per thread."""
 
 
 _REMEMBERED: ContextVar[dict[bytes, Parsed] | None] = ContextVar("_REMEMBERED", default=None)
@@ -36,9 +35,9 @@ _REMEMBERED: ContextVar[dict[bytes, Parsed] | None] = ContextVar("_REMEMBERED", 
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Cache parsed pages for the context, in a process that reads a folder repeatedly.
+    """Cache parsed pages within the context, for a process that reads a folder repeatedly.
 
-    The pages of the last reading are in memory: some kilobytes each.
+    The cache has the pages of the last pass, with some kilobytes each.
     """
     before = _REMEMBERED.set({})
     try:
@@ -48,7 +47,7 @@ def remembered() -> Iterator[None]:
 
 
 class HtmlPage(NamedTuple):
-    """A page: its key, its URL, its bytes, and its type by the server."""
+    """A page: its key, URL and content, and the encoding declared by the server."""
 
     key: Any
     url: str
@@ -57,7 +56,7 @@ class HtmlPage(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """The content of a page (``links_of`` of the script); or None, and why, if its parser died."""
+    """The result of parsing (``links_of`` of the script), or None and the reason."""
 
     key: Any
     found: dict[str, Any] | None
@@ -65,8 +64,10 @@ class Parsed(NamedTuple):
 
 
 class Pages:
-    """The parser processes of a run, as a context manager. ``purpose`` is for the message about
-    missing ``libraries``, and ``extra`` brings them; ``script`` is the parser, if not for HTML.
+    """The parser processes of a run, as a context manager.
+
+    ``purpose`` and ``extra`` are for the message about missing ``libraries``; ``script`` is the
+    parser, by default that for HTML.
     """
 
     def __init__(
@@ -144,7 +145,7 @@ class _Parser:
         self._process: subprocess.Popen[bytes] | None = None
 
     def parse(self, page: HtmlPage) -> tuple[dict[str, Any] | None, str]:
-        """Return the content, or why there is none."""
+        """Return the content of a page, or None and the reason."""
         process = self._process = self._process or run_script(self._script)
         assert process.stdin is not None
         assert process.stdout is not None
@@ -165,10 +166,10 @@ class _Parser:
         except BrokenPipeError:
             pass
         self.end()
-        return None, "its parser died"
+        return None, "its parser crashed"
 
     def end(self) -> None:
-        """Let the process end, or kill it."""
+        """Kill the process, if any."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()

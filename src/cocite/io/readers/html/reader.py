@@ -1,12 +1,12 @@
-"""A folder of HTML pages, or an archive of one: a static site, linked as a browser sees it.
+"""A folder of HTML pages, or an archive of one: a static site, with links as in browsers.
 
     site.py: which files are pages -> page.py: the links on them -> ../crawl/captures.py: rows
 
-A node is the path of a page in the folder; all pages are nodes. Every link is a row, so that
-``--count-duplicates`` counts them. The URL of the published site, which makes absolute links
-internal, is given, or taken from the canonical links of some pages if they agree. A page whose
-canonical link or ``refresh`` leads to another page of the folder is that page. ``--links main``
-excludes navigation: links in its elements, and links to targets that 9 in 10 pages of the site, and
+Nodes are the paths of all pages in the folder. Every link is a row, so that ``--count-duplicates``
+counts them. The URL of the published site, which makes absolute links internal, is an option, or
+the one that the canonical links of sampled pages agree on. A page whose canonical link or
+``refresh`` leads to another page of the folder is an alias of that page. ``--links main`` excludes
+navigation: links in navigation elements, and links to targets that 9 in 10 pages of the site, and
 at least ten, link to.
 """
 
@@ -52,14 +52,14 @@ from cocite.resources import format_size
 from cocite.storage import disk
 
 _SAMPLED = 100
-"""Pages whose canonical links reveal the URL of the site."""
+"""Pages to sample for the site's URL."""
 
 
 def _read_folder(job: Job) -> Read:
     """Return the links between pages, and the pages."""
     if job.source.path is None or not job.source.is_directory:
         raise UnrecognizedInput(
-            f"{job.source.label} is a file. HTML is read as a folder, a whole site: name that"
+            f"{job.source.label} is a file. HTML is read as a whole site: name its folder"
         )
     site = Site(job.source.path)
     notes = sum(is_note_name(path) for path in site.files)
@@ -81,7 +81,7 @@ READER = FormatReader(
 def read_site(job: Job, site: Site) -> Read:
     """Return the links between the pages of a site, and the pages."""
     if not site.pages:
-        raise UnrecognizedInput(f"{job.source.label} holds no HTML page")
+        raise UnrecognizedInput(f"{job.source.label} contains no HTML pages")
     if job.wanted == 1:
         return clean_rows(job, READER.title, ((page,) for page in site.pages))
     found = PagesFound(job.source.label, integers=False, format="HTML pages")
@@ -97,7 +97,7 @@ def read_site(job: Job, site: Site) -> Read:
 
 
 def _captures_of(job: Job, site: Site, found: PagesFound) -> Captures:
-    """Return captures whose nodes are pages of the site by their paths, and other pages by URL."""
+    """Return captures whose nodes are paths of the site's pages, and URLs of other pages."""
 
     def name(url: str) -> str:
         page = site.page_at(url) if site.is_inside(url) else url
@@ -111,7 +111,7 @@ def _captures_of(job: Job, site: Site, found: PagesFound) -> Captures:
         site.is_inside,
         external="to other sites",
         base=site.root,
-        advice=". Say where the folder is published: --site URL",
+        advice=". Pass the URL where the folder is published: --site URL",
         hidden=HERE,
     )
     captures = Captures(job, found, rules)  # `name` above adds to it
@@ -119,7 +119,7 @@ def _captures_of(job: Job, site: Site, found: PagesFound) -> Captures:
 
 
 def refuse_names(job: Job, site: Site, found: PagesFound) -> None:
-    """Exclude pages whose paths are not valid names; raises :class:`MalformedRow`."""
+    """Remove pages whose paths are not valid names; raises :class:`MalformedRow`."""
     bad = [(number, path) for number, path in enumerate(site.pages, 1) if refused_in(path)]
     for number, path in bad:
         what = f"{refused_in(path)} in a name"
@@ -130,7 +130,7 @@ def refuse_names(job: Job, site: Site, found: PagesFound) -> None:
 
 
 def _pages(job: Job, site: Site, captures: Captures) -> Iterator[HtmlPage]:
-    """Yield the existing HTML pages."""
+    """Yield the readable HTML pages."""
     stage, total = "parsing " + job.source.short, len(site.pages)
     for done, path in enumerate(site.pages, 1):
         content = content_of(job, site, path)
@@ -145,7 +145,7 @@ def _pages(job: Job, site: Site, captures: Captures) -> Iterator[HtmlPage]:
 def content_of(
     job: Job, site: Site, path: str, most: int = LARGEST, called: str = "HTML"
 ) -> bytes | str:
-    """Return a page of at most ``most`` bytes, named ``called``, or why it is skipped."""
+    """Return a page of at most ``most`` bytes, in the format ``called``, or why it is skipped."""
     try:
         content = site.read(path, most + 1)
     except (FileNotFoundError, NotADirectoryError):
@@ -160,7 +160,7 @@ def content_of(
 
 
 def _published(job: Job, site: Site, pages: Pages) -> str:
-    """Return the folder URL on which canonical links of some pages agree, or ""."""
+    """Return the site's URL on which most canonical links of sampled pages agree, or ""."""
     job, votes = replace(job, report=no_report), Counter[str]()
     some = site.pages[:: max(1, len(site.pages) // _SAMPLED)][:_SAMPLED]
     read = ((path, content_of(job, site, path)) for path in some)
@@ -174,7 +174,7 @@ def _published(job: Job, site: Site, pages: Pages) -> str:
 
 
 def _root(url: str, path: str) -> str:
-    """Return the folder URL for which the page at ``path`` has this URL, or ""."""
+    """Return the site's URL for which the page at ``path`` has the URL ``url``, or ""."""
     folder, _, file = quote(path).rpartition("/")
     stem = os.path.splitext(file)[0]
     plain = url.partition("?")[0].rstrip("/") if stem == "index" else url.partition("?")[0]
@@ -190,25 +190,25 @@ def _root(url: str, path: str) -> str:
 
 # -- archives ----------------------------------------------------------------------------
 
-# A tar archive (compressed or not) or zip is unpacked into a scratch folder, which is read as a
-# site: all of it, or the one folder at its top. Files that cannot be pages are created empty, so
-# that links to them are not broken. Of members with the same name the last one counts, as with
-# tar -x.
+# A tar archive (compressed or not) or zip archive is unpacked into a scratch folder, which is read
+# as a site: the whole folder, or its only subfolder. Files that cannot be pages are created empty,
+# so that links to them are not broken. The last of several members with the same name counts, as
+# with tar -x.
 #
-# Archives are untrusted. Skipped and counted are names and file-system links that lead outside, and
-# members other than files, folders and links; archives in archives are just files. Limits: contents
-# of MOST_RATIO times the size (io/readers/sources.py), names in a quarter of the memory.
+# Archives are untrusted. Names and symbolic links that lead outside, and members other than files,
+# folders and links, are skipped and counted; nested archives are plain files. The content is
+# limited to MOST_RATIO times the size (io/readers/sources.py), names to a quarter of the memory.
 
 
 _PIECE = 1 << 16
-_OUTSIDE = "name in the archive that leads out of it"
-_TAKEN = "file in the archive where another one is"
+_OUTSIDE = "name in the archive that leads outside"
+_TAKEN = "file in the archive with the path of another"
 _LONG = "name in the archive that is too long, or in more than 100 folders"
 _LONGEST_NAME, _MOST_FOLDERS = 4096, 100
 _MAC = "__MACOSX"
-"""Folder in zip archives of macOS with data beside the files."""
+"""Folder that macOS adds to zip archives for metadata."""
 _NAME = 1 << 9
-"""Memory for a name, beside its text."""
+"""Memory for a name in addition to its text."""
 
 
 def _read_archive(job: Job) -> Read:
@@ -241,14 +241,15 @@ def _no_site(job: Job, is_zip: bool) -> str:
     file = "FILE" if job.source.path is None else shlex.quote(str(job.source.path))
     packed = f" (packed by {job.source.packed})" if job.source.packed else ""
     return (
-        f"{job.source.label} is a {kind} archive{packed}, and no site of HTML pages is in "
-        f"it. Unpack it, and name the files in it that hold links: {command} {file}"
+        f"{job.source.label} is a {kind} archive{packed} without a site of HTML pages. Unpack it, "
+        f"and name the files with links: {command} {file}"
     )
 
 
 class _Unpacked:
-    """The members of an archive as files in a scratch folder, ``top``. Links are created after all
-    files, so that nothing is written through them.
+    """The members of an archive, extracted to the scratch folder ``top``.
+
+    Links are created after all files, so that nothing is written through them.
     """
 
     def __init__(self, job: Job, top: Path, is_zip: bool) -> None:
@@ -282,7 +283,7 @@ class _Unpacked:
                 self.left_out[_LONG] += 1
 
     def _is_free(self, path: str) -> bool:
-        """Return whether a file can be created there, and create its folders."""
+        """Return whether a file can be created at ``path``; create its folders."""
         above, missing = path, list[str]()
         while (above := posixpath.dirname(above)) not in self._folders:
             missing.append(above)
@@ -296,7 +297,7 @@ class _Unpacked:
         return True
 
     def _put(self, path: str, member: TarMember) -> None:
-        """Write a file, of an oversized page only enough to recognize that; record a link."""
+        """Write a file, or record a link. Oversized pages are truncated just above the limit."""
         place = self._top / path
         if member.kind == "link":
             same = _path(member.target)
@@ -322,18 +323,18 @@ class _Unpacked:
                     raise unpacks_to_more(self._job.source, self._most, "unzip")
 
     def _hold(self, *names: str) -> None:
-        """Count names, which are all in memory when the folder is read."""
+        """Count names, all of which are in memory when the folder is read."""
         self._members += 1
         self._names += sum(_NAME + sys.getsizeof(name) for name in names)
         if self._names > self._most_names:
             raise ResourceError(
-                f"{self._job.source.label} has more members than memory holds: {self._members:,} "
+                f"{self._job.source.label} has too many members for the memory: {self._members:,} "
                 f"files so far, and names may take {format_size(self._most_names)}, a quarter of "
-                "--memory. Give more with --memory"
+                "the limit. Raise it with --memory"
             )
 
     def finish(self) -> Path:
-        """Create the links, and return the folder, or its only subfolder."""
+        """Create the links; return the folder, or its only subfolder."""
         for path, text in self._links.items():
             target = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
             if path in self._folders:
@@ -383,7 +384,7 @@ def _in_zip(job: Job) -> Iterator[TarMember]:
     if job.source.path is None or job.source.is_pipe or job.source.packed:
         raise UnrecognizedInput(
             f"{job.source.label} is a zip archive, which cannot be read as a stream: name the "
-            "file, packed by nothing else"
+            "file, without further compression"
         )
     with zipfile.ZipFile(job.source.path) as archive:
         for entry in archive.infolist():
@@ -407,7 +408,7 @@ def _in_zip(job: Job) -> Iterator[TarMember]:
 
 @contextmanager
 def _unpacking(job: Job, member: str = "") -> Iterator[None]:
-    """Turn errors into those that name the file, and the member if known."""
+    """Add the file, and the member if known, to errors."""
     wrong: tuple[type[Exception], ...] = (tarfile.TarError, zipfile.BadZipFile, zlib.error)
     wrong += (NotImplementedError, RuntimeError, ValueError, MemoryError, *unpack_errors())
     at = f": {member[:200]}" if member else ""

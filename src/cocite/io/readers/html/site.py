@@ -1,13 +1,13 @@
-"""A folder as a site: which files are pages, and where a URL leads.
+"""A folder as a site: which files are pages, and which page a URL leads to.
 
-Pages end in .html, .htm, .xhtml or .shtml (also followed by a query, as ``wget`` saves them), or
-begin like HTML and have no extension or that of a program (.php). A URL's path leads to the file of
-that name, with the query first (``p.php?id=2``), then without; for a folder, to its index.html;
-else to the file with .html appended, as on hosts of static sites.
+Pages end in .html, .htm, .xhtml or .shtml (also followed by a query, as saved by ``wget``), or
+begin like HTML and have no extension or that of a program (.php). A URL leads to the file at its
+path, first with its query (``p.php?id=2``), then without; for a folder, to its index.html; else to
+the file with .html appended, as on hosts of static sites.
 
-All files are listed first, at a few hundred bytes each, and URLs lead to these only, so that no
-link leads out of the folder. Symbolic links inside it are other names; broken and circular ones,
-and those that lead out of it, are counted. Names that begin with a dot are skipped.
+All files are listed first, at a few hundred bytes each, and URLs lead only to these, so no link
+leaves the folder. Symbolic links within it are aliases; others, and broken or circular ones, are
+counted. Names that begin with a dot are skipped.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ _INDEXES = dict.fromkeys("index" + ending for ending in _ENDINGS)
 _TABLES = (".tsv", ".csv", ".parquet", ".pq", ".edges", ".el", ".jsonl", ".ndjson")
 NOTE_ENDINGS = (".md", ".markdown", ".mdown", ".mkd")
 _OF_NOTES = (".obsidian", ".foam", "logseq/config.edn")
-"""Folders that note-taking programs keep beside the notes."""
+"""Files and folders in which note-taking programs store settings."""
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 LARGEST = 1 << 25
-"""Most bytes to read of a page."""
-NOWHERE = "link of the file system that leads nowhere"
-OUTSIDE = "link of the file system out of the folder"
+"""Maximum number of bytes to read of a page."""
+NOWHERE = "broken symbolic link"
+OUTSIDE = "symbolic link that leads out of the folder"
 _LONGEST_PATH = 4096
-"""Most characters of a path in any file system."""
+"""Maximum length of a path in any file system."""
 
 
 def is_page_name(name: str) -> bool:
-    """Return whether a file with this name is a page, whatever its content."""
+    """Return whether a file is a page by its name alone."""
     return name.lower().rpartition("/")[2].partition("?")[0].endswith(_ENDINGS)
 
 
 def may_be_page(name: str) -> bool:
-    """Return whether a file with this name is a page if it begins like HTML."""
+    """Return whether a file is a page if its content begins like HTML."""
     return is_page_name(name) or os.path.splitext(name)[1].lower() in _PROGRAMS
 
 
 def is_note_name(name: str) -> bool:
-    """Return whether a file with this name is a Markdown note."""
+    """Return whether a file is a Markdown note by its name."""
     return name.lower().endswith(NOTE_ENDINGS)
 
 
 def is_site(folder: Path) -> bool:
-    """Return whether a folder holds pages rather than files of links: more of them, or an index."""
+    """Return whether a folder has an index page, or more pages than tables."""
     pages, _, tables = _counts(folder)
     return pages > tables or _has_index(folder)
 
@@ -68,8 +68,10 @@ def is_vault(folder: Path) -> bool:
 
 
 def folder_kind(folder: Path) -> str:
-    """Return the reader name for a folder: ``notes`` if it belongs to a note-taking program, or has
-    more notes than HTML pages and than tables; ``html`` if it :func:`is_site` otherwise; else "".
+    """Return the reader name for a folder, or "".
+
+    It is ``notes`` if the folder belongs to a note-taking program, or has more notes than pages and
+    than tables; otherwise ``html`` if it :func:`is_site`.
     """
     if is_vault(folder):
         return "notes"
@@ -84,7 +86,7 @@ def _has_index(folder: Path) -> bool:
 
 
 def _counts(folder: Path) -> tuple[int, int, int]:
-    """Return the numbers of pages, notes and tables in a folder, judging by names."""
+    """Count pages, notes and tables in a folder, by their names."""
     pages = notes = tables = 0
     for _, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -99,9 +101,11 @@ def _counts(folder: Path) -> tuple[int, int, int]:
 
 
 class Site:
-    """The files of a folder. ``pages`` are the paths of the pages, in order; other ``files``,
-    ``folders`` ("" is the root) and alternative ``names`` of both exist beside them; ``left_out``
-    counts everything else. With ``called``, it decides by name which files are pages.
+    """The files of a folder.
+
+    ``pages`` are the sorted paths of pages, ``files`` those of all files, ``folders`` those of
+    folders ("" is the root), and ``names`` maps symbolic links to their targets. ``left_out``
+    counts skipped entries. ``called`` decides by name which files are pages.
     """
 
     def __init__(self, path: Path, called: Callable[[str], bool] | None = None) -> None:
@@ -144,7 +148,7 @@ class Site:
                     self.left_out["no file"] += 1
 
     def _link(self, path: str) -> None:
-        """Record a symbolic link as another name of its target."""
+        """Record a symbolic link as an alias of its target."""
         try:
             real = os.path.realpath(self.path / path, strict=True)
         except OSError:
@@ -173,17 +177,17 @@ class Site:
             return False
 
     def read(self, path: str, most: int) -> bytes:
-        """Return the first bytes of a file; rejects one that was replaced by a symbolic link."""
+        """Return the first bytes of a file; fails if a symbolic link has replaced it."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with os.fdopen(os.open(self.path / path, flags), "rb") as file:
             return file.read(most)
 
     def remove(self, pages: Iterable[str]) -> None:
-        """Treat some files as not pages."""
+        """Remove files from the pages."""
         self._pages.difference_update(pages)
         self.pages = [page for page in self.pages if page in self._pages]
 
-    # -- its URLs -----------------------------------------------------------------------
+    # -- URLs ---------------------------------------------------------------------------
 
     def url_of(self, path: str) -> str:
         """Return the URL of a page."""
@@ -194,9 +198,7 @@ class Site:
         return _plain(url).startswith(_plain(self.root))
 
     def page_at(self, url: str) -> str | None:
-        """Return the page at a URL of this site; "" for a file that is not a page, None if there is
-        nothing.
-        """
+        """Return the page at a URL of this site; "" for another file, None for a missing one."""
         path, _, query = _plain(url)[len(_plain(self.root)) :].partition("?")
         path = unquote(path, errors="surrogateescape")
         names = [f"{path}?{unquote(query, errors='surrogateescape')}"] if query else []
@@ -229,5 +231,5 @@ class Site:
 
 
 def _plain(url: str) -> str:
-    """Treat http and https alike: the site has the same pages under both."""
+    """Replace https by http: a site has the same pages under both."""
     return "http:" + url[6:] if url.startswith("https:") else url

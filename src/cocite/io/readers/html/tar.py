@@ -1,8 +1,8 @@
 """Members of a tar archive as a stream: names, links and contents.
 
-Archives are untrusted: members are neither written to files nor remembered here, and the content of
-sparse files is skipped. The standard library ends silently at a damaged or truncated header; here
-only zeros, at least a block of them, may follow the last member.
+Archives are untrusted. Members are neither extracted nor stored here, and the content of sparse
+files is skipped. The standard library stops silently at a damaged or truncated header; here, the
+last member must be followed by zeros only, at least one block of them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _ABOUT = (
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
 )
-"""Headers that describe the next member, and their greatest length: the library reads them whole,
-and before Python 3.11.10 in quadratic time.
+"""Headers that describe the next member. The library reads them whole, and before Python 3.11.10 in
+quadratic time, so their size is limited.
 """
 
 
 class _Header(tarfile.TarInfo):
-    """A header, refused where it asks for much memory or time."""
+    """A header that refuses to use much memory or time."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type in _ABOUT and self.size > _LONGEST:
@@ -36,9 +36,10 @@ class _Header(tarfile.TarInfo):
 
 
 class TarMember(NamedTuple):
-    """A member: its ``name``; its ``kind``: "file", "folder", "symlink", "link" (to an earlier
-    member), "sparse" or "device"; its target, for links; and a function that reads its content,
-    before the next member.
+    """A member of an archive.
+
+    ``kind`` is "file", "folder", "symlink", "link" (to an earlier member), "sparse" or "device";
+    ``target`` is that of a link. ``read`` returns content, until the next member is requested.
     """
 
     name: str
@@ -58,8 +59,9 @@ _KINDS = {
 
 
 def tar_members(stream: IO[bytes]) -> Iterator[TarMember]:
-    """Yield the members of an uncompressed archive. Raises :class:`TarError`, also for a missing
-    end, and errors of the stream.
+    """Yield the members of an uncompressed archive.
+
+    Raises :class:`TarError`, also for a missing end, and errors of the stream.
     """
     with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive:
         while (member := archive.next()) is not None:

@@ -2,4 +2,4 @@
 
 LIBRARIES = ("markdown_it", "mdit_py_plugins", "yaml")
 EXTRA = "notes"
-"""The library that parses notes, and the extra that brings it."""
+"""The extra that installs :data:`LIBRARIES`, the parsers of notes."""

@@ -1,4 +1,4 @@
-"""One Markdown note: its links, title, aliases and tags, as CommonMark and Obsidian read it.
+"""One Markdown note: its links, title, aliases and tags, as in CommonMark and Obsidian.
 
 Links are those of Markdown (inline, by reference, autolinks), wiki links ``[[Note#part|text]]`` and
 embeds ``![[Note]]``, wiki links in front matter, and ``ref``, ``relref``, ``link`` and ``post_url``
@@ -6,7 +6,7 @@ of Hugo and Jekyll. Code, comments (``<!-- -->``, ``%% %%``) and other HTML are 
 matter is YAML or TOML; Logseq's properties (``title:: x``) are those of the first block.
 
 This file runs as a script in a separate process (``io/readers/html/parsers.py``), and imports
-nothing of cocite. Cost: 0.5 ms per note of 2 KB (markdown-it-py, without rules that make no links).
+nothing of cocite. Cost: 0.5 ms per note of 2 KB (markdown-it-py, with only the rules for links).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ WIKI, EMBED, MARKDOWN = range(3)
 LONGEST_TITLE = 1000
 _LONGEST_LINK = 4096
 _MOST_FRONT = 1 << 16
-"""Most characters to read of front matter."""
+"""Maximum length of front matter to read, in characters."""
 _DEEPEST = 100
 _FEW = 1000
-"""Most aliases and tags to read of a note."""
+"""Maximum number of aliases and of tags to read."""
 _NO_LINKS = ["emphasis", "newline", "entity", "text_join", "balance_pairs", "fragments_join"]
 """Rules of markdown-it that do not affect links."""
 _SIGNS = re.compile(r"[*_`\\!\[\]<&#{\n]")
@@ -51,15 +51,15 @@ _COMMENT = re.compile(
     r"|(?<!`)(`+)(?!`)[^\n]*?(?<!`)\3(?!`))|%%.*?%%",
     re.M | re.S,
 )
-"""Code, which stays, or a comment."""
+"""Code, which is returned unchanged, or a comment."""
 _LINKED = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
 _GROWS = re.compile(r"\*|.{201}")
-"""YAML characters that text without aliases or deep nesting can do without."""
+"""Signs of YAML aliases or deep nesting; without them, text is safe to load."""
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)(?:^|\n)\+\+\+[ \t]*(?:\n|\Z)", re.S)
 
 
 def decoded(content: bytes) -> str:
-    """Return the text of a note: UTF-8, or UTF-16 by its mark, or else windows-1252."""
+    """Return the text of a note: UTF-8, UTF-16 with a byte order mark, or else windows-1252."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", "replace")
     try:
@@ -69,9 +69,10 @@ def decoded(content: bytes) -> str:
 
 
 def links_of(content: bytes) -> dict[str, Any]:
-    """Return the content of a note: its ``title``, ``aliases`` and ``tags``; its ``links`` as a
-    list of [index of the kind in :data:`KINDS`, target as written]; and ``fault``, what is wrong
-    with its front matter, or "".
+    """Return the ``title``, ``aliases``, ``tags`` and ``links`` of a note, as a dict.
+
+    Links are a list of [index of the kind in :data:`KINDS`, target as written]. ``fault`` is the
+    fault of the front matter, or "".
     """
     text = decoded(content).replace("\r\n", "\n")
     front, fault, toml = dict[str, Any](), "", _TOML.match(text)
@@ -117,7 +118,7 @@ def links_of(content: bytes) -> dict[str, Any]:
 
 
 def _loaded(text: str, load: Callable[[str], Any], kind: str) -> tuple[dict[str, Any], str]:
-    """Return front matter by lower-case names, or what is wrong with it."""
+    """Return front matter by lower-case keys, and its fault or ""."""
     if len(text) > _MOST_FRONT:
         return {}, f"front matter of more than {_MOST_FRONT:,} characters"
     try:
@@ -132,8 +133,10 @@ def _loaded(text: str, load: Callable[[str], Any], kind: str) -> tuple[dict[str,
 
 
 def load_yaml(text: str) -> Any:
-    """Parse YAML, keeping all values as text; refuses aliases (``*name``), which can expand without
-    limit, and nesting that would overflow the stack.
+    """Parse YAML, with all scalars as text.
+
+    Raises ValueError for invalid YAML, for aliases (``*name``), which can expand without limit, and
+    for nesting that would overflow the stack.
     """
     import yaml
 
@@ -157,7 +160,7 @@ def _text(value: object) -> str:
 
 
 def _texts(front: dict[str, Any], names: tuple[str, ...], between: str) -> list[str]:
-    """Return the texts of a list, or of a text with separators ``between`` them."""
+    """Return the texts in a list, or in a text with separators ``between`` them."""
     found: list[str] = []
     for name in names:
         value = front.get(name)
@@ -244,7 +247,7 @@ def _tag(state: StateInline, silent: bool) -> bool:
 
 
 def _shortcode(state: StateInline, silent: bool) -> bool:
-    """Parse shortcodes that Hugo and Jekyll replace by the address of a page."""
+    """Parse shortcodes that Hugo and Jekyll replace with a page's URL."""
     found = _SHORTCODE.match(state.src, state.pos, state.posMax)
     if not found:
         return False
@@ -256,15 +259,16 @@ def _shortcode(state: StateInline, silent: bool) -> bool:
 
 
 def _without_comments(state: StateCore) -> None:
-    """Remove comments of Obsidian, ``%% ... %%``, also across paragraphs; ignore those in code and
-    unclosed ones.
+    """Remove Obsidian's comments, ``%% ... %%``, also across paragraphs.
+
+    Those in code and unclosed ones remain.
     """
     if "%%" in state.src:
         state.src = _COMMENT.sub(lambda found: found[1] or "", state.src)
 
 
 def serve() -> None:
-    """Answer requests until there are no more, like ``io/readers/html/page.py``."""
+    """Answer requests, like ``io/readers/html/page.py``."""
     gc.set_threshold(100_000)  # parsing leaves few reference cycles
     logging.disable()  # markdown-it logs each of its steps
     requests, answers = sys.stdin.buffer, sys.stdout.buffer

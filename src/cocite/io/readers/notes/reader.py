@@ -1,11 +1,11 @@
 """A folder of Markdown notes: a vault of Obsidian, Foam or Logseq, or the sources of a site.
 
-    html/site.py: which files -> note.py: what is in each -> vault.py: where its links lead
+    html/site.py: which files -> note.py: content of each -> vault.py: targets of its links
 
-A node is the path of a note in the folder, without its suffix; all notes are nodes. Every link is a
-row, so that ``--count-duplicates`` counts them. With ``--tags``, tags are nodes, ``#tag``, and
-notes link to them. The contents of notes are kept in a scratch file until all aliases are known, so
-only names are in memory.
+Nodes are the paths of all notes in the folder, without suffixes. Every link is a row, so that
+``--count-duplicates`` counts them. With ``--tags``, tags are nodes (``#tag``) that notes link to.
+The contents of notes are stored in a scratch file until all aliases are known; only names are in
+memory.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from cocite.io.readers.rows import LinkWriter, clean_rows
 from cocite.storage import disk
 
 _LARGEST = 1 << 22
-"""Most bytes to read of a note."""
+"""Maximum number of bytes to read of a note."""
 _LONGEST = 65_535
 _BACKUPS = ("logseq/bak/", "logseq/version-files/")
 _KINDS = (*note.KINDS, "tag")
 _READ = "notes.jsonl"
 _OTHERS = {
-    vault.AMBIGUOUS: "that could lead to several notes, of which the nearest is taken",
-    vault.FILE: "to files that are no notes",
+    vault.AMBIGUOUS: "that could lead to several notes (the nearest is used)",
+    vault.FILE: "to files that are not notes",
     vault.EXTERNAL: "to other sites",
     vault.NO_PAGE: "to no web page (mailto: and so on)",
     vault.BROKEN: "broken",
@@ -46,12 +46,12 @@ def _read_folder(job: Job) -> Read:
     """Return the links between notes, and the notes."""
     if job.source.path is None or not job.source.is_directory:
         raise UnrecognizedInput(
-            f"{job.source.label} is a file. Notes are read as a folder, all together: name that. "
-            "A note that is in no folder yet is a draft: cocite related FOLDER --draft FILE.md"
+            f"{job.source.label} is a file. Notes are read together: name their folder. For a "
+            "note that is not in the folder yet: cocite related FOLDER --draft FILE.md"
         )
     site = Site(job.source.path, lambda path: is_note_name(path) and not path.startswith(_BACKUPS))
     if not site.pages:
-        raise UnrecognizedInput(f"{job.source.label} holds no Markdown note")
+        raise UnrecognizedInput(f"{job.source.label} contains no Markdown notes")
     found = PagesFound(job.source.label, integers=False, format="Markdown notes")
     refuse_names(job, site, found)
     names = _names(site.pages)
@@ -76,8 +76,9 @@ READER = FormatReader(
 
 
 def _names(paths: list[str]) -> dict[str, str]:
-    """Return the name of each note: its path without suffix; with it, if the name is ambiguous or
-    could be a tag.
+    """Return the name of each note: the path without suffix, or with it where needed.
+
+    The suffix is needed if the name is ambiguous or looks like a tag.
     """
     names, taken = dict[str, str](), set[str]()
     for path in paths:
@@ -105,7 +106,7 @@ class _Links:
         self._place = job.scratch / _READ
 
     def parse(self) -> None:
-        """Write the content of each note as JSON."""
+        """Write the content of each note to a scratch file, as JSON."""
         job, purpose = self._job, "reading Markdown notes"
         with (
             Pages(job.threads, purpose, EXTRA, note.__file__, LIBRARIES) as pages,
@@ -128,7 +129,7 @@ class _Links:
         self._job.report(name, why, "", "")
 
     def _contents(self) -> Iterator[HtmlPage]:
-        """Yield the existing text notes."""
+        """Yield the readable notes."""
         stage, total = "parsing " + self._job.source.short, len(self._names)
         for done, path in enumerate(self._names, 1):
             content = content_of(self._job, self._site, path, _LARGEST, "Markdown")
@@ -187,8 +188,9 @@ class _Links:
 
 
 def draft_links(content: bytes, names: Iterable[str], at: str) -> tuple[list[str], list[str]]:
-    """Return the nodes among ``names`` that a note at the path ``at`` links to, without itself, and
-    the text of unresolved links. Ignores aliases of notes.
+    """Return the nodes among ``names`` that the note ``at`` links to, and its unresolved links.
+
+    Links of the note to itself are omitted, and aliases of notes are ignored.
     """
     for library in LIBRARIES:
         need(library, "reading a Markdown draft", EXTRA)

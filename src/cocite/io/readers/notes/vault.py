@@ -1,11 +1,11 @@
-"""Where links of notes lead, found as Obsidian finds them.
+"""Resolve links between notes, as in Obsidian.
 
-A wiki link leads to the note at that path from the folder's root (with ``./`` and ``../``, from the
-linking note); else to a note whose path ends so, ignoring case: preferably below the linking note's
+A wiki link leads to the note at that path from the root (with ``./`` and ``../``, from the linking
+note); else to a note whose path ends in it, ignoring case, preferably below the linking note's
 folder, then with the shortest path; else to a note with that alias. A Markdown link leads to the
 path relative to its note, or to the root if it begins with a slash, with or without suffix (.html
-stands for .md), and for a folder to its index or README; else, unless it begins with a slash or a
-dot, to the same target as a wiki link. No link leads out of the folder.
+matches .md); for a folder, to its index or README. Otherwise, it is resolved like a wiki link,
+unless it begins with a slash or a dot. No link leaves the folder.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ _INDEXES = ("index", "_index", "readme")
 
 
 class Destination(NamedTuple):
-    """Target of a link: its kind, such as :data:`NOTE`, and the note or the URL."""
+    """The target of a link: its kind, such as :data:`NOTE`, and the note or the URL."""
 
     kind: int
     name: str = ""
 
 
 class Vault:
-    """The names of notes, paths without suffix, and the paths of other ``files`` and ``folders``;
+    """The names of notes (paths without suffixes), and the paths of other ``files`` and
+    ``folders``.
+
     ``real`` resolves symbolic links in a path.
     """
 
@@ -61,13 +63,13 @@ class Vault:
                 self.add_alias(unquote(name.rpartition("/")[2]).replace("___", "/"), name)
 
     def add_alias(self, alias: str, name: str) -> None:
-        """Make a note available under another name."""
+        """Add an alias of a note."""
         known = self._aliases[_key(alias)]
         if name not in known:
             known.append(name)
 
     def find(self, kind: int, written: str, at: str) -> Destination:
-        """Return the target of a link of a kind (``note.KINDS``) in the note ``at``."""
+        """Return the target of a link of a ``kind`` (``note.KINDS``) in the note ``at``."""
         if kind != WIKI and (found := _SCHEME.match(written)):
             web = found[0].lower() in ("http:", "https:")
             return Destination(EXTERNAL, written) if web else Destination(NO_PAGE)
@@ -110,9 +112,7 @@ class Vault:
         return next(filter(None, every), None) if _key(folder) in self._folders else None
 
     def _ending(self, target: str, at: str) -> Destination | None:
-        """Return the note with this path suffix or alias, or a file with it that is not a note, or
-        None.
-        """
+        """Return the note with this suffix or alias, another file with this suffix, or None."""
         for each in dict.fromkeys((target, _plain(target))):
             key = _key(each)
             found = self._last.get(key.rpartition("/")[2], [])
@@ -156,7 +156,7 @@ def _plain(path: str) -> str:
 
 
 def _key(path: str) -> str:
-    """Return a path for comparison: composed Unicode, in lower case."""
+    """Return a path for comparison: in composed Unicode and lower case."""
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFC", path).lower()
