@@ -67,11 +67,11 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
     ("content", "error", "message"),
     [
         ("%%MatrixMarket matrix\n1 1 0\n", InputError, "x:1: '%%MatrixMarket matrix' is"),
-        ("%%MatrixMarket matrix array real general\n1 1\n1\n", UnrecognizedInput, "that is array"),
+        ("%%MatrixMarket matrix array real general\n1 1\n1\n", UnrecognizedInput, "of the kind array"),
         (
             HEAD + " real odd\n1 1 0\n",
             UnrecognizedInput,
-            "coordinate, real and odd; cocite reads those",
+            "coordinate, real, odd; cocite reads",
         ),
         (HEAD + " real general\n%\n", InputError, "x:2: the line with rows, columns"),
         (HEAD + " real general\n2 2\n", InputError, "x:2: '2 2' is not a number of rows"),
@@ -100,9 +100,9 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
         (
             GENERAL + "3 3 1\n0 1\n",
             MalformedRow,
-            "not within 3 rows and columns: '0 1'",
+            "outside 3 rows and columns: '0 1'",
         ),
-        (GENERAL + "3 3 1\n-1 1\n", MalformedRow, "not within 3 rows"),
+        (GENERAL + "3 3 1\n-1 1\n", MalformedRow, "outside 3 rows"),
     ],
 )
 def test_wrong_matrix(tmp_path: Path, content: str, error: type[Exception], message: str) -> None:
