@@ -132,7 +132,7 @@ def test_bad_rows_of_labels_are_refused_or_counted(tmp_path: Path, graph: Graph)
 def test_labels_in_doubt_are_asked_about(tmp_path: Path, graph: Graph) -> None:
     path = tmp_path / "l"
     path.write_text("Ship sea\nNew York city\n")
-    with pytest.raises(UsageError, match="2 to 3 columns between blanks, such as 'Ship sea'"):
+    with pytest.raises(UsageError, match="2 to 3 columns separated by blanks, such as 'Ship sea'"):
         read_labels(path, graph.names)
     with pytest.raises(MalformedRow, match=r"l:2: 3 blank-separated columns, not 2"):
         read_labels(path, graph.names, delimiter="space")

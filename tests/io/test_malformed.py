@@ -253,7 +253,7 @@ def test_a_broken_parquet_file_is_told_in_our_words(tmp_path: Path) -> None:
     whole = path.read_bytes()
     half = len(whole) // 2
     for content, told in (
-        (whole[:half], "its end is missing: it was cut, or is still being written"),
+        (whole[:half], "its end is missing: it is cut, or still being written"),
         (whole[:half] + b"\xff" * 300 + whole[half + 300 :], "it is damaged"),
     ):
         with pytest.raises(InputError) as caught:

@@ -67,11 +67,15 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
     ("content", "error", "message"),
     [
         ("%%MatrixMarket matrix\n1 1 0\n", InputError, "x:1: '%%MatrixMarket matrix' is"),
-        ("%%MatrixMarket matrix array real general\n1 1\n1\n", UnrecognizedInput, "of the kind array"),
+        (
+            "%%MatrixMarket matrix array real general\n1 1\n1\n",
+            UnrecognizedInput,
+            "of the kind array",
+        ),
         (
             HEAD + " real odd\n1 1 0\n",
             UnrecognizedInput,
-            "coordinate, real, odd; cocite reads",
+            "coordinate, real, odd; cocite",
         ),
         (HEAD + " real general\n%\n", InputError, "x:2: the line with rows, columns"),
         (HEAD + " real general\n2 2\n", InputError, "x:2: '2 2' is not a number of rows"),

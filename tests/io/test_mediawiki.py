@@ -240,7 +240,7 @@ def test_a_dump_that_is_cut_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message):
             read(paths["pagelinks"])
     paths["page"].write_bytes(whole[whole.index(b"INSERT") :])
-    with pytest.raises(InputError, match="no CREATE TABLE says which columns page has"):
+    with pytest.raises(InputError, match="no CREATE TABLE with the columns of page"):
         read(paths["pagelinks"])
     packed = gzip.compress(whole)
     paths["page"].write_bytes(packed[:-20])

@@ -351,7 +351,7 @@ while size := int.from_bytes(sys.stdin.buffer.read(8), "little"):
 
 def test_no_folder_of_notes_is_refused(vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = vault({"a.md": "[[a]]"})
-    with pytest.raises(UnrecognizedInput, match=r"is a file\. Notes are read as a folder"):
+    with pytest.raises(UnrecognizedInput, match=r"is a file\. Notes are read together"):
         cocite.ingest(folder / "a.md", folder.with_name("out.graph"), input_format="notes")
     with pytest.raises(UsageError, match="a folder of Markdown notes, which has no columns"):
         graph_of(folder, columns="1,2")

@@ -262,5 +262,5 @@ def test_failing_reader_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "python_calamine.py").write_text("raise ImportError")
     monkeypatch.syspath_prepend(tmp_path / "bad")
-    with pytest.raises(InputError, match=r"x\.xlsx cannot be read .* ended with exit code 1$"):
+    with pytest.raises(InputError, match=r"x\.xlsx cannot be read .* failed with exit code 1$"):
         cocite.ingest(workbook(tmp_path / "x.xlsx", S=[("a", "b")]), tmp_path / "g")

@@ -114,9 +114,13 @@ def test_titles_of_a_file_of_links_are_read_when_they_are_named(
 @pytest.mark.parametrize(
     ("named", "error", "said"),
     [
-        ("sqlite:///site.db", UsageError, "2 tables: others, pages. Name one behind a #: site.db#"),
+        (
+            "sqlite:///site.db",
+            UsageError,
+            "2 tables: others, pages. Add its name after a #: site.db#",
+        ),
         ("site.db#page", UsageError, "has no table 'page'; it has others, pages"),
-        ("site.db#others", InputError, "has 1 column where titles need two"),
+        ("site.db#others", InputError, "has 1 column, but titles need two"),
         ("sqlite:///none.db#pages", InputError, "none.db: no such file"),
         ("sqlite://host/none.db", UsageError, "takes three slashes"),
         ("none.db#pages", InputError, "no such file"),

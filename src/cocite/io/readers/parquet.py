@@ -1,4 +1,4 @@
-"""Parquet edge lists: DuckDB reads them; this file selects their columns and checks their rows.
+"""Parquet edge lists: read by DuckDB; this file selects columns and checks rows.
 
 Source and target are the columns given by ``--columns`` (titles, or numbers from 1), else those
 with well-known titles (``io/readers/dialect.py``), else the first two; the weight is given by
@@ -39,23 +39,26 @@ _INTEGERS = frozenset(
 )
 _NUMBERS = _INTEGERS | {"HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE"}
 MAX_NAME = 65_535
-"""Most bytes of a name."""
+"""Maximum length of a name in bytes."""
 _TOGETHER = 500
-"""Files to scan at once."""
+"""Files per scan."""
 _FILE = "the file of cocite"
-"""Column for the names of files; DuckDB rejects files that have such a column."""
+"""Column for the names of files; DuckDB refuses files that have such a column."""
 BAD_WEIGHT = "(w IS NULL OR NOT (w >= 1e-30 AND w < 1e30))"
 
 
 _PARTS = (
-    (r"magic bytes|too small|footer", "its end is missing: it was cut, or is still being written"),
+    (
+        r"magic bytes|too small|footer",
+        "its end is missing: it is cut, or still being written",
+    ),
     (r"corrupt|thrift|decompress|snappy|zstd|gzip|brotli|checksum", "it is damaged"),
 )
-"""Parts of DuckDB's messages -> their meaning."""
+"""Patterns of DuckDB's messages -> their meaning."""
 
 
 def not_parquet(source: Source, error: Exception) -> InputError:
-    """Return the error for a Parquet file that DuckDB rejects with ``error``."""
+    """Return the error for a Parquet file that DuckDB refuses with ``error``."""
     first = str(error).partition("\n")[0]
     what = next((meant for sign, meant in _PARTS if re.search(sign, first, re.I)), "")
     return InputError(
@@ -65,7 +68,7 @@ def not_parquet(source: Source, error: Exception) -> InputError:
 
 
 def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
-    """Read many files, those with equal columns in one scan."""
+    """Read many files, scanning those with equal columns together."""
     import duckdb
 
     shown = Together(job.progress, sources)
@@ -85,14 +88,14 @@ READER = FormatReader("Parquet", "a table in Parquet", streams=False, read_many=
 
 
 def read_file(job: Job, source: Source, path: Path) -> tuple[str, Found]:
-    """Return the relation of ``path``, with ``source``'s name in messages, and findings."""
+    """Return the relation of ``path`` and the findings; messages refer to ``source``."""
     import duckdb
 
     try:
         relation, (found,) = _checked(job, {str(path): source}, _taken(job, source, path))
     except duckdb.OutOfMemoryException as error:
         raise ResourceError(
-            f"{source.label} does not fit the memory given: {error}. Give more with --memory"
+            f"{source.label} exceeds the memory limit: {error}. Raise it with --memory"
         ) from error
     except duckdb.Error as error:
         raise not_parquet(source, error) from error
@@ -100,8 +103,10 @@ def read_file(job: Job, source: Source, path: Path) -> tuple[str, Found]:
 
 
 class _Taken(NamedTuple):
-    """The selected columns: names of the ends, and the weight; ``integers`` if the ends are
-    integers, ``guessed`` if only the columns' positions suggest that they hold the ends.
+    """The selected columns: names of the ends, and the weight.
+
+    ``integers`` is whether the ends are integers; ``guessed`` whether only the positions of the
+    columns suggest that they are the ends.
     """
 
     chosen: tuple[str, ...]
@@ -111,13 +116,13 @@ class _Taken(NamedTuple):
     unread: str = ""
 
     def of(self, source: Source) -> Found:
-        """Return the findings on a file with these columns, as far as known."""
+        """Return the findings on a file, before its rows are counted."""
         note = columns_note(self.chosen, self.weight or "", self.guessed, self.unread)
         return Found(source.label, format="Parquet", note=note)
 
     @property
     def ends(self) -> str:
-        """Return the columns of names in relations."""
+        """Return the relation's columns of names."""
         return "ab"[: len(self.chosen)]
 
     @property
@@ -127,7 +132,7 @@ class _Taken(NamedTuple):
         return " OR ".join(each if self.weight is None else [*each, BAD_WEIGHT])
 
     def rows(self, paths: Iterable[str]) -> str:
-        """Return the rows of files, with file and row number, and ``n`` for negative names."""
+        """Return the rows of files, with file, row number, and ``n`` for negative names."""
         negative = " OR ".join(f"{quoted_column(c)} < 0" for c in self.chosen)
         pairs = [f"{quoted_column(c)} AS {n}" for c, n in zip(self.chosen, self.ends, strict=True)]
         if self.weight is not None:
@@ -158,7 +163,7 @@ class _Taken(NamedTuple):
         found.leave_out("bad value", count, shown)
 
     def _turn(self, content: list[Any]) -> str:
-        """Describe direction marks in the names of a row, which would distort messages."""
+        """Describe direction marks in the names of a row; they would distort messages."""
         names = content[: len(self.ends)]
         turns = filter(None, (turn_in(name) for name in names if name is not None))
         return next((f"a name with {turn}" for turn in turns), "")
@@ -197,8 +202,9 @@ def _taken(job: Job, source: Source, path: Path) -> _Taken:
 
 
 def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> list[list[Source]]:
-    """Group sources with equal columns, by schema, each file once per group; raises
-    ``duckdb.Error``.
+    """Group sources with equal columns by schema, each file once per group.
+
+    Raises ``duckdb.Error``.
     """
     schemas: dict[str, list[tuple[Any, ...]]] = {}
     query = f"FROM parquet_schema({_list(str(_path(s)) for s in sources)})"
@@ -214,7 +220,7 @@ def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) ->
 
 
 def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
-    """Yield files with equal columns from one scan; errors name the file."""
+    """Scan files with equal columns together; errors name the file."""
     import duckdb
 
     paths = {str(_path(source)): source for source in group}
@@ -231,7 +237,9 @@ def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
 
 
 def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, list[Found]]:
-    """Return the relation of files with equal columns, by path, and findings on each."""
+    """Return the relation of files with equal columns, and findings on each; ``paths`` maps to
+    sources.
+    """
     rows, bad, name = taken.rows(paths), taken.bad, quoted_column(_FILE)
     weight = "" if taken.weight is None else "w"
     figures = {
@@ -274,7 +282,7 @@ def _list(paths: Iterable[str]) -> str:
 
 
 def bad_name(column: str) -> str:
-    """Return the condition that a column holds no valid name."""
+    """Return the SQL condition for an invalid name in a column."""
     text = f"CAST({column} AS VARCHAR)"
     return (
         f"({column} IS NULL OR {text} = '' OR strlen({text}) > {MAX_NAME} "

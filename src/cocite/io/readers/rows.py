@@ -1,7 +1,7 @@
-"""Checks rows of formats without a faster way.
+"""Check the rows of formats without a faster method.
 
-They pass through the kernel that cleans text (``io/readers/text.py``), so that the same names are
-valid, and bad rows are counted and reported in the same way.
+Rows pass through the kernel that cleans text (``io/readers/text.py``), so that the same names are
+valid in all formats, and bad rows are counted and reported alike.
 
 Cost: about a microsecond per row, and memory for a few thousand rows.
 """
@@ -24,16 +24,16 @@ from cocite.storage import disk
 _ROWS = 1 << 12
 NODES = "nodes.tsv"
 _MARK = "-\t"
-"""Prefix of every line, so that none is blank, even with empty names."""
+"""Prefix of every line, which is therefore never blank."""
 _BREAKS = str.maketrans(dict.fromkeys("\t\n\r", "\x01"))
-"""Line breaks, replaced by another control character, which no name has."""
+"""Replaces line breaks with a control character, which is invalid in names."""
 
 
 def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
     """Return the relation of ``rows``, and the findings, for input in the format ``title``.
 
-    A row is the source and the destination of a link, with its weight as text if ``job`` wants
-    weights; or one name of a node. Messages count rows from 1.
+    A row is the source and the destination of a link, followed by the weight as text if weights are
+    requested; or one name of a node. Messages count rows from 1.
     """
     with new_clean_file(job) as out:
         writer = RowWriter(job, out, job.wanted, weighted=bool(job.options.weight), unit="row")
@@ -44,8 +44,10 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
 
 
 class LinkWriter:
-    """Collects links and nodes one by one, as a context manager. ``units`` name the numbers of bad
-    links and nodes in messages; links have a weight if ``weighted``.
+    """Collects links and nodes one by one, as a context manager.
+
+    ``units`` say what the positions of bad links and nodes count; links have weights if
+    ``weighted``.
     """
 
     def __init__(
@@ -83,8 +85,9 @@ class LinkWriter:
 
 
 class RowWriter(Cleaner):
-    """Writes clean rows to ``out``: ``names`` of nodes, and a weight if ``weighted``. Rows are
-    added one by one, each with its number, counted in ``unit``.
+    """Writes clean rows to ``out``: names of nodes, and a weight if ``weighted``.
+
+    Each row has a position, counted in ``unit``.
     """
 
     as_written = False
@@ -106,7 +109,7 @@ class RowWriter(Cleaner):
         self.found.columns = 1 + names + weighted
         self.found.weight = names + 1 if weighted else None
         self._rules_now = self.rules()
-        self._rules_now[self._k.EXACT] = 1  # outer blanks are removed where merges are counted
+        self._rules_now[self._k.EXACT] = 1  # names are trimmed later, where merges are counted
         self._shown = names + weighted
         self._out = out
         self._room = np.empty(0, np.uint8)
@@ -125,7 +128,7 @@ class RowWriter(Cleaner):
             self.flush()
 
     def leave_out(self, kind: str, place: int, what: str, content: str) -> None:
-        """Raise an error for a row that cannot be added, or count it as of this ``kind``."""
+        """Raise an error for an invalid row, or count it under ``kind``."""
         self.flush()
         super().refuse(place, what, content)
         self._other[kind] = self._other.get(kind, 0) + 1
@@ -151,6 +154,6 @@ class RowWriter(Cleaner):
         self._stand_at.clear()
 
     def refuse(self, line: int, what: str, content: str) -> None:
-        """Handle a bad row, by its number."""
+        """Handle a bad row, reporting its position."""
         shown = content.removeprefix(_MARK).split("\t")[: self._shown]
         super().refuse(self._stand_at[line - self._before - 1], what, "\t".join(shown))

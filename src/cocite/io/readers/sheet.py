@@ -1,12 +1,12 @@
-"""One sheet of a spreadsheet as comma-separated text. Run as a script, it prints that text.
+"""Convert one sheet of a spreadsheet to comma-separated text. Run as a script, print that text.
 
 A cell at XFD1048576, or a gigabyte cell in a zip archive of a megabyte, exhausts the memory, and
-calamine then aborts its process. So sheets are read in a separate process
-(``io/readers/spreadsheet.py``), which runs this file, limits its address space to ``limit`` more
-bytes (``RLIMIT_AS``, where the system tells how many it has), and imports nothing of cocite. It
-reads a line of JSON, ``{"path": path, "named": name, "limit": bytes}``, and prints such lines, then
-rows: ``{"reading": name}`` before a sheet is read, ``{"sheet": name}`` before the rows of the
-selected one, or ``{"error": kind, "text": ...}``. If a signal ends it, memory was insufficient.
+calamine then aborts its process. This file therefore runs in a separate process
+(``io/readers/spreadsheet.py``), imports nothing of cocite, and limits its address space to
+``limit`` more bytes (``RLIMIT_AS``, where its current size is known). It reads a line of JSON,
+``{"path": path, "named": name, "limit": bytes}``, and prints lines of JSON, then rows:
+``{"reading": name}`` before a sheet is read, ``{"sheet": name}`` before the rows of the selected
+sheet, or ``{"error": kind, "text": ...}``. If it ends by a signal, memory was insufficient.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 
 class Refused(Exception):
-    """An error about the file or the request: ``kind``, and a text."""
+    """An error of the file or the request: ``kind``, and a text."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
@@ -53,7 +53,7 @@ def print_sheet(path: str, named: str, limit: int) -> None:
 
 
 def _bound(limit: int) -> None:
-    """Limit memory to ``limit`` more bytes."""
+    """Limit the address space to ``limit`` more bytes."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         import resource
@@ -79,7 +79,7 @@ def _sheet(book: Any, named: str) -> Any:
     if len(full) > 1:
         raise Refused(
             "unclear",
-            f"has {len(full)} sheets with rows: {', '.join(map(repr, full))}. Say which holds the "
+            f"has {len(full)} sheets with rows: {', '.join(map(repr, full))}. Choose the one with "
             f"links: --sheet {full[0]!r}",
         )
     return _read(book, full[0])
@@ -91,14 +91,14 @@ def _read(book: Any, name: str) -> Any:
 
 
 def _print_rows(rows: Iterable[Sequence[Any]]) -> None:
-    """Print rows as text with commas, a line each; empty rows as blank lines."""
+    """Print rows as comma-separated lines; empty rows as blank lines."""
     out = io.TextIOWrapper(sys.stdout.buffer, "utf-8", errors="surrogatepass", newline="")
     write = csv.writer(out, lineterminator="\n").writerow
     quote = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
     for row in rows:  # with the empty rows above the first cells
         cells = [_written(value) for value in row]
         if any(cell != cell.strip(" ") for cell in cells):
-            quote(cells)  # outer blanks are removed where merges are counted
+            quote(cells)  # names are trimmed later, where merges are counted
         elif any(cells):
             write(cells)
         else:
@@ -107,7 +107,7 @@ def _print_rows(rows: Iterable[Sequence[Any]]) -> None:
 
 
 def _written(value: Any) -> str:
-    """Return a cell as text."""
+    """Return the text of a cell."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return " ".join(str(value).splitlines()) if isinstance(value, str) else str(value)

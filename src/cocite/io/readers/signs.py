@@ -1,8 +1,8 @@
-"""Signs of formats: each function here takes a :class:`Beginning` and recognizes one format.
+"""Signs of formats: tests whether the beginning of an input (:class:`Beginning`) is in a format.
 
 Binary formats are recognized by their magic numbers, text formats by the structure of their first
-lines. A list of links may hold any text, so a sign must not occur in rows of two columns: it is a
-closed tag, a JSON value that ends with its line, or a header line of the format.
+lines. A list of links may contain any text, so a sign must not occur in rows of two columns: it is
+a closed tag, a JSON value that ends with its line, or a header line of the format.
 
 Cost: one check of 64 KiB. ``io/readers/formats.py`` determines the order of checks.
 """
@@ -34,8 +34,9 @@ _CLOSED = re.compile(r"</[a-z]|/>|\?>|<!doctype", re.I)
 
 
 def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
-    """Return a test whether one of these is at byte ``at``; one of ``words``, which a text may
-    begin with, only if no text follows.
+    """Return a test whether one of the ``magic`` bytes is at byte ``at``.
+
+    Magic bytes that text may begin with (``words``) match only binary content.
     """
 
     def found(beginning: Beginning) -> bool:
@@ -65,7 +66,7 @@ _PROPERTIES = re.compile(rb"(?m)^graphclass\s*[=:]\s*(?:class )?it\.unimi\.dsi\.
 
 
 def webgraph(beginning: Beginning) -> bool:
-    """Test for a graph of WebGraph, or its properties, with both files present."""
+    """Test for a graph of WebGraph, or its properties, if both files exist."""
     path = beginning.path
     graph = path is not None and path.suffix == ".graph" and _has_properties(path)
     content = beginning.content
@@ -85,7 +86,7 @@ zip_archive = begins(b"PK\x03\x04", b"PK\x05\x06")
 
 
 def tar(beginning: Beginning) -> bool:
-    """Test for a tar archive by the checksum of the first header, which also covers old formats."""
+    """Test for a tar archive by the first header's checksum, which also covers old formats."""
     head = beginning.content[:512]
     digits = head[148:156].strip(b"\0 ")
     if len(head) < 512 or not re.fullmatch(b"[0-7]{1,7}", digits):
@@ -94,12 +95,12 @@ def tar(beginning: Beginning) -> bool:
 
 
 def binary(beginning: Beginning) -> bool:
-    """Test whether most lines hold control characters."""
+    """Test whether most lines have control characters."""
     return bad_lines(beginning.content, beginning.whole, CONTROL)
 
 
 def other_text(beginning: Beginning) -> bool:
-    """Test whether most lines are not UTF-8, or none beyond ASCII is, without other faults."""
+    """Test for text whose lines beyond ASCII are not UTF-8."""
     if is_utf8(beginning.content) or CONTROL.search(beginning.content):
         return False
     lines = beginning.content.split(b"\n")
@@ -113,8 +114,8 @@ def other_text(beginning: Beginning) -> bool:
 
 
 def warc(beginning: Beginning) -> bool:
-    """Test for a record of a web archive; if compressed by lz4, or Zstandard with a dictionary, by
-    the name.
+    """Test for a record of a web archive; for lz4, and Zstandard with a dictionary, by the file
+    name.
     """
     content, path = beginning.content, beginning.path
     if path is not None and content.startswith((b"\x04\x22\x4d\x18", b"\x5d\x2a\x4d\x18")):
@@ -127,13 +128,13 @@ _WIKI = re.compile(rb"create\s+table\s[^;]*[`\"](?:" + b"|".join(_WIKI_COLUMNS) 
 
 
 def wiki(beginning: Beginning) -> bool:
-    """Test for a link table of a wiki's database."""
+    """Test for a table of links from a wiki's database."""
     content = beginning.content
     return any(name in content for name in _WIKI_COLUMNS) and bool(_WIKI.search(content))
 
 
 _FEW, _LOOKED = 100, 8192
-"""Lines, and characters, to examine for texts that are not tables."""
+"""Lines, and characters, to examine for text that is not a table."""
 
 _LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
 
@@ -148,8 +149,9 @@ def has_line(pattern: str, first: int = 100) -> Sign:
 
 
 def begun(pattern: str, *, table: bool = False) -> Sign:
-    """Return a test whether the trimmed, nonblank lines begin like this, ignoring case; or those
-    that are not comments. A table with a tab in every row does not match unless ``table``.
+    """Return a test whether the stripped, nonblank lines begin with ``pattern``, ignoring case.
+
+    Leading comments may precede. Rows with a tab each do not match unless ``table``.
     """
     wanted = re.compile(pattern, re.I)
 
@@ -172,7 +174,7 @@ def each(pattern: str) -> Sign:
 
 
 def _is_table(beginning: Beginning) -> bool:
-    """Test whether there are rows, each with a tab."""
+    """Test whether every row has a tab."""
     rows = beginning.rows[:_FEW]
     return bool(rows) and all("\t" in row for row in rows)
 
@@ -183,7 +185,7 @@ def html(beginning: Beginning) -> bool:
 
 
 def tagged(*roots: str) -> Sign:
-    """Return a test for XML; with ``roots``, with one of these elements near the beginning."""
+    """Return a test for XML, with one of the elements ``roots``, if any, near the beginning."""
     wanted = re.compile(rf"<(?:\w+:)?(?:{'|'.join(roots)})\b", re.I) if roots else None
 
     def found(beginning: Beginning) -> bool:
@@ -224,7 +226,7 @@ def json_value(beginning: Beginning) -> bool:
 
 
 def node_link(beginning: Beginning) -> bool:
-    """Test for nodes and links in one object; a truncated one may show only either."""
+    """Test for nodes and links in one object; a truncated one may show only one of both."""
     if not beginning.text.lstrip().startswith("{"):
         return False
     keys = ("nodes", "links|edges")
@@ -241,14 +243,16 @@ _NAMED = re.compile(r'\{\s*"(?:id|_id|DOI|paperId|corpusid)"\s*:')
 
 
 def wrapped(beginning: Beginning) -> bool:
-    """Test for one object with works and their citations: a file or an answer of a service."""
+    """Test for one object with works and citations: a file or a service's response."""
     return bool(_WORKS.match(beginning.text.lstrip()))
 
 
 def json_rows(beginning: Beginning) -> bool:
     """Test for a JSON value per line, a list of objects or of lists of names, or works in an
-    object. A single line is a row if the extension says so, if its keys name the ends of a link, or
-    works; or if it is longer than the examined part.
+    object.
+
+    A single line is a row if the file extension or its keys indicate links or works, or if it is
+    longer than the examined part.
     """
     one, more = _json(beginning)
     if more or (one and wrapped(beginning)):
@@ -271,7 +275,7 @@ def json_rows(beginning: Beginning) -> bool:
 
 
 def rdf(beginning: Beginning) -> bool:
-    """Test for RDF: lines of three terms and a period, or prefixes; or such a file name."""
+    """Test for RDF by lines of three terms and a period, by prefixes, or by the file name."""
     rows, path = beginning.rows, beginning.path
     if path is not None and {".ttl", ".trig", ".nt", ".nq"} & set(path.suffixes) and rows:
         return "\t" not in rows[0] or ntriples(beginning)
@@ -316,7 +320,7 @@ def lock(beginning: Beginning) -> bool:
 
 
 def common_crawl(beginning: Beginning) -> bool:
-    """Test for vertices, or edges with vertices beside them, by names and rows."""
+    """Test for vertices, or edges with a file of vertices, by file names and rows."""
     path = beginning.path
     if path is None or not beginning.lines:
         return False
@@ -330,7 +334,8 @@ def common_crawl(beginning: Beginning) -> bool:
 
 
 def _is_adjacency(beginning: Beginning, separator: str) -> bool:
-    """Test for rows of a node and its neighbors: of different lengths, with distinct first names.
+    """Test for rows of a node and its neighbors, of different lengths and with distinct first
+    names.
 
     If the other names never come first, only lists of integers with three different lengths match.
     """

@@ -1,13 +1,12 @@
-"""Inputs as the user names them: files, globs, standard input; plain or compressed.
+"""Inputs as named by the user: files, globs, standard input; plain or compressed.
 
-Compression (gzip, bzip2, xz, Zstandard) is recognized by the first bytes, never by the name, and so
-is UTF-16, which is converted to UTF-8. The beginning of an input (:class:`Beginning`) is examined
+Compression (gzip, bzip2, xz, Zstandard) and UTF-16 are recognized by the first bytes, never by the
+name; UTF-16 is converted to UTF-8. The beginning of an input (:class:`Beginning`) is examined
 decompressed, and can be read again afterwards, even from a pipe.
 
 A compressed input may decompress to at most :data:`MOST_RATIO` times its size, or
-:data:`ALWAYS_UNPACKED` bytes if that is more; reading beyond raises an error. Decompression takes a
-few hundred megabytes at most: xz with a larger dictionary is refused, as the libraries of the other
-formats do.
+:data:`ALWAYS_UNPACKED` bytes if that is more; reading beyond raises an error. Decompression needs
+at most a few hundred megabytes: xz with a larger dictionary is refused, as by other libraries.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
 
 def encoding_of(content: bytes) -> str:
-    """Return the encoding of 2 or 4 bytes per letter, by its mark or its zeros, or ""."""
+    """Return UTF-16 if the content has its byte order mark, else ""."""
     return "UTF-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else ""
 
 
 def bad_lines(content: bytes, whole: bool, bad: re.Pattern[bytes] | None) -> bool:
-    """Return whether most lines have such a byte; without a pattern, whether they are not UTF-8."""
+    """Return whether most lines contain the pattern ``bad`` or, if None, are not UTF-8."""
     if not bad.search(content) if bad else is_utf8(content):
         return False  # the usual case, without splitting lines
     lines = [line for line in re.split(b"\r\n|\n|\r", content) if line.strip()]
@@ -54,7 +53,7 @@ def bad_lines(content: bytes, whole: bool, bad: re.Pattern[bytes] | None) -> boo
 
 
 def is_utf8(line: bytes) -> bool:
-    """Return whether it is valid UTF-8."""
+    """Return whether ``line`` is valid UTF-8."""
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:
@@ -63,7 +62,7 @@ def is_utf8(line: bytes) -> bool:
 
 
 class Pieces(io.RawIOBase):
-    """A stream of bytes from an iterator; closing it also closes the underlying stream."""
+    """A stream of bytes from an iterator; closing it also closes the stream ``below``."""
 
     def __init__(self, pieces: Iterator[bytes], below: Any) -> None:
         self._pieces, self._below = pieces, below
@@ -88,7 +87,7 @@ class Pieces(io.RawIOBase):
 
 
 def rejoined(begun: bytes, stream: Any, damage: Exception | None = None) -> Iterator[bytes]:
-    """Yield data read before, then the error that was met, or the rest of the stream."""
+    """Yield the bytes already read, then raise ``damage`` or yield the rest of the stream."""
     yield begun
     if damage is not None:
         raise damage
@@ -97,8 +96,9 @@ def rejoined(begun: bytes, stream: Any, damage: Exception | None = None) -> Iter
 
 
 def _recoded(stream: Any, encoding: str) -> Iterator[bytes]:
-    """Yield a stream of another encoding as UTF-8. Half surrogates become invalid UTF-8, so that
-    their row is malformed.
+    """Convert a stream to UTF-8.
+
+    Unpaired surrogates become invalid UTF-8, which makes their rows malformed.
     """
     decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
     data = b"-"
@@ -111,7 +111,7 @@ def _recoded(stream: Any, encoding: str) -> Iterator[bytes]:
 
 
 def _unxz(packed: io.BufferedReader) -> Iterator[bytes]:
-    """Unpack xz in bounded memory, as :class:`lzma.LZMAFile` does not."""
+    """Decompress xz in bounded memory, unlike :class:`lzma.LZMAFile`."""
     rest = packed.read1(1 << 16)
     while rest:
         unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
@@ -126,8 +126,9 @@ def _unxz(packed: io.BufferedReader) -> Iterator[bytes]:
 
 
 class Counted(io.RawIOBase):
-    """A stream that counts and checks bytes read, for inputs that cannot. Bytes go directly to the
-    caller: a copy takes a third of the time of reading a file.
+    """A stream that counts bytes and calls ``check`` with the count.
+
+    Bytes go directly to the caller: a copy takes a third of the time of reading a file.
     """
 
     def __init__(self, inner: Any, check: Callable[[int], None] = lambda count: None) -> None:
@@ -146,7 +147,7 @@ class Counted(io.RawIOBase):
         return size
 
     def tell(self) -> int:
-        """Return the bytes read."""
+        """Return the number of bytes read."""
         return self._count
 
     def close(self) -> None:
@@ -157,19 +158,19 @@ class Counted(io.RawIOBase):
 
 
 LOOK = 1 << 16
-"""Bytes of decompressed content to detect its format."""
+"""Bytes of decompressed content to examine for the format."""
 _STEP = 1 << 13
 MOST_RATIO = 200
-"""Largest compression ratio; links and pages have 3 to 50."""
+"""Maximum compression ratio; links and pages have 3 to 50."""
 ALWAYS_UNPACKED = 1 << 28
 """Bytes to which any compressed input may decompress."""
 _XZ_MEMORY = 256 << 20
-"""Memory for decompressing xz: ``xz -9`` takes 65 MiB."""
+"""Memory for decompressing xz; ``xz -9`` needs 65 MiB."""
 
 
 @dataclass(frozen=True)
 class _Packing:
-    """Signature of a compression, how to open it, and a command to decompress it."""
+    """A compression: its signature, a function to open it, and a command to decompress it."""
 
     begins: re.Pattern[bytes]
     open: Callable[[io.BufferedReader], Any]
@@ -192,7 +193,7 @@ PACKED = {
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text, ended by LF, CR or both."""
+    """Split a text into lines, which end with LF, CR or both."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.split("\n")
@@ -200,9 +201,10 @@ def lines_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Beginning:
-    """The decompressed beginning of an input: ``whole`` if that is all of it, its compression
-    ``packed``, its ``path`` if it is a file, and its ``encoding`` if that has 2 or 4 bytes per
-    letter.
+    """The decompressed beginning of an input.
+
+    ``whole`` is whether that is all of it. ``packed`` is the compression, ``path`` the path if it
+    is a file, and ``encoding`` UTF-16 or "".
     """
 
     content: bytes
@@ -213,12 +215,12 @@ class Beginning:
 
     @cached_property
     def text(self) -> str:
-        """Return it as UTF-8, whatever it is, without a byte order mark."""
+        """Return the content as UTF-8, with replacement characters, without a byte order mark."""
         return self.content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
 
     @cached_property
     def lines(self) -> list[str]:
-        """Return its nonblank lines, trimmed; without the last one if it may be cut."""
+        """Return the nonblank lines, stripped, without the last one if it may be cut."""
         lines = lines_of(self.text)
         if not self.whole and len(lines) > 1:
             lines.pop()
@@ -226,79 +228,81 @@ class Beginning:
 
     @cached_property
     def opening(self) -> str:
-        """Return the first hundred of these lines."""
+        """Return the first hundred lines."""
         return "\n".join(self.lines[:100]) + "\n"
 
     @cached_property
     def rows(self) -> list[str]:
-        """Return the lines that are not comments, which begin with # or %."""
+        """Return the lines that are not comments (# or %)."""
         return [line for line in self.lines if not line.startswith(("#", "%"))]
 
 
 _SIZES = 20
-"""Largest temporary size relative to a file."""
+"""Maximum size of stored links relative to the file."""
 
 
 class Source:
-    """One input: ``path`` is None for standard input. A pipe is opened once, on the first look at
-    it, and what was examined can still be read.
+    """One input; ``path`` is None for standard input.
+
+    A pipe is opened once, when it is first examined; the examined bytes can still be read.
     """
 
     def __init__(self, path: Path | None, label: str = "") -> None:
         self.path = path
         self.label = label or ("standard input" if path is None else str(path))
-        """What messages call it."""
+        """The name in messages."""
         self.shared = False
         self._beginning: Beginning | None = None
         self.reader: Any = None
-        """Its reader, if known from the start."""
+        """The reader, if determined on creation."""
         self.readers: dict[Any, Any] = {}
-        """Its reader, once detected (``io/readers/formats.py``)."""
+        """Detected readers, by options (``io/readers/formats.py``)."""
         self._begun: tuple[IO[bytes], BinaryIO] | None = None
 
     @property
     def is_stdin(self) -> bool:
-        """Return whether it is standard input."""
+        """Return whether the source is standard input."""
         return self.path is None and self.is_pipe
 
     @property
     def short(self) -> str:
-        """Return the label without the folder, unless another input has the same name."""
+        """Return the label without the folder, unless inputs share that name."""
         return self.label if self.path is None or self.shared else self.path.name or self.label
 
     @property
     def printed_by(self) -> str:
-        """Return the command that prints its content, for messages."""
+        """Return the shell command that prints the content, for messages."""
         packed = self.packed
         file = "FILE" if self.path is None else shlex.quote(str(self.path))
         return f"{PACKED[packed].command if packed else 'cat'} {file}"
 
     @cached_property
     def nbytes(self) -> int:
-        """Return the size as stored; 0 if unknown."""
+        """Return the stored size in bytes; 0 if unknown."""
         return self.path.stat().st_size if self.path is not None else 0
 
     @cached_property
     def most_stored(self) -> int | None:
-        """Return the most bytes that storing it takes; None if unknown, as for compressed input."""
+        """Return the maximum size when stored; None if unknown, as for compressed input."""
         if self.path is None or self.is_pipe or self.is_directory or self.packed:
             return None
         return _SIZES * self.nbytes
 
     @cached_property
     def is_directory(self) -> bool:
-        """Return whether it is a directory."""
+        """Return whether the path is a directory."""
         return self.path is not None and self.path.is_dir()
 
     @cached_property
     def is_pipe(self) -> bool:
-        """Return whether it can be read only once, and in order."""
+        """Return whether the input can be read only once, in order."""
         return self.path is None or not (self.is_directory or self.path.is_file())
 
     def beginning(self) -> Beginning:
         """Return the first :data:`LOOK` bytes, decompressed; none for a directory.
 
-        For damaged compressed input, returns what precedes the damage, which the reader will meet.
+        For damaged compressed input, return the bytes before the damage, which the reader will
+        report.
         """
         if self._beginning is None:
             self._beginning = self._look()
@@ -307,18 +311,16 @@ class Source:
 
     @cached_property
     def encoding(self) -> str:
-        """Return the encoding of a text with 2 or 4 bytes per letter, "" for others."""
+        """Return UTF-16, or "" for other encodings."""
         return self.beginning().encoding
 
     @cached_property
     def packed(self) -> str:
-        """Return its compression, or ""."""
+        """Return the compression, or ""."""
         return self.beginning().packed
 
     def evict(self) -> None:
-        """Release the beginning if it can be read again, but keep the format: thousands of files
-        take memory.
-        """
+        """Free the examined bytes if they can be read again; detected formats stay cached."""
         if self._begun is None:
             self._beginning = None
 
@@ -348,7 +350,7 @@ class Source:
         return Beginning(content[:LOOK], whole, packed, self.path, encoding)
 
     def close(self) -> None:
-        """Close what :meth:`beginning` opened."""
+        """Close a pipe opened by :meth:`beginning`."""
         if self._begun is not None:
             for stream in self._begun:
                 stream.close()
@@ -371,7 +373,7 @@ class Source:
         return raw, cast(BinaryIO, counted), ""
 
     def _check_unpacked(self, packed: Counted, count: int) -> None:
-        """Raise :class:`InputError` for decompressed data beyond the limit for its size."""
+        """Raise :class:`InputError` if decompressed data exceeds the limit."""
         if count > ALWAYS_UNPACKED:
             whole = 0 if self.is_pipe else self.nbytes
             most = most_unpacked(max(whole, packed.tell()))
@@ -379,7 +381,7 @@ class Source:
                 raise unpacks_to_more(self, most, PACKED[self.packed].command)
 
     def open(self) -> tuple[IO[bytes], BinaryIO]:
-        """Return (decompressed stream, raw stream, whose ``tell`` shows progress)."""
+        """Return the decompressed stream, and the raw one, whose ``tell`` shows progress."""
         encoding = "" if self.is_directory else self.encoding
         if self._begun is not None:
             (stream, raw), self._begun = self._begun, None
@@ -392,7 +394,7 @@ class Source:
 
     @contextmanager
     def reading(self) -> Iterator[tuple[IO[bytes], BinaryIO]]:
-        """Open for the context like :meth:`open`; errors for damaged compression name the input."""
+        """Open the source for the context; damaged compression raises an error that names it."""
         stream, raw = self.open()
         try:
             yield stream, raw
@@ -404,22 +406,22 @@ class Source:
 
 
 def most_unpacked(nbytes: int) -> int:
-    """Return the bytes to which ``nbytes`` compressed bytes may decompress."""
+    """Return the maximum decompressed size of ``nbytes`` bytes."""
     return max(ALWAYS_UNPACKED, MOST_RATIO * nbytes)
 
 
 def unpacks_to_more(source: Source, most: int, command: str) -> InputError:
-    """Return the error for an input that decompresses to more than ``most`` bytes."""
+    """Return the error for an input that exceeds ``most`` decompressed bytes."""
     file = "FILE" if source.path is None else shlex.quote(str(source.path))
     return InputError(
-        f"{source.label} unpacks to more than {format_size(most)}. What is packed may unpack to "
-        f"{MOST_RATIO} times its size, or to {format_size(ALWAYS_UNPACKED)} if that is more. If "
-        f"you trust it, unpack it first: {command} {file}"
+        f"{source.label} unpacks to more than {format_size(most)}. The limit is {MOST_RATIO} times "
+        f"the compressed size, but at least {format_size(ALWAYS_UNPACKED)}. If you trust the "
+        f"input, unpack it first: {command} {file}"
     )
 
 
 def zstd() -> Any:
-    """Return Python's module for Zstandard."""
+    """Return the Zstandard module, or its backport."""
     if sys.version_info >= (3, 14):
         from compression import zstd as found
     else:
@@ -433,7 +435,7 @@ def unpack_errors() -> tuple[type[Exception], ...]:
 
 
 def _pair(name: str) -> list[str]:
-    """Return the graph for a name without extension, which WebGraph uses for its two files."""
+    """Return the graph for a name without extension, if WebGraph's two files exist."""
     both = [name + ".graph", name + ".properties"]
     return both[:1] if all(map(os.path.isfile, both)) else []
 
@@ -443,8 +445,9 @@ _BESIDE = re.compile(r"[._].*|manifest|(?:readme|license|release_notes)(?:\.\w+)
 
 
 def parts_in(folder: str | os.PathLike[str]) -> list[str]:
-    """Return the files of a folder, in order, if all are parts of one table, as OpenAlex
-    (``part_000.gz``) and Spark write it; else [].
+    """Return the sorted files of a folder if all are parts of one table, else [].
+
+    OpenAlex (``part_000.gz``) and Spark write such folders.
     """
     found: list[str] = []
     for above, folders, names in os.walk(folder):
@@ -457,19 +460,17 @@ def parts_in(folder: str | os.PathLike[str]) -> list[str]:
 
 
 def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Source]:
-    """Return the inputs, with globs and folders of parts expanded in sorted order; ``-`` is
-    standard input.
+    """Return the inputs as sources, with globs and folders of parts expanded in sorted order.
 
-    Raises :class:`UsageError` if there are none, and :class:`InputError` for a missing one.
+    ``-`` is standard input. Raises :class:`UsageError` if there are none, and :class:`InputError`
+    for a missing file.
     """
     if isinstance(inputs, str | os.PathLike):
         inputs = [inputs]
     sources: list[Source] = []
     inputs = list(inputs)
     if not all(isinstance(entry, str | os.PathLike) for entry in inputs):
-        raise UsageError(
-            "inputs are paths of files, or links that are in memory, and not some of both"
-        )
+        raise UsageError("inputs mix paths of files with links in memory: pass only one of the two")
     for name in [os.fspath(entry) for entry in inputs]:
         if name == "-":
             sources.append(Source(None))
@@ -483,7 +484,7 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
             raise InputError(f"{name}: no such file, and no file matches it as a pattern")
         for match in matches:
             if os.fsencode(match).decode(errors="replace") != match:
-                raise InputError(f"{match!r}: the file's name is not UTF-8. Rename it")
+                raise InputError(f"{match!r}: the file name is not UTF-8. Rename the file")
             sources.append(Source(Path(match)))
     if not sources:
         raise UsageError("no input: name files of links, or - for standard input")

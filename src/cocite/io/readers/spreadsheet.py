@@ -1,12 +1,12 @@
 """Spreadsheets: the rows of one sheet of an .xlsx, .xlsb, .xls or .ods file.
 
-The sheet is the named one (``--sheet``), or the only one with rows. It is converted to
-comma-separated text and read as such (``io/readers/text.py``), with the same detection of header,
-columns and weights; malformed rows are reported by their number in the sheet.
+The sheet is the one given by ``--sheet``, or the only one with rows. It is converted to
+comma-separated text and read like text (``io/readers/text.py``), which detects header, columns and
+weights; malformed rows are reported by their number in the sheet.
 
-An untrusted sheet may claim any size, so it is read in a process with limited memory
-(``io/readers/sheet.py``): as much as a compressed input may unpack to (``io/readers/sources.py``),
-and no more than ``--memory``. Cost: 5 million cells a second, about 130 bytes of memory per cell.
+A sheet may claim any size, so it is read in a process with limited memory
+(``io/readers/sheet.py``): the limit for decompression (``io/readers/sources.py``), or ``--memory``
+if that is less. Cost: 5 million cells a second, about 130 bytes of memory per cell.
 """
 
 from __future__ import annotations
@@ -53,15 +53,17 @@ def _read(job: Job) -> Read:
 
 READER = FormatReader(
     "a spreadsheet",
-    "a sheet of a spreadsheet (xlsx, xlsb, xls, ods), as rows of a text; --sheet names it",
+    "a sheet of a spreadsheet (xlsx, xlsb, xls, ods), read like text; --sheet selects it",
     _read,
     streams=False,
 )
 
 
 def _begun(job: Job, text: BinaryIO, code: int, most: int) -> str:
-    """Read the lines before the rows, and return the sheet's name. Raises its error, or one for a
-    process that ended with another ``code`` than 0: by a signal if memory was insufficient.
+    """Read the lines of JSON before the rows, and return the sheet's name.
+
+    Raises their error, or one for an exit ``code`` other than 0; a signal means that memory was
+    insufficient.
     """
     label, name = job.source.label, ""
     for line in text:
@@ -75,20 +77,21 @@ def _begun(job: Job, text: BinaryIO, code: int, most: int) -> str:
         return name
     if code > 0:
         raise InputError(
-            f"{label} cannot be read as a spreadsheet: what reads it ended with exit code {code}"
+            f"{label} cannot be read as a spreadsheet: the parser failed with exit code {code}"
         )
     where = f"the sheet {name!r} of {label}" if name else label
     raise InputError(
         f"{where} takes more than {format_size(most)} to read: it has too many cells, or cells too "
-        f"far apart or too long. A spreadsheet may take {MOST_RATIO} times its size, or "
-        f"{format_size(ALWAYS_UNPACKED)} if that is more, and no more than --memory. If you trust "
-        "it, save the sheet as CSV, and name that file"
+        f"far apart or too long. The limit is {MOST_RATIO} times the file's size, but at least "
+        f"{format_size(ALWAYS_UNPACKED)} and at most --memory. If you trust the file, save the "
+        "sheet as CSV, and name that file"
     )
 
 
 def run_script(script: str, out: int | BinaryIO = subprocess.PIPE) -> subprocess.Popen[bytes]:
-    """Start one of our scripts in a process that untrusted input may kill. It can import what this
-    process can, reads standard input, and only prints.
+    """Start one of this package's scripts in a process that untrusted input may crash.
+
+    It has the import path of this process.
     """
     paths = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(

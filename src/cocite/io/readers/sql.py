@@ -5,9 +5,9 @@
     --titles 'site.duckdb#pages'                              a table of names and titles
 
 Names are integers or text. Rows of SQLite and PostgreSQL stream through the kernel for text
-(``io/readers/rows.py``), at a few microseconds each; DuckDB's results are first written to a
-Parquet file. Messages count rows from 1. Only a single, read-only query is run. In a database it
-sees the database's own tables; in DuckDB it opens only the files that it names in quotes.
+(``io/readers/rows.py``), at a few microseconds each; DuckDB first writes its results to a Parquet
+file. Messages count rows from 1. Only a single, read-only query is run. It can read the database's
+own tables and, in DuckDB, the files that it quotes.
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ _LINKS = "Name one, or a query: --table NAME, or --sql 'select source, target fr
 
 
 class SqlSource(Source):
-    """A query of a database instead of a file: of ``address``, or of DuckDB alone if None, which
-    may use ``memory``.
-    """
+    """A query of the database ``address``, or of DuckDB alone if None, within ``memory`` bytes."""
 
     def __init__(self, address: Address | None, sql: str, memory: int) -> None:
         label = "the query"  # queries and addresses may contain passwords
@@ -76,17 +74,15 @@ class SqlSource(Source):
     def checked(
         cls, sql: str | None, database: str | None, table: str | None, memory: int
     ) -> SqlSource:
-        """Return the request; raises :class:`~cocite.errors.UsageError` for an invalid query."""
+        """Return the source; raises :class:`~cocite.errors.UsageError` for an invalid request."""
         address = None if database is None else address_of(database, files=True)
         table = table or (address.table if address is not None else "")
         if address is not None:
             address = replace(address, table=table)
         if sql is None and address is None:
-            raise UsageError("table (--table) is one of a database: name that, too (--database)")
+            raise UsageError("table (--table) requires a database: name it with --database")
         if sql is not None and table:
-            raise UsageError(
-                "sql (--sql) and table (--table) both say what is read: omit one of them"
-            )
+            raise UsageError("sql (--sql) and table (--table) exclude each other: omit one of them")
         if table:
             quoted(table)
         if sql is not None and not sql.strip().strip(";"):
@@ -95,7 +91,7 @@ class SqlSource(Source):
 
 
 def _read(job: Job) -> Read:
-    """Read the rows, from any database."""
+    """Read the rows of any database."""
     source = job.source
     assert isinstance(source, SqlSource)
     address = source.address or Address("duckdb", ":memory:")
@@ -126,15 +122,14 @@ READER = FormatReader("a database", "a query or a table of SQLite, DuckDB or Pos
 
 
 def _result(job: Job) -> Path:
-    """Return the path for DuckDB's results, absolute because older versions need that for
-    permissions.
-    """
+    """Return the path for DuckDB's results, absolute as older versions require for permissions."""
     return job.scratch.resolve() / "query.parquet"
 
 
 def _files_of(query: str) -> Iterator[str]:
-    """Yield the files that a query may open: everything in quotes, and words with a dot. A pattern
-    stands for its current matches.
+    """Yield the files that a query may open: all quoted texts, and words with a dot.
+
+    A pattern yields its current matches.
     """
     for text, name, word in _QUOTED.findall(query):
         path = text.replace("''", "'") or name.replace('""', '"') or word
@@ -144,7 +139,7 @@ def _files_of(query: str) -> Iterator[str]:
 
 
 def _spelled(path: str) -> Iterator[str]:
-    """Yield a path as written and resolved; folders end in a slash."""
+    """Yield a path as written, absolute and resolved; folders end in a slash."""
     home = os.path.expanduser(path)
     slash = "/" if os.path.isdir(home) else ""
     for each in (path, os.path.abspath(home), os.path.realpath(home)):
@@ -155,7 +150,7 @@ def _spelled(path: str) -> Iterator[str]:
 
 
 def _tables(connection: Any, address: Address) -> list[str]:
-    """Return the existing tables, as they can be named."""
+    """Return the names of the existing tables."""
     if address.kind == "sqlite":
         query = "SELECT '', name FROM sqlite_master WHERE type IN ('table', 'view') "
         query += "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
@@ -173,8 +168,9 @@ def _tables(connection: Any, address: Address) -> list[str]:
 
 
 def _table_query(connection: Any, address: Address, hint: str) -> str:
-    """Return the query for all columns of the named table, or of the only one; ``hint`` says what
-    to do if there are several. Raises :class:`UsageError`.
+    """Return the query for all columns of the named table, or of the only one.
+
+    ``hint`` is advice if there are several. Raises :class:`UsageError`.
     """
     there = _tables(connection, address)
     table = address.table
@@ -195,8 +191,9 @@ def _table_query(connection: Any, address: Address, hint: str) -> str:
 def _columns_query(
     connection: Any, address: Address, hint: str, choose: Callable[[list[str]], Sequence[int]]
 ) -> tuple[str, list[str]]:
-    """Return the query for the needed columns of the named or only table, which ``choose`` selects
-    from all titles; and their titles.
+    """Return the query for the required columns of the named or only table, and their titles.
+
+    ``choose`` selects the columns from all titles.
     """
     query = _table_query(connection, address, hint)
     with reported(address):
@@ -209,13 +206,15 @@ def _columns_query(
 def table_rows(
     source: SqlSource, choose: Callable[[list[str]], tuple[int, int]]
 ) -> Iterator[tuple[str | None, str | None]]:
-    """Yield names and titles of a table, None if missing; ``choose`` selects the two columns from
-    all titles. Raises :class:`InputError`, :class:`~cocite.errors.UsageError`.
+    """Yield names and titles in a table, None if missing.
+
+    ``choose`` selects the two columns from all titles. Raises :class:`InputError`,
+    :class:`~cocite.errors.UsageError`.
     """
     address = source.address
     assert address is not None
     memory = source.memory if address.kind == "duckdb" else None
-    hint = f"Name one behind a #: {address.label}#NAME"
+    hint = f"Add its name after a #: {address.label}#NAME"
     other = "Choose others with --title-columns NAME,TITLE (title_columns=)"
     with closing(connect(address, memory=memory)) as connection:
         query, (named, titled) = _columns_query(connection, address, hint, choose)
@@ -225,24 +224,24 @@ def table_rows(
                 text = cell_text(name)
                 if text is None and name is not None:
                     raise InputError(
-                        f"{source.label}: row {number} has {name!r} in {named!r}, and names of "
-                        f"nodes are whole numbers or text. {other}"
+                        f"{source.label}: row {number} has {name!r} in {named!r}; names of nodes "
+                        f"are whole numbers or text. {other}"
                     )
                 if isinstance(title, bytes | bytearray | memoryview):
                     raise InputError(
-                        f"{source.label}: row {number} has bytes in {titled!r}, and titles are "
-                        f"text. {other}"
+                        f"{source.label}: row {number} has bytes in {titled!r}; titles are text. "
+                        f"{other}"
                     )
                 yield (text or "").strip() or None, None if title is None else _escaped(str(title))
 
 
 def _escaped(text: str) -> str:
-    """Return a text with SQLite's invalid UTF-8 bytes escaped."""
+    """Escape invalid UTF-8 in a text from SQLite."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
-    """Return the selected columns, of the ends and of the weight, from 0 on."""
+    """Return the positions of the ends and of the weight, from 0 on."""
     named, weight, sides = job.options.columns, job.options.weight, job.options.sides
     found = choose_columns(source.label, names, job.wanted, named, weight, sides, folded=True)
     return [*found.ends, *([] if found.weight is None else [found.weight])]
@@ -252,7 +251,7 @@ def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
 
 
 def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job, guessed: bool) -> Read:
-    """Read the result through a Parquet file; ``guessed`` if its columns of a table are."""
+    """Read the result via a Parquet file; ``guessed`` is whether a table's columns were."""
     import duckdb
 
     address = source.address or Address("duckdb", "the query")
@@ -301,13 +300,13 @@ def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
 
 
 def _guessed(titles: Sequence[str], job: Job) -> bool:
-    """Return whether only positions of columns tell that they are the link."""
+    """Return whether only the positions of the columns indicate the link."""
     known = job.options.columns or ends_of(titles[: job.wanted], job.options.sides)
     return job.wanted == 2 and not known
 
 
 def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, None, None]:
-    """Yield the column names, then row after row, buffering some thousand."""
+    """Yield the column names, then the rows, fetched in batches."""
     if address.kind == "sqlite":
         connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         cursor = connection.execute(query)
@@ -335,7 +334,7 @@ def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, Non
 
 
 def cell_text(value: Any) -> str | None:
-    """Return a value as a name, or None."""
+    """Return a value as a name, or None if it cannot be one."""
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -347,7 +346,7 @@ def cell_text(value: Any) -> str | None:
 
 def _no_name(value: Any) -> str:
     if value is None:
-        return "a null in the place of a name"
+        return "a null instead of a name"
     return (
         f"a name of type {type(value).__name__}: nodes are whole numbers or text, so convert it in "
         "the query, as in cast(x as text)"

@@ -1,13 +1,13 @@
 """Tables of a name and a value: titles, labels, texts and weights of nodes, and pairs of names.
 
-They are text (plain or compressed) or Parquet, recognized by content as for links, or a table of a
-database; a :class:`TableForm` holds the differences between titles, labels and the rest. The two
-columns are those requested, or, for titles, those with well-known titles (``Id,Label``,
-``title,url``); else the first two. A header is detected as for links, unless it names a node. A
-row that lacks a column or a label is malformed; for titles, also one wider than the first. Texts
-may be a folder or a tar archive, with one file per node.
+Tables are text (plain or compressed) or Parquet, recognized by content as for links, or tables of a
+database; a :class:`TableForm` describes the differences between them. The two columns are those
+requested or, for titles, those with well-known titles (``Id,Label``, ``title,url``); else the first
+two. A header is detected as for links, unless it contains a node's name. A row that lacks a column
+or a label is malformed; for titles, also one wider than the first. Texts may be a folder or a tar
+archive, with one file per node.
 
-Cost: one pass, a row or a text at a time, of at most 32 Mi characters.
+Cost: one pass, holding one row or text at a time, of at most 32 Mi characters.
 """
 
 from __future__ import annotations
@@ -55,29 +55,29 @@ _NAMES = (
     *("id", "name", "node", "nodeid", "page", "pageid", "pagename", "url", "uri", "link", "key"),
     *("slug", "path", "file", "article", "document", "site", "seite"),
 )
-"""Titles of name columns, best first; ``name`` is a title beside an id."""
+"""Titles of name columns, best first; next to an id, ``name`` is a title."""
 _QUOTING = ("comma", "semicolon")
 _PROGRESS_ROWS = 1 << 12
 _PARQUET_ROWS = 8
-"""Rows in Python at a time: each may have the maximum length, in a file of a few kilobytes."""
+"""Rows per fetch: each may have the maximum length, in a file of a few kilobytes."""
 _ROW, _COPIED, _MOST_MEMORY = "file_row_number", 2048, 1 << 30
-"""Rows that DuckDB copies at a time, and bytes that these may be."""
+"""Rows that DuckDB copies at a time, and their maximum total size in bytes."""
 LONGEST = 1 << 25
-"""Most characters of a row, or of a text."""
+"""Maximum length of a row or a text, in characters."""
 _LONGEST_LABEL = 65_535
-"""Most characters of a name, as in a graph, and of a label."""
+"""Maximum length of a name, as in a graph, and of a label."""
 _EXAMPLES = 5
 
 
 class TableForm(NamedTuple):
-    """A kind of table: how it is read, and how messages name its parts.
+    """A kind of table: how to read it, and how messages name its parts.
 
-    ``what`` names the contents, as in "titles need two columns"; ``ends`` are the parts of a row,
-    and ``cell`` is one of them; ``columns`` are names of the columns; ``advice`` is for doubtful
-    columns or a false header; ``flags`` are the options that determine how it is read. ``titled``:
-    column titles identify the columns, all rows are as wide as the first, and text is UTF-8.
-    ``filled``: neither cell may be empty, or longer than a name. ``longest``: the most characters
-    of a cell.
+    ``what`` is the content, as in "titles need two columns"; ``ends`` are the parts of a row,
+    ``cell`` is one of them; ``columns`` are the columns; ``advice`` is for doubtful columns,
+    ``header_advice`` for a wrong header; ``flags`` are the options that determine how it is read.
+    ``titled``: column titles identify the columns, all rows are as wide as the first, and text is
+    UTF-8. ``filled``: both cells are nonempty, and no longer than a name. ``longest``: maximum
+    length of a cell, in characters.
     """
 
     what: str
@@ -125,14 +125,14 @@ VALUES = TableForm("rows", "name and value")
 def places_of(
     form: TableForm, label: str, first: Sequence[str], columns: Sequence[str] = ()
 ) -> tuple[tuple[int, int], bool]:
-    """Return the positions of name and value, from 0 on, in a table whose first row is ``first``,
-    and whether titles determine them.
+    """Return the positions of name and value in a table whose first row is ``first``.
 
-    By ``columns``, titles or numbers from 1; else by titles if the form has titles; else the first
-    two. Raises :class:`UsageError` and :class:`InputError` for missing columns.
+    Also return whether titles determine them. Requested ``columns``, titles or numbers from 1, have
+    priority, then well-known titles if the form is ``titled``, then the first two. Raises
+    :class:`UsageError` and :class:`InputError` for missing columns.
     """
     if len(columns) not in (0, 2):
-        raise UsageError(f"{form.columns} are two: those of {form.ends}")
+        raise UsageError(f"{form.columns} must be two: {form.ends}")
     named = not all(map(str.isdecimal, columns))
     found: tuple[int, int] | None = None
     if columns:
@@ -145,8 +145,8 @@ def places_of(
     found = found or (0, 1)
     if max(found) >= len(first):
         raise InputError(
-            f"{label} has {len(first)} column{'s' * (len(first) > 1)} where {form.what} need two: "
-            f"{form.ends}, with a tab between them"
+            f"{label} has {len(first)} column{'s' * (len(first) > 1)}, but {form.what} need two: "
+            f"{form.ends}, separated by a tab"
         )
     if found[0] == found[1]:
         raise UsageError(f"{form.columns} {','.join(columns)} are one column twice")
@@ -162,12 +162,12 @@ def _titled(first: Sequence[str]) -> tuple[int, int] | None:
 
 
 class NameTable:
-    """A table of a name and a value: iterating yields the two, row by row.
+    """A table of a name and a value: an iterable of both, row by row.
 
     ``options.columns`` are the two columns; ``is_name`` returns whether a node has that name.
-    ``database`` is the DuckDB connection to read Parquet with, by default a new one. The form of
-    the table is known after the first row; ``rows``, those ``without`` a value, ``bad_rows`` and
-    ``examples`` after the last.
+    ``database`` is the DuckDB connection for Parquet, by default a new one. The layout is known
+    after the first row; ``rows``, those ``without`` a value, ``bad_rows`` and ``examples`` after
+    the last.
 
     Raises :class:`~cocite.errors.InputError`, :class:`~cocite.errors.MalformedRow`,
     :class:`~cocite.errors.UsageError`.
@@ -213,9 +213,9 @@ class NameTable:
         if bad > self.rows and self._options.bad_rows != "all":
             raise InputError(
                 f"{self.file}: {bad:,} of {bad + self.rows:,} rows are bad, more than half, such "
-                f"as {self.examples[0]}: this may be no table of {self.form.what}, or one that is "
-                f"to be read in another way ({self.form.flags}). --bad-rows all (bad_rows='all') "
-                "leaves them out all the same"
+                f"as {self.examples[0]}: this may not be a table of {self.form.what}, or may need "
+                f"other options ({self.form.flags}). To omit them anyway: --bad-rows all "
+                "(bad_rows='all')"
             )
 
     def _without_empty(
@@ -228,20 +228,20 @@ class NameTable:
                 yield name, value
 
     def _choose(self, titles: Sequence[str]) -> tuple[int, int]:
-        """Return the positions of the two columns of a table that surely has titles."""
+        """Return the positions of the two columns of a table with titles."""
         self.width, self.header = len(titles), tuple(title.strip() for title in titles)
         self.places, _ = places_of(self.form, self.file, titles, self._options.columns)
         return self.places
 
     @property
     def separated(self) -> str:
-        """Describe its form: Parquet, or its separator."""
+        """Return the format: Parquet, a database system, or the separator."""
         if self.delimiter not in DELIMITERS:
             return self.delimiter
         return f"{'blank' if self.delimiter == 'space' else self.delimiter}-separated"
 
     def describe(self) -> str:
-        """Return one line for people after reading: how, and what was skipped."""
+        """Return one line for people on how the table was read, and what was skipped."""
         text = f"{self.label}: {self.separated}"
         if self.delimiter in DELIMITERS:
             titles = ", ".join(repr(self.header[i]) for i in self.places) if self.header else ""
@@ -255,7 +255,7 @@ class NameTable:
 
     @property
     def label(self) -> str:
-        """Return its name in notes: a file's is relative to the current folder, if below it."""
+        """Return the name in notes: a file's path, relative if below the current folder."""
         if isinstance(self.source, SqlSource):
             return self.file
         here = os.path.relpath(self.file)
@@ -285,14 +285,14 @@ class NameTable:
             csv.field_size_limit(before)
 
     def _lines(self, text: TextIO) -> Iterator[str]:
-        """Yield lines that are not comments or blank, counting all."""
+        """Yield the lines that are neither blank nor comments, counting all lines."""
         mark = self._options.comment or None
         while line := text.readline(LONGEST + 1):
             self._line += 1
             if len(line) > LONGEST:
                 raise InputError(
                     f"{self.file}:{self._line}: a line of more than {LONGEST:,} characters, the "
-                    "most that a row has. Use a table with one row per line"
+                    "maximum for a row. Use a table with one row per line"
                 )
             bare = line.lstrip()
             if bare and not (mark and bare.startswith(mark)):
@@ -311,7 +311,7 @@ class NameTable:
         )
 
     def _look(self) -> None:
-        """Detect the form of the text from its first lines."""
+        """Detect the layout of the text from its first lines."""
         form, options, beginning = self.form, self._options, self.source.beginning()
         other = None if form.titled else format_of(self.source)
         if other is not None:
@@ -342,24 +342,28 @@ class NameTable:
         self.header = first if named or options.header == "yes" else ()
 
     def _see_clear(self, lines: list[str]) -> None:
-        """Raise an error for titles that blanks separate or that have one column, and for other
-        rows that blanks split into more or fewer than two columns, if none were chosen.
+        """Raise an error if the columns are ambiguous.
+
+        For titles, that is a single column, or blanks as separator; for others, blanks that do not
+        split all rows into two columns, unless columns were chosen.
         """
         blanks, counts = self.delimiter == "space", [len(fields(x, self.delimiter)) for x in lines]
         if self.form.titled and lines and (blanks or counts[0] < 2):
             raise InputError(
-                f"{self.file} has one column where {self.form.what} need two, such as "
-                f"{lines[0].strip()[:60]!r}: write {self.form.ends}, with a tab between them"
+                f"{self.file} has one column, but {self.form.what} need two, such as "
+                f"{lines[0].strip()[:60]!r}: write {self.form.ends}, separated by a tab"
             )
         if blanks and {*counts, 2} != {2} and self._options.columns in ((), ("1", "2")):
             raise UsageError(
-                f"{self.file} has {min(counts)} to {max(counts)} columns between blanks, such as "
-                f"{lines[0].strip()[:60]!r}; which are {self.form.ends} is not clear. "
+                f"{self.file} has {min(counts)} to {max(counts)} columns separated by blanks, such "
+                f"as {lines[0].strip()[:60]!r}; it is unclear which are {self.form.ends}. "
                 f"{self.form.advice}"
             )
 
     def _is_good(self, row: list[str]) -> bool:
-        """Return whether a row is valid; otherwise raise an error, or count it, with an example."""
+        """Return whether a row is valid; otherwise raise an error, or count it and store an
+        example.
+        """
         kind, what = self._wrong(row)
         if not kind:
             return True
@@ -373,7 +377,7 @@ class NameTable:
         return False
 
     def _wrong(self, row: list[str]) -> tuple[str, str]:
-        """Return the kind of fault of a row, and its description; "" if it has none."""
+        """Return the kind and the description of a row's fault; "" if it is valid."""
         if (self.form.titled or self.delimiter == "space") and len(row) != self.width:
             return "columns", f"{len(row)} {self.separated} columns, not {self.width}"
         if len(row) <= max(self.places):
@@ -398,21 +402,22 @@ class NameTable:
         yield from self._query(f"SELECT {wanted} FROM {{file}}")
 
     def _see_pieces(self, columns: list[str]) -> None:
-        """Check that no piece that DuckDB copies at a time exceeds memory: a file of some kilobytes
-        can repeat one text in every row. Raises :class:`ResourceError`.
+        """Check that the rows that DuckDB copies at a time fit in memory.
+
+        A small file can repeat one text in every row. Raises :class:`ResourceError`.
         """
         lengths = " + ".join(f"coalesce(strlen({_text_of(column)}), 0)" for column in columns)
         each = f"SELECT sum({lengths}) AS size FROM {{file}} GROUP BY {_ROW} // {_COPIED}"
         most = max(row[0] or 0 for row in self._query(f"SELECT max(size) FROM ({each})"))
         if most > _MOST_MEMORY:
             raise ResourceError(
-                f"{self.file} has {_COPIED:,} rows with {format_size(int(most))} of text, which "
-                f"are read at a time; they may have {format_size(_MOST_MEMORY)}. Cut long texts, "
-                "or use a table as text, with one row per line"
+                f"{self.file} has {format_size(int(most))} of text in {_COPIED:,} rows, which are "
+                f"read together; the limit is {format_size(_MOST_MEMORY)}. Shorten the texts, or "
+                "use a text table with one row per line"
             )
 
     def _query(self, query: str) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query of a Parquet file."""
+        """Run a query of a Parquet file; yield the rows."""
         import duckdb
 
         path = self.source.path
@@ -437,8 +442,9 @@ class NameTable:
 
 
 def read_values(path: Path) -> NameTable:
-    """Return the names and values in the first two columns of a table, as text: tabs, commas in
-    ``.csv``, or Parquet. Raises like :class:`NameTable`.
+    """Return the names and values in the first two columns of a table.
+
+    The table is text, with tabs, or commas in ``.csv``, or Parquet. Raises like :class:`NameTable`.
     """
     delimiter = "comma" if ".csv" in path.suffixes[-2:] else "tab"
     return NameTable(path, VALUES, ReadOptions(delimiter=delimiter, header="no"))
@@ -453,7 +459,7 @@ def _text_of(column: str) -> str:
 
 
 def _bounded_text(column: str, most: int) -> str:
-    """Return DuckDB's expression for a column as text, which raises an error if it is too long."""
+    """Return the SQL for a column as text, which raises an error for values that are too long."""
     text = _text_of(column)
     long = f"a value of more than {most:,} bytes"
     return f"CASE WHEN strlen({text}) > {most} THEN error('{long}') ELSE {text} END"
@@ -465,12 +471,14 @@ def texts_of(
     progress: Callable[[int, int], None] = lambda done, total: None,
     stranger: Callable[[str], None] = lambda name: None,
 ) -> Iterator[tuple[int, str]]:
-    """Return the texts of the nodes in ``names``, with their ids: from a folder or a tar archive
-    (compressed or not) with one file per text, named like the node, with or without an extension
-    such as ``.txt``; or from a table of names and texts (tabs, commas in ``.csv``, or Parquet).
+    """Yield the ids and texts of the nodes in ``names``.
 
-    ``progress`` gets (texts found, 0), and ``stranger`` the name of each text that is skipped.
-    Raises :class:`InputError` if it cannot be read, or has no text of any node.
+    ``path`` is a folder or a tar archive (compressed or not) with one file per text, named like the
+    node, optionally with an extension such as ``.txt``; or a table of names and texts (tabs, commas
+    in ``.csv``, or Parquet).
+
+    ``progress`` receives (texts found, 0), and ``stranger`` the name of each skipped text. Raises
+    :class:`InputError` if the input cannot be read, or has no text of any node.
     """
     found = 0
     for name, text in _named_texts(path):
@@ -494,8 +502,8 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
             if file.is_file():
                 if not file.resolve().is_relative_to(top):
                     raise InputError(
-                        f"{file} is a symbolic link out of the folder {path}, and such links are "
-                        "not followed. Copy the file there, or omit it"
+                        f"{file} is a symbolic link that leads out of {path}; such links are not "
+                        "followed. Copy the file there, or omit it"
                     )
                 with file.open("rb") as opened:
                     yield file.name, _cell_text(opened.read, str(file))

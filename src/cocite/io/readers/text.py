@@ -1,12 +1,12 @@
-"""Text: examines the first lines, decides how to read, then cleans the rest (``kernels/text.py``).
+"""Text: detect the layout from the first lines, then clean the rows (``kernels/text.py``).
 
-``io/readers/dialect.py`` detects delimiter, header and columns that are not given, or raises an
+``io/readers/dialect.py`` detects the delimiter, header and columns that are not given, or raises an
 error that asks for them. A file of nodes has one name per line, or is a table if tabs (commas in
 ``.csv``) split it into columns.
 
 The result is a clean file, which DuckDB loads without detection: one row per line, fields separated
-by tabs, LF at the end, no header, no quotes. It begins with a byte order mark, so that no name's
-U+FEFF is mistaken for one.
+by tabs, LF at the end, no header, no quotes. It begins with a byte order mark, so that U+FEFF in a
+name is not mistaken for one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def clean_relation(job: Job, integers: bool) -> str:
 
 
 def relation_of(job: Job, columns: dict[str, str], name: str = _NAME) -> str:
-    """Return the relation of a clean file with these columns, name -> type."""
+    """Return the relation of a clean file; ``columns`` maps names to types."""
     return csv_relation(Path(job.scratch, name), columns)
 
 
@@ -104,8 +104,8 @@ class TextInput(Found):
     comments: int = 0
     blank_lines: int = 0
     first: tuple[str, ...] = ()
-    guessed = False  # whether columns were guessed; no field, as it is not stored
-    unread = ""  # a column of weights that is not read; not stored either
+    guessed = False  # whether columns were guessed; not a field, so not stored
+    unread = ""  # title of an unused weight column; not stored either
 
     def describe(self) -> str:
         """Return one line for people."""
@@ -130,7 +130,7 @@ class TextInput(Found):
 
 
 def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
-    """Write one file of clean rows for many texts, and load it."""
+    """Clean many texts into files, each of which is loaded at once."""
     shown = Together(job.progress, sources)
     at = 0
     while at < len(sources):
@@ -147,13 +147,13 @@ def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
 
 READER = FormatReader(
     "text",
-    "rows of columns between tabs, commas, semicolons, bars or blanks",
+    "rows of columns separated by tabs, commas, semicolons, bars or blanks",
     read_many=_read_many,
 )
 
 
 def load_text(job: Job, source: Source, table: str) -> TextInput:
-    """Load a text of the input of ``job`` into a table of the schema ``reading``."""
+    """Load a text into a table of the schema ``reading``, with the options of ``job``."""
     with new_clean_file(job) as out:
         found = clean_text(source, job.wanted, job.options, out, job.progress)
     job.run(f"CREATE TABLE reading.{table} AS {clean_relation(job, found.integers)}")
@@ -163,18 +163,21 @@ def load_text(job: Job, source: Source, table: str) -> TextInput:
 def clean_text(
     source: Source, wanted: int, options: ReadOptions, out: BinaryIO, progress: Progress
 ) -> TextInput:
-    """Write the clean rows of ``source`` to ``out``: ``wanted`` (2: links, 1: nodes) fields a row.
+    """Write the clean rows of ``source`` to ``out``, with ``wanted`` (2: links, 1: nodes) names
+    each.
 
-    Raises :class:`MalformedRow` at the first bad row unless they are to be skipped, and
-    :class:`InputError` for text that cannot be read at all.
+    Raises :class:`MalformedRow` at the first bad row unless such rows are skipped, and
+    :class:`InputError` for unreadable text.
     """
     with source.reading() as (stream, raw):
         return Cleaner(source, wanted, options).run(stream, raw.tell, out, progress)
 
 
 class Cleaner:
-    """One pass over one text. ``unit`` names the numbers of bad rows, ``sampled`` holds the fields
-    of the first rows, once the form is decided.
+    """One pass over one text.
+
+    ``unit`` is what positions of bad rows count; ``sampled`` are the fields of the first rows,
+    after :meth:`decide`.
     """
 
     unit = "line"
@@ -200,8 +203,8 @@ class Cleaner:
     def run(
         self, stream: Any, tell: Callable[[], int], out: BinaryIO, progress: Progress
     ) -> TextInput:
-        """Write the clean rows of a ``stream`` to ``out``; ``tell`` returns the bytes of the input
-        read so far.
+        """Write the clean rows of ``stream`` to ``out``; ``tell`` returns the bytes of input read
+        so far.
         """
         k = self._k
         room = np.empty(_PIECE + _MAX_LINE + 2, np.uint8)
@@ -218,7 +221,7 @@ class Cleaner:
                 rules = self.rules()
                 asked = self.found.header and self.wanted == 2
                 suspects = self.found.first if asked else ()
-            # A CR at the end of a piece may be half of a CRLF.
+            # A CR at the end of a chunk may be half of a CRLF.
             ends = piece.rfind(b"\n"), piece.rfind(b"\r", 0, max(len(piece) - 1, 0))
             cut = len(piece) if last else max(ends) + 1
             piece, rest = piece[:cut], piece[cut:]
@@ -260,7 +263,7 @@ class Cleaner:
             self.refuse(line, what or self._explain(reason), content)
 
     def refuse(self, line: int, what: str, content: str) -> None:
-        """Handle a bad row: an error, or an example if such rows are skipped."""
+        """Raise an error for a bad row, or store an example if such rows are skipped."""
         if self.options.bad_rows == "stop":
             advice = self._to_do or self._advice(line)
             raise MalformedRow(self._source.label, line, what, content, advice)
@@ -268,7 +271,7 @@ class Cleaner:
             self.found.examples.append(f"{self.unit} {line}: {what}: {content!r}")
 
     def _advice(self, line: int) -> str:
-        """Return advice on the first bad row, depending on how many there are so far."""
+        """Return advice on the first bad row, depending on the number of bad rows so far."""
         bad, good = int(self._tally[self._k.T_BAD]), int(self._tally[self._k.T_ROWS])
         titles = "If it names the columns: --header yes. " if line == self._first_row else ""
         return titles + bad_row_advice(bad, bad + good)
@@ -288,7 +291,7 @@ class Cleaner:
         }[reason]
 
     def _drop_long_line(self, stream: Any, rest: bytes) -> bytes:
-        """Reject a line longer than any name, and continue after its end."""
+        """Refuse a line longer than any valid one; return the data after its end."""
         k, tally = self._k, self._tally
         tally[k.T_LINES] += 1
         tally[k.T_BAD] += 1
@@ -345,11 +348,11 @@ class Cleaner:
             self._first_row = 1 + above.index(lines[0].split("\n")[0])
 
     def rules(self) -> NDArray[np.int64]:
-        """Return the decision in the form that the kernel takes."""
+        """Return the rules for the kernel."""
         k, options, found, taken = self._k, self.options, self.found, self.found.taken
         rules = np.full(k.RULES, -1, np.int64)
         rules[k.DELIMITER] = ord(DELIMITERS[found.delimiter])
-        # Text with tabs has no quotes, except as Excel saves it, in UTF-16.
+        # Tab-separated text has no quotes, except when saved by Excel, in UTF-16.
         saved = found.delimiter == "tab" and bool(self._source.encoding)
         rules[k.QUOTES] = saved or found.delimiter in ("comma", "semicolon")
         rules[k.EXPECTED] = found.columns
@@ -362,7 +365,7 @@ class Cleaner:
 
     @property
     def to_skip(self) -> int:
-        """Return the rows above those of links, once decided."""
+        """Return the number of rows above the links, after :meth:`decide`."""
         return int(self.found.header) + self._skip
 
     def _choose_columns(self, first: list[str], ends: tuple[int, int] | None) -> None:

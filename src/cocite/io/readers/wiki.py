@@ -1,14 +1,14 @@
 """Dumps of MediaWiki (mysqldump): tables ``page``, ``pagelinks``, ``linktarget``, ``redirect``.
 
-Nodes are the pages of the selected namespaces, without redirects: a link to a redirect leads to the
-redirect's final target. A page is named by its title with underscores, preceded by its namespace
+Nodes are the pages of the selected namespaces, without redirects: a link to a redirect leads to its
+final target. A page is named by its title with underscores, preceded by its namespace
 (``Category:Birds``) unless that is the main one. Links to missing pages, and to redirects that are
 broken, circular or lead to another wiki, are counted.
 
-Missing files of a dump are found beside the named ones by their names (``enwiki-page.sql.gz``).
-Tables may have a prefix (``wiki_page``). Statements begin at the start of a line. Cost: 3 ns per
-decompressed byte (``kernels/sql_rows.py``), and DuckDB's joins; memory for two pieces of 4 MiB.
-https://www.mediawiki.org/wiki/Manual:Database_layout
+Files of a dump that are not named are found by their names (``enwiki-page.sql.gz``) next to the
+others. Tables may have a prefix (``wiki_page``). Statements begin at the start of a line. Cost: 3
+ns per decompressed byte (``kernels/sql_rows.py``), and DuckDB's joins; memory for two chunks of 4
+MiB. https://www.mediawiki.org/wiki/Manual:Database_layout
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _COLUMNS = {
 
 _PIECE = 1 << 22
 _LONGEST = 1 << 24
-"""Most bytes of a row, or of a statement that creates a table."""
+"""Maximum length in bytes of a row, or of a statement that creates a table."""
 _HEAD = 1 << 16
 _STATEMENT = re.compile(
     rb"\n[ \t\r]*(?:(?P<create>CREATE)\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?|(?:INSERT|REPLACE)\s+"
@@ -73,9 +73,10 @@ _NAME = re.compile(rb"\w+")
 
 
 class Dump:
-    """Writes the rows of the tables in ``outs``, from the files of a dump, one after another.
-    ``columns`` are those that each table found has, and ``rows`` counts its rows. Bad rows are
-    counted in ``found``, or raise an error with ``stop``.
+    """Writes the rows of tables to ``outs``, by table name, from the files of a dump.
+
+    ``columns`` are the columns of each table found, and ``rows`` the number of its rows. Bad rows
+    are counted in ``found``, or raise an error with ``stop``.
     """
 
     def __init__(
@@ -92,11 +93,11 @@ class Dump:
         self.rows: Counter[str] = Counter()
 
     def taken(self, table: str) -> list[str]:
-        """Return the columns to write, of a table that was found."""
+        """Return the columns to write of a table."""
         return [column for column in self.columns[table] if column in _COLUMNS[table]]
 
     def read(self, source: Source) -> None:
-        """Read a file to its end. Raises :class:`MalformedRow` and :class:`InputError`."""
+        """Read a file. Raises :class:`MalformedRow` and :class:`InputError`."""
         self._source, self._line, self._buffer = source, 0, b"\n"
         created: dict[str, list[str]] = {}
         self._stream, self._raw = source.open()
@@ -111,9 +112,9 @@ class Dump:
             ) from error
 
     def _statement(self) -> re.Match[bytes] | None:
-        """Return the next statement about rows, or None."""
+        """Return the next statement that creates a table or inserts rows, or None."""
         while not (found := _STATEMENT.search(self._buffer)):
-            # Keep what may be the beginning of a statement.
+            # Keep the last line: a statement may begin there.
             keep = self._buffer.rfind(b"\n")
             self._drop(len(self._buffer) if len(self._buffer) - keep > _HEAD else max(keep, 0))
             if not self._more():
@@ -144,8 +145,8 @@ class Dump:
                 columns = [part.decode() for part in _NAME.findall(found["columns"])]
             if not columns:
                 raise InputError(
-                    f"{self._source.label}: no CREATE TABLE says which columns {name} has. "
-                    "Dump it with its structure"
+                    f"{self._source.label}: there is no CREATE TABLE with the columns of {name}. "
+                    "Dump the table with its structure"
                 )
             self._begin(table, columns, name)
         self._drop(found.end())
@@ -153,7 +154,7 @@ class Dump:
             self._insert(table)
 
     def _begin(self, table: str, columns: list[str], name: str) -> None:
-        """Set the columns of a table; all files must agree."""
+        """Set the columns of a table, which must be the same in all files."""
         before = self.taken(table) if self.columns.get(table) else []
         self.columns[table] = columns
         if before and self.taken(table) != before:
@@ -164,7 +165,7 @@ class Dump:
             )
 
     def _more(self) -> bool:
-        """Read more; return whether there was any."""
+        """Read a chunk; return whether there was one."""
         piece = self._stream.read(_PIECE)
         self._progress("reading " + self._source.short, self._raw.tell(), self._source.nbytes)
         self._buffer += piece
@@ -225,8 +226,8 @@ _WORDS = {
 
 READER = FormatReader(
     "a dump of MediaWiki",
-    "a dump of MediaWiki: page, pagelinks, linktarget and redirect (.sql.gz); name one of them, "
-    "and the others are found beside it; redirects are resolved",
+    "a dump of MediaWiki: name one of page, pagelinks, linktarget and redirect (.sql.gz), with the "
+    "others next to it; redirects are resolved",
     lambda job: _Wiki(job, list(job.inputs)).run(),
     together=True,
     columns=False,
@@ -271,7 +272,7 @@ class _Wiki:
                 waiting = [source for source in map(self._extra, self._missing()) if source]
 
     def _missing(self) -> list[str]:
-        """Return the required tables that were not found yet."""
+        """Return the required tables that have not been read yet."""
         needed = ["page", "redirect"]
         if self._job.wanted == 2:
             needed.insert(1, "pagelinks")
@@ -283,8 +284,9 @@ class _Wiki:
         return column in self._dump.columns.get(table, ())
 
     def _extra(self, table: str) -> Source | None:
-        """Return the file of a table beside the named ones; None if it is optional, else raise
-        :class:`InputError`.
+        """Return the file of a table next to the named ones; None if the table is optional.
+
+        Raises :class:`InputError` if a required file is missing.
         """
         tried: list[Path] = []
         for path in (source.path for source in self._sources if source.path is not None):
@@ -297,9 +299,9 @@ class _Wiki:
         if found is None or found in [source.path for source in self._sources]:
             if table == "linktarget" and self._has("pagelinks", "pl_title"):
                 return None
-            where = f", and {tried[0].name} is not beside it" if tried else ""
+            where = f", but {tried[0].name} is not next to it" if tried else ""
             raise InputError(
-                f"{self._found.file}: the table {table} is needed{where}. Name its file, too: "
+                f"{self._found.file}: the table {table} is needed{where}. Name all files: "
                 "cocite ingest PAGE PAGELINKS LINKTARGET REDIRECT -o DIR"
             )
         source = Source(found)
@@ -307,7 +309,7 @@ class _Wiki:
         return source
 
     def _relation(self, table: str, **names: str) -> str:
-        """Return the rows of a table, with those of the renamed columns that it has."""
+        """Return the rows of a table, with its columns renamed by ``names``."""
         found = self._dump.taken(table)
         lacking = [column for column in _COLUMNS[table] if column not in found]
         if table == "pagelinks" and ("pl_target_id" in found or "pl_title" in found):
@@ -324,7 +326,7 @@ class _Wiki:
     # -- pages --------------------------------------------------------------------------
 
     def _pages(self) -> None:
-        """Make ``page``; ``goes``, redirects with their target pages; and ``nodes``."""
+        """Create ``page``; ``goes``, redirects with their target pages; and ``nodes``."""
         run = self._job.run
         page = self._relation("page", page_id="id", page_namespace="ns", page_title="title")
         run(f"CREATE TABLE reading.page AS SELECT * FROM {page}")
@@ -367,7 +369,7 @@ class _Wiki:
     # -- links --------------------------------------------------------------------------
 
     def _ends(self) -> None:
-        """Make ``raw``, links by ids of pages and of ``ends``, and ``ends``, their names."""
+        """Create ``raw``, links by ids of pages and of ``ends``, and ``ends``, with their names."""
         names = {"pl_from": "id", "pl_namespace": "ns", "pl_title": "title", "pl_target_id": "to_"}
         links = self._relation("pagelinks", **names)
         if self._has("pagelinks", "pl_target_id") and "linktarget" in self._dump.columns:
@@ -396,7 +398,7 @@ class _Wiki:
         )
 
     def _links(self) -> None:
-        """Return the links between nodes; count all others."""
+        """Create ``links``, those between nodes; count all others."""
         every = self._job.count("SELECT count(*) FROM reading.raw")
         joined = (
             "FROM reading.raw l JOIN reading.nodes s ON s.id = l.id "
