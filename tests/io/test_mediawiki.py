@@ -189,7 +189,7 @@ def test_a_table_that_is_not_there_is_named(tmp_path: Path, lacking: str) -> Non
     files.pop(lacking)
     paths = written(tmp_path, files)
     with pytest.raises(
-        InputError, match=rf"the table {lacking} is needed, and xxwiki-20260101-{lacking}"
+        InputError, match=rf"the table {lacking} is needed, but xxwiki-20260101-{lacking}"
     ):
         read(next(iter(paths.values())))
     assert nothing_left(tmp_path)

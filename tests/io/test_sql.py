@@ -195,7 +195,7 @@ def test_duckdb_reads_files_without_a_database(
     ("more", "what"),
     [
         ({"sql": "select 1", "inputs": "links.tsv"}, "omit one of the two"),
-        ({"table": "links"}, "is one of a database"),
+        ({"table": "links"}, "requires a database"),
         ({"sql": " ; "}, "is empty"),
         ({"sql": "select 1, 2", "database": "a.db", "table": "b"}, "omit one of them"),
         ({"sql": "select 1, 2", "delimiter": "tab"}, "delimiter applies to files"),
@@ -266,5 +266,7 @@ def test_query_opens_named_files_only(tmp_path: Path, monkeypatch: pytest.Monkey
         ("d/a", "x")
     ]
     for query in ("from v", "select v.a, c.b from v, 'c.csv' c", "from read_csv('c' || '.csv')"):
-        with pytest.raises(InputError, match=r"a query .--sql. the files that it names in quotes"):
+        with pytest.raises(
+            InputError, match=r"queries .--sql. may also read the files that they quote"
+        ):
             cocite.ingest(sql=query, database="e.duckdb", output=tmp_path / "i")

@@ -124,8 +124,8 @@ def test_titles_of_a_file_of_links_are_read_when_they_are_named(
         ("sqlite:///none.db#pages", InputError, "none.db: no such file"),
         ("sqlite://host/none.db", UsageError, "takes three slashes"),
         ("none.db#pages", InputError, "no such file"),
-        ("blobs.db", InputError, "row 1 has bytes in 'title', and titles are text"),
-        ("floats.db", InputError, "row 1 has 1.5 in 'name', and names of nodes are whole numbers"),
+        ("blobs.db", InputError, "row 1 has bytes in 'title'; titles are text"),
+        ("floats.db", InputError, "row 1 has 1.5 in 'name'; names of nodes are whole numbers"),
         ("cut.db#pages", InputError, "cut.db"),
     ],
 )
