@@ -175,7 +175,7 @@ class RemoteShards:
             )
         self._some: int | None = None
         self._last = threading.local()
-        _ = stored.names, stored.titles, stored._cached_settings  # all questions share these
+        _ = stored.names, stored.titles, stored._cached_settings  # all queries share these
 
     def with_samples(self, samples: int) -> RemoteShards:
         """Return shards for queries to this number of samples, on the least busy servers."""

@@ -63,7 +63,7 @@ class Breaker:
         """Record a timeout of the server after others answered."""
         self._silent += 1
         if self._silent >= _SILENCES:
-            self._opens("it lets questions pass without an answer")
+            self._opens("it leaves queries unanswered")
 
     def failed(self, fault: str) -> None:
         """Record that the server cannot answer."""
@@ -198,7 +198,7 @@ class ReplicaSet:
         self._watcher = threading.Thread(target=self._watch, name="shards", daemon=True)
         self._watcher.start()
 
-    # -- questions ------------------------------------------------------------------------
+    # -- queries --------------------------------------------------------------------------
 
     def ask(self, wanted: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
         """Return the responses of ``shards`` shards by the deadline, in their order; at least one.

@@ -455,7 +455,7 @@
     } catch {
       const link = document.createElement("a");
       link.href = section.dataset.map;
-      link.textContent = "The map did not come. Try again";
+      link.textContent = "The map failed to load. Try again";
       section.append(link);
     }
     if (!chart || !section.isConnected) return;
