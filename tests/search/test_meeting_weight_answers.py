@@ -207,7 +207,7 @@ def test_impossible_meeting_weight_is_refused(make_graph: MakeGraph, tmp_path: P
     mixed = cocite.build(
         graph, tmp_path / "m", measure="blend:simrank(length=3)+psimrank", length=5, samples=9
     )
-    with pytest.raises(UsageError, match="walks of the index have 5 steps"):
+    with pytest.raises(UsageError, match="it must have 5, one for each step"):
         mixed.related(LINKED, meeting_weight=[1, 0.5, 0.25])
     numbers = [0.9, 0.5, 0.25, 0.1, 0.1]
     assert mixed.related(LINKED, meeting_weight=numbers) == mixed.related(
