@@ -67,7 +67,7 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool 
     """
     name = os.fspath(path)
     if is_address(name):
-        raise UsageError("a database is not a file: name it with --to (to=) instead of --output")
+        raise UsageError("a database is not a file: name it with --to (to=), not --output")
     if kind is None:
         found = os.path.splitext(name)[1].removeprefix(".")
         kind = "folder" if name.endswith(os.sep) else found
