@@ -105,7 +105,7 @@ def test_a_server_that_sleeps_does_not_hold_an_answer_past_the_deadline(opened: 
     assert cluster.now == began
     (left,) = [each for each in remote_of(other).status if each.state != "answers"]
     assert (left.shard, left.opened) == (2, 1)
-    assert "without an answer" in left.fault
+    assert "unanswered" in left.fault
     cluster.made[2].delay = 0.0
     until(cluster, lambda: samples(other) == SAMPLES, 15)  # when it has slept its fill
 
