@@ -1,11 +1,9 @@
-"""The interface of builders, and makers of several samples at the cost of one.
+"""The interface of builders, and makers that process several samples together.
 
-A blob is a function only of the graph, the part's plan and the sample's number, so threads, blocks,
-machines and interruptions never change a byte. Samples may walk or be scanned in any groups; they
-are laid out singly. For a partitioned graph, samples that are not laid out yet are drawn again if a
-process is lost; finished ones stay (``index/parts.py``).
-
-Cost: that of the layout. Memory of the conductor of blocks: a piece of a blob.
+A blob depends only on the graph, the part's plan and the sample's number, so threads, blocks,
+machines and interruptions never change a byte. Samples can be drawn in groups of any size; their
+blobs are written one by one. If a process of a partitioned graph is lost, the unfinished samples of
+the batch are drawn again, and finished ones remain (``index/parts.py``).
 """
 
 from __future__ import annotations
@@ -44,9 +42,9 @@ _READ = 8 << 20
 
 @dataclass(frozen=True)
 class Blob:
-    """One sample: its words in parts, in order; its members; live tokens per step; XXH3-64.
+    """One sample: its words, in order; its member count; walks alive per step; XXH3-64.
 
-    ``parts`` can be iterated repeatedly, perhaps reading a file piece by piece.
+    ``parts`` can be iterated repeatedly, and may read a file chunk by chunk.
     """
 
     parts: Iterable[Words]
@@ -56,7 +54,7 @@ class Blob:
 
     @classmethod
     def of(cls, parts: Iterable[Words], members: int, live: tuple[int, ...] = ()) -> Blob:
-        """Return a blob of these parts, with its digest."""
+        """Return a blob with its digest."""
         digest = xxhash.xxh3_64()
         for part in parts:
             digest.update(part.view(np.uint8).data)
@@ -64,12 +62,12 @@ class Blob:
 
     @property
     def nbytes(self) -> int:
-        """Return its size on disk."""
+        """Return the size on disk."""
         return sum(part.nbytes for part in self.parts)
 
 
 class FileWords:
-    """The first words of a scratch file, read in pieces on each iteration."""
+    """The first ``words`` words of a scratch file, read in chunks on each iteration."""
 
     def __init__(self, file: ScratchFile, words: int) -> None:
         self._file, self._words = file, words
@@ -82,33 +80,33 @@ class FileWords:
 
 
 Maker = Callable[[int], Blob]
-"""Makes the blob of a sample from its number. Owns scratch memory: use one for each thread."""
+"""Makes a blob from a sample number. Owns scratch memory, so each thread needs one."""
 
 
 Carrier = Callable[[Words, NDArray[np.uint64]], Blob]
-"""Renumbers the blob of a sample, from the words of its shard and its row of them. Raises
-:class:`IndexError` if an offset or a node id of the sample is out of range.
+"""Converts a blob to new ids, given the words of its shard and its kernel row. Raises
+:class:`IndexError` if an offset or a node id is out of range.
 """
 
 
 class SampledBuilder(SampledFormat):
-    """Interface for making samples."""
+    """Interface of builders of samples."""
 
     @abstractmethod
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """Plan the memory of a build; raises :class:`ResourceError` if it does not suffice."""
+        """Plan the memory of a build; raises :class:`ResourceError` if it is insufficient."""
 
     @abstractmethod
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """Return one maker per thread, optimized for the samples ``numbers``; scratch files go to
-        ``folder``.
+        """Return one maker per thread, prepared for the samples ``numbers``; ``folder`` is for
+        scratch files.
         """
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
-        """Return a converter of samples to a graph of ``nodes`` nodes, if the layout ``carries``
-        them.
+        """Return a converter to a graph of ``nodes`` nodes, for layouts that support it
+        (``carries``).
 
         ``ids`` uint32[old nodes] is the new id of each node, 2**32 - 1 if it was removed. Each blob
         owns its memory.
@@ -120,10 +118,10 @@ class SampledBuilder(SampledFormat):
 
 
 class BatchMaker:
-    """Makes blobs of samples in batches, on its own threads, so one is enough.
+    """Maker of samples in batches, with its own threads, so one is enough.
 
-    ``numbers`` are the samples to make. ``make`` prepares up to ``together`` of them and may drop
-    earlier ones; each of the ``layers`` lays one out, one per thread.
+    ``numbers`` are all samples to make. ``make`` draws up to ``together`` of them, and may discard
+    earlier ones; each of the ``layers`` converts samples to blobs on one thread.
     """
 
     def __init__(
@@ -137,8 +135,8 @@ class BatchMaker:
         self._blobs: Iterator[Blob] = iter(())
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of a sample; fast if requested in order. Other samples are made
-        singly.
+        """Return the blob of a sample. Consecutive ``numbers`` share a batch; other samples are
+        drawn singly.
         """
         if sample not in self._built:
             self._stop()
@@ -164,9 +162,7 @@ class BatchMaker:
 
 @contextmanager
 def fewer_together(makers: Sequence[Maker], most: int) -> Iterator[None]:
-    """Limit makers to ``most`` samples per batch for the context, as for the pilots of an
-    estimate.
-    """
+    """Limit batches to ``most`` samples for the context, for the pilots of an estimate."""
     batches = [maker for maker in makers if isinstance(maker, BatchMaker)]
     usual = [maker.together for maker in batches]
     for maker in batches:
@@ -182,12 +178,12 @@ def fewer_together(makers: Sequence[Maker], most: int) -> Iterator[None]:
 
 
 _LOSSES = 8
-"""Maximum number of workers lost in succession before a sample is finished."""
+"""Maximum number of lost workers before a sample is finished."""
 
 
 @dataclass(frozen=True)
 class PartitionWork:
-    """Work for all blocks: the partitioned graph, its digest and cuts; the part."""
+    """Work for all blocks of a partitioned graph: its folder, digest and cuts, and the part."""
 
     folder: str
     digest: str
@@ -196,7 +192,7 @@ class PartitionWork:
 
     @property
     def nodes(self) -> int:
-        """Return the nodes of the whole graph."""
+        """Return the number of nodes of the whole graph."""
         return self.cuts[-1]
 
 
@@ -204,10 +200,10 @@ W = TypeVar("W", bound=PartitionWork)
 
 
 class PartitionMaker(BatchMaker, Generic[W]):
-    """Makes blobs of a partitioned graph; each is valid until the next one is made."""
+    """Maker for a partitioned graph; a blob is valid until the next one is made."""
 
     ahead: ClassVar[int]
-    """Samples to lay out at a time."""
+    """Number of samples to convert ahead."""
 
     def __init__(
         self,
@@ -229,18 +225,18 @@ class PartitionMaker(BatchMaker, Generic[W]):
 
     @abstractmethod
     def draw(self, samples: range) -> None:
-        """Make all blocks draw these samples; earlier ones are dropped."""
+        """Draw these samples in all blocks, discarding earlier ones."""
 
     @abstractmethod
     def ask(self, sample: int) -> Any:
-        """Make the blocks lay a sample out; return handles of the results."""
+        """Start converting a sample in all blocks; return handles of the results."""
 
     @abstractmethod
     def put_together(self, sample: int, asked: Any) -> Blob:
-        """Assemble the blob from the results."""
+        """Assemble a blob from the results of the blocks."""
 
     def evict(self) -> None:
-        """Release what a lost worker has sent."""
+        """Discard data from a lost worker."""
 
     def _draw_all(self, samples: range) -> None:
         while True:
@@ -266,7 +262,7 @@ class PartitionMaker(BatchMaker, Generic[W]):
                 self._draw_all(range(sample, self._held.stop))
 
     def _lost(self, error: WorkerLost) -> None:
-        """Handle the loss of a worker: its replacement has no samples."""
+        """Replace a lost worker, whose samples are gone."""
         self._losses += 1
         if self._losses > _LOSSES:
             raise error
@@ -279,7 +275,7 @@ class PartitionMaker(BatchMaker, Generic[W]):
 
 
 class ArrayFiles:
-    """The arrays of a part, written to a directory under its prefix, with their ``entries``."""
+    """Writer of the arrays of a part; ``entries`` has those written."""
 
     def __init__(self, directory: Path, prefix: str) -> None:
         self.directory, self._prefix = directory, prefix
@@ -289,7 +285,7 @@ class ArrayFiles:
     def writer(
         self, name: str, dtype: DTypeLike, tail: tuple[int, ...] = ()
     ) -> Iterator[ArrayWriter]:
-        """Open a stream to the file ``name``; its entry is recorded at the end."""
+        """Open a stream to the file ``name``, and record its entry at the end."""
         file = self._prefix + name
         with ArrayWriter(self.directory / file, dtype, tail) as writer:
             yield writer
@@ -302,13 +298,13 @@ class ArrayFiles:
         pieces: Iterable[NDArray[Any]],
         tail: tuple[int, ...] = (),
     ) -> None:
-        """Write an array piece by piece."""
+        """Write an array chunk by chunk."""
         with self.writer(name, dtype, tail) as writer:
             for piece in pieces:
                 writer.write(piece)
 
     def write(self, name: str, dtype: DTypeLike, array: NDArray[Any]) -> None:
-        """Write a whole array in pieces, which are released if they are mapped."""
+        """Write an array in chunks, releasing mapped ones."""
         tail = array.shape[1:]
         self.stream(name, dtype, pieces_of(array, _READ), tail)
 
@@ -320,18 +316,18 @@ class ArrayFiles:
         self.write(f"{kind}.values", np.float32, rows.weights)
 
     def read(self, name: str) -> NDArray[Any]:
-        """Map an array written before."""
+        """Map a written array."""
         file = self._prefix + name
         return map_array(self.directory / file, self.entries[file])
 
     def rows(self, kind: str) -> Links:
-        """Map rows written before."""
+        """Map written rows."""
         offsets, nodes, values = (self.read(f"{kind}.{n}") for n in ("offsets", "nodes", "values"))
         return Links(offsets, nodes, values)
 
 
 def pieces_of(array: NDArray[Any], nbytes: int) -> Iterator[NDArray[Any]]:
-    """Yield an array in pieces of about this many bytes, each released afterwards."""
+    """Yield an array in chunks of about this many bytes, releasing each afterwards."""
     step = max(1, nbytes // (array.itemsize * math.prod(array.shape[1:])))
     for low in range(0, len(array), step):
         yield array[low : low + step]
@@ -339,7 +335,7 @@ def pieces_of(array: NDArray[Any], nbytes: int) -> Iterator[NDArray[Any]]:
 
 
 class WholeBuilder(WholeFormat):
-    """Computes and writes the arrays of a part."""
+    """Interface of builders of parts without samples."""
 
     elsewhere: Callable[[Iterable[Any]], Iterator[Any]] | None = None
     """Calls :meth:`piece` on other machines, for each argument, in order."""
@@ -351,15 +347,15 @@ class WholeBuilder(WholeFormat):
         self.graph, self.links, self.plan, self.means = graph, links, plan, means
 
     def piece(self, asked: Any) -> Any:
-        """Return a piece made by another machine, if the layout ``spreads``."""
+        """Make a chunk on another machine, for layouts that support it (``spreads``)."""
         raise NotImplementedError
 
     @abstractmethod
     def estimate(self) -> PartEstimate:
-        """Estimate size, memory and time, from a pilot on this graph."""
+        """Estimate size, memory and time from a pilot on this graph."""
 
     @abstractmethod
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Write the arrays into ``directory``, named with the plan's prefix; return their entries.
-        ``progress`` gets nodes (done, total).
+        """Write the arrays into ``directory`` and return their entries. ``progress`` is called with
+        (done, total) in nodes.
         """

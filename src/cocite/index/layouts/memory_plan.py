@@ -31,14 +31,14 @@ from cocite.storage.spool import Scratch
 
 _LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
-"""Least memory for a block of links: all of them up to 1 MiB, a 256th beyond that, at most 16."""
+"""Minimum memory of an external build: 4 MiB, and a 256th of all blocks."""
 _MOST_ROWS = (16 << 20) // ROW_ROOM
 WALK_NODE, _TREE_NODE = 36, 33
 """Bytes of scratch per node in the external form, of each sample that walks and of one laid out."""
 _MOST_TOGETHER = 128
-"""Maximum number of samples made together: each has three open files, of about a thousand."""
+"""Maximum number of samples per batch: each has three open files."""
 _MOST_BLOCKS = 1024
-"""Maximum number of blocks: a table of four bytes per pair of blocks is in memory, twice."""
+"""Maximum number of blocks: two tables of four bytes per pair of blocks are in memory."""
 
 
 Progress = Callable[[int, int], None]
@@ -47,9 +47,8 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class StepBytes:
-    """Memory of a weighted step in addition to the links: ``link`` bytes per link and ``node``
-    bytes per node while it is prepared and used. It reads ``read`` bytes per link, if not the
-    links' own. ``fixed`` bytes are independent of the graph.
+    """Additional memory of a weighted step: ``link`` bytes per link, ``node`` bytes per node, and
+    ``fixed`` bytes. The step reads ``read`` bytes per link instead of the links' own, if given.
     """
 
     link: int = 0
@@ -58,11 +57,11 @@ class StepBytes:
     fixed: int = 0
 
     def baseline(self, nodes: int) -> int:
-        """Return the bytes always in memory, for this many nodes."""
+        """Return the bytes in memory for this many nodes."""
         return self.node * nodes + self.fixed
 
     def taken(self, links: Links) -> int:
-        """Return the bytes in total, for these links."""
+        """Return the total bytes for these links."""
         return self.link * links.edges + self.node * links.nodes
 
 
@@ -105,21 +104,21 @@ class MemoryPlan:
 
     @property
     def external(self) -> bool:
-        """Return whether tokens and trees are in files as well."""
+        """Return whether tokens and trees are stored in files."""
         return self.rows > 0
 
     def scratch(self, folder: Path) -> Scratch:
-        """Return scratch for arrays as long as the links, on disk if the graph is."""
+        """Return an allocator for arrays as long as the links, on disk if the links are."""
         return Scratch.near(folder) if self.cuts or self.external else Scratch(None)
 
     @property
     def keep(self) -> bool:
-        """Return whether blobs persist while the next ones are made."""
+        """Return whether blobs must survive while others are made."""
         return self.threads > 1
 
     @property
     def head(self) -> str:
-        """Describe its memory and threads."""
+        """Describe memory and threads."""
         text = f"{format_total(self.memory)} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
         if self.threads < self.wanted:
@@ -150,8 +149,8 @@ class MemoryPlan:
 
 @dataclass(frozen=True)
 class PartEstimate:
-    """Cost of a part: ``bytes`` on disk, ``seconds``, and its plan ``fit``, None if it exists
-    already.
+    """Estimated cost of a part: ``bytes`` on disk, ``seconds``, and the memory plan ``fit``, None
+    if the part is already finished.
     """
 
     bytes: int
@@ -160,10 +159,10 @@ class PartEstimate:
 
 
 def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
-    """Plan as many threads as fit beside all links; else blocks; else the external form.
+    """Plan as many threads as fit with all links in memory; otherwise blocks; otherwise the
+    external form.
 
-    Raises :class:`ResourceError` if the external form does not fit either, or the layout has none,
-    and :class:`UsageError` for links on other machines.
+    Raises :class:`ResourceError` if nothing fits, and :class:`UsageError` for a partitioned graph.
     """
     if isinstance(links, BlockedLinks):
         raise UsageError(
@@ -246,7 +245,9 @@ def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> 
 
 
 def _plan_external(links: Links, means: Resources, demand: Demand, tokens: int) -> MemoryPlan:
-    """Plan blocks with tokens on disk; ``tokens`` is their size in memory, if they do not fit."""
+    """Plan blocks with tokens on disk; ``tokens`` is their size in memory if that is the reason, or
+    0.
+    """
     step, most = demand.step, demand.external
     nodes, blocks = links.nodes, means.blocks
     beside = step.baseline(nodes)

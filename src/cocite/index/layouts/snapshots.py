@@ -1,13 +1,14 @@
-"""The ages of the samples of an index, and which of them know a node.
+"""Snapshots: which samples of a refreshed index come from which graph, and which contain a node.
 
-A refreshed index has samples of several *snapshots*, each drawn from the graph of its day, all in
-the ids of the newest graph. Sample numbers only grow, and the oldest are replaced first, so a
-snapshot is a range of numbers. A node added after a sample was drawn is not in it: sample s knows
-node v if since[v] <= s. A score is the mean over the samples that know both nodes, which are the
-newest ones. Lost samples are skipped.
+A refreshed index has samples of several *snapshots* of the graph, all with the ids of the newest.
+Sample numbers only grow, and the oldest samples are replaced first, so a snapshot is a range of
+numbers. A node added later is missing from earlier samples: sample s contains node v if since[v] <=
+s. A score is the mean over the available samples that contain both nodes, which are the newest
+ones.
 
-Samples stay independent, but their means differ, as graphs do: standard errors tend to be too
-large, and intervals hold. Source: Maurer, Pontil 2009; several graphs are our own.
+Samples remain independent, but their means differ, as the graphs do: standard errors tend to be too
+large, and intervals are valid. Source: Maurer, Pontil, *Empirical Bernstein bounds*, 2009; the use
+with several graphs is ours.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from cocite.measures.settings import MAX_SAMPLES
 from cocite.storage import Facts
 
 SINCE = "since"
-"""uint32[nodes]: number of the first sample that knows each node."""
+"""uint32[nodes]: number of the first sample that contains each node."""
 MOST_NUMBERS = 2**32 - 1 - MAX_SAMPLES
-"""Maximum number of samples that an index can draw over its lifetime: numbers are uint32."""
+"""Maximum number of samples over the lifetime of an index; numbers are uint32."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The samples of one refresh, or 0 for the build. ``samples`` numbers from ``first`` on; the
-    name and digest of their ``graph``; the ``date`` (None if unknown); and the ``path`` of the
-    graph at that time, relative to the index.
+    """The ``samples`` of one ``refresh`` (0 for the build), numbered from ``first``. ``graph`` and
+    ``digest`` identify their graph; ``date`` is None if unknown; ``path`` is the path of the graph
+    at that time, relative to the index.
     """
 
     refresh: int
@@ -46,7 +47,7 @@ class Snapshot:
     path: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Return it as manifests store it."""
+        """Return the snapshot in its manifest form."""
         return dict(self.__dict__)
 
     @property
@@ -57,10 +58,10 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class LocalRefresh:
-    """The last of ``refreshes`` local refreshes of an index of rows, on ``date``. ``nodes`` have
-    recomputed rows; others keep theirs, from the full build of the graph called ``graph`` on
-    ``since``. Of ``checked`` others, the share ``differ`` has another list of ten, and scores are
-    off by at most ``largest_difference`` (``index/layouts/rows/local.py``).
+    """The last of ``refreshes`` local refreshes, on ``date``. The rows of ``nodes`` nodes were
+    recomputed; the others date from the full build on ``since``, of the graph named ``graph``. Of
+    ``checked`` other nodes, the fraction ``differ`` has a different top ten, and scores are off by
+    at most ``largest_difference`` (``index/layouts/rows/local.py``).
     """
 
     refreshes: int
@@ -73,12 +74,12 @@ class LocalRefresh:
     graph: str
 
     def to_json(self) -> dict[str, object]:
-        """Return it as manifests store it."""
+        """Return the facts in their manifest form."""
         return dict(self.__dict__)
 
     @classmethod
     def read(cls, facts: Facts) -> Self:
-        """Read it from a manifest; raises :class:`Damaged`."""
+        """Read the facts from a manifest; raises :class:`Damaged`."""
         return cls(
             facts.whole("refreshes", 1),
             _day(facts, "date"),
@@ -93,10 +94,10 @@ class LocalRefresh:
 
 @dataclass(frozen=True)
 class Freshness:
-    """The snapshots of an index, oldest first; ``since`` is None if all samples know all nodes.
+    """Snapshots of an index, oldest first; ``since`` is None if all samples contain all nodes.
 
-    ``there`` is int64[samples], ascending: the numbers of available samples of a part, or of all
-    parts of an answer, if some are lost.
+    If samples are lost, ``there`` has the numbers of the available ones, int64[samples], ascending,
+    for a part, or for each part of an answer.
     """
 
     snapshots: tuple[Snapshot, ...]
@@ -111,14 +112,12 @@ class Freshness:
 
     @property
     def refreshed(self) -> bool:
-        """Return whether a refresh left samples from several graphs, or samples that do not know
-        all nodes.
-        """
+        """Return whether samples come from several graphs or lack some nodes."""
         return len(self.snapshots) > 1 or self.since is not None
 
     @property
     def newest(self) -> range:
-        """Return the numbers of the samples from the newest graph."""
+        """Return the numbers of all samples of the newest graph."""
         last = first = self.snapshots[-1]
         for each in reversed(self.snapshots):
             if each.digest != last.digest:
@@ -127,8 +126,8 @@ class Freshness:
         return range(first.first, last.numbers.stop)
 
     def only(self, samples: int) -> Freshness:
-        """Return the first available samples only; raises :class:`UsageError` if they come from
-        several graphs.
+        """Return the first ``samples`` available samples; raises :class:`UsageError` if there are
+        several snapshots.
         """
         if len(self.snapshots) > 1:
             raise UsageError(
@@ -141,7 +140,7 @@ class Freshness:
 
     @property
     def alike(self) -> int | None:
-        """Return how many samples, at the end, come from the newest graph; None for all."""
+        """Return the number of samples of the newest graph; None if there is only one snapshot."""
         if len(self.snapshots) == 1:
             return None
         newest = self.newest
@@ -150,14 +149,13 @@ class Freshness:
 
     @property
     def held(self) -> Ints:
-        """Return the numbers of a part's available samples, ascending, int64[samples]."""
+        """Return the numbers of a part's available samples, int64[samples], ascending."""
         return self.there[0] if self.there else np.arange(self.numbers.start, self.numbers.stop)
 
     def knowing(self, node: int | NDArray[Any], others: NDArray[Any]) -> Ints:
-        """Return how many samples know both ``node`` and each of ``others``, int64[h]; they are the
-        newest ones.
+        """Return the number of samples that contain both ``node`` and each of ``others``, int64[h].
 
-        Raises :class:`Damaged` if none does.
+        Raises :class:`Damaged` if there are none.
         """
         numbers = self.numbers
         if self.since is None:
