@@ -389,7 +389,7 @@ def test_damage_is_not_carried_over(graphs: list[Graph], tmp_path: Path) -> None
     content = bytearray(path.read_bytes())
     content[-70] ^= 1
     path.write_bytes(content)
-    with pytest.raises(Damaged, match=r"in\.samples-000000 has checksum .* or build it again"):
+    with pytest.raises(Damaged, match=r"in\.samples-000000 has checksum .* or rebuild it"):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     assert {**files(tmp_path / "x"), path.name: before[path.name]} == before
 

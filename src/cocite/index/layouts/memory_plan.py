@@ -31,7 +31,7 @@ from cocite.storage.spool import Scratch
 
 _LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
-"""Minimum memory of an external build: 4 MiB, and a 256th of all blocks."""
+"""Minimum memory of an external build: 4 MiB, or a 256th of all blocks if that is more."""
 _MOST_ROWS = (16 << 20) // ROW_ROOM
 WALK_NODE, _TREE_NODE = 36, 33
 """Bytes of scratch per node in the external form, of each sample that walks and of one laid out."""
