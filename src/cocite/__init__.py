@@ -5,7 +5,7 @@
 >>> index = cocite.build(graph, "web.index", measure="psimrank")        # doctest: +SKIP
 >>> index.related("Zebra", k=20)                                        # doctest: +SKIP
 
-Names are imported when they are first used, so that ``import cocite`` costs next to nothing.
+Modules are imported on first use, to keep ``import cocite`` fast.
 """
 
 from __future__ import annotations

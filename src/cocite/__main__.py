@@ -1,5 +1,6 @@
-"""``python -m cocite``, and the console script: exits with 130 on an interruption, from the first
-moment on. While the command line is imported, nothing needs an orderly shutdown.
+"""Entry point of ``python -m cocite`` and of the console script.
+
+An interruption during imports, when nothing needs cleanup, exits with code 130 and no traceback.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ def _leave(number: int, frame: object) -> None:
 
 
 def run() -> None:
-    """Run the command line; ends the process with its exit code."""
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as of a job in the background
+    """Run the command line, and exit with its code."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # ignored in background jobs
         signal.signal(signal.SIGINT, _leave)
     from cocite.cli.main import run as begin
 

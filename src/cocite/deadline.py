@@ -1,16 +1,11 @@
-"""Time limits for queries: the deadline of a thread, which work checks between its steps.
+"""Time limits for queries.
 
     with limited(10.0):
-        index.related("Zebra")         raises QueryTimeout when it has taken 10 s
+        index.related("Zebra")         raises QueryTimeout after 10 s
 
-Kernels cannot be interrupted, so work checks the clock between them (``check``): between two files
-of samples, two runs of links, two rounds, two nodes. A query ends at most one such step late. Work
-done once for all queries (PageRanks, the diagonal of refined answers) does not check, or it would
-never be completed: the query that waits for it is late, the next one benefits.
-
-Nothing is limited unless a caller asks for it: without a deadline ``check`` does nothing.
-
-Cost: 0.1 µs a check.
+Kernels cannot be interrupted, so queries call ``check`` between kernels. Results that are computed
+once for all queries, such as PageRanks, are completed regardless of the deadline. A check costs
+0.1 µs.
 """
 
 from __future__ import annotations
@@ -26,12 +21,12 @@ _now = time.perf_counter
 
 
 def clock() -> float:
-    """Return the seconds since some point in time, for deadlines and reports."""
+    """Return the seconds since an arbitrary point in time."""
     return _now()
 
 
 class _Deadline(threading.local):
-    """The deadline of a thread's work, and its time limit in seconds."""
+    """The deadline of the current thread, and its time limit in seconds."""
 
     until: float | None = None
     given = 0.0
@@ -42,9 +37,7 @@ _here = _Deadline()
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Limit this thread's work to ``seconds``, after which it raises :class:`QueryTimeout`; of
-    nested limits the earlier one applies.
-    """
+    """Limit this thread to ``seconds``; of nested limits, the earliest deadline applies."""
     before = _here.until, _here.given
     until = clock() + seconds
     if before[0] is None or until < before[0]:
@@ -64,6 +57,6 @@ def check() -> None:
 def too_long(seconds: float) -> QueryTimeout:
     """Return the error for a query with this time limit."""
     return QueryTimeout(
-        f"the question took longer than the {seconds:g} s that it is given: ask for less, such as "
-        "fewer nodes at once, fewer hits, or scores that are not refined"
+        f"the query exceeded its time limit of {seconds:g} s: request less, such as fewer nodes at "
+        "once, fewer hits, or unrefined scores"
     )

@@ -1,25 +1,25 @@
-"""Every error that cocite raises on purpose, in one tree.
+"""The exceptions that cocite raises.
 
     CociteError
     ├── UsageError              the call itself is wrong             exit code 2
     │   ├── UnknownNode         a name that is not in the graph
-    │   └── UnrecognizedInput            an input that is no list of links, or one in doubt
-    ├── InputError              what was read is not what it should be
+    │   └── UnrecognizedInput   an input with an unknown or ambiguous format
+    ├── InputError              invalid input
     │   └── MalformedRow        one row of an edge list: file, line, content
     ├── StoreError              a graph or index on disk
-    │   ├── NotAStore           nothing there, or something else
-    │   ├── Damaged             a file is missing, cut, or not what its checksum says
+    │   ├── NotAStore           a missing path, or one with other contents
+    │   ├── Damaged             a missing, truncated or altered file
     │   ├── WrongFormat         written by a release with another format
-    │   ├── OutputExists        the output is there already
-    │   └── Busy                another process is building it
-    ├── NotConverged            a computation that ends without a result that says anything
-    ├── QueryTimeout             a question that took longer than it was given
-    ├── ClusterError            a cluster that cannot be reached, or cannot do the work
-    │   └── WorkerLost          work that was lost again and again
-    └── ResourceError           it does not fit: memory, disk, ids
+    │   ├── OutputExists        the output already exists
+    │   └── Busy                another process is writing the output
+    ├── NotConverged            a computation without a usable result
+    ├── QueryTimeout            a query that exceeded its time limit
+    ├── ClusterError            a cluster that is unreachable or cannot do the work
+    │   └── WorkerLost          a task that failed after all retries
+    └── ResourceError           not enough memory, disk space or ids
 
-A message says what was found, what is allowed and what to do. The command line prints it
-and exits with ``exit_code``; it prints a traceback for anything that is not in this tree.
+Messages say what was found, what is allowed and what to do. The command line prints the message and
+exits with ``exit_code``; for all other exceptions it prints a traceback.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 SKIP_ADVICE = (
     "Mend the row, or pass --bad-rows few (bad_rows='few') to omit such rows and count them"
 )
-"""Advice on a few malformed rows."""
+"""Advice for inputs with few malformed rows."""
 
 
 class CociteError(Exception):
@@ -98,19 +98,15 @@ class UnknownNode(UsageError, KeyError):
 
 
 class InputError(CociteError):
-    """Input that cannot be read as a list of links."""
+    """The input cannot be read as a list of links."""
 
 
 class UnrecognizedInput(UsageError, InputError):
-    """An input that is no list of links but of another format, or empty, or that could be read in
-    several ways: what is to be named is another file, or how this one is to be read.
-    """
+    """The input is empty, has an unknown format, or could be read in several ways."""
 
 
 class MalformedRow(InputError):
-    """One row that is not a link. ``line`` counts from 1, comments and blank lines included;
-    ``advice`` says what to do where leaving such rows out would not help.
-    """
+    """A row that is not a link. ``line`` counts from 1, including comments and blank lines."""
 
     def __init__(
         self, file: str, line: int, what: str, content: str, advice: str = SKIP_ADVICE
@@ -120,11 +116,11 @@ class MalformedRow(InputError):
 
 
 class StoreError(CociteError):
-    """A graph or index directory that cannot be used as asked."""
+    """A graph or index directory cannot be used."""
 
 
 class NotAStore(StoreError):
-    """The path holds no graph or index, or one of the other kind."""
+    """The path holds no graph or index, or one instead of the other."""
 
     @classmethod
     def in_the_way(cls, place: object, kind: str) -> Self:
@@ -144,15 +140,15 @@ class Damaged(StoreError):
 
 
 class WrongFormat(StoreError):
-    """The directory was written in a format that this release does not read."""
+    """The directory has a format that this release cannot read."""
 
 
 class OutputExists(StoreError):
-    """The output path is taken; nothing was changed."""
+    """The output already exists; nothing was changed."""
 
     @classmethod
     def already(cls, place: object) -> Self:
-        """Return the error for an output that could be replaced."""
+        """Return the error for an output that ``overwrite`` would replace."""
         return cls(
             f"{place} exists. Choose another output, or pass --overwrite (overwrite=True) to "
             "replace it when the new one is complete"
@@ -164,20 +160,20 @@ class Busy(StoreError):
 
 
 class NotConverged(CociteError):
-    """An iteration diverges, or the error of its result may exceed the scores."""
+    """An iteration diverged, or the error of its result may exceed the scores."""
 
 
 class QueryTimeout(CociteError):
-    """A question took longer than it was given (``deadline.py``)."""
+    """A query exceeded its time limit (see ``deadline.py``)."""
 
 
 class ClusterError(CociteError):
-    """A cluster that cannot be reached, or whose nodes cannot do the work."""
+    """The cluster is unreachable, or its nodes cannot do the work."""
 
 
 class WorkerLost(ClusterError):
-    """Work on a cluster whose workers were lost, more often than it is done again."""
+    """A task on a cluster lost its worker more often than it is retried."""
 
 
 class ResourceError(CociteError):
-    """Memory, disk space or ids do not suffice."""
+    """There is not enough memory, disk space or node ids."""

@@ -1,4 +1,4 @@
-"""Libraries that not every use needs: imported when used, and named when missing."""
+"""Optional dependencies, imported on first use."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ _PACKAGES = {
 
 
 class MissingLibrary(UsageError):
-    """A library that is an extra is not installed; the message names the command."""
+    """An optional dependency is not installed; the message contains the install command."""
 
 
 def need(module: str, purpose: str, extra: str | None = None) -> Any:
-    """Return the module; raises :class:`MissingLibrary` with the command that installs ``extra``,
-    or the extra for this purpose.
+    """Import and return a module of ``extra`` (default: by module).
+
+    Raises :class:`MissingLibrary`, with the install command.
     """
     try:
         return import_module(module)
@@ -37,7 +38,5 @@ def need(module: str, purpose: str, extra: str | None = None) -> Any:
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra, such as ``pip install '.[evaluate]'`` in the clone
-    that cocite was installed from.
-    """
+    """Return the command that installs an extra in a clone of the repository."""
     return f"pip install '.[{extra}]' in a clone of cocite"

@@ -1,16 +1,11 @@
-"""Progress of what is called from Python: a line on standard error, from the third second on.
+"""Progress lines on standard error, for Python functions that take more than two seconds.
 
     building an index: 45% (5 s)
 
-It is drawn where there is a terminal or a notebook, by a thread of its own, so that work that
-reports nothing is not silent either; never into a file. On a terminal it goes when the work has
-ended, in a notebook it stays and says how long that took. Functions that may take long show
-it by :func:`shows`, unless the caller passes a ``progress``. Functions that they call share the
-line.
-
-The command line and servers say themselves what they do: they turn this off (:func:`turn`).
-
-Cost: a thread that waits, for each such call.
+A background thread draws the line, only on a terminal or in a notebook. At the end a terminal
+clears the line; a notebook keeps it, with the total time. :func:`shows` decorates slow functions,
+unless the caller passes ``progress``; nested calls share one line. The command line and servers
+report progress in other forms, and disable this one (:func:`turn`).
 """
 
 from __future__ import annotations
@@ -29,18 +24,18 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 Report = Callable[..., None]
-"""Called with a stage, if any, the amount done, and the total; or as a form defines."""
+"""Called with an optional stage, the amount done and the total, or with the fields of a format."""
 _FIRST, _EVERY, _IN_NOTEBOOKS = 2.0, 0.5, 2.0
-"""Seconds before a line is drawn, and between two; notebooks keep all that was drawn."""
+"""Seconds before the first drawing, and between drawings on terminals and in notebooks."""
 
 
 class _Line:
-    """The line of one call, and of calls within it."""
+    """The progress line of a call and its nested calls."""
 
     def __init__(self, what: str) -> None:
         self.text, self._drawn = what, ""
         self._began, self._ended = time.monotonic(), threading.Event()
-        context = contextvars.copy_context()  # by which a notebook knows the cell
+        context = contextvars.copy_context()  # associates output with a notebook cell
         self._drawer = threading.Thread(target=context.run, args=(self._run,), daemon=True)
         self.thread = threading.get_ident()
         self._drawer.start()
@@ -52,7 +47,7 @@ class _Line:
             wait = _IN_NOTEBOOKS if _in_notebook() else _EVERY
 
     def draw(self, end: str = "") -> None:
-        """Draw it over the previous state."""
+        """Draw the line over its previous state."""
         width = shutil.get_terminal_size().columns - 1
         text = f"{self.text} ({time.monotonic() - self._began:.0f} s)"
         shown = "".join(sign if sign.isprintable() else "?" for sign in text)[:width]
@@ -60,7 +55,7 @@ class _Line:
         self._drawn = shown
 
     def close(self, what: str) -> None:
-        """Finish it; in a notebook with the total time."""
+        """Clear the line; in a notebook, show the total time instead."""
         self._ended.set()
         self._drawer.join()
         if self._drawn and _in_notebook():
@@ -71,7 +66,7 @@ class _Line:
 
 
 class _Shown:
-    """State of progress in this process: nothing unless ``on``, and one line at a time."""
+    """Progress state of this process; at most one line at a time."""
 
     lock = threading.Lock()
     on = True
@@ -89,14 +84,15 @@ def _in_notebook() -> bool:
 
 
 def _visible() -> bool:
-    """Return whether standard error is visible, and free of other progress."""
+    """Return whether progress is on, and standard error is a terminal or notebook."""
     return _Shown.on and sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
 
 
 @contextmanager
 def showing(what: str, form: str = "") -> Iterator[Report]:
-    """Show work in progress, ``what``, within the line of the calling function if there is one;
-    yield the callback, in this ``form`` if given.
+    """Show ``what`` in the progress line, and yield a callback for reports.
+
+    ``form`` formats the arguments of the callback.
     """
     with _Shown.lock:
         mine = _Shown.line is None and _visible()

@@ -1,14 +1,9 @@
-"""Memory: how much there is, how much a run may take; sizes and times as people read them.
+"""Threads and memory budgets of a run; sizes and times as text.
 
-``available()`` is what the operating system would hand out now without swapping,
-or what the control group of this process still allows, or its limit of addresses (``ulimit -v``),
-if that is less. A run that is not told otherwise takes half of it.
-
-The means of a run: how many threads, how much memory, and how its work is cut.
-
-One value, made where a run begins (the command line, a public function) by one reading of the
-machine, and handed down whole. What is below never looks at the machine again: it takes what it
-was given, however much others take meanwhile.
+Entry points (the command line, public functions) measure the available memory once and pass
+:class:`Resources` down. The default budget is half of the available memory: the least of the
+machine's memory that is free without swapping, the rest of the control group's limit, and the rest
+of the address space limit (``ulimit -v``).
 """
 
 from __future__ import annotations
@@ -27,23 +22,19 @@ from pathlib import Path
 from cocite.errors import ResourceError, UsageError
 
 PROCESS_MEMORY = 52_000_000
-"""Memory of a process without data: Python, NumPy, the kernels, and a command's code; a test checks
-every command.
-"""
+"""Memory of a process without data: Python, NumPy, kernels and code. Tests check all commands."""
 _reserved: ContextVar[int] = ContextVar("reserved", default=0)
 READERS_MEMORY = 116_000_000
-"""Further memory for the code of DuckDB, and for readers of files."""
+"""Additional memory for the code of DuckDB and of file readers."""
 _DATABASE, _LEAST_DATABASE = READERS_MEMORY + (80 << 20), 80 << 20
-"""What an ingest takes beside the memory that DuckDB is given, rows on their way in and out
-included; and the least that DuckDB is given.
-"""
+"""Memory of an ingest outside DuckDB's limit, including rows in transit; DuckDB's lowest limit."""
 _MAPPED = 500 << 20
 """Address space that libraries and thread stacks reserve but mostly do not use."""
 _UNLOADED = "failed to map segment", "cannot allocate memory"
-"""The loader's message if there is no room for a library."""
+"""Messages of the dynamic loader if memory does not suffice for a library."""
 
 MOST_THREADS = 1024
-"""Most threads: more than machines have cores, less than systems allow a process."""
+"""More than machines have cores, less than systems allow."""
 
 _MMAP_THRESHOLD = -3
 """M_MMAP_THRESHOLD of malloc.h."""
@@ -99,16 +90,16 @@ def format_time(seconds: float) -> str:
 
 
 def available() -> int:
-    """Return the available memory in bytes, of the machine, or of the control group if less."""
+    """Return the available memory in bytes, within all limits of this process."""
     limits = [_machine_available(), *_control_group_available(), *_addresses_available()]
     return max(0, min(limits))
 
 
 def give_back_at_once() -> None:
-    """Have large arrays given back to the system when they are freed (glibc).
+    """Make glibc return large arrays to the system as soon as they are freed.
 
-    Else its allocator keeps what threads free, up to 32 MB each time, and a build takes a fifth
-    more than it holds. For processes that build, and that are our own: the command line.
+    Otherwise its allocator keeps freed blocks of up to 32 MB, and builds need 20 % more memory.
+    This affects the whole process, so only the command line calls it.
     """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
@@ -121,9 +112,7 @@ def resident() -> int:
 
 @contextmanager
 def reserve(size: int) -> Iterator[None]:
-    """Count ``size`` bytes of data as taken in the context: budgets are smaller by that, and sizes
-    in messages larger.
-    """
+    """Reserve ``size`` bytes: subtract them from budgets, and add them to sizes in messages."""
     token = _reserved.set(_reserved.get() + size)
     try:
         yield
@@ -152,7 +141,7 @@ def _status(name: str) -> int:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -165,42 +154,41 @@ def checked_threads(threads: int | None) -> int:
     if type(threads) is not int or not 1 <= threads <= MOST_THREADS:
         raise UsageError(
             f"threads is {threads!r}; it must be a whole number from 1 to {MOST_THREADS:,}. More "
-            f"than there are cores ({cores()} here) are of no use"
+            f"threads than cores (here: {cores()}) do not help"
         )
     return threads
 
 
 def budget(memory: str | int | None) -> int:
-    """Return the memory for the data of a run: what is given, or half of what is available, minus
-    ``PROCESS_MEMORY``.
+    """Return the memory for data: ``memory`` or half of the available memory, minus the base.
 
-    Raises :class:`UsageError` for an invalid size, and :class:`ResourceError` if nothing is left,
-    or if it exceeds the address space.
+    Raises :class:`UsageError` for an invalid size, and :class:`ResourceError` if no memory is
+    available, or if ``memory`` exceeds the address space.
     """
     if memory is None:
         left = available() // 2
         if left == 0:
-            by = "the limit of addresses (ulimit -v)" if _addresses() else "the system"
-            raise ResourceError(f"no memory is left: {by} limits this process. Raise it")
+            by = "the address space (ulimit -v)" if _addresses() else "the memory of the system"
+            raise ResourceError(f"no memory is available: {by} is exhausted. Raise the limit")
         return max(0, left - _base())
     given = parse_size(memory)
     for left in _addresses_available():
         if given > left:
             raise ResourceError(
-                f"{format_size(given)} of memory cannot be had: the limit of addresses (ulimit -v) "
-                f"leaves {format_size(max(left, 0))}. Raise it, or give less with --memory"
+                f"--memory is {format_size(given)}; the address space limit (ulimit -v) leaves "
+                f"{format_size(max(left, 0))}. Raise the limit, or reduce --memory"
             )
     return max(0, given - _base())
 
 
 def note_low_memory(error: BaseException) -> str:
-    """Return advice on an error caused by too little memory; "" for any other."""
+    """Return advice if a lack of memory caused the error; "" otherwise."""
     words = str(error).lower()
     unloaded = isinstance(error, ImportError | OSError) and any(w in words for w in _UNLOADED)
     if not (isinstance(error, MemoryError) or unloaded or _errno(error) == errno.ENOMEM):
         return ""
-    limit = "; the limit of addresses (ulimit -v) may be too low" if _addresses() else ""
-    return f"memory ran out: {format_size(available())} are free{limit}. Give less with --memory"
+    limit = "; the address space limit (ulimit -v) may be too low" if _addresses() else ""
+    return f"out of memory: {format_size(available())} are free{limit}. Reduce --memory"
 
 
 def _errno(error: BaseException) -> int | None:
@@ -208,19 +196,19 @@ def _errno(error: BaseException) -> int | None:
 
 
 LEAST_INGEST = _DATABASE + _LEAST_DATABASE
-"""Least memory for the data of an ingest."""
+"""The smallest memory budget of an ingest."""
 
 
 def database_memory(memory: int) -> int:
-    """Return the memory limit of DuckDB in a run with ``memory`` bytes for data."""
+    """Return DuckDB's memory limit for a run with ``memory`` bytes for data."""
     return max(memory - _DATABASE, _LEAST_DATABASE)
 
 
 def short_of(memory: int) -> str:
-    """Return the end of a message that ``memory`` bytes of data do not suffice."""
+    """Return the end of messages on a budget of ``memory`` bytes that is too small."""
     return (
-        f"{format_total(memory)} may be used and {format_size(available())} are free. Give more "
-        "with --memory"
+        f"the limit is {format_total(memory)}, and {format_size(available())} are free. Give "
+        "more with --memory"
     )
 
 
@@ -246,16 +234,16 @@ def _addresses() -> list[int]:
 
 
 def _addresses_available() -> list[int]:
-    """Return how much address space is left after libraries that are yet to be loaded."""
+    """Return the address space left for data, excluding libraries that are not loaded yet."""
     kernels = sys.modules.get("cocite.kernels._kernel")
     loaded = _MAPPED if kernels and kernels.library.cache_info().currsize else 0
     return [limit - _status("VmSize:") - _MAPPED + loaded for limit in _addresses()]
 
 
 def _control_group_available() -> list[int]:
-    """Return the memory that this process's control groups leave.
+    """Return the memory left in this process's control groups (version 1 or 2).
 
-    Supports both versions; memory used as file cache counts as free.
+    Memory used as file cache counts as free.
     """
     found = []
     for group, (limit, usage, cache) in _control_groups():
@@ -272,7 +260,7 @@ def _control_group_available() -> list[int]:
 
 
 def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
-    """Return (directory, names of limit, usage and cache) of each group, outermost last."""
+    """Return (directory, names of limit, usage and cache) for each group, outermost last."""
     try:
         lines = _OWN_GROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -293,12 +281,12 @@ def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
 
 @dataclass(frozen=True)
 class Resources:
-    """``threads`` at most, and ``memory`` bytes for the data; ``total`` with what the process
-    takes without data, as ``--memory`` counts.
+    """Limits of a run.
 
-    How work is cut, where one says so: ``shard`` samples between two points at which a build can
-    resume, ``blocks`` of the graph of which one is in memory, everything but a block in files if
-    ``external``. ``disk`` is how many bytes are free for scratch files, 0 if unknown.
+    ``memory`` counts bytes of data; ``total`` includes the process itself, like ``--memory``. A
+    build can resume after every ``shard`` samples. Only one of ``blocks`` blocks of the graph is in
+    memory at a time; if ``external``, all other state is on disk. ``disk`` is the free space for
+    scratch files in bytes, 0 if unknown.
     """
 
     threads: int
@@ -317,7 +305,7 @@ class Resources:
         blocks: int | None = None,
         external: bool = False,
     ) -> Resources:
-        """Return these resources; by default all cores, and half of the available memory.
+        """Return checked resources; by default all cores, and half of the available memory.
 
         Raises :class:`UsageError` for an invalid value.
         """
@@ -332,11 +320,11 @@ class Resources:
 
     @property
     def cut(self) -> bool:
-        """Return whether any option divides the work, which only builds of samples support."""
+        """Return whether an option divides the work; only builds of samples support these."""
         return self.shard is not None or self.blocks is not None or self.external
 
     def up_to(self, threads: int) -> Resources:
-        """Return a copy with at most so many threads."""
+        """Return a copy with at most ``threads`` threads."""
         return replace(self, threads=min(self.threads, threads))
 
 

@@ -1,20 +1,12 @@
-"""Documents: answers as values, the same for the command line, for Python and for a service.
+"""Base classes of results, shared by the command line, Python and the server.
 
-A document is a frozen dataclass, made by the room that computes the answer. It says the same in two
-forms that programs read:
+A :class:`Document` is a frozen dataclass with two machine-readable forms:
 
-* ``to_json()``: plain JSON (objects, lists, text, numbers, true, false, null). What does not exist,
-  such as the standard error of a single sample, is nan in Python and null here.
-* ``rows()``: titles and rows, as for CSV. A document without rows of its own gives one row a fact,
-  ``outer_inner`` for facts within facts.
+* ``to_json()`` returns plain JSON values; NaN becomes null.
+* ``rows()`` returns a table. By default each fact is a row; nested facts are ``outer_inner``.
 
-``markdown(rows)`` is a table for wherever Markdown is read.
-
-How an answer looks on a terminal is none of its business: see ``cli/output.py``.
-
-What an answer in Python has beside its values: ``write(file)`` and ``write_to(database)``.
-
-The writers (``io/writers/``) are loaded when something is written, so that a question does without.
+``cli/output.py`` formats documents for terminals. :class:`Writable` adds ``write(file)`` and
+``write_to(database)``; it imports the writers (``io/writers/``) on first use.
 """
 
 from __future__ import annotations
@@ -37,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ResultRows(NamedTuple):
-    """A table: column titles, and rows of values, None for missing ones."""
+    """A table: column titles, and rows of values. Missing values are None."""
 
     titles: Sequence[str]
     rows: Iterable[Sequence[Any]]
@@ -45,24 +37,24 @@ class ResultRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """An answer. Its facts are its fields, in their order, unless :meth:`facts` says otherwise."""
+    """A result. By default its facts are its fields; see :meth:`facts`."""
 
     def facts(self) -> dict[str, Any]:
-        """Return its content by title; values may be dataclasses and named tuples."""
+        """Return the content by title; values may be dataclasses and named tuples."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def to_json(self) -> dict[str, Any]:
-        """Return its facts as plain JSON values, for ``json.dumps``."""
+        """Return the facts as plain JSON values, for ``json.dumps``."""
         found: dict[str, Any] = plain(self.facts())
         return found
 
     def rows(self) -> ResultRows:
-        """Return it as a table; by default a row per fact, with lists as JSON."""
+        """Return a table; by default a row per fact, with lists as JSON."""
         return ResultRows(("fact", "value"), _flat(self.to_json()))
 
 
 _PLAIN = frozenset((str, int, bool, type(None)))
-"""Common types that are JSON as they are."""
+"""Common types that need no conversion."""
 
 
 def plain(value: Any) -> Any:
@@ -114,10 +106,10 @@ _NODES = ("node", "related")
 
 
 def markdown(table: ResultRows) -> str:
-    """A table in GitHub's Markdown: URLs are links, signs that Markdown or HTML would read are
-    escaped, fractions have four digits, and what does not exist is empty.
+    """Return a table in GitHub's Markdown.
 
-    Where all nodes are URLs, and there are titles of pages, these are the texts of links.
+    URLs become links, with titles as link texts if all nodes are URLs. Special characters of
+    Markdown and HTML are escaped, floats have four digits, and missing values are blank.
     """
     titles, rows = list(table.titles), [[plain(value) for value in row] for row in table.rows]
     node = next((titles.index(name) for name in _NODES if name in titles), -1)
@@ -157,8 +149,9 @@ def _escaped(text: str) -> str:
 
 
 def write_csv(table: ResultRows, file: TextIO, safe: bool = False) -> None:
-    """Write a table by RFC 4180 with lines that end in LF; what does not exist is an empty cell.
-    ``safe``: no text is one that a spreadsheet takes for a formula.
+    """Write a table as in RFC 4180, but with LF at line ends. Missing values are blank.
+
+    ``safe`` escapes text that a spreadsheet would evaluate as a formula.
     """
     import csv
 
@@ -172,9 +165,7 @@ def write_csv(table: ResultRows, file: TextIO, safe: bool = False) -> None:
 
 
 class Writable:
-    """Answers that are tables: ``_types()`` are the columns, ``_write(target)`` writes them. By id
-    they may be arrays, too (``_arrays``).
-    """
+    """A result that can be written as a table, or as an array by id (``_arrays``)."""
 
     _arrays = False
 
@@ -186,10 +177,11 @@ class Writable:
         overwrite: bool = False,
         safe: bool = False,
     ) -> Path:
-        """Write it to a file, by the ending of its name (``.parquet``, ``.csv``, ``.tsv``,
-        ``.jsonl``, ``.arrow``; numbers by id as ``.npy``, too) or by ``kind``. It has its name when
-        it is whole. ``safe``: names and titles that a spreadsheet would take for formulas have an
-        apostrophe before them, in CSV and TSV.
+        """Write the result to a file, which appears once it is complete.
+
+        The extension or ``kind`` selects the format: ``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``,
+        ``.arrow``; for values by id also ``.npy``. In CSV and TSV, ``safe`` puts an apostrophe
+        before text that a spreadsheet would evaluate as a formula.
 
         Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
         """
@@ -200,8 +192,9 @@ class Writable:
         return Path(output)
 
     def write_to(self, to: str, *, overwrite: bool = False, append: bool = False) -> None:
-        """Write it to a table of a database, such as ``"sqlite:///site.db#related"``: all rows at
-        once, in the place of the table that is there (``overwrite``), or behind its rows
+        """Write the result to a database table, such as ``"sqlite:///site.db#related"``.
+
+        All rows appear at once. They replace an existing table (``overwrite``), or are added to it
         (``append``).
 
         Raises as :func:`~cocite.io.writers.databases.database_target` does.
@@ -221,7 +214,7 @@ class Writable:
 
 
 def columns_of(lists: dict[str, list[Any]], types: Types) -> dict[str, Any]:
-    """Return columns as writers take them."""
+    """Return the columns as NumPy arrays, with dtypes for their SQL types."""
     kinds = {"VARCHAR": object, "BIGINT": np.int64, "INTEGER": np.int32, "DOUBLE": np.float64}
     return {title: np.array(lists[title], kinds[kind]) for title, kind in types.items()}
 
@@ -231,10 +224,10 @@ _PIECE = 1 << 14
 
 
 class NodeTable(Writable):
-    """An answer that is a table with columns of names and of numbers."""
+    """A result that is a table of names and numbers."""
 
     _named: ClassVar[tuple[str, ...]]
-    """The columns of names."""
+    """The titles of the columns that hold names."""
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.startswith("_")]
@@ -262,7 +255,7 @@ class NodeTable(Writable):
         return need("pyarrow", "an Arrow table", "arrow").table(self._plain())
 
     def to_markdown(self) -> str:
-        """Return a table of Markdown, in which names that are URLs are links."""
+        """Return a Markdown table, with URLs as links."""
         columns = self._columns()
         return markdown(ResultRows(list(columns), zip(*columns.values(), strict=True)))
 

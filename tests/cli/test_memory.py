@@ -256,7 +256,7 @@ def test_verbs_work_within_a_limit_of_addresses_or_say_that_it_is_too_low(links:
     for verb in (index, related):
         assert done(verb, partial(few_addresses, ROOMS[1])).returncode == 0
     refused = done([*ingest, "--memory", "900MB"], partial(few_addresses, ROOMS[1]))
-    assert "Error: 900 MB of memory cannot be had: the limit of addresses" in refused.stderr
+    assert "Error: --memory is 900 MB; the address space limit" in refused.stderr
     for verb in (ingest, index, related):
         refused = done(verb, partial(few_addresses, ROOMS[2]))
         assert refused.returncode == 1

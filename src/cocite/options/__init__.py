@@ -1,16 +1,14 @@
-"""Options, each declared once: its name, type, default, bounds and help text.
+"""Declarations of options: names, types, defaults, bounds and help texts.
 
-The options of a query, a build or a ranking are a class derived from :class:`Options`, whose fields
-are declared by :func:`option`. All interfaces derive from these fields:
+Classes derived from :class:`Options` hold the options of a query, a build or a ranking; their
+fields are declared with :func:`option`. All interfaces derive from these fields:
 
-    the command line     cli/options.py: a flag for each field; a command receives the object
+    the command line     cli/options.py: flags
     HTTP                 server/requests.py: parameters of queries and bodies, and their OpenAPI
-    Python               :func:`accepts`: keyword arguments, the signature and its documentation
+    Python               :func:`accepts`: keyword arguments, signatures and docstrings
 
-Settings of measures (``measures/settings.py``) are options, too. Directions are defined here, as
-graphs, measures, indexes and commands share them.
-
-This module imports only the standard library, as every query loads it.
+Settings of measures (``measures/settings.py``) are also options. Every query loads this module, so
+it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -37,18 +35,18 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class NodeNames:
-    """Kind of an option that is a list of nodes: names, or on the command line a file of names."""
+    """Kind of an option that lists node names; on the command line, a file of names."""
 
 
 @dataclass(frozen=True)
 class Option(Generic[T_co]):
-    """One option. ``low`` and ``high`` bound a number, ``choices`` lists the allowed words.
+    """One option.
 
-    Its type is that of the default, or ``kind``; in a class of options, that of the annotation.
-    Bounds of a number are excluded if ``open``. A default of None means ``unset``, in words.
-    ``negated`` is the help of a flag that turns the option off. ``fronts`` are the interfaces that
-    have it; web pages have a field for it if it has a ``label``. ``served`` are narrower bounds for
-    a server, if other values could make a query take too much time or memory.
+    ``low`` and ``high`` bound numbers, and are excluded if ``open``; ``choices`` lists the allowed
+    words. The type is ``kind``, or the type of the default. ``unset`` describes a default of None.
+    ``negated`` is the help text of a flag that turns the option off. ``fronts`` are the interfaces
+    with this option; web pages show it if it has a ``label``. ``served`` are narrower bounds for
+    servers, to limit the time and memory of a query.
     """
 
     name: str
@@ -72,7 +70,7 @@ class Option(Generic[T_co]):
 
     @property
     def type(self) -> type:
-        """Return the type of its values: of each, if it has many."""
+        """Return the type of the value, or of each value."""
         return self.kind or type(self.default)
 
     def checked(self, value: object) -> T_co:
@@ -101,7 +99,7 @@ class Option(Generic[T_co]):
             return value in self.choices if self.choices else isinstance(value, str)
         if self.type not in (int, float):
             return True
-        # Numbers of NumPy are such numbers, too.
+        # Integral and Real include NumPy's numbers.
         if isinstance(value, bool) or not isinstance(value, Integral if self.type is int else Real):
             return False
         number: Any = value
@@ -126,7 +124,7 @@ class Option(Generic[T_co]):
 
     @property
     def default_text(self) -> str:
-        """Return the default in words; "" if there is nothing to say."""
+        """Return the default in words, or ""."""
         if self.unset or self.default is None or self.type is bool:
             return self.unset
         if isinstance(self.default, tuple):
@@ -135,7 +133,7 @@ class Option(Generic[T_co]):
 
 
 def shown(value: object) -> str:
-    """Return a value as shown in messages: its first hundred characters."""
+    """Return the first 100 characters of a value's repr, for messages."""
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:100]}..."
 
@@ -149,20 +147,20 @@ _KINDS: dict[str, dict[str, Any]] = {
     "str | int | None": {"kind": object},
     "Any": {"kind": object},
 }
-"""Types that annotations declare and defaults do not."""
+"""Option types by annotation, where defaults do not determine them."""
 
 
 def option(default: T, text: str, **more: Any) -> T:
-    """Declare a field of :class:`Options`; ``more`` are the other fields of :class:`Option`."""
+    """Declare a field of :class:`Options`; ``more`` sets other fields of :class:`Option`."""
     declared = {"default": default, "text": text, **more}
     return field(default=default, metadata={"option": declared})
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options for one kind of work, checked when they are created.
+    """Base class of options, which are checked on creation.
 
-    ``fronts`` of a class are those of its own fields: ``class Mine(Options, fronts=CLI)``.
+    ``class Mine(Options, fronts=CLI)`` sets the interfaces of the fields that ``Mine`` declares.
     """
 
     def __init_subclass__(cls, fronts: frozenset[str] | None = None) -> None:
@@ -175,7 +173,7 @@ class Options:
     @classmethod
     @cache
     def declared(cls) -> Mapping[str, Option[Any]]:
-        """Return the options by the names of their fields, in the order of the class."""
+        """Return the options by field name, in declaration order."""
         found = {}
         for each in fields(cls):
             if "option" in each.metadata:
@@ -194,9 +192,10 @@ class Options:
 
     @classmethod
     def of(cls, options: Self | None, given: Mapping[str, Any]) -> Self:
-        """Return ``options``, or else the defaults, with the fields ``given`` by name.
+        """Return ``options``, by default the defaults, with the fields in ``given`` replaced.
 
-        Other names are settings of a measure, or raise :class:`UsageError`.
+        Unknown names become settings of the measure, if the class has settings; otherwise they
+        raise :class:`UsageError`.
         """
         known = cls._keywords()
         if given and not given.keys() <= known:
@@ -236,7 +235,7 @@ class Options:
 
 
 def _equal(value: object, default: object) -> bool:
-    """Return whether a value is the default; tables and arrays are not compared cell by cell."""
+    """Return whether a value is the default; tables and arrays are compared by identity."""
     if value is default:
         return True
     return isinstance(value, str | int | float | tuple) and value == default
@@ -246,9 +245,9 @@ def _equal(value: object, default: object) -> bool:
 
 
 def accepts(*kinds: type[Options]) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Give a function the keyword arguments of options: in its signature, and documented.
+    """Add options to a function's signature, and to its docstring in place of ``{options}``.
 
-    The function takes them as ``**given``; they replace ``{options}`` in its documentation.
+    The function receives them as ``**given``.
     """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
@@ -278,7 +277,7 @@ def _of_python(kinds: Sequence[type[Options]]) -> Iterator[Option[Any]]:
 
 
 def documented(kinds: Sequence[type[Options]]) -> str:
-    """Return the parameters of options in the form of a docstring section."""
+    """Return the options as parameters in NumPy docstring style."""
     found = []
     for each in _of_python(kinds):
         default = f" By default {each.default_text}." if each.default_text else ""
@@ -290,7 +289,7 @@ def documented(kinds: Sequence[type[Options]]) -> str:
 
 
 def spelled(text: str, name: Callable[[str], str]) -> str:
-    """Return a help text with the options in it, such as ``--min-score``, spelled by ``name``."""
+    """Return a help text with each flag, such as ``--min-score``, replaced by ``name(option)``."""
     return re.sub(r"--([a-z][a-z-]*)", lambda found: name(found[1].replace("-", "_")), text)
 
 
@@ -300,21 +299,21 @@ DIRECTIONS = {
     "both": "both directions",
     "any": "links taken either way",
 }
-"""Directions, in words: in-links, out-links, both one after the other, or all links in one row."""
+"""Descriptions of directions."""
 
 NO_LINKS = "none"
-"""The direction of measures that compare only texts; users do not choose it."""
+"""The direction of measures that compare only texts; not an option."""
 EITHER = ("any", "both")
-"""Values for the links of a reason if they are taken either way."""
+"""Directions of a reason's links that ignore which way the links point."""
 
 
 def opposite(direction: str) -> str:
-    """Return the other one of ``in`` and ``out``; other directions are unchanged."""
+    """Swap ``in`` and ``out``; return other directions unchanged."""
     return {"in": "out", "out": "in"}.get(direction, direction)
 
 
 def checked_direction(direction: str) -> str:
-    """Return the direction if it exists; raises :class:`UsageError`."""
+    """Return the direction; raises :class:`UsageError` if there is no such direction."""
     if direction not in DIRECTIONS:
         raise UsageError(f"direction is {direction!r}; it must be " + " or ".join(DIRECTIONS))
     return direction

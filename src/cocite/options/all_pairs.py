@@ -1,4 +1,4 @@
-"""Options of the scores of all pairs."""
+"""Options of all-pairs scores."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class AllPairsOptions(Options):
     teleport: float | None = option(
         None,
         "Compute a different measure (the paper's eq. 7): links have weight LAMBDA, and a node "
-        "without in-links gets one from every node, with a total weight of 1 - LAMBDA.",
+        "without in-links gets a link from every node, with a total weight of 1 - LAMBDA.",
         metavar="LAMBDA",
     )
     order: str = option(
@@ -84,7 +84,7 @@ class AllPairsOptions(Options):
     )
     precision: str = option(
         "auto",
-        "The precision of numbers during the computation. auto: single, if its rounding error is "
+        "The floating-point precision of the computation. auto: single, if its rounding error is "
         "at most a quarter of --epsilon.",
         choices=("auto", "single", "double"),
     )
@@ -98,7 +98,7 @@ class AllPairsOptions(Options):
     )
     top: int | None = option(
         None,
-        "Write the K best pairs of each node instead, in a table.",
+        "Write only the K best pairs of each node, as a table.",
         low=1,
         metavar="K",
         fronts=CLI,
@@ -120,17 +120,19 @@ class AllPairsOptions(Options):
         ):
             if given and method not in methods:
                 raise UsageError(
-                    f"{what} is for the method {' or '.join(methods)}; this one is {method}"
+                    f"{what} requires the method {' or '.join(methods)}; the method is {method}"
                 )
         if self.teleport is not None and not 0 < self.teleport <= 1:
             raise UsageError(f"teleport is {self.teleport!r}; it must be above 0 and at most 1")
         if self.products == "dense" and (self.prune is not None or method == "svd"):
-            raise UsageError("dense products go with plain, gauss-seidel or sor, and no pruning")
+            raise UsageError(
+                "dense products require the method plain, gauss-seidel or sor, without pruning"
+            )
         if self.measure == "psimrank" and (
             method != "plain" or self.products == "dense" or not self.prune is self.teleport is None
         ):
             raise UsageError(
-                "psimrank has one method, plain, with sparse products, and neither pruning nor "
+                "psimrank requires the method plain with sparse products, without pruning or "
                 "teleportation"
             )
         omega = (self.omega or _OMEGA) if method == "sor" else 1.0

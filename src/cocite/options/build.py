@@ -44,24 +44,24 @@ class MeasureOptions(Options):
     )
     texts: Any = option(
         None,
-        "Also compare the texts of pages, so that pages with the same words are similar: a folder "
-        "or tar archive with one file for each page, named like the page, with or without an "
-        "extension; or a table of names and texts.",
+        "Also compare the texts of pages: pages with the same words are similar. The texts are a "
+        "table of names and texts, or a folder or tar archive with one file per page, named like "
+        "the page, with or without an extension.",
         kind=ExistingPath,
         metavar="FOLDER|FILE",
         unset="only links",
     )
     text_fraction: float | None = option(
         None,
-        "The share of texts in a score; the rest is for links. Not for a --measure that sets the "
-        "share itself.",
+        "The weight of texts in a score, from 0 to 1; links have the remaining weight. Not for a "
+        "--measure that sets this weight itself.",
         metavar="SHARE",
         unset="0.5",
     )
     only_nodes: Any = option(
         None,
-        "Index only the pages named in this file, one a line. Their scores are those of the whole "
-        "graph, and the index is proportionally smaller. Other pages cannot be queried.",
+        "Index only the pages named in this file, one per line. Their scores are those of the "
+        "whole graph, and the index is proportionally smaller. Other pages cannot be queried.",
         kind=NodeNames,
         many=True,
         metavar="FILE",
@@ -69,16 +69,16 @@ class MeasureOptions(Options):
     )
     only_prefix: Any = option(
         None,
-        "Index only pages whose names begin with this, and those of --only-nodes. Repeatable.",
+        "Index only pages whose names begin with this text, and those of --only-nodes. Repeatable.",
         kind=str,
         many=True,
         metavar="TEXT",
     )
     only_range: str | None = option(
         None,
-        "Index only one of several ranges of pages of equal size, such as 2/8 for the second of "
-        "eight. For fusion, ppr-pmi and snn, cocite merge joins the indexes of all ranges, also "
-        "from several machines, into one of the whole graph.",
+        "Index only one of several equal ranges of pages, such as 2/8 for the second of eight. "
+        "For fusion, ppr-pmi and snn, cocite merge joins the indexes of all ranges into one, even "
+        "if they were built on different machines.",
         metavar="NUMBER/COUNT",
         unset="all",
     )
@@ -119,23 +119,23 @@ class IndexOptions(MeasureOptions):
         False,
         "Also keep the state of walks on disk, so that memory does not grow with the graph.",
         flag="--out-of-core",
-        unset="only if --memory is below 26.5 bytes a node",
+        unset="only if --memory is below 26.5 bytes per node",
     )
     meeting_weight: Any = option(
         None,
-        "The default of --meeting-weight for queries to this index, for measures of walks (see: "
+        "The default --meeting-weight of queries to this index, for measures based on walks (see: "
         "cocite related --help). Samples do not depend on it.",
         metavar="FILE|hitting|EXPR",
     )
     refine: bool = option(
         False,
-        "Store the data for refined answers (simrank only), 24 bytes a node. Otherwise every "
-        "command that refines computes it again.",
+        "Store the data for refined answers (simrank only), 24 bytes per node. Otherwise every "
+        "command that refines scores recomputes these data.",
     )
     numbers: range | None = option(
         None,
         "Draw only the samples with these numbers, such as 100..199. cocite merge joins indexes "
-        "with different numbers, also from several machines.",
+        "with different sample numbers, even if they were built on different machines.",
         kind=Sample,
         flag="--sample-range",
         metavar="FIRST..LAST",
@@ -191,11 +191,11 @@ class PlanOptions(MeasureOptions):
         "whose scores differ by delta are ranked correctly. recall: nodes whose scores are delta "
         "above a threshold are listed. precision: nodes whose scores are delta below it are not.",
         choices=("error", "order", "recall", "precision"),
-        unset="all of them",
+        unset="all",
     )
     listed: int | None = option(
         None,
-        "How many nodes a list should have; precision depends on it.",
+        "The expected number of nodes in a list; --guarantee precision depends on it.",
         low=1,
         metavar="COUNT",
         unset="10",
@@ -208,7 +208,7 @@ class PlanOptions(MeasureOptions):
     )
     k: int = option(
         DEFAULT_K,
-        "How many hits related-all writes for each node, if an INDEX is given.",
+        "The number of hits that related-all writes per node, if an INDEX is given.",
         low=1,
         flag="-k",
         fronts=CLI,

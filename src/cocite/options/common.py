@@ -1,7 +1,7 @@
-"""Options that many commands share: where output goes, and where links come from.
+"""Options that many commands share: outputs and sources.
 
-A source is a stored index, a stored graph, or anything that holds links. Links are read as by
-``cocite ingest`` (:class:`~cocite.options.ingest.IngestOptions`) and cached.
+A source is a stored index, a stored graph, or links. Links are read as in ``cocite ingest`` and
+cached.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ class OutputOptions(Options):
     to: str | None = option(
         None,
         "Write to a database table instead of a file: sqlite:///FILE, duckdb:///FILE or "
-        "postgres://USER@HOST/DATABASE, followed by #TABLE. Rows appear all at once, or not at "
-        "all.",
+        "postgres://USER@HOST/DATABASE, followed by #TABLE. All rows appear at once.",
         metavar="DATABASE#TABLE",
     )
     append: bool = option(False, "Append rows to an existing table of --to.")
@@ -46,7 +45,7 @@ class SourceOptions(Options, fronts=CLI):
     )
     no_cache: bool = option(
         False,
-        "Do not cache. By default, the index of LINKS or of a GRAPH is cached until they change "
+        "Do not cache. By default, the index of LINKS or of a GRAPH is cached until it changes "
         "(see: cocite info --cache).",
     )
     titles: tuple[str, ...] = option(
@@ -70,7 +69,7 @@ class QuerySource(SourceOptions, fronts=CLI):
     )
     exclude_nodes: Path | None = option(
         None,
-        "Exclude the nodes named in this file, one a line, with all their links, such as hubs. "
+        "Exclude the nodes named in this file, one per line, and all their links; useful for hubs. "
         "Only for LINKS.",
         metavar="FILE",
     )

@@ -44,7 +44,7 @@ class LabelOptions(Options):
     )
     separator: str = option(
         ".",
-        'The text between the levels of a category, the most general first; "" for a single level.',
+        'The separator between levels of a category, from general to specific; "" for one level.',
         metavar="TEXT",
     )
 
@@ -55,13 +55,13 @@ class EvaluateOptions(LabelOptions):
 
     depth: int | None = option(
         None,
-        "The number of category levels that make a class, for sibling Gamma.",
+        "For sibling Gamma, the number of category levels that form a class.",
         low=1,
         unset="the most common number of levels",
     )
     gamma_least: float | None = option(
         None,
-        "Compare only nodes with a score above this, for sibling Gamma.",
+        "For sibling Gamma, compare only nodes with a score above this.",
         low=0,
         metavar="SCORE",
         unset="0",
@@ -78,7 +78,7 @@ class EvaluateOptions(LabelOptions):
     cutoffs: Any = option(
         None, "The values of k for precision@k and similar figures, such as 1,5,10.", metavar="LIST"
     )
-    seed: int = option(0, "The seed of random numbers. Equal seeds give equal figures.")
+    seed: int = option(0, "The random seed. Equal seeds give equal figures.")
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -88,7 +88,7 @@ class TuneOptions(LabelOptions):
 
     figure: str | None = option(
         None,
-        "The figure that decides: company@10, company@50, links@10 or links@50; with labels, a "
+        "The figure to maximize: company@10, company@50, links@10 or links@50; with labels, a "
         "figure of cocite evaluate, such as precision@20 or gamma.",
         metavar="NAME",
         unset="precision@10 with labels; otherwise company@50, or company@10 below 500 nodes",
@@ -108,7 +108,8 @@ class TuneOptions(LabelOptions):
     )
     queries: int = option(
         1000,
-        "The number of test pages; 0 for all. Half of them select, the others are held out.",
+        "The number of test pages; 0 for all. One half selects the candidate; the other half is "
+        "held out.",
         low=0,
     )
     samples: int = option(
@@ -116,13 +117,13 @@ class TuneOptions(LabelOptions):
     )
     seed: int = option(
         0,
-        "The seed of random numbers. Equal seeds give equal choices, unless time runs out.",
+        "The random seed. Equal seeds give equal choices, unless --time runs out.",
         low=0,
     )
     time: Any = option(
         "10min",
-        "The time limit, such as 90s or 2h; in Python None for no limit. Candidates that were "
-        "not tried by then are reported.",
+        "The time limit, such as 90s or 2h; in Python None for no limit. The report lists "
+        "candidates that were not tried.",
         metavar="TIME",
     )
     unweighted: bool = option(
@@ -141,11 +142,11 @@ class TuneOptions(LabelOptions):
     )
     restart: bool = option(
         False,
-        "Start over, and discard an unfinished run, such as one with other options.",
+        "Start over, and discard an unfinished run.",
         flag="--no-resume",
     )
     best: bool = option(
         False,
-        "Choose the best candidate of the selecting pages, even if it is not significantly "
-        "better than the default.",
+        "Choose the candidate with the best figure, even if it is not significantly better than "
+        "the default.",
     )

@@ -1,4 +1,4 @@
-"""Options of ingest: how links are read, and how the graph is stored."""
+"""Options of ingest: reading links, and storing the graph."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ class ReadingOptions(Options):
     keep_self_loops: bool = option(False, "Keep links from a node to itself.")
     bad_rows: str = option(
         "stop",
-        "How to handle malformed rows. stop: fail at the first. few: skip and count them, up to "
-        "half of a file. all: skip and count them without limit.",
+        "How to handle malformed rows. stop: fail at the first one. few: skip and count up to half "
+        "of a file's rows. all: skip and count any number.",
         choices=("stop", "few", "all"),
     )
     links: str = option(
         "all",
-        "Which links of HTML pages count. main ignores navigation: elements such as nav, all "
-        "outside main, and links to pages that 9 in 10 pages link to.",
+        "Which links of HTML pages count. main ignores navigation: elements such as nav, "
+        "everything outside main, and links to pages that 9 in 10 pages link to.",
         choices=("all", "main"),
     )
     link_tags: Any = option(
@@ -114,8 +114,8 @@ class ReadingOptions(Options):
     )
     normalize_urls: bool = option(
         False,
-        "Normalize names that are URLs, so that all URLs of a page become one node: host, port, "
-        "dots, escapes; fragments and tracking parameters are removed.",
+        "Normalize names that are URLs, so that all URLs of a page become one node: normalize "
+        "host, port, dots and escapes; remove fragments and tracking parameters.",
     )
 
 
@@ -182,7 +182,7 @@ class IngestOptions(ReadingOptions):
     )
     exclude_nodes: Any = option(
         None,
-        "Remove the nodes named in this file, one a line, with all their links; useful for hubs. "
+        "Remove the nodes named in this file, one per line, and all their links; useful for hubs. "
         "- reads standard input. LINKS may then be a stored graph, which is copied without these "
         "nodes.",
         kind=Path,
@@ -196,7 +196,7 @@ class IngestOptions(ReadingOptions):
         low=1,
         high=1024,
         metavar="COUNT",
-        unset="in one piece",
+        unset="none",
     )
     overwrite: bool = option(
         False,

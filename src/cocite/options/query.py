@@ -1,4 +1,4 @@
-"""Options of a query: which nodes are listed, in which order, and with which accuracy."""
+"""Options of queries: filters, order and accuracy."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ class RanksFile:
 
 @dataclass(frozen=True)
 class ScoreOptions(Options):
-    """How exact scores are, and how they are bounded: for pairs and for lists.
-
-    ``settings`` are the query settings of the measure, by name.
-    """
+    """Accuracy of scores. ``settings`` are the query settings of the measure, by name."""
 
     refine: bool = option(
         False,
@@ -39,7 +36,7 @@ class ScoreOptions(Options):
     )
     target_error: float | None = option(
         None,
-        "The largest error of a refined score; the answer reports whether it is reached. Implies "
+        "The largest error of a refined score; the answer reports whether it was achieved. Implies "
         "--refine.",
         low=1e-6,
         high=1,
@@ -56,8 +53,8 @@ class ScoreOptions(Options):
     )
     interval: str = option(
         "betting",
-        "How to compute the interval of a score. betting is the narrowest. bernstein uses the "
-        "variance of the samples, hoeffding only their number.",
+        "How to compute the confidence interval of a score. betting is the narrowest. bernstein "
+        "uses the variance of the samples, hoeffding only their number.",
         choices=INTERVALS,
     )
 
@@ -79,7 +76,7 @@ class ScoreOptions(Options):
 class FilterOptions(Options):
     """Which nodes may be hits: every field is a filter."""
 
-    min_score: float = option(0.0, "Omit hits with a lower score.", low=0, label="least score")
+    min_score: float = option(0.0, "Omit hits with a lower score.", low=0, label="minimum score")
     min_confidence: float | None = option(
         None,
         "List only hits whose exact scores are above --min-score with this probability, such as "
@@ -90,19 +87,19 @@ class FilterOptions(Options):
     )
     prefix: str | None = option(
         None,
-        "List only nodes whose name begins with this.",
+        "List only nodes whose names begin with this text.",
         metavar="TEXT",
         label="only names that begin with",
     )
     exclude_prefix: str | None = option(
         None,
-        "Omit nodes whose name begins with this.",
+        "Omit nodes whose names begin with this text.",
         metavar="TEXT",
         label="no names that begin with",
     )
     only: Any = option(
         None,
-        "List only nodes named in this file, one a line.",
+        "List only nodes named in this file, one per line.",
         kind=NodeNames,
         many=True,
         flag="--only",
@@ -111,7 +108,7 @@ class FilterOptions(Options):
     )
     exclude_same_site: bool = option(
         False,
-        "Omit pages of the same site as the node, by the host in its URL.",
+        "Omit pages with the same host in their URLs as the query node.",
         flag="--exclude-same-site",
         label="other sites only",
     )
@@ -128,34 +125,34 @@ class OrderOptions(Options):
 
     order: str = option(
         "score",
-        "The order of hits. PageRank orders only the best hits by score, see --candidates.",
+        "The order of hits. PageRank reorders only the best hits by score; see --candidates.",
         choices=ORDERS,
     )
     candidates: int | None = option(
         None,
-        "How many of the best hits by score to order by PageRank.",
+        "The number of best hits by score to reorder by PageRank.",
         low=1,
         unset="four times the requested number of hits, at least 100",
         limit="candidates",
     )
     ranks: Any = option(
         None,
-        "The PageRanks for --order, written by cocite rank -o (.npy is fastest); in Python also "
-        "float64[nodes] by id.",
+        "The file of PageRanks for --order, written by cocite rank -o (.npy loads fastest); in "
+        "Python also float64[nodes] by id.",
         kind=RanksFile,
         metavar="FILE",
-        unset="computed from the graph, which takes seconds for some million links",
+        unset="computed from the graph, in seconds for a few million links",
         fronts=frozenset({"cli", "python"}),
     )
 
 
 @dataclass(frozen=True)
 class ListOptions(Options):
-    """How long a list is and where it starts; how scores of several nodes are combined."""
+    """Length and start of the list, and the aggregation of several nodes' scores."""
 
     k: int = option(
         DEFAULT_K,
-        "How many hits to list.",
+        "The number of hits to list.",
         low=1,
         flag="-k",
         limit="k",
@@ -167,13 +164,13 @@ class ListOptions(Options):
         "How to combine the scores of several nodes: by mean or minimum.",
         choices=AGGREGATES,
     )
-    offset: int = option(0, "How many hits to skip first.", low=0, limit="offset")
-    total: bool = option(False, "Also count all hits, listed or not.")
+    offset: int = option(0, "The number of hits to skip first.", low=0, limit="offset")
+    total: bool = option(False, "Also report the total number of hits.")
 
 
 @dataclass(frozen=True)
 class QueryOptions(ScoreOptions, OrderOptions, FilterOptions, ListOptions):
-    """Options of a query for the nodes most related to one node, or to several."""
+    """Options of a query for the nodes most related to one or several nodes."""
 
 
 @dataclass(frozen=True)
@@ -183,14 +180,14 @@ class UnseenOptions(Options, fronts=CLI):
     draft: Path | None = option(
         None,
         "Query a page that is not in the graph yet, instead of NODE. FILE lists the pages that it "
-        "links to, one a line, and pages that link to it after '<- '; a weight may follow after a "
-        "tab. Links of a Markdown note (.md) are also read. - reads standard input.",
+        "links to, one per line; '<- ' precedes pages that link to it. A tab and a weight may "
+        "follow. FILE may also be a Markdown note (.md). - reads standard input.",
         metavar="FILE|-",
     )
     draft_format: str = option(
         "auto",
-        "The format of the draft: names, one a line, or a Markdown note. auto: by the extension of "
-        "FILE, such as .md.",
+        "The format of the draft: names, one per line, or a Markdown note. auto: by the extension "
+        "of FILE.",
         choices=("auto", "names", "note"),
     )
     draft_name: str | None = option(
@@ -205,11 +202,11 @@ class UnseenOptions(Options, fronts=CLI):
 
 @dataclass(frozen=True)
 class BatchOptions(QueryOptions):
-    """Options of a query for every node: those of one query, and the content of rows."""
+    """Options of a batch of queries."""
 
     nodes: Any = option(
         None,
-        "Query only the nodes named in this file, one a line.",
+        "Query only the nodes named in this file, one per line.",
         kind=NodeNames,
         many=True,
         metavar="FILE",
@@ -217,14 +214,14 @@ class BatchOptions(QueryOptions):
     )
     intervals: Any = option(
         None,
-        "Also write the interval from low to high that contains the exact score with probability "
-        "P; or no. This reads samples once more.",
+        "Also write low and high, an interval that contains the exact score with probability P; "
+        "no omits them. Intervals require a second pass over the samples.",
         kind=str,
         metavar="P|no",
         unset="0.95 for measures without samples or with --refine; otherwise no",
         fronts=CLI,
     )
-    ids: bool = option(False, "Write ids of nodes, from 0 on, instead of names.")
+    ids: bool = option(False, "Write node ids, which start at 0, instead of names.")
     resume: bool = option(
         True,
         "Resume an interrupted batch.",
@@ -255,14 +252,14 @@ class ShardOptions(Options):
         None,
         "The number of shards to divide the samples into.",
         low=1,
-        unset="two a node",
+        unset="two per node",
         section="Cluster",
     )
     replicas: int = option(1, "The number of nodes that hold each shard.", low=1, section="Cluster")
     deadline: float = option(
         200.0,
-        "The time limit of shards in milliseconds. Answers combine the shards that met it, and "
-        "report how many.",
+        "The time limit of shards in milliseconds. Answers combine the shards that met the limit, "
+        "and report their number.",
         low=1,
         metavar="MS",
         section="Cluster",

@@ -51,9 +51,9 @@ class RankOptions(Options):
 
     trust: Any = option(
         None,
-        "Trusted nodes, one a line in this file; in Python their names, or names with weights. "
-        "Every node also gets its trust, the rank of a walk that jumps to these nodes alone "
-        "(TrustRank), and its spam mass, the part of its rank that does not come from good nodes.",
+        "A file of trusted nodes, one per line; in Python their names, or names with weights. "
+        "Adds two columns: trust, the PageRank with jumps only to trusted nodes (TrustRank), and "
+        "spam mass, the part of a node's rank that does not come from good nodes.",
         kind=NodeNames,
         many=True,
         metavar="FILE",
@@ -61,16 +61,15 @@ class RankOptions(Options):
     )
     good_fraction: float = option(
         0.85,
-        "The share of all nodes that is good, for the spam mass: trusted nodes are a sample of "
-        "these.",
+        "The estimated fraction of good nodes, for the spam mass.",
         low=0,
         high=1,
     )
 
     start: str | None = option(
         None,
-        "Start from the ranks in FILE, written by --output, also for an older version of the "
-        "graph: nodes are matched by name. This takes fewer sweeps and is as accurate.",
+        "Start from the ranks in FILE, written by --output, for this graph or an older version: "
+        "nodes are matched by name. This takes fewer sweeps and is equally accurate.",
         metavar="FILE",
         unset="the distribution of jumps",
         fronts=CLI,
@@ -85,8 +84,9 @@ class RankOptions(Options):
     )
     dangling: str = option(
         "spread",
-        "How to handle nodes without out-links. spread: their rank goes where jumps go. uniform: "
-        "it goes to all nodes equally. remove: they are removed first, --removals times.",
+        "How to handle nodes without out-links. spread: distribute their rank like jumps. uniform: "
+        "distribute it equally among all nodes. remove: first remove these nodes, --removals "
+        "times.",
         choices=DANGLING,
     )
     removals: int = option(
@@ -94,7 +94,7 @@ class RankOptions(Options):
     )
     tolerance: float = option(
         1e-8,
-        "Stop when the L1 residual (the sum over all nodes) is this small.",
+        "Stop when the L1 residual (summed over all nodes) is at most this.",
         low=0,
         high=1,
         open=True,
@@ -119,9 +119,9 @@ class RankOptions(Options):
     )
     blocks: int | None = option(
         None,
-        "Split the data into this many blocks and keep only one in memory, even if all fit. The "
-        "ranks are the same.",
+        "Split the data into this many blocks, with one in memory at a time, even if all fit. The "
+        "ranks do not change.",
         low=1,
         metavar="COUNT",
-        unset="as --memory needs",
+        unset="as many as --memory requires",
     )

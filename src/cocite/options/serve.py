@@ -11,7 +11,7 @@ from cocite.options.query import ShardOptions
 
 @dataclass(frozen=True)
 class _Serving(Options):
-    """Where and how a server answers, and what clients may request."""
+    """Addresses, load limits and safety of a server."""
 
     host: str = option(
         "127.0.0.1",
@@ -52,7 +52,7 @@ class _Serving(Options):
     no_requests: bool = option(False, "Log only problems, not every request.")
     threads: int | None = option(
         None,
-        "How many queries a process answers at once.",
+        "The number of queries that a process answers at once.",
         low=1,
         high=256,
         unset="all cores, divided among the processes, at least 2; 8 with --cluster",
@@ -60,7 +60,7 @@ class _Serving(Options):
     )
     queue: int = option(
         256,
-        "How many queries may wait in a process; more are refused (429).",
+        "The number of queries that may wait in a process; others are refused (429).",
         low=1,
         high=100_000,
         section="Load",
@@ -68,7 +68,7 @@ class _Serving(Options):
     target_latency: float | None = option(
         None,
         "The target time in milliseconds for nine in ten answers. Under load, answers use fewer "
-        "samples to meet it, and report how many.",
+        "samples to meet the target, and report their number.",
         low=1,
         metavar="MS",
         unset="50; with --cluster, the deadline",
@@ -76,29 +76,29 @@ class _Serving(Options):
     )
     min_samples: int = option(
         10,
-        "The smallest number of samples for an answer. If that is too slow, queries are refused "
-        "(429).",
+        "The smallest number of samples per answer. If these are still too slow, queries are "
+        "refused (429).",
         low=1,
         section="Load",
     )
     question_timeout: float = option(
         10.0,
-        "The time limit of an answer in seconds (503 beyond). A batch may take ten times as long.",
+        "The time limit of an answer in seconds (then 503). A batch may take ten times as long.",
         low=0.1,
         high=3600,
         metavar="S",
         section="Load",
     )
     max_k: int = option(
-        1000, "How many hits a query may request.", low=1, high=100_000, section="Load"
+        1000, "The most hits that a query may request.", low=1, high=100_000, section="Load"
     )
     max_batch: int = option(
-        1000, "How many nodes a batch may have.", low=1, high=100_000, section="Load"
+        1000, "The most nodes that a batch may have.", low=1, high=100_000, section="Load"
     )
     api_keys: Path | None = option(
         None,
         "Require one of the keys in this file. It holds their hashes, followed by the word write "
-        "for keys that may send links, and is read again on SIGHUP.",
+        "for keys that may send links. SIGHUP reloads it.",
         metavar="FILE",
         section="Safety",
     )
@@ -111,7 +111,7 @@ class _Serving(Options):
     )
     new_key: str | None = option(
         None,
-        "Do not serve: create a key, and print it with its line for the file of keys.",
+        "Create a key, print it with its line for --api-keys, and exit.",
         metavar="NAME",
         section="Safety",
     )
@@ -128,8 +128,8 @@ class _Serving(Options):
     )
     allow_host: tuple[str, ...] = option(
         (),
-        "Also accept this host name, such as that of a proxy. Only needed for servers without keys "
-        "that only this machine can reach. Repeatable.",
+        "Also accept this host name, such as the name of a proxy. Only needed without keys, on "
+        "addresses that only this machine can reach. Repeatable.",
         metavar="NAME",
         unset="localhost and addresses",
         section="Safety",
@@ -154,8 +154,8 @@ class AssistantOptions(Options, fronts=CLI):
 
     http: str | None = option(
         None,
-        "Serve streamable HTTP at this address, such as 127.0.0.1:8081, or at a port that only "
-        "this machine can reach, such as 8081; 0 for a free port. The path is /mcp.",
+        "Serve streamable HTTP at this address, such as 127.0.0.1:8081, or at this port of this "
+        "machine alone, such as 8081; 0 for a free port. The path is /mcp.",
         metavar="HOST:PORT",
         unset="standard input and output, for hosts that start the command themselves",
     )

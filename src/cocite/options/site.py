@@ -1,4 +1,4 @@
-"""Options of ``cocite site``: what to list, where on the page, and what to write."""
+"""Options of ``cocite site``."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class SiteOptions(Options, fronts=CLI):
         True,
         "Put a few lines of CSS into the list.",
         flag="--no-style",
-        negated="Put no CSS into the list. By default it has a few rules, which the rules of the "
-        "site override.",
+        negated="Put no CSS into the list. By default it has a few rules, which the site's rules "
+        "override.",
     )
     directory_urls: bool = option(
         False,
@@ -35,7 +35,7 @@ class SiteOptions(Options, fronts=CLI):
     )
     exclude: Any = option(
         (),
-        "Exclude pages whose paths match, such as 'news/*'. They get no list and appear in none. "
+        "Exclude pages whose paths match, such as 'news/*'. They have no list and appear in none. "
         "Repeatable.",
         kind=str,
         many=True,

@@ -386,7 +386,7 @@ class Service:
         checked_settings(asking.index, rest)  # if all nodes are unknown, no query would check them
         limits = self.config.limits
         most = limits.question_time * limits.batch_times
-        late = QueryTimeout(f"the batch took longer than the {most:g} s that it is given: ask less")
+        late = QueryTimeout(f"the batch exceeded its time limit of {most:g} s: request less")
         end = clock() + most
         for begin in range(0, len(nodes), _PIECE):
             piece = nodes[begin : begin + _PIECE]
