@@ -1,24 +1,13 @@
-"""Numbers that mean something of their own, the same in files, kernels and answers.
+"""Constants and array types shared by files, kernels and results.
 
-    NOWHERE     2**32 - 1   no node, no place, among ids and positions (uint32): an ended walk, a
-                            head without a parent, a node outside every tree
-    NEVER       255         no meeting, among the steps at which walks meet (uint8)
-    ONE         2**48       1 in fixed point: 65,535 samples of it fit 64 bits
-    GRAINS      10**12      1 in grains: scores are whole numbers of them, so that equal scores are
-                            equal and compare as they are printed
-    UNFINISHED  -2**62      to be called again: what a kernel tells that stops now and then, so that
-                            interruptions and deadlines are heard
-    MAX_LENGTH  15          steps of the longest walk: a meeting time takes four bits on disk
-    Step                    how a walk chooses its next node, as manifests and workers name it
-    Ids, Floats ...         arrays of node ids, of numbers, of the words and labels of samples
+    NOWHERE     2**32 - 1   no node or position (uint32): an ended walk, a head without a parent
+    NEVER       255         no first meeting (uint8)
+    ONE         2**48       1 in fixed point; 65,535 samples add up without exceeding 64 bits
+    GRAINS      10**12      fixed-point units per 1; scores are rounded to these units
+    UNFINISHED  -2**62      returned by a kernel that paused, to check for interruptions
+    MAX_LENGTH  15          steps of the longest walk; a meeting time takes four bits on disk
 
-ONE and GRAINS are floats, as kernels multiply by them; both are exact.
-
-Floats added up from left to right, one after another, in every Python.
-
-The built-in ``sum`` makes up for rounding since Python 3.12, and does not before. So a weight that
-is a share of a sum would be another number there, and an index that one Python made would be
-damaged to the other. Whatever comes into an index or an answer is added up here.
+Kernels multiply by ONE and GRAINS, so both are floats; their values are exact.
 """
 
 from __future__ import annotations
@@ -47,7 +36,7 @@ MAX_LENGTH = 15
 
 
 class Step(Enum):
-    """How a walk chooses its next node."""
+    """How a walk chooses its next node; the values appear in manifests."""
 
     UNIFORM = "uniform"
     """An in-neighbor drawn uniformly, independently at every node: SimRank."""
@@ -64,10 +53,14 @@ class Step(Enum):
 
     @property
     def weighted(self) -> bool:
-        """Return whether it needs weights."""
+        """Return whether the step needs link weights."""
         return self in (Step.WEIGHTED, Step.CLOCK)
 
 
 def added(values: Iterable[float]) -> float:
-    """Return the sum, rounded after each addition; 0.0 for no values."""
+    """Return the sum, rounded after each addition; 0.0 for no values.
+
+    The built-in ``sum`` compensates for rounding since Python 3.12, so its results, and with them
+    the bytes of an index, would depend on the Python version.
+    """
     return reduce(add, values, 0.0)
