@@ -207,8 +207,8 @@ def database_memory(memory: int) -> int:
 def short_of(memory: int) -> str:
     """Return the end of messages on a budget of ``memory`` bytes that is too small."""
     return (
-        f"the limit is {format_total(memory)}, and {format_size(available())} are free. Give "
-        "more with --memory"
+        f"{format_total(memory)} may be used and {format_size(available())} are free. Give more "
+        "with --memory"
     )
 
 
