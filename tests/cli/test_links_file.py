@@ -344,7 +344,7 @@ def test_damage_of_an_index_of_ones_own_is_left_to_its_owner(here: Path, shell: 
     names = here / "i" / "names.data"
     spoilt = bytes(255 - byte for byte in names.read_bytes())
     names.write_bytes(spoilt)
-    assert "build it again" in shell(["related", "i", "x"], 1).err
+    assert "rebuild it" in shell(["related", "i", "x"], 1).err
     assert names.read_bytes() == spoilt
 
 
