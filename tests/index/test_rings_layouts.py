@@ -140,8 +140,8 @@ def test_bits_and_layout_go_together(
 @pytest.mark.parametrize(
     ("layout", "given", "message"),
     [
-        ("minhash", {"bits": 4}, "bits is 4, and layout minhash holds whole min-hashes; omit one"),
-        ("sketch", {"bits": 0}, "bits is 0; layout sketch holds 1 to 16 bits of each min-hash"),
+        ("minhash", {"bits": 4}, "bits is 4, but layout minhash stores whole min-hashes; omit one"),
+        ("sketch", {"bits": 0}, "bits is 0; layout sketch stores 1 to 16 bits of each min-hash"),
         (None, {"bits": 17}, "bits is 17; it must be a whole number from 0 to 16"),
         ("trees", {}, "layout is 'trees'; for xjaccard it is minhash or sketch"),
     ],

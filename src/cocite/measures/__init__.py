@@ -1,4 +1,4 @@
-"""The measures, one file each, and the table that finds them by name."""
+"""The measures, one module each, and a table of them by name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 DEFAULT = "fusion"
-"""The measure of an index unless another is chosen."""
+""""The default measure of an index."""
 
 _HOMES = {
     "fusion": "fusion:FUSION",
@@ -64,7 +64,7 @@ _HOMES = {
     "companion": "companion:COMPANION",
     "tfidf": "tfidf:TFIDF",
 }
-"""File and variable name of each measure."""
+""""Module and variable of each measure."""
 
 
 class _Measures(Mapping[str, Measure]):
@@ -86,7 +86,7 @@ MEASURES: Mapping[str, Measure] = _Measures()
 
 
 def find_measure(name: str) -> Measure:
-    """Return the measure called ``name``, in any case, or the blend that it describes.
+    """Return the measure named ``name`` (case-insensitive), or the blend that ``name`` describes.
 
     Raises :class:`~cocite.errors.UsageError`.
     """

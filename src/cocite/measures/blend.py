@@ -6,15 +6,15 @@
     blend:0.6*psimrank+0.4*coupling                     any weights, divided by their sum
     blend:psimrank(hubs=rare,direction=both)+cocitation(idf=true)
 
-Parentheses hold settings of one component, its ``direction`` and its ``layout``. Other settings
-apply to every component that takes them. A measure that is itself a blend is replaced by its
-components, which share its weight.
+Parentheses set the settings, ``direction`` and ``layout`` of one component. All other settings
+apply to every component that accepts them. A measure that is itself a blend is expanded into its
+components, which divide its weight.
 
-Convention: scores are not rescaled, because a score of two pages would then depend on other pages.
-Components that walk draw independently, with the same number of samples: sample i of the blend is
-the weighted sum of theirs.
-Cost: the sum of its components' costs.
-Source: P-Rank (Zhao, Han, Sun 2009) mixes two directions inside its recursion; a blend, outside.
+Convention: scores are not rescaled, since rescaling would make a pair's score depend on other
+pages. Components based on walks use independent samples, equally many; sample i of the blend is the
+weighted sum of their samples i.
+Cost: the sum of its components' costs. Related: P-Rank (Zhao, Han, Sun 2009) mixes two directions
+within its recursion.
 """
 
 from __future__ import annotations
@@ -44,10 +44,7 @@ _TERM = re.compile(
 
 
 def parse_blend(text: str, measures: Mapping[str, Measure]) -> Measure:
-    """Return the blend of ``measures`` that ``text`` describes.
-
-    Raises :class:`UsageError` for invalid text.
-    """
+    """Return the blend of ``measures`` described by ``text``; raises :class:`UsageError`."""
     terms = [
         _TERM.fullmatch(term) for term in text.removeprefix(PREFIX).replace(" ", "").split("+")
     ]
@@ -112,8 +109,8 @@ def _union(settings: Iterable[Takes]) -> Takes:
 def _components(
     term: re.Match[str], weight: float, named: Counter[str], measures: Mapping[str, Measure]
 ) -> tuple[list[Component], str]:
-    """Return the components of a term, and the text in its parentheses. Components are numbered
-    after those of the same name in ``named``.
+    """Return the components of a term, numbered after the ``named`` ones, and its canonical
+    settings.
     """
     name = term["name"]
     if name not in measures:
@@ -164,7 +161,7 @@ def _assignment(name: str, item: str) -> tuple[str, str]:
 
 
 def _read(setting: Setting[Value], text: str) -> object:
-    """Parse a value. Text of the wrong type is returned as it is, so the setting rejects it."""
+    """Parse a value. Text of another type is returned unchanged; the setting then rejects it."""
     try:
         if type(setting.default) is bool:
             return {"true": True, "false": False}.get(text, text)
@@ -174,12 +171,12 @@ def _read(setting: Setting[Value], text: str) -> object:
 
 
 def _decimal(value: float) -> str:
-    """Format a weight without an exponent; it parses back to the same number."""
+    """Format a weight without an exponent, so that parsing restores the same number."""
     return np.format_float_positional(value, trim="0")
 
 
 def _written(own: Mapping[str, Value | None]) -> str:
-    """Return the text in parentheses for settings that are not None, or ""."""
+    """Return the settings that are not None in parentheses, or ""."""
     items = ",".join(
         f"{key}={str(value).lower() if isinstance(value, bool) else value}"
         for key, value in own.items()

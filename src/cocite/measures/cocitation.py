@@ -1,15 +1,16 @@
-"""Cocitation: two pages are similar if the same pages link to both. Coupling: if both link to them.
+"""Cocitation: two pages are similar if the same pages link to both. Coupling: if both link to the
+same.
 
-With I(v) the in-neighbors of v (for coupling its out-neighbors) and weights w, by ``form``:
+I(v) are the in-neighbors of v (for coupling, the out-neighbors). ``form`` selects the score:
 
     cosine     sum of w(x)**2 over I(u) & I(v) / sqrt(sum over I(u) * sum over I(v))    the default
     jaccard    sum of w(x) over I(u) & I(v) / sum of w(x) over I(u) | I(v)
-    count      sum of w(x) over I(u) & I(v)                                 Small's measure itself
+    count      sum of w(x) over I(u) & I(v)                                 as in Small's paper
     w(x)       1;  with ``idf`` log(nodes / |O(x)|), O(x) the nodes that x links to
 
-Convention: a node scores 1 with itself (``count``: its number of in-neighbors), and 0 with a node
-that shares no neighbor with it. Coupling in the direction ``out`` is cocitation.
-Cost: one addition for each link of each in-neighbor. Exact.
+Convention: a node scores 1 with itself (``count``: the number of its in-neighbors), and nodes
+without common neighbors score 0. Coupling in the direction ``out`` is cocitation. Cost: one
+addition per link of each in-neighbor. Exact.
 Source: Small 1973, *Co-citation in the scientific literature*; Kessler 1963, *Bibliographic
 coupling between scientific papers*; Spärck Jones 1972 for the weights.
 """
@@ -22,11 +23,11 @@ from cocite.measures.settings import Setting
 FORM = Setting(
     "form",
     "cosine",
-    "count: the number of shared neighbors. jaccard: divided by the number of neighbors of either. "
-    "cosine: divided by the root of the product of both numbers of neighbors",
+    "count: the number of common neighbors. jaccard: divided by the size of the union. "
+    "cosine: divided by the geometric mean of both numbers of neighbors",
     choices=("cosine", "jaccard", "count"),
 )
-IDF = Setting("idf", False, "a common neighbor counts less if it has many links itself")
+IDF = Setting("idf", False, "give less weight to common neighbors with many links")
 
 COCITATION = Measure(
     name="cocitation",

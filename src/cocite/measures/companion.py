@@ -1,18 +1,17 @@
-"""Companion: the authorities among the pages around a page.
+"""Companion: related pages are the authorities in the vicinity of a page.
 
     vicinity(u)   u, its parents (pages that link to u), its children (pages that u links to), the
                   other children of its parents, and the other parents of its children
     s(u, v)       the authority of v in the vicinity of u, by HITS on its links A:
                   a = A' h / |A' h|,   h = A a / |A a|,   |.| the sum, starting with h = 1
 
-HITS stops after 100 rounds, or when the total change of a is below 1e-10. Authorities sum to 1.
+HITS stops after 100 iterations, or when a changes by less than 1e-10 in total. The sum of a is 1.
 
 Convention: in-links; ``out`` reverses all links, which swaps hubs and authorities. Not symmetric.
-Nodes outside the vicinity score 0. A page other than u with more than ``max_degree`` links in a
-direction stays in the vicinity, but adds no pages through them; the default, max(100,
-sqrt(links)), was best on four labeled graphs (``python -m benchmarks.max_degree``). The parts of
-the paper that need texts or hosts are omitted.
-Cost: reading the links of the vicinity once, and about 10 ns for each link and round.
+Nodes outside the vicinity score 0. The vicinity is not expanded through pages other than u with
+more than ``max_degree`` links in that direction. The default, max(100, sqrt(links)), was best on
+four labeled graphs (``python -m benchmarks.max_degree``). The steps of the paper that use texts or
+hosts are omitted. Cost: one read of the vicinity's links, and about 10 ns per link and iteration.
 Source: Dean, Henzinger 1999, *Finding related pages in the World Wide Web*, 3.1; Kleinberg 1999.
 """
 
@@ -31,8 +30,8 @@ def _default_max_degree(links: int) -> int:
 MAX_DEGREE = Setting(
     "max_degree",
     0,
-    "do not pass through pages that have more links than this; 0: the square root of the number of "
-    "links in the graph, 100 at least",
+    "do not expand through pages with more links than this; 0: the square root of the number of "
+    "links in the graph, but at least 100",
     0,
     2**32 - 1,
     by_links=_default_max_degree,

@@ -2,14 +2,13 @@
 
     score(u, v) = 0.4 * snn(u, v) + 0.6 * ppr-symmetric(u, v)
 
-``snn`` finds similar nodes, but has no answer for most nodes. ``ppr-symmetric`` reaches all
-connected nodes, so lists are full. Any share from .3 to .7 gives nearly the same answers, as the
-scores of similar nodes are ten times those of nodes that are only close.
+``snn`` finds similar nodes, but scores most pairs 0. ``ppr-symmetric`` fills the lists, since it
+reaches all connected nodes. Weights from 0.3 to 0.7 give nearly the same rankings: similar nodes
+score ten times as high as nodes that are only close.
 
-Convention: links of both directions count; ``direction`` and the settings of ``snn`` can be chosen.
-Scores are exact except for links that ``ppr-symmetric`` does not read, which intervals include.
-Weights: ``ppr-symmetric`` follows them; ``snn`` ignores them.
-Cost: that of both components. Source: see both; ``docs/evaluation.md`` has the comparison.
+Convention: links in both directions by default. The only error is from links that ``ppr-symmetric``
+does not read; intervals include it. Weights: used by ``ppr-symmetric``, ignored by ``snn``. Cost
+and source: see both components. ``docs/evaluation.md`` compares the results.
 """
 
 from __future__ import annotations

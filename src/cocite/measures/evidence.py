@@ -1,14 +1,14 @@
-"""Evidence: two pages are more surely similar if they share more neighbors.
+"""Evidence: a factor that grows with the number of common neighbors.
 
     score(u, v) = evidence(n) * s(u, v)  for u != v,   score(u, u) = 1
     geometric     1 - 2**-n      exponential     1 - e**-n
 
-with n the number of neighbors that u and v share in the direction of the index. The factor is
-exact, so errors and intervals are those of s, times the factor. It ignores weights of links.
+n is the number of common neighbors of u and v in the index's direction. Errors and intervals of s
+are multiplied by the factor, which is exact and ignores link weights.
 Source: Antonellis, Garcia-Molina, Chang 2008, *Simrank++: query rewriting through link analysis of
 the click graph*, 7.
 
-This module also has formulas for the minimum memory of a build, by layout. Builders check less
+This module also contains formulas for the minimum memory of a build, by layout. Builders check less
 (``index/layouts/memory_plan.py``); a test compares the two.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MOST = 64
-"""Shared neighbors from which both forms equal 1 in 64-bit arithmetic."""
+""""Number of common neighbors from which both forms equal 1 in 64-bit arithmetic."""
 _FORMS = {
     "geometric": np.array([1.0 - 0.5**n for n in range(_MOST + 1)]),
     "exponential": np.array([-math.expm1(-n) for n in range(_MOST + 1)]),
@@ -28,7 +28,7 @@ _FORMS = {
 
 
 def evidence_of(shared: NDArray[np.int64], form: str) -> NDArray[np.float64]:
-    """Return the evidence, float64[h] in [0, 1], of int64[h] shared neighbors."""
+    """Return the evidence for int64[h] counts of common neighbors: float64[h] in [0, 1]."""
     found: NDArray[np.float64] = _FORMS[form][np.minimum(shared, _MOST)]
     return found
 
@@ -49,20 +49,18 @@ FLOORS = {
     "text": "40 n + 200 w + 32 MiB",
     "trees": "min(26.5 n + block, max(4 MiB, (L + 13 n) / 256))",
 }
-"""Minimum memory of a build in bytes for n nodes, in addition to ``PROCESS_MEMORY``, with settings
-by name.
-"""
+""""Minimum memory of a build in bytes, in addition to ``PROCESS_MEMORY``; see ``FLOOR_WORDS``."""
 
 FLOOR_WORDS = (
-    "Memory is in bytes, for n nodes and m links, beside 52 MB for Python and its libraries: L is "
-    "8 n + 4 m, or 8 n + 8 m with weights of links, and twice as much for the direction any; block "
+    "Memory is in bytes, for n nodes and m links, in addition to 52 MB for Python. L is "
+    "8 n + 4 m, or 8 n + 8 m with link weights, and twice as much for the direction any; block "
     "is min(L, max(1 MiB, L / 256), 16 MiB); rows is radius, at most 8, or 0 with a threshold of "
-    "0; w is how many different words the texts have; b is the bits of n - 1. Weights of links, "
-    "and hubs, take 4 n to 8 m more; the directions out, both and any take as much as links at "
-    "least. With more memory a build uses all cores and reads links less often."
+    "0; w is the number of distinct words in the texts; b is the bits of n - 1. Link weights and "
+    "hubs take 4 n to 8 m more. The directions out, both and any take at least as much as the "
+    "layout links. With more memory, a build uses more cores and reads links less often."
 )
 
 
 def floor_text(layout: str) -> str:
-    """Return the sentence on minimum memory that errors append."""
+    """Return the sentence on minimum memory that error messages append."""
     return f". The least for the layout {layout} is {FLOORS[layout]} (see: cocite measures)"

@@ -1,7 +1,7 @@
 """Measures as values: their names, settings, layouts and properties.
 
-Settings (``measures/settings.py``) are fixed when an index is built (``build``) or chosen for each
-query (``ask``). Layouts compute the scores.
+Settings (``measures/settings.py``) are fixed when an index is built (``build``) or chosen per query
+(``ask``). Layouts compute the scores.
 """
 
 from __future__ import annotations
@@ -17,42 +17,40 @@ from cocite.measures.settings import DECAY, PartSettings, Setting, WholeSettings
 from cocite.options import DIRECTIONS, NO_LINKS, Value, checked_direction, opposite
 
 Takes = tuple[Setting[Value], ...]
-"""The settings that a measure takes, for building or for queries."""
+""""The build or query settings of a measure."""
 
 PREFIX = "blend:"
 """Prefix of the names of blends (``measures/blend.py``)."""
 
 
 class Choice(Protocol):
-    """Chooses the layout of an index and the settings that go with it."""
+    """A function that chooses the layout of an index and the settings that depend on the layout."""
 
     def __call__(
         self, layout: str | None, given: Mapping[str, object], settings: WholeSettings
     ) -> tuple[str, WholeSettings]:
-        """Return the layout and its settings, from the layout and settings given and the full
-        settings.
-        """
+        """Return layout and settings, from those ``given`` and the ``settings`` with defaults."""
 
 
 @dataclass(frozen=True)
 class Measure:
     """A measure: its name, settings, layouts and properties.
 
-    ``summary`` is one line; the first of ``layouts`` is the default. ``step`` is how its walks
-    step, ``weighted_step`` how they step with link weights or ``hubs``; None if unsupported.
+    ``summary`` is one line; the first of ``layouts`` is the default. ``step`` is the kind of step
+    of its walks, ``weighted_step`` the kind with link weights or ``hubs``; None if unsupported.
 
-    Scores: ``symmetric`` if s(u, v) = s(v, u), ``unit`` if they lie in [0, 1], ``monotone`` if none
-    falls when the decay rises. In the layouts ``noisy``, scores of unrelated nodes scatter about 0.
+    Scores: ``symmetric`` if s(u, v) = s(v, u), ``unit`` if in [0, 1], ``monotone`` if a larger
+    decay lowers none. In the layouts ``noisy``, scores of unrelated nodes scatter around 0.
 
-    Links: ``weighted`` if it follows their weights, ``lenient`` if some components may ignore them.
-    ``direction`` is the default one of ``directions``. It is ``turned`` if its direction ``in``
-    uses out-links, and ``joint`` if ``both`` is one score, not the mean of two. With ``own_links``,
-    a page without links in its direction has no hits. A measure of ``texts`` uses no links: its
-    direction is NO_LINKS.
+    Links: ``weighted`` measures use link weights; ``lenient`` blends have components that may
+    ignore the weights. ``direction`` is the default among ``directions``. A ``turned`` measure uses
+    out-links in the direction ``in``; for a ``joint`` one, ``both`` is a single score instead of
+    the mean of two. With ``own_links``, a page without links in the query's direction has no hits.
+    A measure of ``texts`` uses no links; its direction is NO_LINKS.
 
-    ``reader`` is the class that answers from the layout ``links``, as ``module:class``. ``chooses``
-    picks layout and settings together if they depend on each other. A blend is the weighted mean of
-    its ``parts`` (``measures/blend.py``).
+    ``reader`` is the class for the layout ``links``, as ``module:class``. ``chooses`` selects
+    interdependent layouts and settings. A blend is the weighted mean of its ``parts``
+    (``measures/blend.py``).
     """
 
     name: str
@@ -80,15 +78,15 @@ class Measure:
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """Return the components of a blend, or the measure itself as the only one."""
+        """Return the components of a blend, or the measure itself as the only component."""
         return self.parts or (Component(self),)
 
     def looks_at(self, direction: str) -> str:
-        """Return the links that it uses in a direction: ``in``, ``out`` or ``both``."""
+        """Return which links the measure uses in a direction: ``in``, ``out`` or ``both``."""
         return opposite(direction) if self.turned else direction
 
     def checked_way(self, direction: str) -> str:
-        """Return the direction if the measure supports it; raises :class:`UsageError`."""
+        """Return ``direction`` if the measure supports it; raises :class:`UsageError`."""
         if self.texts and direction != NO_LINKS:
             raise UsageError(f"direction is {direction!r}; {self.name} uses no links: omit it")
         if direction not in self.directions:
@@ -134,7 +132,9 @@ class Measure:
         return found.only(s for s in self.ask if s.name not in left_out)
 
     def _filled(self, when: str, settings: Takes, given: Mapping[str, object]) -> WholeSettings:
-        """Return the given settings and defaults; for a blend, common defaults only."""
+        """Return the given settings and the defaults; for a blend, only the defaults that all parts
+        share.
+        """
         known = {setting.name for setting in settings}
         for name in given:
             if name not in known:
@@ -157,7 +157,7 @@ class Measure:
         return WholeSettings(found)
 
     def _is_unknown(self, name: str, when: str, settings: Takes) -> str:
-        """Return the message for an unknown setting; a measure may have no settings at all."""
+        """Return the message for an unknown setting."""
         if any(setting.name == name for setting in (*self.build, *self.ask)):
             elsewhere = "asking" if when == "building" else "building its index"
             return f"{self.name} takes {name} when {elsewhere}, not here"
@@ -169,9 +169,9 @@ class Measure:
 class Component:
     """A component of an index: the only measure, or one of a blend.
 
-    ``weight`` is its share of the scores, ``label`` the prefix of its files (empty if it is the
-    only one), ``number`` its position. ``fixed`` holds build and query settings that users cannot
-    choose. A ``direction`` or ``layout`` other than None is fixed, too.
+    ``weight`` is its share of the scores, ``label`` the prefix of its files (empty for the only
+    component), ``number`` its position. ``fixed`` contains settings that users cannot change, as is
+    a ``direction`` or ``layout`` that is not None.
     """
 
     measure: Measure
@@ -183,7 +183,7 @@ class Component:
     layout: str | None = None
 
     def choose(self, layout: str | None, given: Mapping[str, object]) -> tuple[str, PartSettings]:
-        """Return its layout and index settings, from those given for the whole index."""
+        """Return the layout and the component's build settings, from those of the whole index."""
         found = {**given, **self.fixed.to_json()}
         mine = {s.name: found[s.name] for s in self.measure.build if s.name in found}
         shared = layout if layout in self.measure.layouts else None
@@ -191,12 +191,12 @@ class Component:
         return chosen, PartSettings(settings.to_json())
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
-        """Return its query settings, from those of the whole query."""
+        """Return the component's query settings, from those of the whole query."""
         found = {**asked.to_json(), **self.fixed.to_json()}
         return PartSettings.checked(self.measure.ask, found)
 
     def heeds_decay(self, by: str) -> bool:
-        """Return whether the decay changes its scores under the meeting weight ``by``."""
+        """Return whether scores depend on the decay under the meeting weight ``by``."""
         if DECAY not in self.free(self.measure.ask):
             return False
         return MEETING_WEIGHT not in self.measure.ask or heeds_decay(
@@ -204,13 +204,13 @@ class Component:
         )
 
     def free(self, settings: Takes) -> Takes:
-        """Return the ``settings`` that are not fixed."""
+        """Return the ``settings`` that users can change."""
         return tuple(setting for setting in settings if setting not in self.fixed)
 
 
 def overall_direction(ways: Set[str]) -> str:
-    """Return the common direction of an index's components, or ``mixed``. Components that use links
-    both ways, or no links, do not count.
+    """Return the common direction of an index's components, or ``mixed``. Components without links,
+    or with links of both directions, do not count.
     """
     found = ways - {"any", NO_LINKS} or ways - {NO_LINKS} or ways
     return next(iter(found)) if len(found) == 1 else "mixed"

@@ -1,19 +1,19 @@
-"""The weight of a meeting of two walks: any function of the step at which they first meet.
+"""Meeting weights: any function of the step at which two walks first meet.
 
     score(u, v) = E f(tau),      f(0) = 1,  f(t) in [0, 1] for t = 1, 2, ...,  f(never) = 0
 
     decay**t                    the default, which makes simrank SimRank
     0.8**t, 1/t, t<=3           an expression in t, length and decay: + - * / // % **, comparisons,
                                 and, or, not, if, abs, exp, log, max, min, sqrt
-    0.9, 0.5, 0.1               the weight of each step, as many numbers as walks have steps
+    0.9, 0.5, 0.1               one weight for each step of a walk
     hitting                     1 - t / (length + 1): with E the mean number of steps, cut off at
                                 length + 1, E = (1 - score) (length + 1)
 
 f need not decrease. Walks stop after ``length`` steps; to bound the weight of later meetings
 (``MeetingWeights.beyond``), expressions are evaluated up to step 1000 and clipped to [0, 1].
 
-Python's parser reads the text, and only numbers, names and operations are accepted; the text is
-never executed as Python. All numbers are floats, so no integer can grow without bound.
+The text is parsed by Python's ``ast`` and evaluated here, never executed: only numbers, the names
+above and operations are accepted. All numbers are floats, so integers cannot grow without bound.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3, Definition 1.
 """
 
@@ -33,7 +33,7 @@ from cocite.measures.settings import DECAY, LENGTH, PartSettings, Setting
 from cocite.options import Value
 
 By = str | Sequence[float] | Callable[[int], float]
-"""A ``meeting_weight``: an expression, numbers, or (in Python) a function of t."""
+""""A ``meeting_weight``: an expression, a list of numbers, or (in Python) a function of t."""
 AskValue = Value | By
 """Any value of a query setting."""
 
@@ -71,10 +71,10 @@ _VARIABLES = ("t", "length", "decay")
 
 
 class MeetingSetting(Setting[str]):
-    """The setting ``meeting_weight``, stored as text in canonical form."""
+    """The setting ``meeting_weight``, stored as canonical text."""
 
     def checked(self, value: object) -> str:
-        """Return the text; raises :class:`UsageError` if it cannot be parsed."""
+        """Return the canonical text of ``value``; raises :class:`UsageError` for invalid text."""
         if isinstance(value, str):
             return _canonical(value)
         try:
@@ -87,9 +87,8 @@ class MeetingSetting(Setting[str]):
     def allowed(self) -> str:
         """Describe the allowed values."""
         return (
-            ", ".join(_NAMED)
-            + "; an expression in t, such as 0.8**t or t<=3; or a number for each "
-            "step, such as 0.9, 0.5, 0.1"
+            ", ".join(_NAMED) + "; an expression in t, such as 0.8**t or t<=3; or one number "
+            "per step, such as 0.9, 0.5, 0.1"
         )
 
 
@@ -114,34 +113,34 @@ class MeetingWeights:
 
     @property
     def most(self) -> float:
-        """Return the largest weight of a meeting of two different nodes."""
+        """Return the largest weight of a meeting between different nodes."""
         return max(self.values[1:])
 
 
 def weights_of(asked: PartSettings, built: PartSettings) -> MeetingWeights:
-    """Return the weights of meetings for a component that walks, by the settings of query and
-    index.
+    """Return a component's meeting weights, from the settings of the query and of the index.
 
-    Raises :class:`UsageError` for an invalid function; call it once before a query starts.
+    Raises :class:`UsageError` for an invalid function; call once before a query starts.
     """
     return _weight(asked.get(MEETING_WEIGHT, MEETING_WEIGHT.default), asked[DECAY], built[LENGTH])
 
 
 def heeds_decay(by: str) -> bool:
-    """Return whether a function depends on the decay."""
+    """Return whether the meeting weight ``by`` depends on the decay."""
     return any(isinstance(n, ast.Name) and n.id == "decay" for n in ast.walk(_tree(by)))
 
 
 def numbers_in(by: str) -> int | None:
-    """Return the length of a list of numbers; None for an expression."""
+    """Return the length of a list of numbers, or None for an expression."""
     tree = _tree(by)
     return len(tree.elts) if isinstance(tree, ast.Tuple) else None
 
 
 def sampled(by: object, length: int) -> object:
-    """Return the values of a function for steps 1 to ``length``; any other value unchanged.
+    """Return the values of a function at steps 1 to ``length``, as text; return other values
+    unchanged.
 
-    Raises :class:`UsageError` if the function does not return numbers.
+    Raises :class:`UsageError` if the function fails or does not return numbers.
     """
     if not callable(by):
         return by
@@ -186,7 +185,7 @@ def _padded(values: list[float], beyond: float) -> MeetingWeights:
 
 
 def _at(by: str, t: int, decay: float, length: int) -> float:
-    """Return f(t), a finite number."""
+    """Return f(t), a finite number; raises :class:`UsageError`."""
     tree = _tree(_NAMED.get(by, by))
     if isinstance(tree, ast.Tuple):
         tree = tree.elts[t - 1]
@@ -203,7 +202,7 @@ def _at(by: str, t: int, decay: float, length: int) -> float:
 
 
 def _evaluated(tree: ast.expr, names: dict[str, float]) -> Any:
-    """Evaluate a tree that ``_tree`` parsed."""
+    """Evaluate an expression from ``_tree``."""
     match tree:
         case ast.Constant(value=value):
             return float(value)  # type: ignore[arg-type]  # a number, as checked
@@ -228,7 +227,7 @@ def _evaluated(tree: ast.expr, names: dict[str, float]) -> Any:
 
 
 def _canonical(text: str) -> str:
-    """Return the text in canonical form; raises :class:`UsageError`."""
+    """Return ``text`` in canonical form; raises :class:`UsageError`."""
     text = text.strip()
     if text in _NAMED:
         return text
@@ -251,7 +250,7 @@ def _joined(numbers: list[float]) -> str:
 
 @lru_cache(maxsize=256)
 def _tree(text: str) -> ast.expr:
-    """Parse an expression, or a tuple of numbers, of allowed elements only."""
+    """Parse an expression or a tuple of numbers; raises :class:`UsageError` for other elements."""
     text = _NAMED.get(text, text)
     if len(text) > _LONGEST * (1 + 2 * ("," in text)):
         raise UsageError(f"meeting_weight has {len(text):,} characters; {_LONGEST} are allowed")
@@ -271,7 +270,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def _check(tree: ast.expr, text: str, variables: tuple[str, ...]) -> None:
-    """Raise on anything not allowed in an expression."""
+    """Raise :class:`UsageError` for elements that are not allowed in an expression."""
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call) and not n.keywords}
     for node in ast.walk(tree):
         match node:

@@ -1,25 +1,25 @@
-"""PageSim: two pages are similar if the PageRank of the same pages reaches both.
+"""PageSim: two pages are similar if they receive PageRank from the same pages.
 
     PG(u, v) = sum over simple paths u = w0, w1, ..., wh = v with 1 <= h <= radius of
                decay**h * PR(u) / (|O(w0)| |O(w1)| ... |O(w(h-1))|),      PG(v, v) = PR(v)
     s(u, v)  = sum over all pages f of min(PG(f, u), PG(f, v))**2 / max(PG(f, u), PG(f, v))
 
-with O(x) the out-neighbors of x and PR the PageRank, scaled to mean 1. ``normalized`` divides
+O(x) are the out-neighbors of x, and PR is the PageRank, scaled to mean 1. ``normalized`` divides
 s(u, v) by sqrt(s(u, u) s(v, v)), which changes the order and makes the range [0, 1].
-``decay_per=path`` applies the decay once a path, as printed in the paper (equation 2); the worked
-example there applies it once a hop.
+``decay_per=path`` applies the decay once per path, as in the paper's equation 2; its worked example
+applies the decay once per hop.
 
-Threshold: a path is followed while it carries at least ``threshold``. Let c(v) be the most that the
-features PG(., v) can lose by that; the index stores it. Then
+Threshold: paths are followed while they carry at least ``threshold``. The index stores c(v), a
+bound on what the features PG(., v) lose in total. Then
 
     -(c(u) + c(v)) <= s(u, v) - score <= 2 (c(u) + c(v)),
 
-because a term rises by at most 2 for each unit of its smaller feature, and falls by at most 1 for
-each unit of its larger one. s(v, v) is at most c(v) too low. With a threshold of 0, the number of
-paths can explode: a build fails at ``most_steps``.
+because a term rises by at most 2 per unit of its smaller feature, and falls by at most 1 per unit
+of its larger feature. s(v, v) is too low by at most c(v). With a threshold of 0, the number of
+paths can explode; a build fails at ``most_steps``.
 
-Convention: self-loops are on no path, but count as links. ``out`` reverses links and PageRank. A
-larger decay raises every feature, but may lower a score.
+Convention: paths skip self-loops, which still count as out-links. ``out`` reverses links and
+PageRank. A larger decay raises every feature, but can lower a score.
 Source: Lin, King, Lyu 2006, *PageSim: A novel link-based similarity measure for the World Wide
 Web*, 4 and 5.1.
 """
@@ -29,13 +29,13 @@ from __future__ import annotations
 from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
 
-RADIUS = Setting("radius", 3, "how many links away PageRank is passed on", 1)
-DECAY = Setting("decay", 0.5, "how much a step counts, compared with the step before it", 0.01, 1)
+RADIUS = Setting("radius", 3, "maximum length of paths, in links", 1)
+DECAY = Setting("decay", 0.5, "factor per step", 0.01, 1)
 THRESHOLD = Setting(
     "threshold",
     1e-5,
     "follow a path while it carries at least this much PageRank; an average page starts with 1. "
-    "0: follow all paths to their end",
+    "0: follow all paths up to the radius",
 )
 DAMPING = Setting(
     "damping",
@@ -48,14 +48,14 @@ DAMPING = Setting(
 DECAY_PER = Setting(
     "decay_per",
     "hop",
-    "hop: a path of three links counts decay**3; path: any path counts decay",
+    "hop: a path of three links is multiplied by decay**3; path: every path by decay",
     choices=("hop", "path"),
     late=True,
 )
 NORMALIZED = Setting(
     "normalized",
     False,
-    "divide a score by the root of the product of both pages' scores with themselves",
+    "divide a score by the geometric mean of both pages' scores with themselves",
     late=True,
 )
 MOST_STEPS = Setting(

@@ -4,13 +4,13 @@
     s(u, v) = in_share       * decay / (|I(u)| |I(v)|) * sum of s over I(u) x I(v)
             + (1 - in_share) * decay / (|O(u)| |O(v)|) * sum of s over O(u) x O(v)
 
-with I(x) and O(x) the in- and out-neighbors of x; a term is 0 if either set is empty. Unlike the
+I(x) and O(x) are the in- and out-neighbors of x; a term is 0 if either set is empty. Unlike the
 mean of two SimRanks (``simrank``, ``direction=both``), the recursion mixes both directions.
 
-Walks: s(u, v) = E[decay**tau] for two walkers that take the same direction at every step: along
-in-links with probability ``in_share``, otherwise along out-links, to a uniformly drawn neighbor,
-until they meet. One draw sets the direction of all walkers at a step of a sample.
-Convention: in the directions ``in`` and ``out`` it equals SimRank. Weights of links are ignored.
+Walks: s(u, v) = E[decay**tau], where tau is the step at which two walkers first meet. At every
+step, both move to a random neighbor in the same direction, along in-links with probability
+``in_share``, otherwise along out-links. One draw sets the direction of all walkers at a step of a
+sample. Convention: the directions ``in`` and ``out`` give SimRank. Link weights are ignored.
 Source: Zhao, Han, Sun 2009, *P-Rank: a comprehensive structural similarity measure over information
 networks*, 3 (their lambda is ``in_share``); walks as in Fogaras, Racz, *Scaling ...*, 1.3.
 """

@@ -5,22 +5,22 @@
                       + mean over (I(u) - I(v)) x I(v) of p * |I(u) - I(v)| / |I(u) | I(v)|
                       + mean over (I(v) - I(u)) x I(u) of p * |I(v) - I(u)| / |I(u) | I(v)| ]
 
-with I(x) the in-neighbors of x; 0 if either has none. Each step has one random order of all pages,
-and each walk goes to its first in-neighbor in that order. So the probability that walks at u and v
-meet in the next step is the Jaccard coefficient of their in-neighborhoods.
+I(x) are the in-neighbors of x; the score is 0 if either set is empty. Each step has one random
+order of all pages, and each walk moves to its first in-neighbor in that order. So walks at u and v
+meet in the next step with a probability equal to the Jaccard coefficient of their in-neighborhoods.
 
-Weights (of links, and by ``hubs`` as in ``measures/simrank.py``): a walk at v goes to the u with
-the smallest E(u) / w(u, v), where E(u) is exponentially distributed, drawn for the step and shared
-by all walks. So it goes to u with probability w(u, v) / sum of w(., v). Walks with weights x and y
-meet with the probability Jaccard coefficient
+Weights (of links, and by ``hubs`` as in ``measures/simrank.py``): a walk at v moves to the u with
+the smallest E(u) / w(u, v), which is u with probability w(u, v) / sum of w(., v). The E(u) are
+exponentially distributed, drawn for each step and shared by all walks. Walks with weights x and y
+meet with a probability equal to the *probability Jaccard coefficient*
 
     J(x, y) = sum over i in both of 1 / sum over j of max(x[j] / x[i], y[j] / y[i])
 
-or go to i and j with probability P(i, j) (closed form in ``tests/oracles/simrank.py``):
-p(u, v) = decay * (J(x, y) + sum of P(i, j) p(i, j) over i != j).
+and otherwise move to i and j with probability P(i, j) (closed form in
+``tests/oracles/simrank.py``): p(u, v) = decay * (J(x, y) + sum of P(i, j) p(i, j) over i != j).
 
-Convention: in-links; a node without any is similar to itself only. Walks take ``length`` steps;
-intervals include decay**(length + 1) for later meetings.
+Convention: in-links; a node without in-links is similar only to itself. Walks have ``length``
+steps; intervals include decay**(length + 1) for later meetings.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2; Moulton, Jiang 2018, *Maximally
 consistent sampling and the Jaccard index of probability distributions*, for weights.
 """

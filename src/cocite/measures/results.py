@@ -16,21 +16,21 @@ from cocite.results import Document, ResultRows
 
 @dataclass(frozen=True)
 class MeasuresDocument(Document):
-    """All measures in the order of their table, or the named ones in the order given."""
+    """All measures in table order, or the named ones in the given order."""
 
     measures: Sequence[Measure]
 
     @classmethod
     def of(cls, *names: str) -> Self:
-        """Return all measures, or those with these names; raises :class:`UsageError`."""
+        """Return all measures, or those named; raises :class:`UsageError`."""
         return cls(tuple(map(find_measure, names)) or tuple(MEASURES.values()))
 
     def facts(self) -> dict[str, Any]:
-        """Return what a program needs to choose a measure and its settings."""
+        """Return every measure's layouts, settings and memory, as JSON values."""
         return {"measures": [_described(measure) for measure in self.measures]}
 
     def rows(self) -> ResultRows:
-        """Return a row for each measure; a cell holds names separated by spaces, or a dash."""
+        """Return one row per measure; cells contain names separated by spaces, or a dash."""
         titles = ("measure", "layouts", "settings", "asking", "what it is")
         return ResultRows(titles, [_row(measure) for measure in self.measures])
 

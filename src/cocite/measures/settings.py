@@ -1,14 +1,14 @@
-"""Settings of measures: names, defaults, allowed values and the values chosen.
+"""Settings of measures: names, defaults, allowed values and chosen values.
 
-A *setting* has the same name and meaning in every measure. Values are looked up by setting, which
-gives them a type:
+A *setting* has the same name and meaning in every measure. Looking up values by setting makes them
+typed:
 
-    settings[DECAY]        a float, also to mypy
+    settings[DECAY]        a float for mypy
 
-:class:`WholeSettings` are those of an index or a query; :class:`PartSettings` are those of one of
-its components, including values that a blend fixes. The types differ so that a component never gets
-the settings of the whole: only :class:`~cocite.measures.measure.Component` converts them. The
-command line, Python and JSON use dictionaries: ``to_json`` makes them, ``checked`` reads them.
+:class:`WholeSettings` are the settings of an index or a query; :class:`PartSettings` are those of
+one component, including values fixed by a blend. Only :class:`~cocite.measures.measure.Component`
+converts between the two; separate types prevent mix-ups. The command line, Python and JSON use
+dictionaries: ``to_json`` creates them, and ``checked`` reads them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Other = TypeVar("Other")
 class Setting(Option[Kind_co]):
     """An option of a measure. Numbers are 0 or more unless ``low`` says otherwise.
 
-    A ``late`` setting was added after indexes without it existed: manifests and answers list it
-    only if it is not the default, so earlier files stay as they are.
+    A ``late`` setting is newer than existing indexes. Manifests and answers list it only if it
+    differs from the default, so older files remain valid.
 
-    If ``by_links`` is given, 0 selects the value that it returns for a graph's number of links.
-    Multiplying the value by ``narrower`` narrows intervals.
+    If ``by_links`` is given, 0 selects ``by_links(number of links)``. Multiplying the value by
+    ``narrower`` narrows intervals.
     """
 
     low: float = 0
@@ -42,7 +42,7 @@ class Setting(Option[Kind_co]):
     narrower: float = 0
 
     def listed(self, value: Value) -> bool:
-        """Return whether lists of settings include this value."""
+        """Return whether manifests and answers list this value."""
         return not (self.late and value == self.default)
 
 
@@ -54,7 +54,7 @@ class Settings:
 
     @classmethod
     def checked(cls, settings: Iterable[Setting[Value]], given: Mapping[str, object]) -> Self:
-        """Return values for all ``settings``: those given, and defaults for the others.
+        """Return the given values of ``settings``, with defaults for the others.
 
         Raises :class:`UsageError` for an invalid value; ignores other names.
         """
@@ -70,22 +70,20 @@ class Settings:
         return setting.name in self._values
 
     def get(self, setting: Setting[Kind], default: Other) -> Kind | Other:
-        """Return the value, or ``default`` if the setting is absent."""
+        """Return the value, or ``default`` if absent."""
         if setting not in self:
             return default
         return self[setting]
 
     def changed(self, setting: Setting[Kind], value: object) -> Self:
-        """Return a copy with another value; raises :class:`UsageError` if it is not allowed."""
+        """Return a copy with one value changed; raises :class:`UsageError` for an invalid value."""
         found = {**self._values, setting.name: setting.checked(value)}
         if not setting.listed(found[setting.name]):
             del found[setting.name]
         return type(self)(found)
 
     def of_graph(self, settings: Iterable[Setting[Value]], links: int) -> Self:
-        """Return a copy for a graph with this many ``links``, each 0 replaced by the value of
-        ``by_links``.
-        """
+        """Return a copy for a graph with this many ``links``: ``by_links`` replaces values of 0."""
         found = {
             s.name: s.by_links(links)
             for s in settings
@@ -98,50 +96,46 @@ class Settings:
         return type(self)({s.name: self[s] for s in settings if s in self})
 
     def to_json(self) -> dict[str, Value]:
-        """Return the values by name, as in manifests and output."""
+        """Return the values by name, as stored in manifests."""
         return dict(self._values)
 
 
 class WholeSettings(Settings):
-    """Settings of a whole index or query, for all components. For a blend: those given, and the
-    defaults that its components share.
+    """Settings of a whole index or query. For a blend: the given settings, and the defaults that
+    its components share.
     """
 
 
 class PartSettings(Settings):
-    """Settings of one measure, alone or as a component of a blend."""
+    """Settings of one component: the only measure, or one of a blend."""
 
 
 MAX_SAMPLES = 65_535
 
 SAMPLES = Setting(
-    "samples", 100, "how many samples to draw; four times as many halve the error", 1, MAX_SAMPLES
+    "samples", 100, "number of samples; four times as many halve the error", 1, MAX_SAMPLES
 )
-LENGTH = Setting("length", 10, "how many steps a walk takes at most", 1, MAX_LENGTH)
-SEED = Setting(
-    "seed", 0, "the seed of the random numbers; equal seeds give equal samples", 0, 2**64 - 1
-)
-DECAY = Setting(
-    "decay", 0.6, "how much a step counts, compared with the step before it", 0, 1, open=True
-)
+LENGTH = Setting("length", 10, "maximum number of steps of a walk", 1, MAX_LENGTH)
+SEED = Setting("seed", 0, "random seed; equal seeds give equal samples", 0, 2**64 - 1)
+DECAY = Setting("decay", 0.6, "factor per step: later meetings count less", 0, 1, open=True)
 HUBS = Setting(
     "hubs",
     "plain",
-    "plain: all links count the same. idf: links of pages with many links count less. rare: they "
-    "count much less",
+    "plain: all links have equal weight. idf: links of pages with many links weigh less. rare: "
+    "much less",
     choices=("plain", "idf", "rare"),
 )
 IN_SHARE = Setting(
     "in_share",
     0.5,
-    "for direction both: the share of steps along in-links; the others go along out-links",
+    "for direction both: the share of steps along in-links; the others follow out-links",
     0,
     1,
 )
 EVIDENCE = Setting(
     "evidence",
     "none",
-    "multiply scores by a factor for n shared neighbors: geometric is 1 - 2^-n, exponential is "
+    "multiply scores by a factor for n common neighbors: geometric is 1 - 2^-n, exponential is "
     "1 - e^-n, none is 1. Queries then read the graph",
     choices=("none", "geometric", "exponential"),
     late=True,

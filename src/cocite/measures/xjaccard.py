@@ -3,13 +3,15 @@
     xjac(u, v) = sum over k = 1, ..., length of decay**k (1 - decay) J_k(u, v)
     J_k(u, v)  = |I_k(u) & I_k(v)| / |I_k(u) | I_k(v)|
 
-with I_k(v) the nodes that reach v in at most k links, v included. A sample is a random order of all
-nodes: the first nodes of I_k(u) and of I_k(v) in it are equal with probability J_k(u, v) (Lemma 4).
+I_k(v) are the nodes that reach v in at most k links, including v. A sample is a random order of all
+nodes: the first nodes of I_k(u) and I_k(v) in this order are equal with probability J_k(u, v)
+(Lemma 4).
 
-Convention: in-links. A node scores decay - decay**(length + 1) with itself; ``normalized`` divides
-by that. A larger decay moves weight to larger k, and may lower a score. With ``bits``, the index
-stores b bits of a hash of each first node. Different nodes then match with probability 2**-b, which
-is subtracted: estimates stay unbiased, but vary more, and scatter about 0 for unrelated nodes.
+Convention: in-links. ``normalized`` divides by decay - decay**(length + 1), the score of a node
+with itself. A larger decay moves weight to larger k, which can lower a score. With ``bits``, the
+index stores b bits of a hash of each first node. Different nodes then match with probability 2**-b;
+subtracting this keeps estimates unbiased, but they vary more, and scatter around 0 for unrelated
+nodes.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Definition 3, Lemma 4); Li,
 Koenig 2010, *b-bit minwise hashing*.
 """
@@ -35,7 +37,7 @@ _BITS = 8
 BITS = Setting(
     "bits",
     0,
-    "how many bits of each min-hash to store (layout sketch); 0: all (layout minhash)",
+    "bits to store of each min-hash (layout sketch); 0: all (layout minhash)",
     0,
     16,
 )
@@ -44,7 +46,7 @@ NORMALIZED = Setting("normalized", False, "divide scores by the score of a node 
 
 
 def ring_weights(settings: PartSettings, length: int) -> list[float]:
-    """Return the weights of rings 1, ..., length."""
+    """Return the weights of J_1, ..., J_length."""
     decay = settings[DECAY]
     weights = [decay**k * (1 - decay) for k in range(1, length + 1)]
     whole = decay - decay ** (length + 1)
@@ -54,23 +56,23 @@ def ring_weights(settings: PartSettings, length: int) -> list[float]:
 def _choose(
     layout: str | None, given: Mapping[str, object], settings: WholeSettings
 ) -> tuple[str, WholeSettings]:
-    """Choose layout and bits together: nonzero bits mean layout sketch, and conversely."""
+    """Choose layout and bits together: nonzero bits mean layout sketch, and vice versa."""
     bits = settings[BITS]
     found = layout or ("sketch" if bits else "minhash")
     if found == "minhash" and bits:
         raise UsageError(
-            f"bits is {bits}, and layout minhash holds whole min-hashes; omit one of the two"
+            f"bits is {bits}, but layout minhash stores whole min-hashes; omit one of the two"
         )
     if found == "sketch" and not bits:
         if BITS.name in given:
-            raise UsageError("bits is 0; layout sketch holds 1 to 16 bits of each min-hash")
+            raise UsageError("bits is 0; layout sketch stores 1 to 16 bits of each min-hash")
         return found, settings.changed(BITS, _BITS)
     return found, settings
 
 
 XJACCARD = Measure(
     name="xjaccard",
-    summary="similar if the same pages are 1, 2, ... links before both (Fogaras, Racz)",
+    summary="similar if the same pages reach both within 1, 2, ... links (Fogaras, Racz)",
     layouts=("minhash", "sketch"),
     build=(SAMPLES, RINGS, SEED, BITS),
     ask=(DECAY, NORMALIZED),
