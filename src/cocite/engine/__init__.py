@@ -1,1 +1,1 @@
-"""Passes over the stored graph: the walk and the scan; and the diagonal of linearized SimRank."""
+"""Passes over a stored graph: walks, scans, and the diagonal of linearized SimRank."""

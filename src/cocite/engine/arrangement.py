@@ -1,15 +1,15 @@
-"""Links arranged by source within blocks of destinations: scans and PageRank read them from disk.
+"""Links sorted by source within blocks of destinations, for scans and PageRank out of core.
 
-A pass then reads the sources' rows in sequence, and writes rows of the block's own nodes, which fit
-in memory, at random. Links are arranged once, in scratch, and sorted in *strips*, pieces that fit
-in memory. A pass reads all strips of a block in parallel, a window of sources at a time. A strip
-may end anywhere, even among a node's in-links; as in-links ascend, a node's terms still come in
-ascending order of source.
+A pass reads the sources' rows sequentially; random writes go only to the rows of the block, which
+fit in memory. The links are sorted once, in *strips* that fit in memory, and written to scratch. A
+pass merges all strips of a block, one window of sources at a time. A strip may end between two
+in-links of a node; since in-links ascend, a node's terms are still added in ascending order of
+source.
 
 A strip is a stream of 32-bit words: a source, then its targets in the block, the last one marked
-(``kernels/scan.py``). That takes 4 bytes per link and 4 for every source in a strip.
+(``kernels/scan.py``). This takes 4 bytes per link, and 4 per source in each strip.
 
-Cost: a sort of every strip, 50 to 80 ns per link in all. Memory: 24 bytes per link of a strip.
+Cost: sorting takes 50 to 80 ns per link. Memory: 24 bytes per link of a strip.
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
@@ -27,14 +27,14 @@ from cocite.storage import evict
 Values = NDArray[Any]
 Weights = NDArray[np.float32]
 Strip = tuple[int, int]
-"""Range of words that one strip takes."""
+""""(begin, end) of a strip's words."""
 NO_WEIGHTS: Weights = np.empty(0, np.float32)
 
 
 def sorted_links(
     keys: NDArray[np.uint64], weights: Weights = NO_WEIGHTS
 ) -> tuple[NDArray[np.uint64], Weights]:
-    """Sort links by source, then target; ``keys`` may be sorted in place, ``weights`` follow."""
+    """Sort links by source, then target. May sort ``keys`` in place; reorders ``weights`` alike."""
     if not weights.size:
         keys.sort()
         return keys, weights
@@ -45,7 +45,7 @@ def sorted_links(
 def words_of(
     keys: NDArray[np.uint64], weights: Weights = NO_WEIGHTS
 ) -> tuple[NDArray[np.uint32], Weights]:
-    """Return sorted links as words, and the weights of their links at the same positions."""
+    """Return sorted links as words, and their weights at the positions of the words."""
     from cocite.kernels import rank_blocks, scan
 
     words = np.empty(2 * keys.size, np.uint32)
@@ -58,7 +58,7 @@ def words_of(
 
 @dataclass(frozen=True)
 class SourceWords:
-    """Strips as ``words`` uint32, with ``weights`` float32 if the links have any."""
+    """Strips: ``words`` uint32, and ``weights`` float32 if the links are weighted."""
 
     words: NDArray[np.uint32]
     weights: Weights = field(default_factory=lambda: NO_WEIGHTS)
@@ -72,11 +72,11 @@ class SourceWords:
         into: Values,
         combination: tuple[Any, tuple[Any, ...]] | None = None,
     ) -> None:
-        """Combine the rows of x of the ``sources`` ``into`` the rows of their targets in a block.
+        """Add the rows of x of ``sources`` to the rows ``into`` of their targets in one block.
 
         ``window`` rows of x are in memory at a time. ``combination`` comes from
-        :meth:`~cocite.engine.scan.Fold.combination`; by default, and with weights, one lane is
-        summed.
+        :meth:`~cocite.engine.scan.Fold.combination`. The default, and the only one with weights, is
+        the sum of a single lane.
         """
         code, identity = combination or _one_sum()
         lanes, at = len(identity), [begin for begin, _ in strips]
@@ -100,7 +100,7 @@ class SourceWords:
         return int(scan.push(words, here, x, last, *combination, into))
 
     def evict(self, begin: int, end: int) -> None:
-        """Release the memory of some words."""
+        """Release the memory of the words from ``begin`` to ``end``."""
         evict(self.words[begin:end], self.weights[begin:end])
 
 

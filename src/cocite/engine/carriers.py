@@ -1,17 +1,16 @@
-"""The walk over partitions: messages between blocks, the worker of a block, and the conductor.
+"""The walk over partitions: one worker per block, messages between blocks, and a conductor.
 
-    step s    every block receives the messages of step s - 1 (arrive, meet), moves live tokens
-              (leave), and sends a message to every block: tokens, and records of meetings
+    step s    every block receives the messages of step s - 1 (arrive, meet), moves its live tokens
     then      the messages of step s - 1 are dropped, and step s + 1 begins
 
-A block is a :class:`BlockWalker`, possibly in its own process, with only its own rows. It works
-like a block of the walk on disk (``engine/walk_blocks.py``), so samples are byte-identical.
-:class:`BlocksWalk` is the conductor: it counts live tokens and bytes sent.
+A block is a :class:`BlockWalker`, which may run in another process and stores only its own rows.
+Its steps are those of the walk on disk (``engine/walk_blocks.py``), so samples are byte-identical.
+The conductor, :class:`BlocksWalk`, counts live tokens and bytes sent.
 
-Cost: that of the walk on disk, without its files; :class:`Traffic` reports the bytes sent. Memory
-of a block: that of ``BlockPart``, its rows, and for each sample 24 bytes per token and 12 per
-record. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: hosts own nodes, and
-"the tokens are transferred on the network to their new owner", which merges those that have met.
+Cost: as for the walk on disk, without files; :class:`Traffic` reports the bytes sent. Memory of a
+block: its rows, a ``BlockPart``, and for each sample 24 bytes per token and 12 per record. Source:
+Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: hosts own nodes, and "the tokens are
+transferred on the network to their new owner", which merges those that have met.
 """
 
 from __future__ import annotations
@@ -29,15 +28,16 @@ from cocite.engine.walk_blocks import BlockPart, MovingSample
 from cocite.graph.blocks import Links
 
 TOKENS, INNER, OUTER = 0, 1, 2
-"""Kinds of rows: tokens; records whose node lies in the block of the parent; other records."""
+""""Kinds of rows: tokens; records with node and parent in one block; other records."""
 
 Rows = NDArray[np.uint32]
 
 
 class Message(NamedTuple):
-    """The rows that one block sends to another in one step, for all samples. ``rows`` uint32[k, 3];
-    ``table`` int64[p, 4] of (sample, kind, tag, number of rows). Rows of one sample, kind and tag
-    keep their order.
+    """The rows that one block sends to another in one step, for all samples.
+
+    ``rows`` uint32[k, 3]; ``table`` int64[p, 4] of (sample, kind, tag, number of rows). Rows with
+    equal sample, kind and tag are in order.
     """
 
     rows: Rows
@@ -45,36 +45,36 @@ class Message(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes to transfer."""
+        """Return the size of the message in bytes."""
         return self.rows.nbytes + self.table.nbytes
 
 
 class MemorySpool:
-    """Rows in buckets, in memory, with the interface of :class:`~cocite.storage.Spool`."""
+    """An in-memory :class:`~cocite.storage.Spool`: rows in buckets."""
 
     def __init__(self, buckets: int) -> None:
         self._batches: list[list[tuple[int, Rows]]] = [[] for _ in range(buckets)]
 
     def append(self, rows: Rows, starts: NDArray[np.uint32], tag: int) -> None:
-        """Add a batch: copy ``rows[starts[b] : starts[b + 1]]`` to bucket b."""
+        """Append a copy of ``rows[starts[b] : starts[b + 1]]`` to each bucket b."""
         for bucket in np.flatnonzero(starts[1:] > starts[:-1]).tolist():
             self.put(bucket, tag, rows[int(starts[bucket]) : int(starts[bucket + 1])].copy())
 
     def put(self, bucket: int, tag: int, rows: Rows) -> None:
-        """Add rows to a bucket without copying; the caller must not change them afterwards."""
+        """Append rows to a bucket without copying; the caller must not change them afterwards."""
         self._batches[bucket].append((tag, rows))
 
     def take(self, bucket: int) -> list[tuple[int, Rows]]:
-        """Empty a bucket; return what it held: (tag, rows)."""
+        """Empty a bucket and return its batches (tag, rows)."""
         found, self._batches[bucket] = self._batches[bucket], []
         return found
 
     def readers(self, bucket: int) -> list[_Run]:
-        """Return one run for each batch, each in ascending order."""
+        """Return one run per batch, each in ascending order."""
         return [_Run(rows) for _, rows in self._batches[bucket]]
 
     def pieces(self, bucket: int, buffer: Rows) -> Iterator[tuple[int, Rows]]:
-        """Yield (tag, rows), copied into ``buffer``."""
+        """Yield (tag, rows), with the rows copied to ``buffer``."""
         for tag, rows in self._batches[bucket]:
             run = _Run(rows)
             while count := run.fill(buffer):
@@ -82,13 +82,13 @@ class MemorySpool:
 
 
 class _Run:
-    """Rows read from first to last."""
+    """A run over rows in memory."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows, self.left = rows, len(rows)
 
     def fill(self, out: Rows) -> int:
-        """Copy the next rows to ``out``, as many as fit or are left; return how many."""
+        """Copy the next rows to ``out``, as many as fit or remain, and return their number."""
         begin, count = len(self._rows) - self.left, min(len(out), self.left)
         out[:count] = self._rows[begin : begin + count]
         self.left -= count
@@ -96,7 +96,7 @@ class _Run:
 
 
 def pack(batches: Iterable[tuple[int, int, list[tuple[int, Rows]]]]) -> Message:
-    """Pack (sample, kind, rows of a bucket) into one message."""
+    """Pack batches of (sample, kind, rows of a bucket) into one message."""
     rows: list[Rows] = []
     table: list[list[int]] = []
     for sample, kind, tagged in batches:
@@ -121,10 +121,10 @@ def unpack(messages: Iterable[Message | None]) -> Iterator[tuple[int, int, int, 
 
 
 _UNRESERVED = getattr(mmap, "MAP_NORESERVE", 0x4000)
-"""Linux's flag for maps that may exceed memory; not all Python releases name it."""
+""""Linux's MAP_NORESERVE, for maps that may exceed memory; not all Python releases define it."""
 TOKEN_BYTES = 12
-"""Bytes of a token in a message: target, head, members. A node has at most one token at a step, so
-this bounds the bytes for each node and step, except for one record for each node and sample.
+""""Bytes of a token in a message: target, head, members. A node has at most one token at a step, so
+this also bounds the bytes per node and step, apart from one record per node and sample.
 """
 
 
@@ -135,8 +135,9 @@ def placed_links(
     first: int,
     nodes: int,
 ) -> Links:
-    """Place the rows of the nodes from ``first`` on among ``nodes`` rows, as kernels find a row by
-    its node. Other pages of the offsets do not exist; never ``evict`` them.
+    """Return links with ``nodes`` rows, of which only those from ``first`` on are stored.
+
+    Kernels find rows by node id. Offsets of other rows have no pages; never ``evict`` them.
     """
     size = 8 * (nodes + 1)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _UNRESERVED
@@ -147,9 +148,9 @@ def placed_links(
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes exchanged between blocks: ``tokens`` and ``records`` by walks, ``trees`` by their
-    layout, ``values`` by scans, ``groups`` by the layout of min-hashes. ``steps`` counts steps over
-    all samples, for ``nodes``.
+    """Bytes exchanged between blocks: ``tokens`` and ``records`` by walks, ``trees`` by the layout
+    of trees, ``values`` by scans, ``groups`` by the layout of min-hashes. ``steps`` counts steps in
+    all samples, over ``nodes``.
     """
 
     nodes: int
@@ -161,7 +162,7 @@ class Traffic:
     groups: int = 0
 
     def plus(self, **more: int) -> Traffic:
-        """Return a copy with amounts added."""
+        """Return a copy with these amounts added."""
         return replace(self, **{name: getattr(self, name) + more[name] for name in more})
 
     def plus_all(self, other: Traffic | None) -> Traffic:
@@ -172,19 +173,17 @@ class Traffic:
 
     @property
     def each(self) -> float:
-        """Return the bytes of tokens, records and values for each node, step and sample."""
+        """Return the bytes of tokens, records and values per node, step and sample."""
         sent = self.tokens + self.records + self.values
         return sent / max(1, self.nodes * self.steps)
 
     @property
     def whole(self) -> int:
-        """Return all bytes."""
+        """Return the total number of bytes."""
         return self.tokens + self.records + self.trees + self.values + self.groups
 
     def facts(self) -> dict[str, int | float]:
-        """Return the fields of documents; ``most`` is the papers' bound, which assumes all tokens
-        at every step.
-        """
+        """Return the values as JSON fields; ``most`` is the bound for a token per node and step."""
         found: dict[str, int | float] = {"bytes_per_node_and_step": self.each}
         if self.values or self.groups:
             found |= {"bytes_of_values": self.values, "bytes_of_groups": self.groups}
@@ -199,8 +198,10 @@ class Traffic:
 
 
 class BlockWalker:
-    """Block number ``block`` of a walk. ``records`` holds the records from other blocks for each
-    sample; buckets 2 * block and 2 * block + 1 belong to this block.
+    """The walker of block number ``block``.
+
+    ``records`` contains the records from other blocks, by sample; this block's records are in
+    buckets 2 * block and 2 * block + 1.
     """
 
     def __init__(self, part: BlockPart, block: int) -> None:
@@ -208,23 +209,24 @@ class BlockWalker:
         self.begin(range(0))
 
     def begin(self, samples: range) -> None:
-        """Start new samples and drop earlier ones."""
+        """Start new samples and drop all others."""
         self._states = {sample: MovingSample(MemorySpool, self._blocks) for sample in samples}
         self.records = {sample: MemorySpool(2 * self._blocks) for sample in samples}
         self._own = pack(())
         self._part.begin()
 
     def step(self, step: int, *messages: Message | None) -> tuple[object, ...]:
-        """Make one step of all samples from the messages of the previous step. Returns
-        int64[samples], the tokens that moved; int64[2], the bytes of tokens and of records for
-        other blocks; then a message for each block, None for this one.
+        """Make one step of all samples, after receiving the messages of the previous step.
+
+        Returns int64[samples], the numbers of tokens moved; int64[2], the bytes of tokens and of
+        records for other blocks; then one message per block, None for this block.
         """
         self._receive(messages)
         live = np.zeros(len(self._states), np.int64)
         for i, (sample, state) in enumerate(self._states.items()):
             self._part.set_out(state, sample, step)
             live[i] = self._part.turn(state, self._block, step)
-            state.arrived = MemorySpool(self._blocks)  # received messages are not needed any more
+            state.arrived = MemorySpool(self._blocks)  # already received
         self._part.send_records(step)
         sent = np.zeros(2, np.int64)
         out: list[Message | None] = [self._packed(other) for other in range(self._blocks)]
@@ -238,7 +240,7 @@ class BlockWalker:
         return (live, sent), *out
 
     def end(self, *messages: Message | None) -> None:
-        """Receive the messages of the last step, which hold only records."""
+        """Receive the messages of the last step, which contain only records."""
         self._receive(messages)
 
     def _receive(self, messages: Sequence[Message | None]) -> None:
@@ -246,7 +248,7 @@ class BlockWalker:
         for sample, kind, tag, rows in unpack([own, *messages]):
             if kind == TOKENS:
                 self._states[sample].arrived.put(self._block, tag, rows)
-            else:  # copied, as messages are dropped
+            else:  # copied: messages are dropped
                 bucket = 2 * self._block + (kind == OUTER)
                 self.records[sample].put(bucket, tag, rows.copy())
 
@@ -267,7 +269,7 @@ class BlocksWalk:
         self.traffic = Traffic(nodes)
 
     def walk(self, samples: range) -> dict[int, tuple[int, ...]]:
-        """Walk these samples; return how many tokens moved at each step of each."""
+        """Walk the samples; return the number of tokens moved at each step, by sample."""
         crew, blocks = self.crew, range(self.crew.size)
         begun = [crew.call(block, "begin", samples)[0] for block in blocks]
         crew.take(begun)
@@ -279,7 +281,7 @@ class BlocksWalk:
                 for b in blocks
             ]
             reports = crew.take([answer[0] for answer in answers])
-            sent = [answer[1:] for answer in answers]  # messages of the previous step are dropped
+            sent = [answer[1:] for answer in answers]  # drops the previous messages
             counts = np.sum([count for count, _ in reports], axis=0)
             tokens, records = np.sum([size for _, size in reports], axis=0).tolist()
             moved = 0

@@ -2,21 +2,21 @@
 
     S = sum over l of c**l Q**l D (Q')**l,      D(w) = 1 - c * mean of S over pairs of in-neighbors
 
-Each sweep bounds the residual r(v) = S'(v, v) - 1 of the current diagonal D' from both sides
-(``kernels/linear.py``). As every node scores 1 with itself, it then sets
+Each sweep computes lower and upper bounds on the residual r(v) = S'(v, v) - 1 of the current
+diagonal D' (``kernels/linear.py``), which is 0 for the exact diagonal. The sweep then sets
 
     D'(v)  <-  D'(v) - r(v) + c / d(v)**2 * sum of r over in-neighbors of v
 
-The remaining residual comes only from pairs of different in-neighbors, and falls by a factor of ten
-or more. If it does not, as with a decay near 1, up to twelve more sweeps each mix the last few. The
-last sweep changes nothing but gives the bounds: every score computed with D' is between s (1 + low)
-and s (1 + high), where low and high are the extremes of r. The first diagonal is 1 - c / d. The
-result does not depend on threads.
+The remaining residual comes only from pairs of different in-neighbors; it usually shrinks by a
+factor of ten or more. Otherwise, as with a decay near 1, up to twelve more sweeps follow, each of
+which mixes the last few moves. A final sweep only computes the bounds: scores computed with D' are
+between s (1 + low) and s (1 + high), where low and high are the extremes of r. The first diagonal
+is 1 - c / d. The result does not depend on the number of threads.
 
-Cost: a short backward run from every node for the limits, and in each sweep a forward run of some
-hundreds to some thousands of links; 24 bytes per node and thread, 120 per node. Source: Maehara,
-Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (mixing sweeps); the correction and
-the bounds are our own.
+Cost: from every node, one short backward run for the limits, and per sweep one forward run over
+hundreds to thousands of links. Memory: 120 bytes per node, and 24 per node and thread. Source:
+Maehara, Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (mixing). The correction
+and the bounds are new.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 LIMITS = 5
-"""Levels with their own limits; later levels use the last limit."""
+""""Levels with a limit each; later levels use the last one."""
 Table = NDArray[np.float32]
 SweepReport = Callable[[int, int, int], None]
 """Called with (sweep, nodes done, nodes in total) while a diagonal is computed."""
@@ -46,8 +46,9 @@ SweepReport = Callable[[int, int, int], None]
 
 @dataclass(frozen=True)
 class Diagonal:
-    """The diagonal and the limits, as ``table`` float32[nodes, 1 + LIMITS] for kernels; every
-    residual is between ``low`` and ``high``.
+    """The diagonal and the limits for kernels: ``table`` float32[nodes, 1 + LIMITS].
+
+    All residuals are between ``low`` and ``high``.
     """
 
     decay: float
@@ -57,16 +58,14 @@ class Diagonal:
 
     @property
     def is_valid(self) -> bool:
-        """Return whether the table is within its bounds and has no NaN; kernels rely on both."""
+        """Return whether the table has no NaN and is within its bounds; kernels rely on both."""
         most = 1.001 / (1 - self.decay)
         fine = (self.table >= 0) & (self.table <= most)
         return bool(fine.all() and (self.table[:, 0] <= 1).all())
 
 
 def make_space(nodes: int, entries: int = 0) -> RunSpace:
-    """Allocate for graphs of up to ``nodes`` nodes and forward runs of up to ``entries``
-    entries.
-    """
+    """Allocate scratch for graphs of ``nodes`` nodes and forward runs of up to ``entries`` entries."""
     from cocite.kernels.linear import MOST_LEVELS, RunSpace
 
     scratch = Scratch(None)
@@ -88,9 +87,9 @@ _NODE = 160
 
 Column = NDArray[np.float64]
 _SWEEPS = (16, 4, 1)
-"""Accuracy of each sweep, as multiples of the target."""
+""""Accuracy of each sweep, in multiples of the target."""
 _TOGETHER, _PAST = 12, 4
-"""Maximum number of sweeps if single moves do not converge, and how many recent moves are mixed."""
+""""Maximum number of mixing sweeps, and the number of moves that each one mixes."""
 
 
 def make_diagonal(
@@ -104,38 +103,35 @@ def make_diagonal(
     reached: tuple[int, Table] | None = None,
     keep: Callable[[Table], None] = lambda table: None,
 ) -> Diagonal:
-    """Compute the diagonal for the links ``rows``; ``columns`` holds the same links, grouped by the
-    other end.
+    """Compute the diagonal for the links ``rows``.
 
     Parameters
     ----------
     rows, columns
-        ``in_links`` and ``out_links`` of a graph, or the other way round for the other direction.
+        The same links by either end: a graph's ``in_links`` and ``out_links``, or the reverse.
     decay
         c, between 0 and 1.
     threads
-        How many cores; the result does not depend on it.
+        Number of cores; does not change the result.
     target
-        How wide the bounds of the residual may be. Nodes that would take more than some millions of
-        links get wider ones.
+        Width of the residual's bounds. Nodes that would require more than some millions of links
+        get wider bounds.
     progress
         Called with (pass, nodes done, nodes in it); passes count from 0.
     reached, keep
-        The number of stages that an earlier run completed, with its table; and a function to call
-        with the table after each stage. The result is the same.
+        For resuming: the number of completed stages and their table, and a function called with the
+        table after each stage. Neither changes the result.
     """
     return _Making(rows, columns, decay, threads, target, progress)(reached, keep)
 
 
 def diagonal_room(rows: Links, columns: Links, means: Resources) -> int:
-    """Return how many threads fit the memory; raises :class:`ResourceError` if none does."""
+    """Return how many threads fit into the memory; raises :class:`ResourceError` for none."""
     return _threads(rows.nbytes + columns.nbytes, rows, means)[0]
 
 
 def diagonal_memory(links: Links, means: Resources) -> int:
-    """Return the bytes needed for links by one end; raises :class:`ResourceError` if the memory is
-    too small for one thread.
-    """
+    """Return the bytes for links by one end; raises :class:`ResourceError` if they do not fit."""
     return _threads(2 * links.nbytes, links, means)[1]
 
 
@@ -145,7 +141,7 @@ def _threads(ends: int, links: Links, means: Resources) -> tuple[int, int]:
     if means.memory < whole + each:
         raise ResourceError(
             f"preparing refined answers for {links.edges:,} links takes "
-            f"{format_least(whole + each)} of memory; {short_of(means.memory)}, or ask without "
+            f"{format_least(whole + each)} of memory; {short_of(means.memory)}, or omit "
             "--refine (refine=True)"
         )
     threads = min(means.threads, (means.memory - whole) // each)
@@ -153,7 +149,7 @@ def _threads(ends: int, links: Links, means: Resources) -> tuple[int, int]:
 
 
 class _Making:
-    """One computation of the diagonal, with the state its passes share."""
+    """One computation of a diagonal, with the state of its passes."""
 
     def __init__(
         self,
@@ -200,8 +196,8 @@ class _Making:
         )
 
     def _settle(self, nodes: NDArray[np.uint32], found: NDArray[np.float64], target: float) -> None:
-        """Repeat the moves at nodes whose last move was large, where the residual may be large as
-        well.
+        """Repeat the moves of nodes whose last move was large, since their residual may still be
+        large.
         """
         moved = found[:, 0] + found[:, 2]
         for round_ in range(_ROUNDS):
@@ -216,9 +212,10 @@ class _Making:
     def _together(
         self, nodes: NDArray[np.uint32], found: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Continue sweeping if single moves do not converge, as with a decay near 1. Each sweep
-        starts from the mixture of recent moves that would have minimized the residual (Anderson).
-        Returns the residuals of the best diagonal, which becomes the current one.
+        """Continue with mixing sweeps; return the residuals of the best diagonal and adopt it.
+
+        Each sweep starts from the mixture of recent moves that would have minimized the residual
+        (Anderson mixing), for a decay near 1, where single moves do not converge.
         """
         best, kept = found, self.table[:, 0].copy()
         least = _worst(found)
@@ -240,7 +237,7 @@ class _Making:
         return best
 
     def _move(self, nodes: NDArray[np.uint32], residuals: NDArray[np.float64]) -> None:
-        """Compute the next diagonal."""
+        """Compute the next diagonal from the residuals."""
         steps = np.zeros(self.nodes)
         steps[nodes] = residuals
         back = self._average(steps) / self.fewest
@@ -273,7 +270,7 @@ class _Making:
         )
         limits = np.empty((self.nodes, LIMITS), np.float32)
         common = np.full(self.nodes, 1 / (1 - self.decay))
-        for _ in range(64):  # every round bounds from above
+        for _ in range(64):  # every iterate is an upper bound
             common = np.minimum(common, self._average(common) + tops[:, LIMITS])
         for level in range(LIMITS, 0, -1):
             beyond = self._average(common)
@@ -282,8 +279,8 @@ class _Making:
         return limits
 
     def _residuals(self, nodes: NDArray[np.uint32], target: float) -> NDArray[np.float64]:
-        """Return float64[nodes, 3]: the lower bound on r, the width of the interval, and an
-        estimate of how much r exceeds that bound.
+        """Return float64[nodes, 3]: lower bound on r, width of its interval, estimated r minus
+        bound.
         """
         from cocite.kernels.linear import residuals
 
@@ -299,7 +296,7 @@ class _Making:
         return out
 
     def _pass(self, count: int, work: Callable[..., None]) -> None:
-        """Run the kernel over pieces of ``count`` nodes on all threads."""
+        """Run the kernel over chunks of ``count`` nodes on all threads."""
         from cocite.cluster import in_order
 
         pieces = [(a, min(a + _PIECE, count)) for a in range(0, count, _PIECE)]

@@ -1,15 +1,16 @@
-"""Values that partitions exchange at their borders, and scans over partitions.
+"""Scans over partitions, and the values that partitions exchange at their borders.
 
-A block numbers the nodes that it reads by ascending id: those below it, its own, those above. So a
-node's links keep the order of their sources, and sums have the same terms in the same order as on
-one machine: results are bit-identical however the graph is divided into blocks. A message from one
-block to another has one value for each node with links into the other block. :class:`ScanBlock`
-holds the rows of one block and scans them; :class:`BlocksScan` is the conductor.
+Within a block, the nodes that it reads are numbered by ascending id: nodes of lower blocks, its own
+nodes, nodes of higher blocks. So a node's links keep the order of their sources, sums add the same
+terms in the same order as on one machine, and results are bit-identical for any division into
+blocks. A message contains one value for each of the sender's nodes with links into the receiving
+block. :class:`ScanBlock` stores and scans the rows of one block; :class:`BlocksScan` is the
+conductor.
 
-Cost: a scan in memory, and :class:`~cocite.engine.carriers.Traffic`. Memory of a block: its links
-twice, a row of values for each of its own nodes, twice, and one for each node of others that it
-reads. The memory of the conductor does not depend on the graph. Source: Haveliwala, *Efficient
-computation of PageRank*, 3 and 3.2; Fogaras, Racz, *Scaling link-based similarity search*, 2.3.2.
+Cost: a scan in memory, and the :class:`~cocite.engine.carriers.Traffic`. Memory of a block: twice
+its links, two rows of values per node of its own, and one per node of other blocks that it reads.
+The conductor's memory does not depend on the graph. Source: Haveliwala, *Efficient computation of
+PageRank*, 3 and 3.2; Fogaras, Racz, *Scaling link-based similarity search*, 2.3.2.
 """
 
 from __future__ import annotations
@@ -31,11 +32,10 @@ Values = NDArray[Any]
 
 
 class Border:
-    """The nodes whose values a block reads, and the blocks that read its values.
+    """The nodes whose values a block reads, and the blocks that read its own values.
 
-    ``reads`` uint32 are all nodes that it reads, ascending; ``slots`` has the slice that each block
-    owns, ``own`` is the slice of this block. ``cuts`` uint32[blocks + 1] are the first nodes of all
-    blocks.
+    ``reads`` uint32 are the nodes read, ascending; ``slots`` has the slice owned by each block,
+    ``own`` is this block's slice. ``cuts`` uint32[blocks + 1] are the first nodes of all blocks.
     """
 
     def __init__(self, reads: Nodes, cuts: Nodes, block: int) -> None:
@@ -47,9 +47,7 @@ class Border:
 
     @classmethod
     def of(cls, sources: Nodes, first: int, cuts: Nodes) -> Border:
-        """Return the border of the block that begins with node ``first``, from the sources of its
-        links.
-        """
+        """Return the border of the block that begins at ``first``, from its links' sources."""
         block = int(np.searchsorted(cuts, first, side="right")) - 1
         own = np.arange(cuts[block], cuts[block + 1], dtype=np.uint32)
         others = np.unique(sources)
@@ -57,32 +55,32 @@ class Border:
         return cls(np.concatenate([below, own, above]), cuts, block)
 
     def restricted(self, taken: NDArray[np.bool_]) -> Border:
-        """Return the border reduced to the nodes that are ``taken``."""
+        """Return the border without the nodes that are not ``taken``."""
         return Border(self.reads[taken], self.cuts, self.block)
 
     def places(self, sources: Nodes) -> Nodes:
-        """Return the position of each of the ``sources`` among the nodes that are read."""
+        """Return the positions of ``sources`` among the nodes read."""
         return np.searchsorted(self.reads, sources).astype(np.uint32)
 
     def requests(self) -> list[Nodes]:
-        """Return the nodes that it reads from each block; none from itself."""
+        """Return the nodes read from each block; none from the block itself."""
         found = [self.reads[slot] for slot in self.slots]
         found[self.block] = found[self.block][:0]
         return found
 
     def serve(self, requests: Sequence[Nodes]) -> None:
-        """Record which of its nodes each block reads."""
+        """Store which of its nodes each block reads."""
         own = self.reads[self.own]
         self._readers = [np.searchsorted(own, nodes).astype(np.uint32) for nodes in requests]
 
     def messages(self, own: Values) -> list[Values | None]:
-        """Return the part of the ``own`` values that each block reads; None if empty."""
+        """Return the ``own`` values that each block reads, or None for none."""
         return [own[rows] if rows.size else None for rows in self._readers]
 
     def receive(self, messages: Sequence[Values | None], values: Values) -> None:
         """Write the messages of all blocks to ``values``, in the order of ``reads``.
 
-        Message rows may have fewer lanes than ``values``.
+        The rows of a message may have fewer lanes than ``values``.
         """
         for slot, rows in zip(self.slots, messages, strict=True):
             if rows is not None:
@@ -95,21 +93,19 @@ class BorderWorker:
     border: Border
 
     def requests(self) -> tuple[object, ...]:
-        """Return how many nodes of other blocks it reads; then the nodes of each block,
-        ascending.
-        """
+        """Return the number of nodes read from others; then the nodes of each block, ascending."""
         found = self.border.requests()
         return sum(nodes.size for nodes in found), *found
 
     def serve(self, *requests: Nodes) -> None:
-        """Record which of its nodes each block reads."""
+        """Store which of its nodes each block reads."""
         self.border.serve(requests)
 
 
 def connect(crew: WorkerPool) -> int:
-    """Tell each :class:`BorderWorker` of ``crew`` which blocks read its values.
+    """Send the requests of each :class:`BorderWorker` of ``crew`` to the others.
 
-    Returns how many values they exchange in one round.
+    Returns how many values they exchange per round.
     """
     blocks = range(crew.size)
     requests = [crew.call(block, "requests", answers=1 + crew.size) for block in blocks]
@@ -119,12 +115,12 @@ def connect(crew: WorkerPool) -> int:
 
 
 VALUE_BYTES = 4
-"""Bytes of a min-hash in a message: one for each node, sample, step and block that reads it."""
+""""Bytes of a min-hash in a message, sent per node, sample, step and block that reads it."""
 
 
 def block_scan_bytes(nodes: int, links: int, others: int) -> int:
-    """Return the maximum memory of a block with this many nodes and links that reads this many
-    nodes of others: row offsets, source positions (twice while sorting) and rows of values.
+    """Return the maximum memory of a block that reads ``others`` nodes of other blocks: row
+    offsets, source positions (twice while sorting) and rows of values.
     """
     border = min(others, links)
     return 8 * (nodes + 1) + 16 * links + (2 * nodes + border) * (ROW_BYTES + 8)
@@ -133,9 +129,9 @@ def block_scan_bytes(nodes: int, links: int, others: int) -> int:
 class ScanBlock(BorderWorker):
     """One block: its links, and the values that it reads.
 
-    ``offsets`` uint64[nodes + 1], starting at 0, and ``sources`` are those of its nodes, which
-    begin with ``first``; ``cuts`` uint32[blocks + 1] are the first nodes of all blocks. Values are
-    rows of ``lanes``.
+    ``offsets`` uint64[nodes + 1], from 0, and ``sources`` are the links of its nodes, which begin
+    at ``first``; ``cuts`` uint32[blocks + 1] are the first nodes of all blocks. Values are rows of
+    ``lanes``.
     """
 
     def __init__(
@@ -155,23 +151,23 @@ class ScanBlock(BorderWorker):
 
     @property
     def _own(self) -> Values:
-        """Return the values of its own nodes."""
+        """Return the values of the block's own nodes."""
         return self._values[self.border.own]
 
     def begin(self, values: Values) -> tuple[object, ...]:
-        """Set the values of its nodes; return the messages to send."""
+        """Set the values of the block's nodes; return the messages to send."""
         self._own[:] = values.reshape(-1, self._lanes)
         return self._sent(self._lanes)
 
     def scan(self, fold: str, itself: bool, *messages: Values | None) -> tuple[object, ...]:
-        """Scan once with the ``messages`` for this scan; return those for the next one. ``itself``
-        counts each node among its in-neighbors.
+        """Scan once, after receiving ``messages``; return the messages for the next scan.
+        ``itself`` counts each node as its own in-neighbor.
         """
         self._combine(Fold(fold), itself, messages)
         return self._sent(self._lanes)
 
     def values(self) -> Values:
-        """Return a copy of the values of its nodes."""
+        """Return a copy of the values of the block's nodes."""
         return self._own.copy()
 
     def _combine(self, fold: Fold, itself: bool, messages: Sequence[Values | None]) -> None:
@@ -185,9 +181,7 @@ class ScanBlock(BorderWorker):
         self._own[:] = self._next
 
     def _sent(self, lanes: int) -> tuple[object, ...]:
-        """Return the bytes for other blocks, then rows of the first ``lanes`` for each; None if
-        empty.
-        """
+        """Return the bytes for others, then the first ``lanes`` for each block, None if empty."""
         sent = self.border.messages(self._own[:, :lanes])
         return sum(rows.nbytes for rows in sent if rows is not None), *sent
 
@@ -204,12 +198,12 @@ class BlocksScan:
         self._ready = False
 
     def evict(self) -> None:
-        """Handle the loss of a block: the next :meth:`begin` connects all blocks again."""
+        """Reset after the loss of a block: the next :meth:`begin` reconnects all blocks."""
         self._ready = False
 
     def begin(self, method: str, arguments: Sequence[tuple[Any, ...]], samples: int = 1) -> None:
-        """Start each block by ``method`` with its own arguments, for ``samples`` samples, and store
-        its messages for the first scan.
+        """Call ``method`` on each block, with the block's arguments, to start ``samples`` samples;
+        store the messages for the first scan.
         """
         crew, blocks = self.crew, range(self.crew.size)
         if not self._ready:
@@ -221,9 +215,7 @@ class BlocksScan:
         self._take(calls, samples, 0)
 
     def step(self, method: str, *arguments: Any, samples: int = 1) -> None:
-        """Scan once, by a ``method`` that takes the arguments and the messages for the block, which
-        are then dropped.
-        """
+        """Scan once: call ``method`` on each block with the arguments and its messages."""
         crew, sent = self.crew, self._sent
         calls = [
             crew.call(

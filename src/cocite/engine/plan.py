@@ -1,12 +1,12 @@
 """The plan of a scan within a memory budget.
 
     in memory      links + x + y <= budget            all cores, ranges of destinations
-    links read     x + y + pieces of links <= budget  the stored links are read in sequence
-    in blocks      any budget of some MB              x and y are read and written in sequence
+    links read     x + y + chunks of links <= budget  the stored links are read sequentially
+    in blocks      any budget of some MB              x and y are read and written sequentially
 
-In blocks, half of a thread's share holds the accumulators of its block, so the number of blocks,
-and how often x is read, is proportional to the size of y over the budget. The rest buffers data
-that is read in sequence:
+In blocks, half of a thread's share is for the accumulators of its block. So the number of blocks,
+which is also the number of times x is read, is proportional to the size of y divided by the budget.
+The other half buffers sequential reads:
 
     bytes read per scan  = blocks * size of x + 4 to 8 per link
     bytes of scratch     = size of x + size of y + 8 per link
@@ -25,21 +25,21 @@ from cocite.graph.blocks import Links, cut_blocks, cut_evenly
 from cocite.resources import Resources, format_least, format_size, format_total, short_of
 
 ROW_BYTES = 64
-"""Bytes of the widest row: a cache line."""
+""""Maximum bytes of a row: a cache line."""
 _DTYPES = (np.uint32, np.float64)
 LEAST_SHARE = 4 << 20
-"""Minimum memory of a thread; with smaller blocks, most time would go to boundaries."""
+""""Minimum memory of a thread; smaller blocks would mostly process boundaries."""
 _LARGEST_PIECE = 64 << 20
 _STRIP_LINK = 24
-"""Memory for a link of a strip during arrangement: key, words, position in the graph."""
+""""Memory per link of a strip during arrangement: key, words, position in the graph."""
 _LARGEST_STRIP = 1 << 22
-"""Maximum links of a strip: longer ones do not sort faster, and block other threads."""
+""""Maximum links of a strip: longer strips do not sort faster, and delay other threads."""
 _MOST_ROWS = 2**31 - 1
-"""Maximum rows of a block: targets are numbered in 31 bits."""
+""""Maximum rows of a block: targets have 31 bits."""
 
 
 class Way(Enum):
-    """Where links, x and y are during a scan."""
+    """Where the links, x and y are during a scan."""
 
     MEMORY = "all in memory"
     STREAMED = "x and y in memory, links from disk"
@@ -48,11 +48,11 @@ class Way(Enum):
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """Plan of a scan in ``memory`` bytes. ``cuts`` is the first node of every range or block but
-    the first; a row is ``lanes`` values of ``dtype``.
+    """Plan of a scan in ``memory`` bytes.
 
-    In BLOCKS, a thread holds ``strip`` links and ``window`` rows of x at a time. One scan reads
-    about ``reads`` bytes from disk; the arrangement, x and y take ``scratch`` bytes there.
+    ``cuts`` are the first nodes of all ranges or blocks but the first; a row is ``lanes`` values of
+    ``dtype``. In BLOCKS, a thread buffers ``strip`` links and ``window`` rows of x. A scan reads
+    about ``reads`` bytes from disk; arranged links, x and y take ``scratch`` bytes there.
     """
 
     way: Way
@@ -93,24 +93,24 @@ class ScanPlan:
 def plan_scan(
     links: Links, means: Resources, *, lanes: int = 1, dtype: DTypeLike = np.float64
 ) -> ScanPlan:
-    """Plan the fastest way that fits the memory; with ``blocks`` in the means, that many on disk.
+    """Choose the fastest plan that fits the memory; ``means`` may set the number of blocks on disk.
 
     Parameters
     ----------
     links
-        The links to scan: ``in_links`` of a graph, or its ``out_links``.
+        The links to scan: a graph's ``in_links`` or ``out_links``.
     means
-        The memory is for the links, x, y and buffers.
+        Its memory is for the links, x, y and buffers.
     lanes
-        Number of values of a node: 1, or as many as 64 bytes hold.
+        Values per node: 1, or as many as fit into 64 bytes.
     dtype
-        The type of the values: uint32 or float64.
+        Type of the values: uint32 or float64.
 
     Raises
     ------
     UsageError
     ResourceError
-        If not even one thread with small blocks fits.
+        If the memory is too small for one thread with small blocks.
     """
     kind = np.dtype(dtype)
     if kind.type not in _DTYPES:
@@ -123,7 +123,7 @@ def plan_scan(
 
 
 def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
-    """Choose the plan; a row of x has ``row`` bytes, ``total`` with its accumulators."""
+    """Choose the plan; rows of x take ``row`` bytes, ``total`` with accumulators."""
     threads, memory, blocks = means.threads, means.memory, means.blocks
     vectors = 2 * row * links.nodes
     size = links.offsets.nbytes + links.neighbors.nbytes
@@ -136,7 +136,7 @@ def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
         return ScanPlan(Way.MEMORY, size + vectors, threads, ranges, threads)
     piece = min((memory - vectors) // (2 * threads), _LARGEST_PIECE)
     if piece >= LEAST_SHARE:
-        # Half of the rest: reading a piece also loads some neighboring pages.
+        # Half of the rest: reading a chunk also loads adjacent pages.
         cuts = cut_blocks(links, piece)
         if _largest(links, cuts) <= 2 * piece:
             need = vectors + 2 * threads * piece
@@ -152,9 +152,7 @@ def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
 
 
 def _ranges(links: Links, size: int, threads: int) -> tuple[int, ...]:
-    """Cut several ranges for every thread: some take longer, and a scan can be interrupted between
-    them.
-    """
+    """Cut several ranges per thread: their times differ, and a scan can stop between ranges."""
     return cut_evenly(links, max(4 * threads if threads > 1 else 1, size // _LARGEST_PIECE))
 
 
@@ -168,13 +166,13 @@ def _largest(links: Links, cuts: tuple[int, ...]) -> int:
 def _in_blocks(
     links: Links, row: int, total: int, rows: int, share: int, threads: tuple[int, int]
 ) -> ScanPlan:
-    """Plan blocks of at most ``rows`` rows; ``threads`` (used, requested) get ``share`` bytes
+    """Plan blocks of at most ``rows`` rows; ``threads`` (used, requested) have ``share`` bytes
     each.
     """
     count, wanted = threads
     blocks = -(-links.nodes // min(rows, _MOST_ROWS))
     if blocks > 1:
-        blocks += -blocks % count  # they take about equally long
+        blocks += -blocks % count  # an equal number per thread
     rows = max(1, -(-links.nodes // blocks))
     cuts = tuple(range(rows, links.nodes, rows))
     vector, edges = row * links.nodes, links.edges

@@ -1,12 +1,11 @@
-"""Group rows by their first word, out of core.
+"""Group (key, value) rows by key, out of core.
 
-    deal      (key, value) goes to the file of the key's range
-    group     range after range: the number of values of each key, then the values, key after key
+    deal      append (key, value) to the file of the key's range
 
-The values of a key keep their order. A range that does not fit is read once for each part of its
-keys that does; the values of a single key that does not fit are passed on as they are read.
+The values of a key keep their order. A range that does not fit into memory is read several times,
+once for each subset of keys that fits. If a single key does not fit, its values are streamed.
 
-Cost: two reads of each row and a sort of each part. Memory: 64 bytes for each of ``rows`` rows.
+Cost: two reads of each row, and sorting. Memory: 64 bytes for each of ``rows`` rows.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.3 (external sorting).
 """
 
@@ -24,13 +23,13 @@ from cocite.engine.walk_blocks import Dealer
 from cocite.storage.spool import Spool
 
 _EIGHT = 8
-"""Ranges begin at multiples of eight keys, so that labels of four bits fill whole words."""
+""""Ranges begin at multiples of eight keys, so that 4-bit labels fill whole words."""
 
 Nodes = NDArray[np.uint32]
 
 
 class RowGroups:
-    """Groups rows by keys below ``keys``, with ``rows`` of them in memory at a time."""
+    """Groups rows by keys below ``keys``, with at most ``rows`` rows in memory."""
 
     def __init__(self, keys: int, rows: int) -> None:
         self.rows = max(rows // _EIGHT, 1) * _EIGHT
@@ -43,21 +42,21 @@ class RowGroups:
         return Spool(directory, self._cuts.size - 1)
 
     def add(self, spool: Spool, keys: Nodes, values: NDArray[Any], tag: int = 0) -> None:
-        """Add a value for each of some keys, at most ``rows`` at a time."""
+        """Add one value for each of ``keys``, at most ``rows`` at a time."""
         rows = self._buffer[: keys.size]
         rows[:, 0], rows[:, 1] = keys, values
         self._dealer.rows(spool, rows, tag)
 
     def ranges(self, spool: Spool) -> Iterator[tuple[int, int, Iterator[tuple[int, Nodes]]]]:
-        """Yield each range of keys: its first key, its end, and its rows in order, with their tags.
-        Read the rows before the next range.
+        """Yield each key range as (first key, end, rows in order with their tags). Consume the rows
+        before the next range.
         """
         for number, (low, high) in enumerate(pairwise(self._cuts.tolist())):
             yield low, high, spool.pieces(number, self._buffer)
 
     def groups(self, spool: Spool) -> Iterator[tuple[int, NDArray[np.int64], Iterator[Nodes]]]:
-        """Yield each range of keys: its first key, the number of values of each key, and all values
-        in pieces. Read the values before the next range.
+        """Yield each key range as (first key, number of values per key, all values in chunks).
+        Consume the values before the next range.
         """
         for number, (low, high, pieces) in enumerate(self.ranges(spool)):
             counts = np.zeros(high - low, np.int64)
@@ -79,7 +78,7 @@ class RowGroups:
             first, before = last, int(ends[last - 1])
 
     def _sorted(self, spool: Spool, number: int, first: int, last: int, size: int) -> Nodes:
-        """Return the values of the keys from the ``first`` of a range up to the ``last``."""
+        """Return the values of the range's keys from ``first`` to ``last``."""
         keys, values = np.empty(size, np.uint32), np.empty(size, np.uint32)
         at = 0
         for rows in self._between(spool, number, first, last):

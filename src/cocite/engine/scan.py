@@ -1,20 +1,20 @@
-"""The scan: every node combines the values of its in-neighbors. Min-hashes of neighborhoods.
+"""Scans, which combine the values of every node's in-neighbors, and min-hashes of neighborhoods.
 
     y[v] = start[v] (+) x[u1] (+) x[u2] (+) ...      u1 < u2 < ... the in-neighbors of v
 
-(+) is a :class:`Fold`: sum, min or max. Without ``start``, it starts with its identity, which is
-the result for a node without in-links. x holds one value per node, or a row of *lanes* of up to 64
-bytes, a cache line: 16 samples of 32 bits cost about three times as much as one. For a scan of
+(+) is a :class:`Fold`: sum, min or max. The default ``start`` is the fold's identity, which is also
+the result for nodes without in-links. x contains one value per node, or a row of *lanes* of up to
+64 bytes, a cache line: 16 samples of 32 bits take about three times as long as one. To scan
 f(x[u]), the caller applies f to x. Float sums are accumulated in float64 and rounded once; sums of
 uint32 are modulo 2**32. Min and max ignore NaN in x.
 
 In memory, ranges of destinations are distributed over all cores. With less memory, the links are
-read from disk in sequence. With less still, blocks of destinations are scanned one after another,
-with links arranged by source (``engine/arrangement.py``), and x and y are files. Each y[v] is
-combined in ascending order of source: so results are bit-identical regardless of the number of
-threads, the blocks, and the memory budget.
+read from disk sequentially. With even less, x and y are files, and destination blocks are scanned
+one by one, with links sorted by source (``engine/arrangement.py``). Each y[v] is combined in
+ascending order of source, so results are bit-identical for any number of threads, blocks and memory
+budget.
 
-Cost: O(links * lanes); 3 ns per link with 16 lanes of 32 bits in memory, 1.5 to 3.5 times that in
+Cost: O(links * lanes); 3 ns per link for 16 lanes of 32 bits in memory, 1.5 to 3.5 times as long in
 blocks (``engine/plan.py``). Source: Haveliwala, *Efficient computation of PageRank*, 3; with min,
 Fogaras, Racz, *Scaling link-based similarity search*, 2.3.1.
 """
@@ -45,14 +45,14 @@ Values = NDArray[Any]
 
 
 class Fold(Enum):
-    """How values are combined."""
+    """The operation that combines values."""
 
     SUM = "sum"
     MIN = "min"
     MAX = "max"
 
     def identity(self, dtype: DTypeLike) -> Any:
-        """Return the neutral element: 0, the largest value or the smallest value."""
+        """Return the neutral element: 0, or the largest or smallest value."""
         kind: np.dtype[Any] = np.dtype(dtype)
         if self is Fold.SUM:
             return kind.type(0)
@@ -62,9 +62,7 @@ class Fold(Enum):
         return kind.type(limits.max if self is Fold.MIN else limits.min)
 
     def combination(self, dtype: DTypeLike, lanes: int) -> tuple[Any, tuple[Any, ...]]:
-        """Return its code for kernels, and its identity in the accumulator's dtype, once for each
-        lane.
-        """
+        """Return the operation's code, and the accumulator's identity for each lane, for kernels."""
         from cocite.kernels import scan
 
         wide = self is Fold.SUM and np.dtype(dtype).kind == "f"
@@ -72,10 +70,10 @@ class Fold(Enum):
 
 
 class Scan:
-    """Repeated scans over one set of links, for rows of one dtype and number of lanes.
+    """Repeated scans of one set of links, for rows of one dtype and number of lanes.
 
     The links must be those of a checked graph (:meth:`Graph.check`), in-links or out-links.
-    ``plan`` is updated with the bytes read once the links are arranged.
+    Arranging the links updates ``plan`` with the bytes to read.
     """
 
     def __init__(
@@ -85,19 +83,19 @@ class Scan:
         *,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Prepare the scan; out of core, arrange the links.
+        """Prepare the scan; if in blocks, arrange the links.
 
         Parameters
         ----------
         links, plan
-            The plan from :func:`plan_scan` for these links.
+            Links, and their plan from :func:`plan_scan`.
         folder
-            The folder for scratch files, such as a store; by default that of temporary files.
+            Folder for scratch files, by default that of temporary files.
 
         Raises
         ------
         ResourceError
-            If the disk is too full for the arranged links.
+            If the arranged links do not fit on the disk.
         """
         self._links, self._lanes, self._dtype = links, plan.lanes, np.dtype(plan.dtype)
         self.plan, self._pace = plan, Pace()
@@ -109,7 +107,7 @@ class Scan:
             self.plan = replace(self.plan, reads=again + 4 * end)
 
     def _arrange(self) -> int:
-        """Arrange the links for the plan's blocks; return how many words they take."""
+        """Arrange the links for the plan's blocks; return the number of words."""
         links, plan = self._links, self.plan
         self._words = SourceWords(self._scratch.zeros(2 * links.edges, np.uint32))
         words, bounds = self._words.words, list(pairwise((0, *plan.cuts, links.nodes)))
@@ -129,14 +127,12 @@ class Scan:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the shape of x and y: (nodes,) for one lane, else (nodes, lanes)."""
+        """Return the shape of x and y: (nodes,) for one lane, otherwise (nodes, lanes)."""
         nodes = self._links.nodes
         return (nodes,) if self._lanes == 1 else (nodes, self._lanes)
 
     def vector(self) -> Values:
-        """Allocate zeros for x or y: in memory, each row within one cache line, or on disk, as
-        planned.
-        """
+        """Allocate zeros for x or y as planned: in memory, aligned to cache lines, or on disk."""
         if self._scratch.on_disk:
             return self._scratch.zeros(self.shape, self._dtype)
         size = self._links.nodes * self._lanes * self._dtype.itemsize
@@ -158,14 +154,14 @@ class Scan:
         Parameters
         ----------
         x
-            The values, after f: of ``shape`` and the scan's dtype, contiguous.
+            Values, after applying f: of ``shape`` and the scan's dtype, contiguous.
         fold
-            How they are combined.
+            How to combine the values.
         start
-            Initial values, in the form of x: x itself, to count a node among its in-neighbors.
-            By default the identity.
+            Initial values, shaped like x, by default the identity. Pass x to count each node as its
+            own in-neighbor.
         out
-            Array for the result, in the form of x; it may be ``start``, but not x. By default a new
+            Array for the result, shaped like x; may be ``start``, but not x. By default a new
             :meth:`vector`.
 
         Returns
@@ -234,7 +230,7 @@ class Scan:
 
 
 class _Part(NamedTuple):
-    """Links [begin, end) of the graph into the block of destinations that begins with ``first``."""
+    """Links [begin, end) of the graph into the block of destinations that begins at ``first``."""
 
     block: int
     first: int
@@ -261,39 +257,38 @@ def _arranged(links: Links, part: _Part) -> NDArray[np.uint32]:
 
 
 def _copy(source: Values, target: Values, piece: int) -> None:
-    """Copy piece by piece to limit how much of arrays on disk is in memory."""
+    """Copy in chunks, to limit how much of arrays on disk is in memory."""
     for low in range(0, source.size, piece):
         part = slice(low, low + piece)
         target[part] = source[part]
         evict(source[part], target[part])
 
 
-# Min-hashes of neighborhoods: for every node, ring and sample, the first node in a random order.
+# Min-hashes: the first node, in a random order, of every node's neighborhoods, for each sample.
 #
 #     I_0(v) = {v},  I_k(v) = v and all nodes that reach v in at most k links
-#     fp_k(v) = the smallest place that a random order gives to a node of I_k(v)
+#     fp_k(v) = the smallest position of a node of I_k(v) in a random order
 #             = min of fp_(k-1)(u) over u = v and the in-neighbors u of v
 #
-# The probability that two nodes have the same fp_k is their Jaccard coefficient,
-# |I_k(u) n I_k(v)| / |I_k(u) u I_k(v)|. All rings of a sample use one order, drawn for
-# (seed, sample, 0), as the steps of walks count from 1. Samples are computed 16 at a time, one in
-# each lane of a scan with min; the grouping does not matter. Memory: two rows of 64 bytes per
-# node, or less with a smaller budget. Source: Fogaras, Racz, *Scaling link-based similarity
-# search*, 2.3 (Algorithm 3).
+# The probability that two nodes have the same fp_k is their Jaccard coefficient, |I_k(u) n I_k(v)|
+# / |I_k(u) u I_k(v)|. All rings of a sample use one order, drawn for (seed, sample, 0); the steps
+# of walks count from 1. Samples are computed 16 at a time, one per lane of a scan with min; results
+# do not depend on the grouping. Memory: two rows of 64 bytes per node, or less with a smaller
+# budget. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Algorithm 3).
 
 LANES = ROW_BYTES // 4
-"""Samples computed at once."""
+""""Samples computed together."""
 _PIECE = 1 << 16
-"""Nodes that a thread converts to positions, or to winners, at a time."""
+""""Nodes per chunk when threads convert nodes to positions, or positions to winners."""
 
 
 def plan_ring_scan(links: Links, means: Resources) -> ScanPlan:
-    """Plan the scans of :class:`HopNeighborhoods`; raises like ``plan_scan``."""
+    """Plan the scans of :class:`HopNeighborhoods`; raises the errors of :func:`plan_scan`."""
     return plan_scan(links, means, lanes=LANES, dtype=np.uint32)
 
 
 class Ring:
-    """Ring number ``step`` of some samples; its rows are valid until the next ring is computed."""
+    """Ring number ``step`` of some samples; valid until the next ring is computed."""
 
     def __init__(
         self, step: int, places: NDArray[np.uint32], orders: NDArray[np.uint32], threads: int
@@ -302,9 +297,7 @@ class Ring:
         self._orders, self._threads = orders, threads
 
     def winners(self, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
-        """Return uint32[samples, nodes]: the first node, in each sample's order, of each
-        neighborhood.
-        """
+        """Return uint32[samples, nodes]: the first node of each neighborhood by sample."""
         from cocite.kernels import ring_rows
 
         nodes = self.places.shape[0]
@@ -320,7 +313,7 @@ class Ring:
 
 
 class HopNeighborhoods:
-    """Rings of up to 16 samples at once, over one set of links."""
+    """Rings of up to 16 samples together, over one set of links."""
 
     def __init__(
         self,
@@ -332,8 +325,9 @@ class HopNeighborhoods:
         turn: int = 0,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Prepare the scans: ``plan`` comes from :func:`plan_ring_scan` for these links; ``turn``
-        is added to the step number of draws; scratch files go to ``folder``.
+        """Prepare the scans by ``plan``, from :func:`plan_ring_scan` for these links.
+
+        ``turn`` is added to the step number of draws; ``folder`` is for scratch files.
         """
         self._length, self._seed, self._turn, self._nodes = length, seed, turn, links.nodes
         self._threads = plan.wanted
@@ -348,7 +342,7 @@ class HopNeighborhoods:
         from cocite.kernels import ring_rows
 
         if not 1 <= len(samples) <= LANES:
-            raise UsageError(f"{len(samples)} samples; rings are made of 1 to {LANES} at once")
+            raise UsageError(f"{len(samples)} samples; rings are computed for 1 to {LANES} at once")
         orders = ring_orders(samples, self._nodes, self._seed, self._turn)
 
         def begin(part: slice) -> None:
@@ -365,8 +359,9 @@ class HopNeighborhoods:
 
 
 def ring_orders(samples: Sequence[int], nodes: int, seed: int, turn: int) -> NDArray[np.uint32]:
-    """Return uint32[LANES, ORDER_WORDS]: the orders of up to 16 samples. Unused lanes repeat the
-    last sample. ``turn`` is added to the step number of draws.
+    """Return uint32[LANES, ORDER_WORDS]: the orders of up to 16 samples.
+
+    Unused lanes repeat the last sample. ``turn`` is added to the step number of draws.
     """
     from cocite.kernels import random
 

@@ -1,18 +1,17 @@
 """The walk: coalescing reversed walks from every node, one sample at a time.
 
-At every step each live token moves to one in-neighbor, tokens that meet merge, and tokens at a node
+At every step, each live token moves to one in-neighbor, tokens that meet merge, and tokens at nodes
 without in-links end. The result is the sample's fingerprint graph: for each node that met a smaller
-one, the smallest node of the group that it met first, and the step. Out of core, the graph is cut
-into destination *blocks*: each moves the tokens in it, and its pages are released before the next
-one is read. Randomness is keyed by (seed, sample, step, node), so a sample is a function of the
+node, the smallest node of the first group it met, and the step. Out of core, the graph is cut into
+destination *blocks*; the tokens of one block move, and its pages are released, before the next
+block is read. Randomness is keyed by (seed, sample, step, node), so a sample depends only on the
 graph, the seed and its number.
 
-With links by both ends (``Links.back``), all walkers of a sample take the same direction at each
-step: along the links themselves with probability ``in_share``. A meeting time depends only on
-walkers that take the same directions.
+With links by both ends (``Links.back``), all walkers of a sample move in the same random direction
+at each step: along the links with probability ``in_share``, otherwise against them.
 
-Cost of a sample: O(live steps), about 2 per node on web graphs for a length of 10; times log of the
-in-degree for the weighted step; for argmin and clock, plus the in-links of the nodes with tokens.
+Cost of a sample: O(live steps), about 2 per node on web graphs for length 10. The weighted step
+takes log(in-degree) times as long; argmin and clock also read all in-links of nodes with tokens.
 Memory: 25 bytes per node. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 and
 2.2.3.
 """
@@ -40,10 +39,10 @@ Move = Callable[[NDArray[np.uint32], NDArray[np.uint32], np.uint32, np.uint32], 
 class FingerprintGraph:
     """One sample's fingerprint graph, in arrays of length nodes.
 
-    ``parent`` uint32, NOWHERE (2**32 - 1) for a root; ``label`` uint8, the step of the meeting;
-    ``extent`` uint32, for a root the size of its tree, otherwise where the node's subtree begins in
-    its parent's. ``live`` counts the tokens of each step. ``spare`` is scratch for the caller, two
-    arrays uint32[nodes].
+    ``parent`` uint32, NOWHERE (2**32 - 1) for roots; ``label`` uint8, the step of the meeting;
+    ``extent`` uint32, for roots the size of the tree, otherwise the start of the node's subtree
+    within its parent's. ``live`` counts the tokens at each step. ``spare`` is scratch for the
+    caller, two arrays uint32[nodes].
     """
 
     parent: NDArray[np.uint32]
@@ -54,9 +53,7 @@ class FingerprintGraph:
 
 
 class StepDraws(NamedTuple):
-    """Random draws for the steps of one sample: a key for each, and an order for each argmin
-    step.
-    """
+    """Random draws for all steps of one sample: a key per step, and an order per argmin step."""
 
     sample: int
     keys: NDArray[np.uint64]
@@ -64,7 +61,7 @@ class StepDraws(NamedTuple):
 
 
 class Mover:
-    """Moves tokens one step along one set of links; allocates almost nothing."""
+    """Moves tokens by one step along a set of links; allocates almost nothing."""
 
     def __init__(
         self,
@@ -79,7 +76,7 @@ class Mover:
         """See :class:`Walker`."""
         from cocite.kernels import random, walk
 
-        # Looked up once: on a small graph, a step is as fast as importing a loaded module.
+        # Imported once: on small graphs, a step takes no longer than importing a loaded module.
         self._random, self._walk = random, walk
         if weights is None and step.weighted:
             weights = step_weights(links, step)
@@ -99,9 +96,7 @@ class Mover:
     def __call__(
         self, sample: int, step: int, at: NDArray[np.uint32], out: NDArray[np.uint32]
     ) -> None:
-        """Make step number ``step`` of a sample: from the nodes ``at`` to ``out``, of equal
-        length.
-        """
+        """Make step ``step`` of a sample, from the nodes ``at`` to ``out``, of equal length."""
         move = self.kernel(sample, step)
         for block in self._blocks:
             move(at, out, *block)
@@ -111,8 +106,9 @@ class Mover:
                     evict(self._weights.values)
 
     def _draws(self, sample: int) -> StepDraws:
-        """Return the draws of all steps of a sample; the last sample's are cached. One call draws
-        for all steps: on small graphs a step costs less than a call.
+        """Return the draws for all steps of a sample, cached for the last one.
+
+        One call draws for all steps, as on small graphs a step takes less time than a call.
         """
         found = self._drawn
         if found is None or found.sample != sample:
@@ -139,12 +135,12 @@ class Mover:
         return self._links if drawn >> 11 < self._in_share * 2**53 else self._links.back
 
     def against(self, sample: int, step: int) -> Links | None:
-        """Return the links of a step by their other end, if available."""
+        """Return the links of a step by their other end, or None."""
         back = self._links.back
         return self._links if back is self.along(sample, step) else back
 
     def kernel(self, sample: int, step: int) -> Move:
-        """Return the step as a function of (at, out, first node of a block, end of it)."""
+        """Return the step as a function of (at, out, first node of a block, end of the block)."""
         key, links = self._key(sample, step), self.along(sample, step)
         ends, walk = (links.offsets, links.neighbors), self._walk
         if self._step is Step.ARGMIN:
@@ -161,11 +157,11 @@ class Mover:
 
 
 AfterStep = Callable[[int, NDArray[np.uint32], NDArray[np.uint32]], None]
-"""Called with the step, and the heads and nodes of the live tokens, by ascending head."""
+""""Called with (step, heads, nodes) of the live tokens, by ascending head."""
 
 
 class Walker:
-    """Makes samples of one set of links. Owns scratch memory: use one for each thread."""
+    """Computes samples of one set of links. Not thread-safe, as it owns scratch memory."""
 
     def __init__(
         self,
@@ -179,12 +175,13 @@ class Walker:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """Walk along ``links``: ``in_links`` of a graph, or its ``out_links``.
+        """Prepare walks along ``links``, a graph's ``in_links`` or ``out_links``.
 
-        If they have a ``back``, a step follows them with probability ``in_share``, else their
-        ``back``. ``blocks`` holds the first node of every block but the first, ascending. ``turn``
-        is added to the step number of draws: walks of different turns are independent. ``weights``
-        come from ``step_weights`` for this step; by default a weighted step computes its own.
+        If the links have a ``back``, a step follows the links with probability ``in_share``,
+        otherwise ``back``. ``blocks`` are the first nodes of all blocks but the first, ascending.
+        ``turn`` is added to the step number of draws, so walks with different turns are
+        independent. ``weights`` come from ``step_weights`` for this step; without them, a weighted
+        step computes its own.
         """
         self._move = Mover(links, step, seed, blocks, turn, weights, in_share)
         self._length = length
@@ -222,7 +219,7 @@ class Walker:
 
 
 def count_up(out: NDArray[np.uint32], first: int = 0) -> None:
-    """Fill ``out`` with ``first``, ``first`` + 1, ..., without another array of its length."""
+    """Fill ``out`` with ``first``, ``first`` + 1, ..., without a temporary array of this length."""
     out[:] = 1
     np.add.accumulate(out, out=out)
     out -= 1
@@ -230,31 +227,31 @@ def count_up(out: NDArray[np.uint32], first: int = 0) -> None:
 
 
 def walker_bytes(nodes: int) -> int:
-    """Return the memory that one :class:`Walker` owns."""
+    """Return the memory of one :class:`Walker`."""
     return 25 * nodes
 
 
 # -- walks of single nodes ---------------------------------------------------------------
 
-# Steps are keyed by what they decide, so these are the walks of the sample itself. ``follow``
-# computes the walks of some nodes until they meet that of the first one, or end. ``probe`` finds
-# all walks that meet a given walk x[0] = u, x[1], ..., x[L]. A walk that first meets it at step t
-# is elsewhere at t - 1, and steps to x[t]. Going backwards from the empty F(L),
+# As draws are keyed by what they decide, these are the walks of the sample itself. ``follow``
+# computes the walks of some nodes until each meets the first one's walk, or ends. ``probe`` finds
+# all walks that meet a given walk x[0] = u, x[1], ..., x[L]. A walk that first meets this walk at
+# step t is at another node at t - 1, and steps to x[t]. So, backwards from the empty set F(L),
 #
 #     F(t - 1) = the nodes whose step t goes to x[t] or into F(t), except x[t - 1]
 #
-# F(0) are all nodes that u meets, each with the step t at which it entered. Cost: ``follow`` takes
-# a step for each walk that continues; ``probe`` one for each node that is linked from nodes in F or
-# on the walk. Source: after Fogaras, Racz, *Scaling link-based similarity search*, 2.1.4, without
-# stored trees; backwards as in Liu et al. 2017 (ProbeSim).
+# F(0) are all nodes that u meets, each with the step t at which it entered F. Cost: ``follow``
+# computes a step for every walk that continues; ``probe`` computes a step for every node linked
+# from F or from the walk. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.4,
+# here without stored trees; backward search as in Liu et al. 2017 (ProbeSim).
 
 Nodes = NDArray[np.uint32]
 
 
 def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.uint8]:
-    """Return when the walk of each node first meets that of the first node, in one sample.
+    """Return when each node's walk first meets the first node's walk, in one sample.
 
-    uint8[nodes.size]: 0 for the first node itself, 255 without a meeting within ``length``.
+    uint8[nodes.size]: 0 for the first node itself, 255 without a meeting within ``length`` steps.
     """
     from cocite.kernels import walk
 
@@ -273,10 +270,10 @@ def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.u
 def probe(
     mover: Mover, length: int, columns: Links, sample: int, node: int
 ) -> tuple[Nodes, NDArray[np.uint8]]:
-    """Return the nodes that the walk of ``node`` meets in a sample, and the step of each meeting.
+    """Return the nodes whose walks meet that of ``node`` in a sample, and the steps of meeting.
 
-    ``columns`` are the links of the ``mover`` by their other end; a mover in both directions has
-    its own.
+    ``columns`` are the ``mover``'s links by their other end; a mover in both directions has its
+    own.
     """
     way = _way(mover, length, sample, node)
     found, times = np.empty(0, np.uint32), np.empty(0, np.uint8)
@@ -287,7 +284,7 @@ def probe(
         arrived = _moved(mover, sample, step, came)
         there = (arrived == goals[goal]) & (came != way[step - 1])
         found, times = came[there], times[goal[there]]
-        once = np.sort(np.unique(found, return_index=True)[1])  # either way, rows have some twice
+        once = np.sort(np.unique(found, return_index=True)[1])  # rows may repeat nodes
         found, times = found[once], times[once]
     return found, times
 
@@ -299,7 +296,7 @@ def _moved(mover: Mover, sample: int, step: int, at: Nodes) -> Nodes:
 
 
 def _way(mover: Mover, length: int, sample: int, node: int) -> Nodes:
-    """Return the nodes on the walk of ``node``, from step 0 until it ends."""
+    """Return the nodes on the walk of ``node``, from step 0 to its end."""
     way = [np.uint32(node)]
     for step in range(1, length + 1):
         at = _moved(mover, sample, step, np.array(way[-1:], np.uint32))[0]
@@ -310,9 +307,7 @@ def _way(mover: Mover, length: int, sample: int, node: int) -> Nodes:
 
 
 def _row_entries(links: Links, nodes: Nodes) -> tuple[Nodes, NDArray[np.int64]]:
-    """Return the neighbors of ``nodes``, row after row, and the index in ``nodes`` of each
-    entry.
-    """
+    """Return the neighbors of ``nodes``, row by row, and for each entry its index in ``nodes``."""
     begins = links.offsets[nodes].astype(np.int64)
     sizes = links.offsets[nodes.astype(np.int64) + 1].astype(np.int64) - begins
     owner = np.repeat(np.arange(nodes.size), sizes)

@@ -1,21 +1,20 @@
-"""Walks of several samples at once: one scan of the links per step for all of them.
+"""Walks of several samples together: one scan of the links per step.
 
-    step      block by block:       its links are read once, and all samples' tokens in it move
-              sample by sample:     tokens at one node meet
+    step      for each block:         read its links once; the tokens of all samples in it move
 
-A single walk (``engine/walk.py``) on a graph larger than memory reads it once for every step of
-every sample. Here a scratch file holds a sample between its turns: its tokens (node, head,
-members), and a record of every meeting, 12 bytes each. After the first step few tokens are left,
-and a sample reads and writes 40 bytes per live token instead of the graph. Threads share the block;
-each moves, or merges, the tokens of one sample. Samples are byte-identical.
+If the graph exceeds memory, walks of single samples (``engine/walk.py``) read it for every step of
+every sample. Here, a sample's tokens (node, head, members) and records of meetings are in a scratch
+file between blocks, 12 bytes each. After the first step few tokens are left, so a sample reads and
+writes 40 bytes per live token instead of the graph. Threads share the block; each moves or merges
+the tokens of one sample. Samples are byte-identical.
 
-The walk with all tokens in files (``engine/walk_blocks.py``) would take 1.4 to 1.9 times the
-processor time for the same samples on cnr-2000.
+On cnr-2000, the walk with all tokens in files (``engine/walk_blocks.py``) takes 1.4 to 1.9 times as
+much processor time.
 
 Cost of a sample: O(live steps), and 1/group of a scan per step. Memory: 25 bytes per node and
-thread, and a block. Scratch: 28 bytes per node and sample at most; 10 to 20 on webs. Source:
+thread, and a block. Scratch: at most 28 bytes per node and sample, 10 to 20 on web graphs. Source:
 Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the web
-graph*, 2.2: one edge-scan serves the walks of all fingerprints.
+graph*, 2.2.
 """
 
 from __future__ import annotations
@@ -38,24 +37,25 @@ from cocite.storage import evict
 from cocite.storage.spool import ScratchFile
 
 TOGETHER = 16
-"""Least number of samples that walk together; estimates assume it."""
+""""Minimum number of samples per group, which estimates assume."""
 STATE_NODE = 28
-"""Most bytes of scratch for each node of a sample."""
+""""Maximum bytes of scratch per node of a sample."""
 
 FEW = 64
-"""If fewer than one node in FEW has a token, links are read on demand."""
+""""Links are read on demand once fewer than one node in FEW has a token."""
 _HOME_WORDS = 1 << 14
 _LEAST_WORDS = 192
-"""Least words of a buffer: 64 records."""
+""""Minimum words of a buffer: 64 records."""
 
 
 @dataclass
 class _BatchState:
-    """One sample between its turns; in its ``file`` lie, from multiples of 4 bytes per node on:
-    where tokens stand, by block; their place by head; by head, heads and members; records.
+    """One sample between its turns.
 
-    ``starts`` uint32[blocks + 1] says where each block's tokens begin; ``ends`` how many records
-    there were before each step, and behind the last one; ``live`` the tokens that made each step.
+    Its ``file`` has regions that begin at multiples of 4 bytes per node: nodes of tokens, by block;
+    their positions by head; heads and members, by head; records. ``starts`` uint32[blocks + 1] is
+    where each block's tokens begin; ``ends`` counts the records before each step, and in total;
+    ``live`` counts the tokens that made each step.
     """
 
     file: ScratchFile
@@ -67,7 +67,7 @@ class _BatchState:
 
 
 class WalkerGroup:
-    """Makes up to ``together`` samples of one set of links at a time; ``walkers`` return them."""
+    """Computes up to ``together`` samples at a time, which its ``walkers`` return."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class WalkerGroup:
                 self._step(team, step)
 
     def _step(self, team: Team, step: int) -> None:
-        """One scan of the links."""
+        """Make one step of all samples, with one scan of the links."""
         living = {sample: state for sample, state in self._states.items() if state.tokens}
         for sample, state in living.items():
             state.live.append(state.tokens)
@@ -141,7 +141,7 @@ class WalkerGroup:
 
 class GroupWalker:
     """Moves and merges the tokens of a sample, and returns its fingerprint graph like
-    :class:`~cocite.engine.walk.Walker`. Owns scratch memory: use one for each thread.
+    :class:`~cocite.engine.walk.Walker`. Not thread-safe, as it owns scratch memory.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class GroupWalker:
         self._label = np.empty(nodes, np.uint8)
 
     def leave(self, state: _BatchState, step: int, block: int) -> None:
-        """Move the tokens that stand in a block; their targets overwrite their nodes."""
+        """Move the tokens in a block; targets overwrite nodes."""
         low, high = int(state.starts[block]), int(state.starts[block + 1])
         if low == high:
             return
@@ -175,7 +175,7 @@ class GroupWalker:
         state.file.write(4 * low, moved)
 
     def arrive(self, state: _BatchState, step: int, last: bool) -> None:
-        """Merge tokens that meet, and deal the live ones to blocks unless this is the last step."""
+        """Merge tokens that meet; unless this is the last step, sort the live tokens by block."""
         from cocite.kernels import walk_blocks
 
         tokens, file = state.tokens, state.file

@@ -1,19 +1,16 @@
-"""Steps of the walk in a destination block, and the walk with its tokens in files.
+"""The walk in destination blocks, and the walk with tokens in files.
 
-    arrive    the tokens that the last step sent here, merged by head; tokens at one node meet
-    leave     live tokens move along the block's own rows, and go to the blocks of their new nodes
-    records   a meeting, or a root, goes to the block of the parent
+    arrive    merge the tokens sent by the last step, by head; tokens at the same node meet
 
-Tokens and records are rows of three words (``kernels/walk_blocks.py``) in spools: files, if blocks
-take turns in one process (:class:`ExternalWalker`), or memory, if they send each other messages
-(``engine/carriers.py``). A block reads only its own rows of neighbors and what was sent to it, in
-ascending order of head, so both give the same bytes. Tokens that go to one node merge only on
-arrival: the survivor depends on tokens from other blocks.
+Tokens and records are rows of three words (``kernels/walk_blocks.py``) in spools: files, if one
+process handles all blocks in turn (:class:`ExternalWalker`), or memory, if blocks exchange messages
+(``engine/carriers.py``). A block reads only its own links and the rows sent to it, in ascending
+order of head, so both give the same bytes. Tokens merge only on arrival, because the survivor
+depends on tokens from other blocks.
 
-Cost: O(log blocks) per token for the merge, O(1) for everything else, and the step itself. Memory:
-13 bytes for each node of the largest block, 64 for each of ``rows`` rows in transit.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (sorting and merging; tokens,
-which go to the host that owns their node), 2.2.3.
+Cost: O(log blocks) per token for merging, and the step itself. Memory: 13 bytes per node of the
+largest block, and 64 for each of ``rows`` rows in transit. Source: Fogaras, Racz, *Scaling
+link-based similarity search*, 2.1.3 (sorting, merging, and hosts that own nodes) and 2.2.3.
 """
 
 from __future__ import annotations
@@ -35,32 +32,28 @@ from cocite.storage import evict
 from cocite.storage.spool import Spool
 
 BLOCK_NODE = 13
-"""Bytes for each node of the largest block."""
+""""Bytes per node of the largest block."""
 ROW_ROOM = 64
-"""Bytes for each row in transit: five buffers of rows, and the targets of tokens."""
+""""Bytes per row in transit: five buffers of rows, and the targets of tokens."""
 
 _HOME_WORDS = 1 << 14
 _LEAST_NODES = 8
 
 
 class Run(Protocol):
-    """Rows in ascending order of head, read once in sequence; ``left`` counts the rows still to
-    read.
-    """
+    """Rows in ascending order of head, read once and in order; ``left`` counts unread rows."""
 
     left: int
 
     def fill(self, out: NDArray[np.uint32]) -> int:
-        """Read the next rows into ``out``, as many as fit or are left; return how many."""
+        """Read the next rows into ``out``, as many as fit or remain, and return their number."""
 
 
 class RowSpool(Protocol):
-    """Rows in buckets, one for each block, written in batches with a tag."""
+    """Rows in one bucket per block, written in tagged batches."""
 
     def append(self, rows: NDArray[np.uint32], starts: NDArray[np.uint32], tag: int) -> None:
-        """Add ``rows[starts[b] : starts[b + 1]]`` to bucket b; the caller reuses ``rows``
-        afterwards.
-        """
+        """Append ``rows[starts[b] : starts[b + 1]]`` to each bucket b; the caller reuses ``rows``."""
 
     def readers(self, bucket: int) -> Sequence[Run]:
         """Return the runs of a bucket."""
@@ -68,16 +61,17 @@ class RowSpool(Protocol):
     def pieces(
         self, bucket: int, buffer: NDArray[np.uint32]
     ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-        """Yield (tag, rows) of a bucket, read into ``buffer``."""
+        """Yield (tag, rows) of a bucket, with the rows read into ``buffer``."""
 
 
 S = TypeVar("S", bound=RowSpool)
 
 
 class MovingSample(Generic[S]):
-    """A sample in progress. Tokens that ``arrived`` and those ``going`` have a bucket for each
-    block, ``records`` two. It has its mover, and the number of ``tokens`` that moved at each step.
-    ``points``, if recorded, are rows (head, node, 0), a bucket for each block of heads.
+    """A sample in progress: its mover, and ``tokens``, the number moved at each step.
+
+    Tokens that ``arrived`` and those ``going`` have one bucket per block, ``records`` two.
+    ``points``, if recorded, are rows (head, node, 0) in one bucket per block of heads.
     """
 
     def __init__(self, spool: Callable[[int], S], blocks: int, points: bool = False) -> None:
@@ -89,9 +83,9 @@ class MovingSample(Generic[S]):
 
 
 class Rooms:
-    """Scratch memory, used in turn by the walk and by the layout of its trees.
+    """Scratch memory, used by the walk and then by the layout of its trees.
 
-    ``flat`` uint32[2 * nodes], ``at`` uint32[nodes] and ``label`` uint8[nodes] for the largest
+    ``flat`` uint32[2 * nodes], ``at`` uint32[nodes] and ``label`` uint8[nodes] are for the largest
     block; ``incoming``, ``merged``, ``records``, ``going`` and ``dealt`` are uint32[rows, 3].
     """
 
@@ -108,7 +102,7 @@ class Rooms:
 
 
 class Dealer:
-    """Sorts rows into buckets, which are ranges of numbers, and appends them to spools."""
+    """Sorts rows into buckets by ranges of their first word, and appends them to spools."""
 
     def __init__(self, cuts: NDArray[np.uint32], dealt: NDArray[np.uint32]) -> None:
         """``cuts`` uint32[buckets + 1] ascends from 0; ``dealt`` is a buffer for one batch."""
@@ -122,8 +116,8 @@ class Dealer:
     def rows(
         self, out: RowSpool, rows: NDArray[np.uint32], tag: int = 0, *, records: bool = False
     ) -> None:
-        """Append rows to the buckets of their first words. ``records``: rows whose parent is in
-        block b go to bucket 2b or 2b + 1.
+        """Append rows to the buckets of their first words. With ``records``, rows whose parent is
+        in block b go to bucket 2b or 2b + 1.
         """
         from cocite.kernels import walk_blocks
 
@@ -133,10 +127,10 @@ class Dealer:
 
 
 class BlockPart:
-    """The walk's work in one block at a time over ``links``; the block may stay the same.
+    """The walk within one block at a time; calls may repeat the block.
 
-    ``links`` has at least the rows of its blocks; ``cuts`` uint32[blocks + 1] is the first node of
-    each block, then the number of nodes.
+    ``links`` has at least the rows of its blocks; ``cuts`` uint32[blocks + 1] are the first nodes
+    of all blocks, and the number of nodes.
     """
 
     def __init__(
@@ -153,8 +147,9 @@ class BlockPart:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """Allocate for at most ``rows`` rows in memory. ``largest`` is the size of the largest
-        block to process, by default of all. ``turn``, ``weights`` and ``in_share``: see ``Walker``.
+        """Allocate buffers for at most ``rows`` rows. ``largest`` is the size of the largest block
+        to process, by default of all blocks. ``turn``, ``weights`` and ``in_share`` are as in
+        ``Walker``.
         """
         self._length, blocks = length, [int(c) for c in cuts[1:-1]]
         self._mover = Mover(links, step, seed, blocks, turn, weights, in_share)
@@ -163,7 +158,7 @@ class BlockPart:
         self.rooms = Rooms(nodes, cuts.size - 1, rows)
         self.dealer = Dealer(cuts, self.rooms.dealt)
         self._standing = self.rooms.flat.reshape(-1, 2)
-        self._waiting: dict[MovingSample[Any], list[tuple[int, int]]] = {}  # where in the buffer
+        self._waiting: dict[MovingSample[Any], list[tuple[int, int]]] = {}  # buffer ranges
         self._used = 0
 
     def begin(self) -> None:
@@ -176,7 +171,7 @@ class BlockPart:
             state.move = self._mover.kernel(sample, step)
 
     def turn(self, state: MovingSample[Any], block: int, step: int) -> int:
-        """Make the step of one sample in one block; return how many tokens moved."""
+        """Make one step of a sample in one block; return the number of tokens moved."""
         count = self._arrive(state, block, step)
         if count:
             self._leave(state, block, count, step)
@@ -185,7 +180,7 @@ class BlockPart:
     # -- arrivals: what the block's nodes hold after the last step ------------------------
 
     def _arrive(self, state: MovingSample[Any], block: int, step: int) -> int:
-        """Merge the tokens that arrive in a block; return how many are live."""
+        """Merge the tokens that arrive in a block; return the number of live tokens."""
         first, last = self.cuts[block], self.cuts[block + 1]
         if step == 1:
             size = int(last) - int(first)
@@ -203,7 +198,7 @@ class BlockPart:
     def _merge(
         self, state: MovingSample[Any], runs: Sequence[Run], first: np.uint32, step: int
     ) -> int:
-        """Read all runs in parallel, in ascending order of head."""
+        """Merge all runs in ascending order of head."""
         from cocite.kernels import walk_blocks
 
         each = self.rooms.incoming.shape[0] // len(runs)
@@ -242,7 +237,7 @@ class BlockPart:
     # -- departures: the step itself ------------------------------------------------------
 
     def _leave(self, state: MovingSample[Any], block: int, count: int, step: int) -> None:
-        """Move the tokens of a block and send them; after the last step all have ended."""
+        """Move the tokens of a block and send them; after the last step, end them."""
         from cocite.kernels import walk_blocks
 
         rooms, first, last = self.rooms, self.cuts[block], self.cuts[block + 1]
@@ -263,7 +258,7 @@ class BlockPart:
                 at, moved, first, self._standing, rooms.going, rooms.records[self._used :]
             )
             self._keep(state, int(ended))
-            # After the first step the runs of the blocks follow each other in order of head.
+            # In the first step, the blocks' runs are consecutive in order of head.
             self.dealer.rows(state.going, rooms.going[:gone], 0 if step == 1 else block)
 
     # -- records ----------------------------------------------------------------------------
@@ -273,15 +268,13 @@ class BlockPart:
             self.send_records(step)
 
     def _keep(self, state: MovingSample[Any], count: int) -> None:
-        """Append the records of a sample to the waiting ones."""
+        """Append the records of a sample to the waiting records."""
         if count:
             self._waiting.setdefault(state, []).append((self._used, self._used + count))
             self._used += count
 
     def send_records(self, step: int) -> None:
-        """Send the waiting records sample by sample in step ``step``: meetings of the previous
-        step, with that step as their tag, and roots.
-        """
+        """Send the waiting records by sample: roots, and meetings tagged ``step`` - 1."""
         for state, pieces in self._waiting.items():
             count = 0
             for begin, end in pieces:
@@ -296,16 +289,16 @@ class BlockPart:
 
 
 _BATCH = 256
-"""Approximate bytes of a batch in a spool, besides its bucket offsets."""
+""""Approximate bytes of a batch in a spool, without its bucket offsets."""
 
 
 @dataclass(frozen=True)
 class Meetings:
     """One sample's fingerprint graph, as records (node, parent, offset) tagged with the step.
 
-    Bucket 2b of ``records`` holds those whose node and parent are in block b, and b's roots (node,
-    NOWHERE, members); bucket 2b + 1 those whose node is in a later block. ``live`` counts the
-    tokens that moved at each step; ``points`` are those of :class:`MovingSample`.
+    Bucket 2b of ``records`` contains those with node and parent in block b, and b's roots (node,
+    NOWHERE, members); bucket 2b + 1 those with the node in a later block. ``live`` counts the
+    tokens moved at each step; ``points`` are as in :class:`MovingSample`.
     """
 
     records: Spool
@@ -314,13 +307,13 @@ class Meetings:
 
 
 class ExternalWalker:
-    """Computes up to ``together`` samples of one graph at a time, with tokens in scratch files in
-    ``directory`` and one block in memory.
+    """Computes up to ``together`` samples at a time, with tokens in scratch files in ``directory``
+    and one block in memory.
 
-    Blocks take turns in one process; a token is written and read once per step. The files take 12
-    bytes for each token of two steps and for each record. A node with more in-links than fit needs
-    no more memory: the uniform step reads one of them, the argmin step does not scan the in-links
-    of such a hub, and the clock step reads pages of the file that the system can reclaim.
+    One process handles the blocks in turn; a token is written and read once per step. The files
+    take 12 bytes per token, for two steps, and 12 per record. Nodes with more in-links than fit
+    need no extra memory: the uniform step reads one in-link, the argmin step skips the in-links of
+    such hubs, and the clock step reads file pages that the system can reclaim.
     """
 
     def __init__(
@@ -339,9 +332,8 @@ class ExternalWalker:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """Prepare the walk. ``blocks`` holds the first node of every block but the first; ``rows``
-        limits the rows in memory; ``points`` says whether to record points. ``turn``, ``weights``
-        and ``in_share``: see ``Walker``.
+        """Prepare the walk. ``blocks`` are the first nodes of all blocks but the first; ``rows``
+        limits the rows in memory; ``points`` records points. Other parameters are as in ``Walker``.
         """
         self._links, self._weights, self._length = links, weights, length
         self.cuts = np.array([0, *blocks, links.nodes], np.uint32)
@@ -356,12 +348,12 @@ class ExternalWalker:
         self._states: dict[int, MovingSample[Spool]] = {}
 
     def __call__(self, sample: int) -> Meetings:
-        """Return one of the samples walked last; its records are valid until others are walked."""
+        """Return one of the samples of the last ``walk``; valid until the next one."""
         state = self._states[sample]
         return Meetings(state.records, tuple(state.live), state.points)
 
     def walk(self, samples: range) -> None:
-        """Walk up to ``together`` samples; earlier ones become invalid."""
+        """Walk up to ``together`` samples; earlier samples become invalid."""
         self._states = dict(zip(samples, self._free, strict=False))
         for state in self._states.values():
             for spool in (state.records, state.points):
@@ -392,8 +384,9 @@ class ExternalWalker:
 
 
 def tables(nodes: int, blocks: int, rows: int, together: int) -> int:
-    """Return an upper estimate of the bytes of the spools of this many samples: records of all are
-    written whenever ``rows`` of them wait, and after every step.
+    """Return an upper bound on the bytes of this many samples' spool tables.
+
+    Records of all samples are written whenever ``rows`` of them wait, and after every step.
     """
     batches = MAX_LENGTH + 1 + together * nodes // rows
     return together * (batches * (8 * blocks + _BATCH) + 16 * blocks * blocks)

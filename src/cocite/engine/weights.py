@@ -1,14 +1,13 @@
-"""Weights of the walk's steps, and the arrays that weighted steps read in addition to the links.
+"""Weights of the walk's steps: arrays that weighted steps read in addition to the links.
 
-    Step.WEIGHTED   the running shares of each node's links, in units of 2**-32: 4 bytes per link
-    Step.CLOCK      the weights as they are: of links, or one for each node as an in-neighbor
+    Step.WEIGHTED   cumulative shares of each node's links, in units of 2**-32: 4 bytes per link
 
-A weight is the link's own, its in-neighbor's (``node_weights``), or the product of both. Node
+A weight is that of the link, that of its in-neighbor (``node_weights``), or their product. Node
 weights such as 1 / out-degree (:func:`inverse_degrees`) reduce the weight of links from pages with
-many links, like inverse document frequency for words. CLOCK then needs no array for links. All
+many links, like inverse document frequency for words; CLOCK then needs no array for links. All
 walkers of a run share the arrays.
 
-Cost: a pass over the links for shares and for products; memory or scratch of 4 bytes per link.
+Cost: one pass over the links each for shares and products; 4 bytes per link of memory or scratch.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from cocite.storage import evict
 from cocite.storage.spool import Scratch
 
 _PIECE = 1 << 20
-"""Links to multiply at a time; bytes of those whose shares are computed at a time."""
+""""Links per chunk of products; bytes per chunk of shares."""
 
 
 @dataclass(frozen=True)
 class StepWeights:
     """Weights for a step. ``values`` are uint32[edges] shares for ``Step.WEIGHTED``; for
-    ``Step.CLOCK`` float32[edges], or float32[nodes] if ``by_node``.
+    ``Step.CLOCK``, float32[edges], or float32[nodes] if ``by_node``.
     """
 
     step: Step
@@ -49,8 +48,9 @@ def inverse_degrees(degrees: NDArray[np.uint32]) -> NDArray[np.float32]:
 
 
 def idf_weights(degrees: NDArray[np.uint32], nodes: int) -> NDArray[np.float32]:
-    """Return node weights of log((nodes + 1) / degree), float32: inverse document frequencies,
-    above 0 even for a page that links to all nodes. Nodes without links count as if they had one.
+    """Return inverse document frequencies, log((nodes + 1) / degree), as weights float32[nodes].
+
+    They are positive even for a page that links to all nodes. Degrees of 0 count as 1.
     """
     return np.log((nodes + 1.0) / np.maximum(degrees, 1)).astype(np.float32)
 
@@ -59,8 +59,8 @@ def telling_weights(links: Links, hubs: str) -> NDArray[np.float32]:
     """Return the weight of a link from each node, float32[nodes].
 
     The weight is :func:`idf_weights` (``hubs`` is ``idf``) or :func:`inverse_degrees` (``rare``) of
-    how often it is a neighbor in ``links``: its out-degree for in-links, its in-degree for
-    out-links. Takes a pass over the links and 4 bytes per node.
+    the node's degree as a neighbor in ``links``: its out-degree for in-links, its in-degree for
+    out-links. Takes one pass over the links, and 4 bytes per node.
     """
     from cocite.kernels.links import add_counts
 
@@ -90,13 +90,13 @@ def step_weights(
     Parameters
     ----------
     links
-        The links, with weights unless ``node_weights`` are given.
+        Links, with weights unless ``node_weights`` are given.
     step
         ``Step.WEIGHTED`` or ``Step.CLOCK``.
     node_weights
-        float32[nodes], positive and finite: the weight of each node as a neighbor.
+        float32[nodes], positive and finite: weights of nodes as neighbors.
     scratch
-        Scratch for arrays of 4 bytes per link; by default they are in memory.
+        Where to store arrays of 4 bytes per link; in memory by default.
 
     Raises
     ------
