@@ -84,7 +84,7 @@ def test_weights_go_along(tmp_path: Path) -> None:
     found = cocite.exact_simrank(graph, direction="any", epsilon=1e-4)
     error = found.convergence.error_bound + 0.6 ** (SWEEPS + 1)
     assert np.abs(found.array() - _walked(rows, 0.6)).max() <= error
-    with pytest.raises(UsageError, match="weights are those of the in-links"):
+    with pytest.raises(UsageError, match="weights are for in-links"):
         cocite.exact_simrank(graph, direction="out", weights=np.ones(graph.edges, np.float32))
 
 

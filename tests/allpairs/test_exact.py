@@ -307,7 +307,7 @@ def test_single_precision_is_taken_where_it_is_accurate_enough(web: Graph) -> No
     assert exact_simrank(web, epsilon=1e-7).precision == "double"
     with pytest.raises(UsageError, match="rounding in float32 may add up to"):
         exact_simrank(web, epsilon=1e-7, precision="single")
-    with pytest.raises(UsageError, match="Ask for less"):
+    with pytest.raises(UsageError, match="Increase it"):
         exact_simrank(web, epsilon=1e-15)
 
 

@@ -108,7 +108,7 @@ def test_a_run_that_cannot_reach_its_error_says_so(web: Graph, method: str, thre
     assert (scores > 0).sum() > 2 * scores.shape[0]
     assert not ended.converged
     assert ended.error_bound > 0.05
-    assert ended.reason == "what pruning leaves out may come to more than 0.0001"
+    assert ended.reason == "the error from pruning may exceed 0.0001"
     enough = pruned(web, method, prune=0.05, epsilon=0.13).convergence
     assert enough.converged
     assert enough.error_bound <= 0.13
@@ -126,7 +126,7 @@ def test_what_pruning_leaves_counts_where_the_accuracy_is_decided() -> None:
     assert late.pruning_error == pytest.approx(0.00975)
     never = ended(0.0041)
     assert (never.sweeps, never.converged) == (3, False)
-    assert never.reason == "what pruning leaves out may come to more than 0.01"
+    assert never.reason == "the error from pruning may exceed 0.01"
 
 
 def test_an_over_relaxed_value_below_zero_counts_as_dropped() -> None:

@@ -24,12 +24,12 @@ def test_local_cluster_starts_and_ends(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("COCITE_CACHE", str(tmp_path))
     # Ray has never run here: there is no folder of its own.
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert "no local cluster is up; cocite cluster up" in cocite("cluster", "down", ok=False)
+    assert "no local cluster is running; cocite cluster up" in cocite("cluster", "down", ok=False)
     up = json.loads(cocite("cluster", "up", "--local", "2", "--format", "json"))
     note = tmp_path / "cluster.json"
     try:
         assert note.stat().st_mode & 0o077 == 0
-        assert "a local cluster is up" in cocite("cluster", "up", "--local", "2", ok=False)
+        assert "a local cluster is running" in cocite("cluster", "up", "--local", "2", ok=False)
         found = json.loads(cocite("cluster", "status", "--format", "json"))
         assert found["address"] == up["address"]
         assert [node["alive"] for node in found["nodes"]] == [True, True]

@@ -1,4 +1,4 @@
-"""All-pairs SimRank and PSimRank on the whole matrix, exact to a stated accuracy."""
+"""All-pairs SimRank and PSimRank over the full matrix, exact to a stated accuracy."""
 
 from cocite.allpairs.run import AllPairs, exact_simrank
 from cocite.allpairs.scores import ExactConvergence, Scores

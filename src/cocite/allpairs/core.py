@@ -1,18 +1,19 @@
-"""The smallest linear system that determines all scores of a graph.
+"""Reduction of SimRank's linear system: nodes with equal in-links share a row.
 
-Let row q_v of Q hold v's in-links, normalized. Nodes without in-links (unless teleportation gives
-them a row) are similar only to themselves and have no row. Nodes with equal rows q have equal
-scores with all others, so they share one row, that of their *class*. For classes k, l and T the
-matrix of c q_k S q_l' (which is S off the diagonal),
+Row q_v of Q contains v's in-links, normalized. Nodes without in-links are similar only to
+themselves and have no row, unless teleportation gives them one. Nodes with equal rows have equal
+scores with all other nodes, so they form a *class* with one row. Let T be the matrix of c q_k S
+q_l' for classes k and l, which equals S off the diagonal. Then
 
     T = c W T W' + c sum over nodes v of q_k[v] q_l[v] (1 - T[class of v, class of v])
 
-where W[k, a] sums q_k over the nodes of class a. The last factor, the *excess* of v, is what T
-lacks of S on the diagonal: 1 for a node without a class. A class of one node keeps its diagonal at
-1 instead; all other nodes are *loose*, and their terms are added sparsely (``add_shared``).
+where W[k, a] sums q_k over the nodes of class a. The last factor, the *excess* of v, is the
+difference of S and T on the diagonal; it is 1 for a node without a class. A class of a single node
+has a diagonal of 1 instead. All other nodes are *loose*: their terms are added sparsely
+(``add_shared``).
 
-Cost: O(n + m) memory and time, in Python a step per node. wiki-Vote has 7,115 nodes and 2,379 rows.
-Source: Yu et al. 2011, eq. 6; teleportation its eq. 7.
+Cost: O(n + m) time and memory, with a Python step per node. wiki-Vote has 7,115 nodes and 2,379
+rows. Source: Yu et al. 2011, eq. 6, and eq. 7 for teleportation.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WeightedLinks:
-    """A sparse matrix by rows: int64 offsets, uint32 columns, float64 weights."""
+    """A sparse matrix in CSR form: int64 offsets, uint32 columns, float64 weights."""
 
     offsets: Ints
     columns: NDArray[np.uint32]
@@ -44,11 +45,11 @@ class WeightedLinks:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the arrays."""
+        """Return the total bytes of the arrays."""
         return self.offsets.nbytes + self.columns.nbytes + self.weights.nbytes
 
     def transposed(self, rows: int) -> WeightedLinks:
-        """Return the transpose; rows ascend within a column."""
+        """Return the transpose, with ``rows`` rows; row numbers ascend within a column."""
         row = np.repeat(np.arange(self.rows), np.diff(self.offsets))
         order = np.argsort(self.columns, kind="stable")
         return WeightedLinks(
@@ -60,12 +61,12 @@ class WeightedLinks:
 
 @dataclass(frozen=True)
 class Core:
-    """The reduced system of ``nodes`` nodes.
+    """The reduced system of a graph with ``nodes`` nodes.
 
-    ``number`` int64[nodes] is each node's class or -1; ``firsts`` is a node of each class, and
-    ``sizes`` its number of nodes; ``links`` is W. ``shared`` lists the loose nodes in each class's
-    row, ``spread`` the classes in each loose node's column, and ``owners`` int64[loose] their class
-    or -1. ``bandwidth`` is W's, before and after ordering.
+    ``number`` int64[nodes] is each node's class or -1; ``firsts`` is one node of each class,
+    ``sizes`` the number of its nodes; ``links`` is W. ``shared`` lists the loose nodes in each
+    class's row, ``spread`` the classes in each loose node's column, and ``owners`` int64[loose]
+    their classes or -1. ``bandwidth`` is that of W before and after ordering.
     """
 
     nodes: int
@@ -80,23 +81,23 @@ class Core:
 
     @property
     def size(self) -> int:
-        """Return the number of classes, which are the rows of the matrix."""
+        """Return the number of classes: the rows of the matrix."""
         return self.sizes.size
 
     @property
     def depth(self) -> int:
-        """Return the longest chain of additions for a value, which bounds rounding errors."""
+        """Return the longest chain of additions per value, which bounds rounding errors."""
         widest = int(np.diff(self.links.offsets).max(initial=0))
         return 2 * (-(-widest // 4) + 5) + int(np.diff(self.shared.offsets).max(initial=0))
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of its arrays."""
+        """Return the total bytes of the arrays."""
         lists = self.links.nbytes + self.shared.nbytes + self.spread.nbytes
         return lists + self.number.nbytes + self.sizes.nbytes + self.owners.nbytes
 
     def excess(self, diagonal: NDArray[np.floating]) -> Floats:
-        """Return 1 - T[class, class] for every loose node, 1 for nodes without a class."""
+        """Return 1 - T[class, class] for every loose node; 1 without a class."""
         owned = self.owners >= 0
         found = np.ones(self.owners.size)
         single = self.sizes[self.owners[owned]] == 1
@@ -112,10 +113,10 @@ def reduce(
     order: bool = True,
     all_loose: bool = False,
 ) -> Core:
-    """Reduce the system of ``links``, taken as in-links.
+    """Reduce the system with ``links`` as in-links.
 
-    ``weights`` apply to the links; ``teleport`` is eq. 7's lambda; ``order`` numbers the classes by
-    reverse Cuthill-McKee; ``all_loose`` lists the columns of all nodes, as PSimRank needs.
+    ``weights`` are link weights; ``teleport`` is lambda in eq. 7; ``order`` sorts the classes by
+    reverse Cuthill-McKee; ``all_loose`` treats all nodes as loose, as PSimRank requires.
     """
     rows = node_rows(links, weights, teleport)
     number, firsts = _classes(rows)
@@ -149,16 +150,14 @@ def reduce(
 
 
 def offsets_of(counts: NDArray[np.integer]) -> Ints:
-    """Return the start offsets of lists of these lengths, and the end."""
+    """Return the start offsets of lists of these lengths, followed by the total."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def node_rows(
     links: Links, weights: NDArray[np.float32] | None, teleport: float | None
 ) -> WeightedLinks:
-    """Return Q by nodes. With teleportation, it is eq. 7's matrix, in which one row represents all
-    equal uniform rows.
-    """
+    """Return Q by nodes; with teleportation, eq. 7's matrix with one row for all uniform rows."""
     offsets = links.offsets.astype(np.int64)
     degrees = np.diff(offsets)
     target = np.repeat(np.arange(links.nodes), degrees)
@@ -179,7 +178,7 @@ def node_rows(
 
 
 def _classes(rows: WeightedLinks) -> tuple[Ints, Ints]:
-    """Return (class of every node or -1, first node of every class), in order of first use."""
+    """Return (class of every node or -1, first node of every class), numbered by first node."""
     number = np.full(rows.rows, -1, np.int64)
     firsts: list[int] = []
     known: dict[bytes, int] = {}
@@ -194,7 +193,7 @@ def _classes(rows: WeightedLinks) -> tuple[Ints, Ints]:
 
 
 def _entries(rows: WeightedLinks, firsts: Ints) -> tuple[Ints, Ints, Floats]:
-    """Return (class, node, weight) of all entries of the classes' rows, class by class."""
+    """Return (class, node, weight) of all entries in the rows of the classes, by class."""
     counts = rows.offsets[firsts + 1] - rows.offsets[firsts]
     row = np.repeat(np.arange(firsts.size), counts)
     begins = offsets_of(counts)[:-1]
@@ -203,7 +202,7 @@ def _entries(rows: WeightedLinks, firsts: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def _quotient(rows: WeightedLinks, number: Ints, firsts: Ints) -> WeightedLinks:
-    """Return W: entries summed by class, columns ascending within a row."""
+    """Return W: weights summed by class, columns ascending within a row."""
     row, node, weight = _entries(rows, firsts)
     column = number[node]
     inner = column >= 0
@@ -219,7 +218,7 @@ def _quotient(rows: WeightedLinks, number: Ints, firsts: Ints) -> WeightedLinks:
 def _shared(
     rows: WeightedLinks, number: Ints, firsts: Ints, loose: NDArray[np.bool_]
 ) -> tuple[WeightedLinks, Ints]:
-    """Return the loose nodes that each class's row links to, renumbered, and the class of each."""
+    """Return the loose nodes linked from each class's row, renumbered, and the class of each."""
     row, node, weight = _entries(rows, firsts)
     kept = loose[node]
     nodes, index = np.unique(node[kept], return_inverse=True)

@@ -1,11 +1,10 @@
-"""The two products of an iteration, W S and W (W S)', one block of columns at a time.
+"""The two products of an iteration, W S and W (W S)', by blocks of columns.
 
-Sparse products add up rows by the links (``kernels/allpairs.py``); each thread takes a part of the
-columns of the first product and of the rows of the second. Dense products multiply full matrices
-through BLAS, for graphs with a substantial part of all n^2 links. Both yield a panel of values of T
-/ c, to which the terms of the loose nodes are added.
+Sparse products sum rows over the links (``kernels/allpairs.py``); threads share the columns of the
+first product and the rows of the second. Dense products use BLAS, for graphs with a substantial
+share of all n^2 links. Both compute a panel of T / c, to which the loose nodes' terms are added.
 
-Cost of a whole matrix: 1.5 n links fused multiply-adds (sparse), 3 n^3 (dense).
+Cost of a full matrix: 1.5 n links fused multiply-adds (sparse), 3 n^3 (dense).
 """
 
 from __future__ import annotations
@@ -24,13 +23,11 @@ Matrix = NDArray[Any]
 _WIDEST, _BLOCKS = 64, 64
 _DENSE_WIDTH = 256
 DENSE_FROM = 0.25
-"""Density, as a share of n^2 links, from which BLAS is faster (``python -m benchmarks.sor --only
-density``).
-"""
+""""Share of n^2 links from which BLAS is faster (``python -m benchmarks.sor --only density``)."""
 
 
 class Products:
-    """Panels of T / c of one core, at most ``width`` columns at a time."""
+    """Panels of T / c for one core, at most ``width`` columns at a time."""
 
     def __init__(
         self, core: Core, dtype: DTypeLike, team: Team, width: int, *, dense: bool = False
@@ -52,13 +49,13 @@ class Products:
 
     @staticmethod
     def scratch(size: int, width: int, itemsize: int, *, dense: bool = False) -> int:
-        """Return the bytes of scratch: three panels; if dense, the links as a matrix and two
-        panels.
+        """Return the bytes of scratch: three panels; if dense, two panels and W as a full
+        matrix.
         """
         return (size * size + 2 * size * width if dense else 3 * size * width) * itemsize
 
     def blocks(self) -> list[tuple[int, int]]:
-        """Return (first, end) of all blocks of columns, in order."""
+        """Return (first, end) of all blocks of columns."""
         size = self.core.size
         return [(low, min(low + self.width, size)) for low in range(0, size, self.width)]
 
@@ -76,7 +73,7 @@ class Products:
         return panel
 
     def add_shared(self, first: int, end: int, matrix_diagonal: Matrix, panel: Matrix) -> None:
-        """Add the loose nodes' terms of the block's rows."""
+        """Add the loose nodes' terms to the panel of columns [first, end)."""
         from cocite.kernels import allpairs
 
         core = self.core
@@ -95,11 +92,13 @@ class Products:
     # -- sparse products ----------------------------------------------------------------------
 
     def turned(self, width: int) -> Matrix:
-        """Return scratch for ``width`` rows of W S as columns."""
+        """Return scratch for the transpose of ``width`` rows of W S."""
         return self._turned[: width * self.core.size].reshape(self.core.size, width)
 
     def gathered(self, first: int, end: int, panels: Iterable[Matrix]) -> Matrix:
-        """Return rows [first, end) of W S as columns, from adjacent panels of S; scratch."""
+        """Return rows [first, end) of W S, transposed, in scratch; ``panels`` are adjacent ones
+        of S.
+        """
         from cocite.kernels import allpairs
 
         links, width, begin = self.core.links, end - first, 0
@@ -121,7 +120,7 @@ class Products:
         return turned
 
     def times(self, turned: Matrix, end: int) -> Matrix:
-        """Return rows [0, end) of W times a panel; scratch."""
+        """Return rows [0, end) of W times a panel, in scratch."""
         from cocite.kernels import allpairs
 
         links, width = self.core.links, turned.shape[1]
@@ -137,19 +136,16 @@ class Products:
 
 
 def block_width(size: int, *, dense: bool = False) -> int:
-    """Return the columns of a block: 64, or fewer to have at least 64 blocks; 256 for dense
-    products.
+    """Return the columns per block: 64, or fewer for at least 64 blocks; 256 for dense products.
 
-    Columns of one block do not use each other's new values; with 64 blocks, that takes no extra
-    sweep.
+    Columns of a block do not use each other's new values; with 64 blocks, this costs no sweep.
     """
     return max(1, min(_DENSE_WIDTH, size) if dense else min(_WIDEST, size // _BLOCKS))
 
 
 def depth_of(core: Core, dense: bool) -> float:
-    """Return the rounding depth: computed values are within depth * unit of the exact ones,
-    relative to 1.
+    """Return the rounding depth: computed values are within depth * unit of exact ones near 1.
 
-    Counts the sums over links and loose nodes, and for BLAS the sums over all nodes in any order.
+    Counts sums over links and loose nodes, and for BLAS sums over all nodes in any order.
     """
     return core.depth + 2 * core.size if dense else core.depth

@@ -1,13 +1,12 @@
-"""Sweeps over a sparse matrix of scores that drop values below a threshold.
+"""Sweeps over a sparse matrix of scores, which drop values below a threshold.
 
-A value below Delta becomes 0, so rows stay short. The value before relaxation decides, as relaxed
-values could alternate forever. ``allpairs/scores.py`` bounds the error by the largest value that
-each sweep dropped: in the end at most Delta / (1 - c), for any number of sweeps. Each pair is
-computed once per sweep, with the block of its larger row, and stored or dropped in both places; the
-paper drops column by column (Algorithm 3, line 21).
+Values below Delta become 0, so rows are short. The threshold applies before relaxation, since
+relaxed values could alternate forever. ``allpairs/scores.py`` bounds the error by the largest value
+that each sweep dropped, and thus by Delta / (1 - c) for any number of sweeps. Each pair is computed
+once per sweep, with the block of its larger row, and stored or dropped in both positions; the paper
+drops by column (Algorithm 3, line 21).
 
-Memory: 8 or 12 bytes per value, twice while the next matrix is computed. Source: Yu et al. 2011,
-4.1.4, eq. 9.
+Memory: 8 or 12 bytes per value, twice during a sweep. Source: Yu et al. 2011, 4.1.4, eq. 9.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Matrix = NDArray[Any]
 
 
 class _Pool:
-    """Columns (uint32) and values of many rows, filled up to ``end``."""
+    """Columns (uint32) and values of many rows, used up to ``end``."""
 
     def __init__(self, room: int, dtype: DTypeLike) -> None:
         self.columns = np.empty(max(room, 1), np.uint32)
@@ -41,27 +40,25 @@ class _Pool:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of its arrays."""
+        """Return the total bytes of the arrays."""
         return self.columns.nbytes + self.values.nbytes
 
     def reserve(self, more: int) -> None:
-        """Make space for ``more`` values."""
+        """Reserve space for ``more`` values."""
         if self.end + more > self.columns.size:
             room = max(self.end + more, self.columns.size * 3 // 2)
             self.columns = self._grown(self.columns, room)
             self.values = self._grown(self.values, room)
 
     def _grown(self, old: NDArray[Any], room: int) -> NDArray[Any]:
-        """Grow an array, without ``np.resize``, which copies the array repeatedly to fill the new
-        length.
-        """
+        """Enlarge an array. Unlike ``np.resize``, do not fill the new part with copies."""
         found = np.empty(room, old.dtype)
         found[: self.end] = old[: self.end]
         return found
 
 
 class SparseMatrix(_Pool):
-    """Rows of ``columns``, ascending, and ``values``."""
+    """A square matrix with ascending ``columns`` and ``values`` by row."""
 
     def __init__(self, size: int, room: int, dtype: DTypeLike) -> None:
         super().__init__(room, dtype)
@@ -70,13 +67,13 @@ class SparseMatrix(_Pool):
 
     @property
     def rows(self) -> PrunedRows:
-        """Return it in the form for kernels."""
+        """Return the matrix in the form for kernels."""
         from cocite.kernels.pruned import PrunedRows
 
         return PrunedRows(self.begin, self.count, self.columns, self.values)
 
     def block(self, first: int, end: int) -> Matrix:
-        """Return the rows from ``first`` to ``end``, dense."""
+        """Return the rows from ``first`` to ``end`` as a dense array."""
         found = np.zeros((end - first, self.begin.size), self.values.dtype)
         for row in range(first, end):
             low, high = self.begin[row], self.begin[row] + self.count[row]
@@ -84,7 +81,7 @@ class SparseMatrix(_Pool):
         return found
 
     def diagonal(self) -> Matrix:
-        """Return the diagonal, dense."""
+        """Return the diagonal as a dense array."""
         found = np.zeros(self.begin.size, self.values.dtype)
         for row, (low, count) in enumerate(
             zip(self.begin.tolist(), self.count.tolist(), strict=True)
@@ -96,7 +93,7 @@ class SparseMatrix(_Pool):
 
 
 class _Chained(_Pool):
-    """Rows as linked lists, which grow at their ends."""
+    """Rows as linked lists, for appending."""
 
     def __init__(self, size: int, dtype: DTypeLike) -> None:
         super().__init__(1, dtype)
@@ -105,11 +102,11 @@ class _Chained(_Pool):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of its arrays."""
+        """Return the total bytes of the arrays."""
         return super().nbytes + self._places.nbytes
 
     def reserve_links(self, more: int) -> None:
-        """Make space for ``more`` links."""
+        """Reserve space for ``more`` links."""
         have = self._places.shape[1]
         if self.links + more > have:
             grown = np.empty((3, max(self.links + more, have * 3 // 2)), np.int64)
@@ -118,7 +115,7 @@ class _Chained(_Pool):
 
     @property
     def chains(self) -> Chains:
-        """Return it in the form for kernels."""
+        """Return the lists in the form for kernels."""
         from cocite.kernels.pruned import Chains
 
         following, begin, count = self._places
@@ -126,18 +123,18 @@ class _Chained(_Pool):
 
 
 class _Half:
-    """Partial result of a sweep: rows up to the diagonal, and the chains that mirror them."""
+    """Partial result of a sweep: rows up to the diagonal, and their mirror image as chains."""
 
     def __init__(self, size: int, dtype: DTypeLike) -> None:
         self.lower, self.upper = SparseMatrix(size, 1, dtype), _Chained(size, dtype)
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of its arrays."""
+        """Return the total bytes of the arrays."""
         return self.lower.nbytes + self.upper.nbytes
 
     def reserve(self, values: int, links: int) -> None:
-        """Make space for a block."""
+        """Reserve space for a block."""
         self.lower.reserve(values)
         self.upper.reserve(values)
         self.upper.reserve_links(min(values, links))
@@ -153,7 +150,7 @@ class _Half:
 
 
 class PrunedSweeps:
-    """Plain (``fresh`` is false) or relaxed sweeps; ``matrix`` holds the scores."""
+    """Plain (``fresh`` is false) or relaxed sweeps over the scores in ``matrix``."""
 
     def __init__(
         self,
@@ -164,7 +161,7 @@ class PrunedSweeps:
         fresh: bool,
         memory: tuple[int, int],
     ) -> None:
-        """Start from the identity. ``memory`` is (bytes used besides the scores, bytes allowed in
+        """Start from the identity. ``memory`` is (bytes used for other data, bytes allowed in
         total).
         """
         decay, omega, threshold = factors
@@ -196,7 +193,7 @@ class PrunedSweeps:
 
         old, size = self.matrix, self.core.size
         made = _Half(size, self.dtype)
-        seen = made if self._fresh else _Half(size, self.dtype)  # rows as a block sees them
+        seen = made if self._fresh else _Half(size, self.dtype)  # the rows that blocks read
         cursor = old.begin.copy()
         excess = self.core.excess(old.diagonal()).astype(self.dtype)
         change = dropped = 0.0
@@ -222,7 +219,7 @@ class PrunedSweeps:
         before: tuple[SparseMatrix, NDArray[np.int64], _Half],
         excess: Matrix,
     ) -> list[tuple[float, float, int]]:
-        """Fill the dense ``rows`` of one block, up to its last column."""
+        """Compute the dense ``rows`` of one block, up to the block's last column."""
         from cocite.kernels import pruned
 
         links, core = self.core.links, self.core
@@ -247,14 +244,14 @@ class PrunedSweeps:
         return self.team.split(part, rows.shape[0])
 
     def _renew(self, excess: Matrix, first: int, rows: Matrix) -> None:
-        """Update the excess from the block's new diagonal."""
+        """Update the excess from the diagonal of the new block."""
         owners, end = self.core.owners, rows.shape[1]
         here = np.flatnonzero((owners >= first) & (owners < end))
         here = here[self.core.sizes[owners[here]] > 1]
         excess[here] = 1 - rows[owners[here] - first, owners[here]]
 
     def _unite(self, made: _Half) -> None:
-        """Build the whole matrix, rows in order; release the old one first."""
+        """Build the full matrix, with rows in order, after releasing the old one."""
         from cocite.kernels import pruned
 
         count = made.lower.end + made.upper.end

@@ -1,8 +1,8 @@
-"""All-pairs scores of one graph: the plan of a run, the run, and its document.
+"""All-pairs scores of a graph: the plan, the run, and its document.
 
-The plan is made before a run starts, and :meth:`AllPairs.estimate` reports it: the rows left after
-merging equal ones (``allpairs/core.py``), the precision, the kind of products, whether the matrix
-is in memory or on disk, and its size.
+:meth:`AllPairs.estimate` reports the plan: the number of rows after merging equal ones
+(``allpairs/core.py``), the precision, the kind of products, and whether the matrix is in memory or
+on disk.
 """
 
 from __future__ import annotations
@@ -67,20 +67,20 @@ def exact_simrank(
     Parameters
     ----------
     graph
-        A stored graph, or anything else that holds links (:func:`cocite.open_graph`).
+        A stored graph, or any other source of links (:func:`cocite.open_graph`).
     weights
-        float32[edges], positive: link weights, aligned with ``graph.in_sources``. By default the
-        weights of the graph, if any. Only for SimRank.
+        float32[edges], positive: link weights, aligned with ``graph.in_sources``; by default the
+        graph's weights, if any. Only for SimRank.
     threads
-        The number of cores, by default all. It does not change scores, except the last bits of
-        dense products.
+        Number of cores, by default all. Only the last bits of dense products depend on it.
     memory
-        Memory of the whole process, in bytes or as text such as ``"8GB"``; Python takes 52 MB of
-        it. By default half of the available memory. A matrix that does not fit is stored on disk.
+        Memory of the whole process, in bytes or as text such as ``"8GB"``, including 52 MB for
+        Python; by default half of the available memory. A matrix that does not fit is stored on
+        disk.
     progress
         Called after every sweep with (sweeps, bound on the remaining iteration error).
     options, given
-        The options below, as one value or by name.
+        The options below, as an object or by name.
     {options}
 
     Returns
@@ -92,7 +92,7 @@ def exact_simrank(
     ------
     UsageError, ResourceError
     NotConverged
-        If the iteration diverges, or the low rank leaves no scores.
+        If the iteration diverges, or no scores exist at the low rank.
     """
     options = AllPairsOptions.of(options, given)
     graph = open_graph(graph, memory=memory, threads=threads)
@@ -100,7 +100,7 @@ def exact_simrank(
 
 
 class AllPairs:
-    """One planned run: :meth:`estimate` reports its cost, :meth:`run` computes."""
+    """A planned run: :meth:`estimate` reports its cost, :meth:`run` computes the scores."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class AllPairs:
         self.bytes = self._plan_memory()
 
     def _precision(self) -> np.dtype[Any]:
-        """Return the smallest type that is accurate enough."""
+        """Return the smallest type that is accurate enough; raises :class:`UsageError`."""
         wanted, options = self.options.precision, self.options
         if options.method == "svd":
             if wanted == "single":
@@ -157,7 +157,7 @@ class AllPairs:
             error = self._bounds(np.dtype(name)).rounding_error()
             if error <= share * options.epsilon:
                 return np.dtype(name)
-        less = "Ask for less" if name == "float64" else "Take precision double, or ask for less"
+        less = "Increase it" if name == "float64" else "Use precision double, or increase it"
         raise UsageError(
             f"epsilon is {options.epsilon:g}; rounding in {name} may add up to {error:.1e}. {less}"
         )
@@ -171,11 +171,11 @@ class AllPairs:
         return Bounds(options.decay, options.omega, options.method == "plain", rounding)
 
     def _plan_memory(self) -> int:
-        """Return the bytes that the run takes; decide whether the matrix is stored on disk."""
+        """Return the bytes that the run takes; decide whether to store the matrix on disk."""
         options, size, item = self.options, self.core.size, self.dtype.itemsize
         fixed = self.core.nbytes
         if options.prune is not None:
-            # Links are stored by row and by column, with weights of either precision.
+            # Links are stored by row and by column, with weights in both precisions.
             return fixed + 2 * self.width * size * item + 28 * self.core.links.columns.size
         if options.method == "svd":
             scratch = Products.scratch(size, self.width, item)
@@ -193,15 +193,15 @@ class AllPairs:
             needed = 3 * size * abs(width) * item
             if fixed + needed <= self._budget:
                 return fixed + needed
-        sparse = ", take --products sparse, which go through panels on disk," * self._dense
+        sparse = ", use --products sparse, which can store the matrix on disk," * self._dense
         raise ResourceError(
             f"the matrix of {size:,} rows needs {format_least(fixed + needed)} of memory; "
-            f"{short_of(self._budget)}{sparse} or keep few scores with --prune"
+            f"{short_of(self._budget)}{sparse} or store fewer scores with --prune"
         )
 
     @property
     def products(self) -> str:
-        """Return the kind of products, in words."""
+        """Return the kind of products, ``dense`` or ``sparse``."""
         return "dense" if self._dense else "sparse"
 
     @property
@@ -210,7 +210,7 @@ class AllPairs:
         return "single" if self.dtype == np.float32 else "double"
 
     def estimate(self) -> str:
-        """Return the expected cost, in one line."""
+        """Return the expected cost as one line."""
         size, options = self.core.size, self.options
         where = f"{format_total(self.bytes)} of memory"
         if self.panel_width:
@@ -241,7 +241,7 @@ class AllPairs:
         return found, DenseMatrix(matrix) if isinstance(matrix, np.ndarray) else matrix
 
     def _sweeps(self, team: Team) -> Any:
-        """Return the sweeps of the requested method."""
+        """Return the sweeps for the requested method."""
         options, core, plain = self.options, self.core, self.options.method == "plain"
         if options.prune is not None:
             factors = options.decay, options.omega, options.prune
@@ -260,7 +260,7 @@ class AllPairs:
         return Scratch(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
 
     def _low_rank(self, team: Team) -> tuple[ExactConvergence, MatrixByRow]:
-        """Compute the closed form, and one plain step to measure its error."""
+        """Compute the closed form, and one plain step to bound its error."""
         options, core = self.options, self.core
         rows = node_rows(self._links, self._weights, None)
         scores = low_rank_scores(rows, core, options.rank, options.decay, options.epsilon)
@@ -282,8 +282,9 @@ class AllPairs:
 
 @dataclass(frozen=True)
 class ExactDocument(Document):
-    """A completed run, with its scores in the file ``output``. ``bandwidth`` is that of the rows as
-    stored and as ordered; ``ended`` is the :class:`ExactConvergence`.
+    """A completed run, with its scores in the file ``output``.
+
+    ``bandwidth`` is that of the rows as stored and as ordered; ``ended`` is the convergence.
     """
 
     graph: str
@@ -300,12 +301,12 @@ class ExactDocument(Document):
 
     @classmethod
     def of(cls, graph: str, output: str, measure: str, direction: str, found: Scores) -> Self:
-        """Return the document of the scores ``found``."""
+        """Return the document for the scores ``found``."""
         how = found.method, found.products, found.precision, found.nodes, found.rows
         return cls(graph, output, measure, direction, *how, found.bandwidth, found.convergence)
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, with those of the iteration at the top level."""
+        """Return the fields, including those of the convergence, as JSON values."""
         facts = super().facts()
         _, rows = facts.pop("nodes"), facts.pop("rows_computed")
         ended, bandwidth = vars(facts.pop("ended")), facts.pop("bandwidth")

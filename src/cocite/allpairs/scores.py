@@ -1,8 +1,8 @@
-"""The result of a run: the scores of all pairs, and how the iteration ended.
+"""The scores of all pairs, how the iteration ended, and bounds on the error.
 
-Scores are read by row, pair or node, in the stored order. The matrix is stored by classes
-(``allpairs/core.py``). Output is an array (``.npy``), the full matrix by id; or a table with a row
-for each pair whose score is large enough, or for the best hits of every node.
+The matrix is stored by classes (``allpairs/core.py``) and read by row, pair or node. Output is an
+array (``.npy``), the full matrix by id, or a table of the pairs with large scores, or of the best
+hits of every node.
 """
 
 from __future__ import annotations
@@ -26,43 +26,42 @@ from cocite.progress import shows
 Progress = Callable[[int, float], None]
 """Called after every sweep with (sweeps, bound on the remaining iteration error)."""
 
-# Bounds on the error in the largest entry. G, one step of the plain iteration, shrinks differences
-# by c in the max norm, because rows of Q sum to at most 1. So for any X with fixed point S*
+# Bounds on the error in the largest entry. One step G of the plain iteration shrinks differences by
+# c in the max norm, because rows of Q sum to at most 1. So with the fixed point S*, for any X,
 #
 #     |X - S*| <= |G(X) - X| / (1 - c)                                            (residual)
 #     |S_k - S*| <= c^(k+1)      for k steps from the identity                     (steps)
 #
-# A relaxed, partly updated step changes each entry from x to x + omega (g - x), where g is G's
-# value at that moment. With d the largest change of a sweep, the entry is off by |1 - omega| d /
-# omega just after its update, and later updates move G by at most c d. So at the end of a sweep, in
-# any order and with any blocks,
+# A relaxed sweep changes each entry in turn from x to x + omega (g - x), where g is the current
+# value of G. If d is the largest change in a sweep, an entry differs from g by |1 - omega| d /
+# omega just after its update, and later updates change g by at most c d. So at the end of a sweep,
+# in any order and with any blocks,
 #
 #     |G(X) - X| <= (|1 - omega| / omega + c) d                                    (change)
 #
-# which for omega = 1 is the plain iteration's c d. One sweep shrinks the error by a factor of
-# |1 - omega| + omega c or better: it converges for every graph if omega < 2 / (1 + c).
+# which is c d for omega = 1, as in the plain iteration. A sweep shrinks the error to at most
+# |1 - omega| + omega c times its value, so omega < 2 / (1 + c) converges for every graph.
 #
-# Rounding: a computed g is within r = depth * unit of the exact one (``allpairs/core.py``), which
-# adds up to r / (1 - c). Pruning (``allpairs/prune.py``): an entry set to 0 instead of g is off by
-# |g| at that moment. With p the largest |g| that a sweep dropped, and e_k = c e_(k-1) + p_k,
+# Rounding: a computed g is within r = depth * unit of the exact value (``allpairs/core.py``), which
+# adds at most r / (1 - c). Pruning (``allpairs/prune.py``): an entry set to 0 instead of g is off
+# by |g|. If p is the largest |g| that a sweep dropped, and e_k = c e_(k-1) + p_k,
 #
 #     |S - S*| <= (|1 - omega| / omega + c) d / (1 - c) + p / (1 - c)             (change, pruned)
 #     |S_k - S*| <= c^(k+1) + e_k                                                 (steps, pruned)
 #
-# The bounds add up, and their sum decides whether the requested accuracy is reached.
-# Source: the second is from Lizorkin et al. 2008; the others are derived here.
+# The sum of these bounds is compared with the requested accuracy.
 
 _DIVERGED, _STANDSTILL = 1e6, 20
 
 
 @dataclass(frozen=True)
 class ExactConvergence:
-    """How an iteration ended; all errors bound the largest entry of |S - S*|.
+    """How an iteration ended. All errors bound the largest entry of |S - S*|.
 
     ``change`` is the largest change of an entry in the last sweep. More sweeps reduce
-    ``iteration_error``, double precision ``rounding_error``, and a smaller threshold
-    ``pruning_error``; ``error_bound`` is their sum. ``converged`` says whether the sum is within
-    the requested accuracy, ``reason`` what ended the iteration.
+    ``iteration_error``, double precision reduces ``rounding_error``, and a smaller threshold
+    reduces ``pruning_error``; ``error_bound`` is their sum. ``converged`` is whether the sum is
+    within the requested accuracy, ``reason`` why the iteration ended.
     """
 
     sweeps: int
@@ -81,7 +80,7 @@ class ExactConvergence:
 
 @dataclass(frozen=True)
 class ExactSweep:
-    """Report of one sweep: its largest change, and the magnitude of the largest value it pruned."""
+    """One sweep: its largest change, and the largest magnitude of a value it pruned."""
 
     change: float
     dropped: float = 0.0
@@ -89,7 +88,7 @@ class ExactSweep:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Error bounds of one method; ``steps`` says whether it is the plain iteration."""
+    """Error bounds of a method; ``steps`` is whether it is the plain iteration."""
 
     decay: float
     omega: float
@@ -117,7 +116,7 @@ class Bounds:
     def rounding_of(
         depth: float, dtype: np.dtype[np.floating], decay: float, omega: float
     ) -> float:
-        """Return r of one update: the error of the sums, and of mixing old and new values."""
+        """Return r of one update, including the rounding when old and new values are mixed."""
         unit = float(np.finfo(dtype).eps) / 2
         return unit * (decay * (depth + 2) + (0 if omega == 1 else 4 / omega))
 
@@ -125,10 +124,10 @@ class Bounds:
 def iterate(
     sweep: Callable[[], ExactSweep], bounds: Bounds, epsilon: float, limit: int, progress: Progress
 ) -> ExactConvergence:
-    """Sweep until the bound is at most ``epsilon``, after ``limit`` sweeps, or until more do not
-    help: pruning alone exceeds ``epsilon``, or the change has not fallen for 20 sweeps.
+    """Sweep until the bound is at most ``epsilon``, ``limit`` sweeps are done, or more do not help:
+    pruning alone exceeds ``epsilon``, or the change has not fallen for 20 sweeps.
 
-    Raises :class:`NotConverged` if the change diverges, or if it stopped falling and the error
+    Raises :class:`NotConverged` if the change diverges, or if it stops falling while the error
     bound of an over-relaxed result is 1 or more, the range of scores.
     """
     rounding, summed = bounds.rounding_error(), 0.0
@@ -144,15 +143,15 @@ def iterate(
         growing = bounds.omega > 1 and left >= 1 and sweeps > least_at
         if not made.change < _DIVERGED or ((stuck or last) and growing):
             raise NotConverged(
-                f"diverges with omega {bounds.omega:g}: after {sweeps} sweeps scores change by up "
-                f"to {made.change:.2g} a sweep, and no longer by less. Take --omega 1 "
-                f"(gauss-seidel), or one below {2 / (1 + bounds.decay):.3g}, which always converges"
+                f"diverges with omega {bounds.omega:g}: after {sweeps} sweeps, scores still change "
+                f"by up to {made.change:.2g} per sweep. Use --omega 1 (gauss-seidel), or one below "
+                f"{2 / (1 + bounds.decay):.3g}, which always converges"
             )
         converged = left + rounding + pruned <= epsilon
         if converged:
             reason = f"error <= {epsilon:g} by {how}"
         elif left + rounding <= epsilon < rounding + pruned:
-            reason = f"what pruning leaves out may come to more than {epsilon:g}"
+            reason = f"the error from pruning may exceed {epsilon:g}"
         elif stuck:
             reason = f"the change has not fallen for {_STANDSTILL} sweeps"
         elif last:
@@ -164,15 +163,15 @@ def iterate(
 
 
 DEFAULT_LEAST = 0.01
-"""Least score of a pair in a table."""
+""""Minimum score of a pair in a table."""
 PAIR_TYPES = {"node": "VARCHAR", "other": "VARCHAR", "score": "DOUBLE"}
-"""Column types of a table of pairs; single-precision scores are FLOAT."""
+""""Column types of a table of pairs; scores in single precision are FLOAT."""
 
 _BATCH = 1 << 20
 
 
 class MatrixByRow(Protocol):
-    """A square matrix that returns dense rows."""
+    """A square matrix, read as dense rows."""
 
     def block(self, first: int, end: int) -> NDArray[Any]:
         """Return the rows from ``first`` to ``end``."""
@@ -190,7 +189,7 @@ class DenseMatrix:
 
 
 class ScoredPairs(NamedTuple):
-    """Some pairs of nodes, by id, and their scores."""
+    """Pairs of nodes, by id, with their scores."""
 
     nodes: NDArray[np.int64]
     others: NDArray[np.int64]
@@ -199,11 +198,12 @@ class ScoredPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Scores:
-    """All scores of one graph.
+    """All scores of a graph.
 
-    ``convergence`` bounds their error. ``method`` and ``products`` say how they were computed,
-    ``rows`` is the number of rows of the matrix, ``bandwidth`` that of its links before and after
-    ordering. ``within`` are the ids of the compared nodes: all, or one side of a bipartite graph.
+    ``convergence`` bounds their error. ``method`` and ``products`` are how they were computed,
+    ``rows`` is the number of rows of the matrix, and ``bandwidth`` is that of its links before and
+    after ordering. ``within`` are the ids of the compared nodes: all, or one side of a bipartite
+    graph.
     """
 
     convergence: ExactConvergence
@@ -231,12 +231,12 @@ class Scores:
         return np.dtype(np.float32 if self.precision == "single" else np.float64)
 
     def row(self, node: int) -> NDArray[Any]:
-        """Return the scores of the node with this id and all nodes, by id.
+        """Return the scores of the node with this id and every node, by id.
 
         Raises :class:`~cocite.errors.UsageError` for an unknown id.
         """
         if not 0 <= node < self.nodes:
-            raise UsageError(f"node {node} is not there; ids are 0 to {self.nodes - 1}")
+            raise UsageError(f"node {node} does not exist; ids are 0 to {self.nodes - 1}")
         found = np.zeros(self.nodes, self.dtype)
         own = int(self.number[node])
         if own >= 0:
@@ -246,7 +246,7 @@ class Scores:
         return found
 
     def array(self) -> NDArray[Any]:
-        """Return all scores, [nodes, nodes], or those of one side: 4 or 8 bytes per pair."""
+        """Return all scores, [nodes, nodes], or those of one side; takes 4 or 8 bytes per pair."""
         found = np.empty(self._shape, self.dtype)
         for at, row in enumerate(self._rows(lambda nodes: None)):
             found[at] = row
@@ -295,12 +295,13 @@ class Scores:
         overwrite: bool = False,
         safe: bool = False,
     ) -> Path:
-        """Write all scores to an array (``.npy``), or to a table (``.parquet``, ``.csv``, ``.tsv``,
-        ``.jsonl``, ``.arrow``) those of ``least`` or more, or the ``top`` of every node.
+        """Write all scores to an array (``.npy``), or pairs to a table (``.parquet``, ``.csv``,
+        ``.tsv``, ``.jsonl``, ``.arrow``): those that score ``least`` or more, or the ``top`` of
+        every node.
 
-        ``kind`` overrides the extension. The file appears when it is complete. ``safe`` puts an
-        apostrophe before names in CSV and TSV that a spreadsheet would take for formulas. Raises
-        :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
+        ``kind`` overrides the file extension. The file appears only when complete. ``safe``
+        prefixes names in CSV and TSV that spreadsheets would treat as formulas with an apostrophe.
+        Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
         """
         target = check_output(output, overwrite, kind=kind, safe=safe)
         self.write_target(target, least=least, top=top)
@@ -315,9 +316,10 @@ class Scores:
         overwrite: bool = False,
         append: bool = False,
     ) -> None:
-        """Write the same pairs to a database table, such as ``"sqlite:///site.db#pairs"``.
+        """Write the same pairs as :meth:`write` to a database, such as
+        ``"sqlite:///site.db#pairs"``.
 
-        Raises as :func:`~cocite.io.writers.databases.database_target` does.
+        Raises the errors of :func:`~cocite.io.writers.databases.database_target`.
         """
         target = target_of(None, to, overwrite=overwrite, append=append, types=self._types)
         assert target is not None
@@ -332,8 +334,9 @@ class Scores:
         top: int | None = None,
         progress: Callable[[int], None] = lambda nodes: None,
     ) -> None:
-        """Write to ``target``, whose kind decides the form; ``progress`` is called with the number
-        of completed nodes.
+        """Write to ``target``, whose kind selects array or table.
+
+        ``progress`` is called with the number of completed nodes.
         """
         if isinstance(target, FileTarget) and target.is_array:
             target.write_array(self._rows(progress), self.dtype, self._shape)
@@ -355,7 +358,7 @@ class Scores:
                 progress(int(batch.nodes[-1]) + 1 - self.within.start)
 
     def _rows(self, progress: Callable[[int], None]) -> Iterator[NDArray[Any]]:
-        """Yield float32 or float64[compared nodes] for each of them, in order of id."""
+        """Yield float32 or float64[compared nodes] for each compared node, in order of id."""
         for done, node in enumerate(self.within, 1):
             yield self.row(node)[self.within.start : self.within.stop]
             progress(done)
@@ -365,11 +368,11 @@ class Scores:
         return len(self.within), len(self.within)
 
     def pairs(self, least: float) -> Iterator[ScoredPairs]:
-        """Yield all pairs u < v, by id, that score ``least`` or more and are not 0, in batches."""
+        """Yield pairs u < v, by id, with scores of at least ``least`` and not 0, in batches."""
         return self._batches(lambda node: self._beyond(node, least))
 
     def best(self, k: int) -> Iterator[ScoredPairs]:
-        """Yield the k best of every node, like :meth:`top`, in batches."""
+        """Yield the k best of every node, in batches; see :meth:`top`."""
         return self._batches(lambda node: self._best(node, k))
 
     def _beyond(self, node: int, least: float) -> tuple[NDArray[np.int64], NDArray[Any]]:

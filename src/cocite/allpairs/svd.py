@@ -1,15 +1,15 @@
-"""SimRank from a low-rank factorization of the links, without iterating on the matrix.
+"""SimRank from a low-rank factorization of the links, without iterations over the matrix.
 
 With Q ~ U E V' of rank r, X = c Q X Q' + D (D diagonal) has the solution
 
     X = D + c U M U'        M = K + c B M B'        K = E V' D V E        B = E V' U        (r x r)
 
-and M, the sum of A^k K A'^k with A = sqrt(c) B, is computed by doubling: M <- M + A M A', A <- A A.
-The sum exists only if A's spectral radius is below 1: Q's is at most 1, but that of its low-rank
-factors may be larger. The published D = (1 - c) I gives another measure. SimRank has 1 on the
-diagonal, which is n linear equations for D, solved by GMRES. One plain step measures the error:
-|X - S*| <= |G(X) - X| / (1 - c). The factors come from subspace iteration with a fixed start, or
-from NumPy if the rank is at least n / 4.
+M, the sum of A^k K A'^k for A = sqrt(c) B, is computed by doubling: M <- M + A M A', A <- A A. The
+sum exists only if A's spectral radius is below 1; low-rank factors can exceed this, although Q does
+not. The published D = (1 - c) I gives a different measure. Here D is the solution, by GMRES, of n
+linear equations which state that SimRank has 1 on the diagonal. One plain step bounds the error:
+|X - S*| <= |G(X) - X| / (1 - c). The factors are computed by subspace iteration from a fixed start,
+or by NumPy if the rank is at least n / 4.
 
 Cost: O(n r^2) per step for D, O(n^2 r) for X. Memory: ``low_rank_bytes``.
 Source: Li et al. 2010, as described in Yu et al. 2011, 5.1.4 and 6; doubling: Smith 1968; subspace
@@ -30,18 +30,18 @@ from cocite.errors import NotConverged
 Floats = NDArray[np.float64]
 _OVERSAMPLED, _POWERS = 10, 6
 _STEPS = 100
-"""GMRES steps: at decay 0.99, about 70 give the diagonal to six digits."""
+""""Maximum GMRES steps: at decay 0.99, about 70 give the diagonal to six digits."""
 _DOUBLINGS = 64
-"""Doublings for a spectral radius of 1 - 2**-58, the closest to 1 that can be distinguished."""
+""""Doublings for a spectral radius of 1 - 2**-58, the largest that is distinguishable from 1."""
 _NOTHING = 1e-9
-"""Smallest relevant norm of a power: the square of a smaller one is below rounding error."""
+""""Smallest relevant norm of a power: its square is below the rounding error."""
 
 
 def low_rank_bytes(nodes: int, rank: int, decay: float) -> int:
-    """Return the peak bytes of the factors and the steps for D, without the matrix of scores."""
+    """Return the peak bytes of the factors and of computing D, without the matrix of scores."""
     rank = min(rank, nodes)
     factors = 72 * nodes * nodes if _is_large(rank, nodes) else 48 * nodes * (rank + _OVERSAMPLED)
-    # A power below 1 in norm: from there its square is the next.
+    # From a power with norm below 1 on, each step squares the norm.
     doublings = math.ceil(math.log2(math.log(_NOTHING) / math.log(math.sqrt(decay)))) + 4
     return factors + 8 * rank * rank * (doublings + 4) + 8 * nodes * (_STEPS + 2 * rank)
 
@@ -49,9 +49,9 @@ def low_rank_bytes(nodes: int, rank: int, decay: float) -> int:
 def low_rank_scores(
     rows: WeightedLinks, core: Core, rank: int, decay: float, accuracy: float
 ) -> Floats:
-    """Return X between the classes of ``core``, float64[classes, classes]; ``rows`` are Q by nodes.
+    """Return X for the classes of ``core``, float64[classes, classes]; ``rows`` are Q by nodes.
 
-    Raises :class:`NotConverged` if the factors have no such X.
+    Raises :class:`NotConverged` if X does not exist for the factors.
     """
     u, e, v = _factors(rows, rank)
     powers = _powers(e[:, None] * v.T @ u, decay)
@@ -73,7 +73,7 @@ def low_rank_scores(
 
 
 def _powers(b: Floats, decay: float) -> list[Floats]:
-    """Return A, A^2, A^4, ... of A = sqrt(decay) B, as long as they change the sum."""
+    """Return A, A^2, A^4, ... for A = sqrt(decay) B, as long as they affect the sum."""
     power: Floats = math.sqrt(decay) * b
     found: list[Floats] = []
     with np.errstate(over="ignore", invalid="ignore"):
@@ -88,13 +88,13 @@ def _powers(b: Floats, decay: float) -> list[Floats]:
     radius = float(np.abs(np.linalg.eigvals(b)).max())
     raise NotConverged(
         f"the links cut to rank {b.shape[0]} have a spectral radius of {radius:.6g}; at decay "
-        f"{decay:g} there are scores only below {1 / math.sqrt(decay):.6g}. Use a larger --rank "
-        "(that of all nodes always has scores), a smaller --decay, or another --method"
+        f"{decay:g}, scores exist only below {1 / math.sqrt(decay):.6g}. Use a larger --rank "
+        "(the number of nodes always suffices), a smaller --decay, or another --method"
     )
 
 
 def _stein(start: Floats, powers: list[Floats]) -> Floats:
-    """Return M = start + A M A'; ``powers`` are those of A."""
+    """Return M = start + A M A', from the ``powers`` of A."""
     total = start
     for power in powers:
         total = total + power @ total @ power.T
@@ -102,9 +102,9 @@ def _stein(start: Floats, powers: list[Floats]) -> Floats:
 
 
 def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> Floats:
-    """Return x with |times(x) - right| <= ``enough`` in the largest entry, or the last iterate.
+    """Return x with all entries of |times(x) - right| at most ``enough``, or the last iterate.
 
-    ``times`` is linear; the start is ``right``.
+    ``times`` is linear; the iteration starts from ``right``.
     """
     rest = right - times(right)
     size = float(np.linalg.norm(rest))
@@ -114,7 +114,7 @@ def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> F
     for k in range(_STEPS):
         following = times(basis[k])
         whole = float(np.linalg.norm(following))
-        for _ in range(2):  # once more, against rounding
+        for _ in range(2):  # twice, to reduce rounding errors
             for i, direction in enumerate(basis):
                 share = float(direction @ following)
                 steps[i, k] += share
@@ -131,7 +131,7 @@ def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> F
 
 
 def _factors(rows: WeightedLinks, rank: int) -> tuple[Floats, Floats, Floats]:
-    """Return (U, E, V) of Q to ``rank``, or to the number of nonzero singular values."""
+    """Return (U, E, V) of Q, to ``rank`` or the number of nonzero singular values."""
     n = rows.rows
     if _is_large(rank, n):
         full = np.zeros((n, n))
@@ -150,7 +150,7 @@ def _factors(rows: WeightedLinks, rank: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _is_large(rank: int, nodes: int) -> bool:
-    """Return whether NumPy's decomposition of the whole matrix takes no more work."""
+    """Return whether NumPy's decomposition of the full matrix is as fast."""
     return rank + _OVERSAMPLED >= nodes / 4
 
 

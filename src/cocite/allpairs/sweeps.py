@@ -1,19 +1,16 @@
-"""Sweeps over the matrix of scores, one class for each way to store or compute it.
+"""Sweeps over the matrix of scores, with one class per way of storing or computing them.
 
     plain    T <- c W S W' + the loose nodes' terms; S is T with 1 on the diagonal;
-             all from the last sweep's scores (Jacobi; the paper's eq. 6)
-    sor      block of columns after block, in place: T[:, block] <- (1 - omega) T[:, block] +
-             omega (the same formula, with the values already written by this sweep); Gauss-Seidel
-             for omega = 1
-    panels   either of them on a matrix on disk, with equal results
+             all from the previous sweep's scores (Jacobi; Yu et al. 2011, eq. 6)
+    sor      each block of columns in place: T[:, block] <- (1 - omega) T[:, block] + omega (the
     coupled  PSimRank
 
-Each pair is computed once per sweep, with the block of its larger row, and written to both places.
-Blocks of one column are the paper's iteration (its eqs. 11 and 12 with k and k + 1 exchanged: fresh
-columns are those with j < i). Wider blocks are fast, but their columns do not use each other's new
-values, which the bounds in ``allpairs/scores.py`` include. Self-loops are not special.
+Each pair is computed once per sweep, with the block of its larger row, and written to both
+positions. Blocks of one column give the paper's iteration (eqs. 11 and 12 with k and k + 1
+exchanged: updated columns are those with j < i). Wider blocks are faster, but their columns do not
+use each other's new values; the bounds in ``allpairs/scores.py`` allow for this.
 
-Memory: the matrix, and a second one for the plain iteration.
+Memory: the matrix, twice for the plain iteration.
 """
 
 from __future__ import annotations
@@ -33,22 +30,22 @@ Matrix = NDArray[Any]
 
 
 def identity(products: Products) -> Matrix:
-    """Return S after zero steps: 1 on the diagonal for classes of one node, 0 for larger ones."""
+    """Return S before the first sweep: the identity, with 0 for classes of several nodes."""
     matrix = np.zeros((products.core.size,) * 2, products.dtype)
     np.fill_diagonal(matrix, products.core.sizes == 1)
     return matrix
 
 
 def _single(core: Core) -> NDArray[np.uint8]:
-    """Return which classes are single nodes: their diagonal stays 1."""
+    """Return which classes are single nodes, whose diagonal stays 1."""
     return np.asarray(core.sizes == 1, np.uint8)
 
 
 class Sweeps:
-    """Sweeps over a matrix in memory, ``matrix``, from the identity or from ``start``.
+    """Sweeps over a ``matrix`` in memory, which begins as the identity or ``start``.
 
-    ``omega`` is the factor of over-relaxation, in place. Without it, the iteration is plain, and
-    two matrices alternate.
+    ``omega`` is the factor of in-place over-relaxation. Without it, the iteration is plain and
+    alternates between two matrices.
     """
 
     def __init__(
@@ -74,7 +71,7 @@ class Sweeps:
         return ExactSweep(change)
 
     def _settle(self, first: int, panel: Matrix) -> float:
-        """Write one block's panel, relaxed against ``matrix``."""
+        """Write the panel of one block, relaxed against ``matrix``."""
         from cocite.kernels import allpairs
 
         end, target = panel.shape[0], self._next
@@ -90,25 +87,24 @@ class Sweeps:
         return found
 
 
-# Sweeps over a matrix on disk. A panel is all rows of some columns. A plain sweep reads the file
-# twice, in order:
+# Sweeps over a matrix on disk. A panel contains all rows of some columns. A plain sweep reads the
+# file twice, sequentially:
 #
-#     W S    panel by panel: a panel of S gives the same panel of W S
-#     T      panel by panel: the rows of W S with the numbers of its columns, transposed, times W
+#     W S    by panel, from the same panel of S
+#     T      by panel, as W times the transpose of the rows of W S with the same numbers
 #
-# T overwrites W S: the rows of W S still needed are below those written, as only pairs on and above
-# the diagonal are computed, and mirrored. Three panels are in memory at a time. Over-relaxation
-# gathers the rows that a block links to from the one matrix that it writes, block after block,
-# which is sequential only if the order of nodes makes links short. Every value is summed as in
-# memory, so the bytes are the same. The panels are our own; Yu et al. 2011, 4.2 considers input and
-# output, but keeps S in memory.
+# T overwrites W S: only pairs on and above the diagonal are computed, then mirrored, so the rows of
+# W S still needed are below those written. Three panels are in memory at a time. Over-relaxation
+# works in place, and gathers the rows that each block links to; the reads are sequential only if
+# the order of nodes makes links short. Values are summed as in memory, so the bytes are the same.
+# Yu et al. 2011, 4.2, which considers input and output, keeps S in memory.
 
 _LEAST = 64
 
 
 def panel_width(size: int, itemsize: int, room: int, block: int) -> int:
-    """Return the columns of a panel: whole blocks, at least 64, so that three panels fit in
-    ``room``. If none fit, return the negative minimum.
+    """Return the columns per panel: whole blocks, at least 64, so that three panels fit in
+    ``room``; if none fit, the minimum, negated.
     """
     least = -(-_LEAST // block) * block
     fitting = min(room // (3 * size * itemsize) // least, -(-size // least)) * least
@@ -116,7 +112,7 @@ def panel_width(size: int, itemsize: int, room: int, block: int) -> int:
 
 
 class PanelMatrix:
-    """A square matrix in panels of ``width`` columns; the last may have unused columns."""
+    """A square matrix in panels of ``width`` columns; the last panel may have unused columns."""
 
     def __init__(self, size: int, width: int, dtype: np.dtype[Any], scratch: Scratch) -> None:
         self.size, self.width = size, width
@@ -137,7 +133,7 @@ class PanelMatrix:
 
 
 class PanelSweeps:
-    """The same as :class:`Sweeps`, over panels of ``width`` columns, which are whole blocks of
+    """Sweeps like :class:`Sweeps`, over panels of ``width`` columns: whole blocks of
     ``products``.
     """
 
@@ -159,7 +155,7 @@ class PanelSweeps:
         self.matrix.panels[at // width, at, at % width] = 1
 
     def __call__(self) -> ExactSweep:
-        """Make one sweep; a plain one is two passes over the file."""
+        """Make one sweep; a plain sweep is two passes over the file."""
         change, diagonal, in_place = 0.0, self.matrix.diagonal(), self._next is self.matrix
         if not in_place:
             self._multiply()
@@ -196,7 +192,7 @@ class PanelSweeps:
             evict(self.matrix.panels, self._next.panels)
 
     def _turned(self, first: int, end: int) -> Matrix:
-        """Return rows of W S as columns."""
+        """Return the transpose of some rows of W S."""
         from cocite.kernels import allpairs
 
         size, width = self.matrix.size, self._width
@@ -213,7 +209,7 @@ class PanelSweeps:
         return turned
 
     def _settle(self, first: int, panel: Matrix) -> float:
-        """Write one block to both places, panel by panel for the mirrored one."""
+        """Write one block to both positions; the mirrored one panel by panel."""
         from cocite.kernels import allpairs
 
         end, width = panel.shape[0], self._width
@@ -234,25 +230,25 @@ class PanelSweeps:
         return found
 
 
-# All PSimRank scores by its iteration, without a loop over pairs of in-neighbors.
+# All-pairs PSimRank, without loops over pairs of in-neighbors.
 #
 #     p(u, v) = c / |I(u) | I(v)| * ( |I(u) & I(v)| + F(u, v) + F(v, u) )
 #     F(u, v) = sum of p over (I(u) - I(v)) x I(v), divided by |I(v)|
 #
-# With M[w, v] the sum of p(w, .) over I(v), F(u, v) |I(v)| is the sum of M[w, v] over I(u) minus
-# that over I(u) & I(v): a product as for SimRank, minus a sum over common in-neighbors. These are
-# found through the links of each in-neighbor w of v, which takes as many steps as the sum of the
-# squared out-degrees. Nodes with equal in-neighbors have equal scores, and c among themselves, so
-# they are one class, as in ``allpairs/core.py``; the excess of the diagonal cancels in F.
+# Let M[w, v] be the sum of p(w, .) over I(v). Then F(u, v) |I(v)| is the sum of M[w, v] over I(u)
+# minus the sum over I(u) & I(v): a product as in SimRank, minus a sum over common in-neighbors.
+# These are found through the out-links of each in-neighbor w of v, in as many steps as the sum of
+# squared out-degrees. Nodes with equal in-neighbors have equal scores, and score c with each other,
+# so they form a class as in ``allpairs/core.py``; the excess of the diagonal cancels in F.
 #
-# One step shrinks differences by c, as weights within the parentheses sum to at most the union: the
-# bounds are those of the plain iteration (``allpairs/scores.py``). A sweep costs 2 n m additions
-# and the sum of squared out-degrees.
+# A step shrinks differences by c, as the weights within the parentheses sum to at most the union,
+# so the bounds of the plain iteration apply (``allpairs/scores.py``). A sweep takes 2 n m additions
+# plus the sum of squared out-degrees.
 # Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.2.
 
 
 class CoupledSweeps:
-    """Sweeps of PSimRank; the core of ``products`` lists all nodes as loose."""
+    """Sweeps of PSimRank; all nodes in the core of ``products`` are loose."""
 
     def __init__(self, products: Products, decay: float) -> None:
         self.products, self._decay = products, decay
@@ -273,7 +269,7 @@ class CoupledSweeps:
         return ExactSweep(max(self.products.team.split(self._combine, size, pairs)))
 
     def _part(self, first: int, end: int) -> None:
-        """Return F of the block's columns."""
+        """Compute F for the block's columns."""
         from cocite.kernels import allpairs
 
         core, size = self.products.core, self.products.core.size

@@ -1,4 +1,4 @@
-"""Where work runs. Results never depend on it: random numbers are keyed by what they decide."""
+"""Threads, processes and machines. Results never depend on where work runs."""
 
 from cocite.cluster.threads import Pace, Team, in_order
 

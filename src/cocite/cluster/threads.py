@@ -1,15 +1,15 @@
-"""Threads that share work, and the workers that hold the blocks of a graph.
+"""Thread teams, ordered parallel maps, and pools of workers for the blocks of a graph.
 
-* :class:`Team` splits each of many small steps into one range per thread. Ranges are aligned, so
-  that threads do not share cache lines.
-* :func:`in_order` runs items on workers with their own scratch memory, and yields results in order;
-  at most one item more than workers is begun.
-* :class:`WorkerPool` creates one object per block and calls its methods, one call at a time for
-  each object. A call returns *handles*: pass them to further calls, or ``take`` their values.
-  ``Alone`` is the pool of this process; ``cluster/workers.py`` has the pool of a cluster.
+* :class:`Team` splits each of many small steps into one range per thread, aligned so that threads
+  do not share cache lines.
+* :func:`in_order` runs items on workers with their own scratch memory, and yields results in order.
+  At most one item more than there are workers is submitted.
+* :class:`WorkerPool` creates one object per block and calls its methods, one call at a time per
+  object. A call returns *handles*: pass them to other calls, or ``take`` their values. ``Alone`` is
+  a pool within this process, ``cluster/workers.py`` a pool on a cluster.
 
-Kernels release the interpreter lock. Items that take less time than handing them to a thread run
-without threads (:class:`Pace`): passing the lock back and forth takes ten times as long.
+Kernels release the interpreter lock. Items too short for threads run without them (:class:`Pace`),
+as switching the lock takes ten times as long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 
 class Team:
-    """``with Team(threads) as team: team.split(work, n)`` runs ``work(low, high)`` side by side."""
+    """``with Team(threads) as team: team.split(work, n)`` runs ``work(low, high)`` on threads."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -49,10 +49,10 @@ class Team:
         load: NDArray[Any] | None = None,
         aligned: int = 16,
     ) -> list[Any]:
-        """Return what ``work`` returns for each part of range(size), in order.
+        """Return the results of ``work`` for each part of range(size), in order.
 
-        ``load``, ascending and one longer than the range, is the work before each item; by default
-        all items are equal. Parts begin at multiples of ``aligned``.
+        ``load``, ascending and one longer than the range, is the cumulative work before each item;
+        by default all items are equal. Parts begin at multiples of ``aligned``.
         """
         cuts = self._cuts(size, load, aligned)
         ranges: Sequence[tuple[int, int]] = list(pairwise(cuts))
@@ -80,12 +80,12 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _QUICK = 150e-6
-"""Seconds below which an item runs faster without a thread."""
+""""Seconds per item below which threads do not pay."""
 
 
 class Pace:
-    """Measures how quick items are, for all runs of items of one kind. Two consecutive slow items
-    bring the threads back, and some quick ones stop them.
+    """Decides whether items of one kind run on threads, by the time of recent items: two slow items
+    in a row start threads, several quick ones stop them.
     """
 
     def __init__(self) -> None:
@@ -93,11 +93,11 @@ class Pace:
 
     @property
     def alone(self) -> bool:
-        """Return whether the next item should run without threads."""
+        """Return whether to run the next item without threads."""
         return self._mean < _QUICK
 
     def took(self, seconds: float) -> None:
-        """Record the time of an item: processor time in a thread, else clock time."""
+        """Record an item's time: processor time on a thread, otherwise clock time."""
         alone = self.alone
         self._mean = 0.75 * self._mean + 0.25 * min(seconds, 2 * _QUICK)
         if alone and not self.alone:
@@ -109,7 +109,7 @@ def in_order(
 ) -> Iterator[R]:
     """Yield ``worker(item)`` for every item, in the items' order.
 
-    Exceptions of workers are raised here, and drop all items that have not begun.
+    An exception of a worker is raised here, and cancels all items that have not begun.
     """
     coming = iter(items)
     first = list(islice(coming, 2)) if len(workers) > 1 else []
@@ -150,8 +150,8 @@ def in_order(
         while waiting:
             yield waiting.popleft().result()
     finally:
-        # Wait for running items, but do not join threads: the garbage collector closes abandoned
-        # iterators, perhaps inside the very locks that joining takes.
+        # Wait for running items, but do not join threads: the garbage collector may close abandoned
+        # iterators while the locks that joining takes are held.
         if pool is not None:
             pool.shutdown(wait=False, cancel_futures=True)
         wait([future for future in waiting if not future.cancelled()])
@@ -167,28 +167,26 @@ class WorkerPool(Protocol):
         """Return the number of objects."""
 
     def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
-        """Call a method of one of them; return handles of its ``answers``, which it returns as a
-        tuple if there are several.
-        """
+        """Call a method of one object; return handles of its ``answers``, a tuple if several."""
 
     def take(self, handles: Sequence[Any]) -> list[Any]:
-        """Return the values of handles, when they are available."""
+        """Wait for handles and return their values."""
 
     def again(self) -> None:
         """Replace lost objects."""
 
 
 Hiring = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]], int], WorkerPool]
-"""Makes a pool from a kind of object, and arguments and bytes of memory for each object."""
+""""Creates a pool from a kind of object, the arguments of each, and bytes of memory per object."""
 
 
 class Alone:
-    """The pool of one process."""
+    """A pool within this process."""
 
     def __init__(
         self, kind: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], memory: int = 0
     ) -> None:
-        """Make one of ``kind`` for each of the ``arguments``; ignores ``memory``."""
+        """Create one object of ``kind`` for each of the ``arguments``; ``memory`` is ignored."""
         self._objects = [kind(*each) for each in arguments]
 
     @property
@@ -197,7 +195,7 @@ class Alone:
         return len(self._objects)
 
     def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
-        """Call at once."""
+        """Call the method at once."""
         found = getattr(self._objects[block], method)(*arguments)
         return [found] if answers == 1 else list(found)
 
@@ -206,4 +204,4 @@ class Alone:
         return list(handles)
 
     def again(self) -> None:
-        """Do nothing: no object can be lost."""
+        """Do nothing: objects in this process cannot be lost."""

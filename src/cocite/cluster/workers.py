@@ -1,8 +1,8 @@
-"""The worker pool of a cluster: one actor per block, spread over its nodes.
+"""A worker pool on a cluster: one actor per block, distributed over the nodes.
 
-A handle is an answer on the cluster: as an argument of a call it moves from node to node, bypassing
-this process. Ray replaces lost actors, without their state; calls that were running, and those
-before :meth:`ClusterPool.again`, raise :class:`~cocite.errors.WorkerLost` when taken.
+A handle is an answer on the cluster; if passed to another call, it moves between nodes without this
+process. Ray replaces lost actors without their state. Taking calls that were running, or that were
+made before :meth:`ClusterPool.again`, raises :class:`~cocite.errors.WorkerLost`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cocite.resources import format_size
 _RESTARTS = 64
 _LEAST_SHARE = 0.001
 _SECONDS = 300.0
-"""Seconds for lost actors to be replaced."""
+""""Seconds to wait for the replacement of lost actors."""
 _EACH = 5.0
 
 
 class ClusterPool:
     """Actors of a ``kind``, one for each of the ``arguments``, with ``memory`` bytes each.
 
-    Each reserves only a share of a core, so that replacements find room after the loss of a node.
+    Each reserves only a fraction of a core, so that replacements fit after the loss of a node.
     ``lost`` counts the losses.
     """
 
@@ -39,7 +39,7 @@ class ClusterPool:
         arguments: Sequence[tuple[Any, ...]],
         memory: int,
     ) -> None:
-        """Request the actors; ``take`` reports whether they started."""
+        """Request the actors; ``take`` raises if they did not start."""
         self._cluster = cluster
         self.actors: list[Actor] = []
         self.lost = 0
@@ -48,7 +48,7 @@ class ClusterPool:
         if room < len(arguments):
             raise ResourceError(
                 f"{len(arguments)} partitions take {format_size(memory)} of memory each; the "
-                f"nodes of the cluster hold {room} of them. Use more or larger nodes, or more "
+                f"cluster's nodes fit {room} of them. Use more or larger nodes, or more "
                 "partitions: cocite ingest GRAPH -o OTHER --partitions N"
             )
         self.actors = cluster.actors(
@@ -57,7 +57,7 @@ class ClusterPool:
         self._mark()
 
     def __del__(self) -> None:
-        with suppress(Exception):  # the cluster may be gone
+        with suppress(Exception):  # the cluster may have stopped
             for actor in self.actors:
                 actor.kill()
 
@@ -67,7 +67,7 @@ class ClusterPool:
         return len(self.actors)
 
     def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
-        """Start a call; return handles at once."""
+        """Start a call; return handles immediately."""
         actor = self.actors[block]
         if answers == 1:
             return [actor.call(method, *arguments, mark=self.lost)]
@@ -78,24 +78,24 @@ class ClusterPool:
         return [self._cluster.get(handle) for handle in handles]
 
     def again(self) -> None:
-        """Wait until all are available. Raises :class:`WorkerLost` if some are not."""
+        """Wait until all actors are available; raises :class:`WorkerLost` on timeout."""
         self.lost += 1
         end = clock() + _SECONDS
         for number, actor in enumerate(self.actors):
             while not actor.alive(_EACH):
                 if clock() > end:
                     raise WorkerLost(
-                        f"block {number} was lost, and no node took it over within {_SECONDS:.0f} "
+                        f"block {number} was lost, and no node restarted it within {_SECONDS:.0f} "
                         "seconds. See cocite cluster status, and repeat the command"
                     )
         self._mark()
 
     def _mark(self) -> None:
-        """Mark the actors, to distinguish replacements from now on."""
+        """Mark the actors, so that later replacements are recognized."""
         for actor in self.actors:
             actor.mark(self.lost)
 
 
 def hiring(cluster: Cluster) -> Hiring:
-    """Return a function that makes pools on a cluster."""
+    """Return a function that creates pools on a cluster."""
     return partial(ClusterPool, cluster)

@@ -58,14 +58,14 @@ class Diagonal:
 
     @property
     def is_valid(self) -> bool:
-        """Return whether the table has no NaN and is within its bounds; kernels rely on both."""
+        """Return whether the table has no NaN and is within its bounds, as kernels require."""
         most = 1.001 / (1 - self.decay)
         fine = (self.table >= 0) & (self.table <= most)
         return bool(fine.all() and (self.table[:, 0] <= 1).all())
 
 
 def make_space(nodes: int, entries: int = 0) -> RunSpace:
-    """Allocate scratch for graphs of ``nodes`` nodes and forward runs of up to ``entries`` entries."""
+    """Allocate scratch for graphs of ``nodes`` nodes, and forward runs of up to ``entries``."""
     from cocite.kernels.linear import MOST_LEVELS, RunSpace
 
     scratch = Scratch(None)

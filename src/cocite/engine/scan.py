@@ -62,7 +62,7 @@ class Fold(Enum):
         return kind.type(limits.max if self is Fold.MIN else limits.min)
 
     def combination(self, dtype: DTypeLike, lanes: int) -> tuple[Any, tuple[Any, ...]]:
-        """Return the operation's code, and the accumulator's identity for each lane, for kernels."""
+        """Return the operation's code for kernels, and the accumulator's identity per lane."""
         from cocite.kernels import scan
 
         wide = self is Fold.SUM and np.dtype(dtype).kind == "f"

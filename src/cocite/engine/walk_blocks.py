@@ -53,7 +53,7 @@ class RowSpool(Protocol):
     """Rows in one bucket per block, written in tagged batches."""
 
     def append(self, rows: NDArray[np.uint32], starts: NDArray[np.uint32], tag: int) -> None:
-        """Append ``rows[starts[b] : starts[b + 1]]`` to each bucket b; the caller reuses ``rows``."""
+        """Append ``rows[starts[b] : starts[b + 1]]`` to each bucket b; callers reuse ``rows``."""
 
     def readers(self, bucket: int) -> Sequence[Run]:
         """Return the runs of a bucket."""
@@ -274,7 +274,7 @@ class BlockPart:
             self._used += count
 
     def send_records(self, step: int) -> None:
-        """Send the waiting records by sample: roots, and meetings tagged ``step`` - 1."""
+        """Send all waiting records, tagged with ``step`` - 1, sample by sample."""
         for state, pieces in self._waiting.items():
             count = 0
             for begin, end in pieces:

@@ -1,6 +1,6 @@
-"""Work on several machines, by Ray: the only place that imports it (the extra ``cluster``).
+"""Work on several machines with Ray, which is imported only here (extra ``cluster``).
 
-Ray schedules, moves, retries and restarts; results do not depend on it.
+Ray schedules, moves, retries and restarts work; results do not depend on it.
 """
 
 from cocite.cluster.ray.cluster import Actor, Answer, Cluster, ClusterNode

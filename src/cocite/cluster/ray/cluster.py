@@ -1,15 +1,15 @@
-"""The driver's view of a cluster: its nodes, items processed in order, values stored on it.
+"""A connection to a cluster: nodes, parallel maps, actors, and stored values.
 
     with Cluster.connect("local:4") as cluster:
         for found in cluster.in_order(work, items, threads=1, memory=1 << 30): ...
 
 An address is ``local:N`` (N nodes on this machine, for one run), ``HOST:PORT`` of a head node, or
-``auto``: the local cluster that ``cocite cluster up`` started, or else the one to which this
-machine belongs. Nodes must run this release of cocite, and NumPy of the same major version.
+``auto``: the local cluster started by ``cocite cluster up``, otherwise the cluster that includes
+this machine. Nodes must run this release of cocite, and NumPy of the same major version.
 
-Errors of cocite travel as values, as Ray would wrap them, and pickling loses attributes of some. If
-an answer is an argument of another call, that call raises its error, too. Cost: a second and a
-process per node to connect, some milliseconds per item.
+Errors of cocite are returned as values: Ray would wrap them, and pickling would lose some
+attributes. If an answer is an argument of another call, that call also raises its error. Cost:
+connecting takes a second, and a process per node; an item takes some milliseconds.
 """
 
 from __future__ import annotations
@@ -44,13 +44,15 @@ R = TypeVar("R")
 
 
 def library() -> Any:
-    """Return Ray; raises :class:`MissingLibrary` with the command that installs it."""
+    """Return the module of Ray; raises :class:`MissingLibrary` with the command that installs
+    it.
+    """
     return need("ray", "a cluster", "cluster")
 
 
 @dataclass(frozen=True)
 class Failed:
-    """One of our errors in picklable form: its class, arguments, and attributes, such as notes."""
+    """A picklable :class:`CociteError`: its class, arguments, and attributes, such as notes."""
 
     kind: type[CociteError]
     arguments: tuple[Any, ...]
@@ -58,11 +60,11 @@ class Failed:
 
     @classmethod
     def of(cls, error: CociteError) -> Failed:
-        """Convert an error."""
+        """Convert an exception."""
         return cls(type(error), error.args, dict(vars(error)))
 
     def error(self) -> CociteError:
-        """Restore the error."""
+        """Restore the exception."""
         found = self.kind.__new__(self.kind, *self.arguments)
         found.args = self.arguments
         vars(found).update(self.attributes)
@@ -70,7 +72,7 @@ class Failed:
 
 
 def attempt(work: Callable[..., R], *arguments: Any) -> R | Failed:
-    """Return the result of the work, or one of our errors: its own, or an argument's."""
+    """Return the result of ``work``, or a :class:`CociteError` of the work or of an argument."""
     for argument in arguments:
         if isinstance(argument, Failed):
             return argument
@@ -81,7 +83,7 @@ def attempt(work: Callable[..., R], *arguments: Any) -> R | Failed:
 
 
 def attempt_unless(stopped: bytes, work: Callable[..., R], *arguments: Any) -> R | Failed | None:
-    """:func:`attempt`, but nothing once the cluster has a note named ``stopped``.
+    """Return the result of :func:`attempt`, or None once the cluster has a note ``stopped``.
 
     Ray's own ``cancel`` can abort the calling process if a task is about to start (Ray 2.60: "Tried
     to complete task that was not pending").
@@ -92,19 +94,19 @@ def attempt_unless(stopped: bytes, work: Callable[..., R], *arguments: Any) -> R
 
 
 def _notes() -> Any:
-    """Return the notes that all processes of a cluster share, by name."""
+    """Return the notes shared by all processes of a cluster, by name."""
     return import_module("ray.experimental.internal_kv")
 
 
 def value_of(found: Any) -> Any:
-    """Return the value, or raise the error."""
+    """Return the value, or raise its error."""
     if isinstance(found, Failed):
         raise found.error()
     return found
 
 
 def translated(error: Exception) -> Exception:
-    """Turn an error of Ray into ours; return other errors of the work unchanged."""
+    """Convert an error of Ray; return other errors unchanged."""
     ray = library()
     told = str(error).strip().partition("\n")[0]
     if isinstance(error, ray.exceptions.RayTaskError):
@@ -112,25 +114,25 @@ def translated(error: Exception) -> Exception:
         lost = isinstance(cause, ray.exceptions.RayError) and cause is not error
         return translated(cause) if lost else cause  # an argument was lost
     if isinstance(error, ray.exceptions.GetTimeoutError):
-        return QueryTimeout("no answer came from the cluster in the time that was given")
+        return QueryTimeout("the cluster did not answer within the time limit")
     if isinstance(error, ray.exceptions.OutOfMemoryError | ray.exceptions.ObjectStoreFullError):
         return ResourceError(
-            f"a node of the cluster ran out of memory: {told}. Give less --memory (memory=...) to "
-            "a piece of work, or fewer --threads (threads=...), or take larger nodes"
+            f"a node of the cluster ran out of memory: {told}. Lower --memory (memory=...) or "
+            "--threads (threads=...), or use larger nodes"
         )
     if isinstance(error, ray.exceptions.RayError):
         return WorkerLost(
-            f"work on the cluster was lost, and doing it again did not help: {told}. See what "
-            "cocite cluster status says of its nodes, and repeat the command"
+            f"work on the cluster was lost, and retries failed: {told}. Check the nodes with "
+            "cocite cluster status, and repeat the command"
         )
     return error
 
 
 class ActorValues:
-    """The object in an actor, made there; its methods are called by name.
+    """The object in an actor, created there; its methods are called by name.
 
-    A caller that relies on state from earlier calls marks the object, and passes the mark with each
-    call: a replacement has no mark, even if no call was running at the loss.
+    A caller that relies on state from earlier calls marks the object and passes the mark with each
+    call. A replacement has no mark, even if no call was running when the object was lost.
     """
 
     def __init__(self, kind: Callable[..., Any], *arguments: Any) -> None:
@@ -138,7 +140,7 @@ class ActorValues:
         self._mark: int | None = None
 
     def take_mark(self, mark: int) -> None:
-        """Set the mark for later calls."""
+        """Set the mark that later calls check."""
         self._mark = mark
 
     def call(self, method: str, *arguments: Any, mark: int | None = None) -> Any:
@@ -146,11 +148,11 @@ class ActorValues:
         if isinstance(self._value, Failed):
             return self._value
         if mark is not None and mark != self._mark:
-            return Failed.of(WorkerLost("an actor was lost, and is there anew"))
+            return Failed.of(WorkerLost("an actor was lost and replaced"))
         return attempt(getattr(self._value, method), *arguments)
 
     def call_for(self, parts: int, method: str, *arguments: Any, mark: int | None = None) -> Any:
-        """Call a method that returns ``parts`` values, each a separate answer."""
+        """Call a method that returns ``parts`` values, which become separate answers."""
         found = self.call(method, *arguments, mark=mark)
         values = [found] * parts if isinstance(found, Failed) else list(found)
         return values[0] if parts == 1 else values
@@ -158,8 +160,8 @@ class ActorValues:
 
 @dataclass(frozen=True)
 class Answer(Generic[R]):
-    """A value on the cluster, or a pending one, freed with the last reference. As an argument of a
-    call it is replaced by the value, which Ray moves there.
+    """A value on the cluster, or a pending one, freed with its last reference. Ray replaces answers
+    among the arguments of a call by their values.
     """
 
     reference: Any
@@ -172,12 +174,12 @@ class Actor:
     handle: Any
 
     def mark(self, mark: int) -> None:
-        """Set a mark, before any later call."""
+        """Set a mark; later calls see it."""
         self.handle.take_mark.remote(mark)
 
     def call(self, method: str, *arguments: Any, mark: int | None = None) -> Answer[Any]:
-        """Start ``value.method(*arguments)`` there. Calls run one after another, in order;
-        :class:`Answer` arguments are awaited. The answer raises :class:`WorkerLost` if the object
+        """Start ``value.method(*arguments)`` there. Calls run one by one, in order, and wait for
+        arguments that are an :class:`Answer`. The answer raises :class:`WorkerLost` if the object
         does not have this ``mark``.
         """
         return Answer(self.handle.call.remote(method, *map(_sent, arguments), mark=mark))
@@ -185,13 +187,13 @@ class Actor:
     def call_for(
         self, parts: int, method: str, *arguments: Any, mark: int | None = None
     ) -> list[Answer[Any]]:
-        """Call a method that returns ``parts`` values, each a separate answer."""
+        """Call a method that returns ``parts`` values, which become separate answers."""
         call = self.handle.call_for.options(num_returns=parts)
         found = call.remote(parts, method, *map(_sent, arguments), mark=mark)
         return [Answer(each) for each in ([found] if parts == 1 else found)]
 
     def alive(self, seconds: float = 1.0) -> bool:
-        """Return whether it answers within so many seconds; not if it was replaced, or is busy."""
+        """Return whether it answers within ``seconds``; False if it was replaced or is busy."""
         ray = library()
         try:
             ray.get(self.handle.__ray_ready__.remote(), timeout=seconds)
@@ -200,8 +202,9 @@ class Actor:
         return True
 
     def kill(self, *, restart: bool = False) -> None:
-        """Kill it, like a fault if it is to ``restart``. Without a connection it is gone already,
-        and Ray would start a cluster to look for it.
+        """Kill the actor; with ``restart``, Ray replaces it as after a fault.
+
+        Does nothing without a connection: Ray would start a cluster to look for the actor.
         """
         ray = library()
         if ray.is_initialized():
@@ -256,15 +259,15 @@ T = TypeVar("T")
 _log = logging.getLogger("cocite")
 
 _SILENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
-"""Options: no statistics, and no output of errors that no caller awaits."""
+""""Ray's options: no usage statistics, no messages on errors that no caller awaits."""
 _AGAIN = 8
-"""Most repetitions of an item whose worker was lost."""
+""""Maximum retries of an item whose worker was lost."""
 _ANSWERS = 120.0
-"""Seconds for nodes to report their versions: each starts a process for it."""
+""""Seconds for nodes to report their versions, each from a new process."""
 _LOOK = 5.0
-"""Seconds without an answer after which the head node is checked."""
+""""Seconds without an answer before the head node is checked."""
 _LOOKS = 6
-"""Consecutive failed checks after which the head node is given up: Ray would wait forever."""
+""""Consecutive failed checks before the head node is considered lost; Ray would wait forever."""
 
 
 @dataclass(frozen=True)
@@ -288,21 +291,23 @@ class Cluster:
         self.address = address
         self._local = local
         self._ray = library()
-        self._open = True  # without a connection, calls of Ray would start a cluster
+        self._open = True  # without a connection, calling Ray would start a cluster
         self._head = address
 
     @classmethod
     def connect(cls, address: str, *, check: bool = True) -> Self:
-        """Connect to a cluster; local nodes are started first. Raises :class:`MissingLibrary`,
-        :class:`UsageError` for an invalid address, and :class:`ClusterError` if it does not answer,
-        or (``check``) if nodes run other versions than this process.
+        """Connect to a cluster, after starting local nodes.
+
+        Raises :class:`MissingLibrary`, :class:`UsageError` for an invalid address, and
+        :class:`ClusterError` if the cluster does not answer, or (``check``) if nodes have other
+        versions than this process.
         """
         for name, value in _SILENT.items():
             os.environ.setdefault(name, value)
         ray = library()
         if ray.is_initialized():
             raise ClusterError(
-                "this process is connected to a cluster already; it can use only one at a time"
+                "this process is already connected to a cluster; it can use only one at a time"
             )
         _redirect(ray)
         local = LocalNodes.start(address) if address.startswith("local") else None
@@ -344,7 +349,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Disconnect. Work of this process ends, and so do local nodes."""
+        """Disconnect. This process's work and local nodes end."""
         self._open = False
         self._ray.shutdown()
         if self._local is not None:
@@ -353,7 +358,7 @@ class Cluster:
     # -- nodes -----------------------------------------------------------------------------
 
     def nodes(self) -> list[ClusterNode]:
-        """Return all present and past nodes, local ones in order of number."""
+        """Return all present and past nodes; local nodes are in order of number."""
         found = [
             ClusterNode(
                 each["NodeID"],
@@ -372,12 +377,12 @@ class Cluster:
         return [node for node in self.nodes() if node.alive and node.cpus]
 
     def threads_each(self, asked: int | None) -> int:
-        """Return the threads of a piece of work: as requested, or all that every node has."""
+        """Return the threads of a task: as requested, or the number that every node has."""
         return asked or min((node.cpus for node in self._workers()), default=1)
 
     def memory_each(self, asked: int | None, threads: int) -> int:
-        """Return the bytes for a piece of work with so many threads: as requested, or half of its
-        share of the smallest node's memory.
+        """Return the bytes for a task with this many threads: as requested, or half of its share of
+        the smallest node's memory.
         """
         shares = [
             node.memory // max(1, node.cpus // threads)
@@ -387,9 +392,7 @@ class Cluster:
         return asked or min(shares, default=0) // 2
 
     def slots(self, threads: float, memory: int) -> int:
-        """Return how many pieces of work of that size run at a time. Raises :class:`UsageError` if
-        no node can run one.
-        """
+        """Return how many tasks of this size run at a time; raises :class:`UsageError` for none."""
         nodes = self._workers()
         each = [min(int(n.cpus / threads), n.memory // max(1, memory)) for n in nodes]
         found = sum(each)
@@ -404,8 +407,8 @@ class Cluster:
         return found
 
     def kill_node(self, number: int) -> None:
-        """Kill a node of a local cluster, its raylet and its workers; 0 is the head, which must
-        stay. For tests.
+        """Kill a node of a local cluster with its workers; node 0 is the head and stays. For
+        tests.
         """
         if self._local is None:
             raise UsageError("only nodes of a local cluster can be killed")
@@ -447,12 +450,13 @@ class Cluster:
         memory: int,
         ahead: int | None = None,
     ) -> Iterator[R]:
-        """Yield ``work(item)``, computed on all nodes, for every item, in the items' order.
+        """Yield ``work(item)``, computed on any node, for every item, in the items' order.
 
-        Each item reserves ``threads`` and ``memory`` of a node. Up to ``ahead`` items are submitted
-        before the first result is yielded, by default twice as many as run at a time. An item whose
-        worker is lost runs again elsewhere. Errors of the work are raised unchanged. Closing the
-        iterator drops waiting items; running ones end with this process at the latest.
+        Each item reserves ``threads`` and ``memory`` on a node. At most ``ahead`` items are
+        submitted before the first result is yielded, by default twice the number that runs at a
+        time. If its worker is lost, an item runs again elsewhere. Errors of the work are raised
+        unchanged. Closing the iterator drops waiting items; running ones end at the latest with
+        this process.
         """
         most = ahead or 2 * self.slots(threads, memory)
         task = self._ray.remote(attempt_unless).options(
@@ -484,11 +488,13 @@ class Cluster:
         nodes: Sequence[str] | None = None,
         concurrency: int = 1,
     ) -> list[Actor]:
-        """Create ``kind(*each)`` for each of the arguments, on the nodes with these ids, or spread
-        over all. A lost one is replaced up to ``restarts`` times (-1: always), elsewhere if its
-        node is gone; meanwhile calls wait, and running ones fail with :class:`WorkerLost`.
-        ``concurrency`` calls run at a time. Without ``threads`` they reserve none, and start
-        anywhere.
+        """Create ``kind(*each)`` for each of the arguments, on the nodes with these ids, or
+        distributed over all.
+
+        A lost object is replaced up to ``restarts`` times (-1: always), elsewhere if its node is
+        gone. Meanwhile calls wait; calls that were running fail with :class:`WorkerLost`. Up to
+        ``concurrency`` calls run at a time. With ``threads`` of 0, objects reserve none, and start
+        on any node.
         """
         if threads:
             self.slots(threads, memory)
@@ -511,9 +517,10 @@ class Cluster:
         return Answer(self._ray.put(value))
 
     def get(self, answer: Answer[R], seconds: float | None = None) -> R:
-        """Return the value; raises its error, :class:`WorkerLost` if Ray gave up,
-        :class:`QueryTimeout` after so many seconds, and :class:`ClusterError` if the head node is
-        gone.
+        """Return the value, or raise its error.
+
+        Raises :class:`WorkerLost` if retries failed, :class:`QueryTimeout` after ``seconds``, and
+        :class:`ClusterError` if the head node does not answer.
         """
         end, missed = None if seconds is None else clock() + seconds, 0
         while True:
@@ -537,7 +544,7 @@ class Cluster:
     def wait(
         self, answers: Sequence[Answer[R]], seconds: float | None = None, *, least: int = 1
     ) -> tuple[list[Answer[R]], list[Answer[R]]]:
-        """Wait for so many answers, or seconds; return those that arrived, and the others."""
+        """Wait for ``least`` answers, or ``seconds``; return those ready, and the others."""
         if not answers:
             return [], []
         by = {each.reference: each for each in answers}
@@ -552,7 +559,7 @@ class Cluster:
 
 
 def _redirect(ray: Any) -> None:
-    """Send Ray's messages on lost nodes to our log: it would print them among the results."""
+    """Send Ray's messages about lost nodes to our log; Ray would print them among the results."""
 
     def tell(data: dict[str, Any], ignore_prefix: bool) -> None:
         for line in data["lines"]:
@@ -562,5 +569,5 @@ def _redirect(ray: Any) -> None:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions that must be equal on all nodes."""
+    """Return the versions that all nodes must have in common."""
     return {"cocite": __version__, "numpy": version("numpy").partition(".")[0]}

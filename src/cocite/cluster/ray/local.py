@@ -1,9 +1,10 @@
 """Clusters on this machine: several real Ray nodes, for trials and tests.
 
-A separate process owns the nodes (``cluster/ray/nodes.py``): it stops them when its standard input
-ends. Those that ``cocite cluster up`` starts stay; a file in the user's cache, locked while they
-run, has their address and token. Token authentication is on; Ray listens on the machine's own
-address, as its client replaces the loopback one. There are no dashboard and no usage statistics.
+A separate process owns the nodes (``cluster/ray/nodes.py``), and stops them when its standard input
+ends. Nodes started by ``cocite cluster up`` are permanent; a file in the user's cache, locked while
+they run, contains their address and token. Token authentication is on. Ray listens on the machine's
+own address, because its client replaces loopback addresses. The dashboard and usage statistics are
+off.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _SECONDS = 30.0
 
 
 def local_nodes(address: str) -> int:
-    """Return N of ``local:N``; raises :class:`UsageError`."""
+    """Return N of the address ``local:N``; raises :class:`UsageError`."""
     match = _LOCAL.fullmatch(address)
     if match is None or not 1 <= int(match[1]) <= _MOST:
         raise UsageError(
@@ -47,7 +48,7 @@ def set_token(token: str) -> None:
     """Set the token for Ray in this process, before it connects."""
     os.environ["RAY_AUTH_MODE"] = "token"
     os.environ[_TOKEN] = token
-    if "ray" in sys.modules:  # Ray reads them on import
+    if "ray" in sys.modules:  # Ray reads its settings on import
         raylet = import_module("ray._raylet")
         raylet.Config.initialize("")
         raylet.AuthenticationTokenLoader.instance().reset_cache()
@@ -65,8 +66,8 @@ def _environment() -> dict[str, str]:
     found = dict(os.environ)
     source = str(Path(__file__).parents[3])
     found["PYTHONPATH"] = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
-    # On a busy machine a worker may take longer to start than the minute that Ray allows; Ray would
-    # then start another one, over and over.
+    # On a busy machine, a worker can take longer to start than the minute that Ray allows. Ray
+    # would then start another worker, again and again.
     patient = os.environ.get(_PATIENCE, "600")
     return found | {
         "RAY_USAGE_STATS_ENABLED": "0",
@@ -75,14 +76,14 @@ def _environment() -> dict[str, str]:
 
 
 class LocalNodes:
-    """Nodes for one run: number, address and Ray's ids."""
+    """Nodes for one run: their process, address and Ray ids."""
 
     def __init__(self, process: subprocess.Popen[str], address: str, ids: list[str]) -> None:
         self._process, self.address, self.ids = process, address, ids
 
     @classmethod
     def start(cls, address: str) -> Self:
-        """Start ``local:N``. Raises :class:`ClusterError` if they do not come up."""
+        """Start ``local:N``; raises :class:`ClusterError` on failure."""
         count = local_nodes(address)
         _own_token()
         process = _started(["--nodes", str(count)], keep=False)
@@ -131,7 +132,7 @@ def _started(arguments: list[str], *, keep: bool) -> subprocess.Popen[str]:
 
 
 def _report(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """Return its report once the nodes are up."""
+    """Wait for the process's report that the nodes are up."""
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
@@ -143,7 +144,7 @@ def _report(process: subprocess.Popen[str]) -> dict[str, Any]:
     except ValueError:
         found = {"error": "their process ended"}
     if "error" in found:
-        with suppress(subprocess.TimeoutExpired):  # it cleans up first
+        with suppress(subprocess.TimeoutExpired):  # the process cleans up first
             process.wait(_SECONDS)
         _end(process)
         raise ClusterError(
@@ -161,7 +162,7 @@ def _end(process: subprocess.Popen[str]) -> None:
             stream.close()
 
 
-# -- those that stay -----------------------------------------------------------------------
+# -- permanent clusters -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -175,17 +176,17 @@ class RunningCluster:
 
 
 def address_file() -> Path:
-    """Return the file with its address; raises :class:`ClusterError`."""
+    """Return the file of the permanent cluster; raises :class:`ClusterError`."""
     written = place().folder
     if written is None:
         raise ClusterError(
-            f"there is no private directory to note a local cluster in; {VARIABLE} names one"
+            f"no private directory for the address of a local cluster; set {VARIABLE} to one"
         )
     return written / "cluster.json"
 
 
 def saved_address() -> RunningCluster | None:
-    """Return the running cluster, or None."""
+    """Return the permanent cluster, or None."""
     try:
         path = address_file()
         if not _is_held(path):
@@ -197,17 +198,19 @@ def saved_address() -> RunningCluster | None:
 
 
 def start_cluster(count: int) -> RunningCluster:
-    """Start a permanent cluster. Raises :class:`ClusterError` if there is one."""
+    """Start a permanent cluster; raises :class:`ClusterError` if one is running."""
     local_nodes(f"local:{count}")
     found = saved_address()
     if found is not None:
-        raise ClusterError(f"a local cluster is up at {found.address}; cocite cluster down ends it")
+        raise ClusterError(
+            f"a local cluster is running at {found.address}; cocite cluster down stops it"
+        )
     _own_token()
     process = _started(["--nodes", str(count), "--keep", str(address_file())], keep=True)
     _report(process)
     assert process.stdout is not None
     process.stdout.close()
-    process.returncode = 0  # it stays; Popen is not to wait for it
+    process.returncode = 0  # the process stays; Popen must not wait for it
     found = saved_address()
     if found is None:
         raise ClusterError("the local cluster ended right after it started")
@@ -215,23 +218,23 @@ def start_cluster(count: int) -> RunningCluster:
 
 
 def stop_cluster() -> RunningCluster:
-    """Stop the permanent cluster. Raises :class:`ClusterError` if there is none."""
+    """Stop the permanent cluster; raises :class:`ClusterError` if none is running."""
     found = saved_address()
     if found is None:
-        raise ClusterError("no local cluster is up; cocite cluster up --local N starts one")
+        raise ClusterError("no local cluster is running; cocite cluster up --local N starts one")
     os.kill(found.process, signal.SIGTERM)
     if not _wait_until_free(address_file(), _SECONDS):
-        raise ClusterError(f"process {found.process}, which runs the cluster, does not end")
+        raise ClusterError(f"the cluster's process, {found.process}, does not stop")
     return found
 
 
 def to_json(found: RunningCluster) -> str:
-    """Return it as stored in the file."""
+    """Return the cluster as stored in the file."""
     return json.dumps(asdict(found))
 
 
 def _is_held(path: Path) -> bool:
-    """Return whether a process holds the file of a cluster."""
+    """Return whether a process has locked the file of a cluster."""
     try:
         with open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -243,7 +246,7 @@ def _is_held(path: Path) -> bool:
 
 
 def _wait_until_free(path: Path, seconds: float) -> bool:
-    """Wait at most so many seconds until no process holds it."""
+    """Wait up to ``seconds`` until the file is not locked; return whether it is free."""
     until = time.monotonic() + seconds
     while _is_held(path):
         if time.monotonic() > until:

@@ -1,8 +1,8 @@
-"""The process of a local cluster: ``python -m cocite.cluster.ray.nodes --nodes N`` owns its nodes.
+"""The process that owns a local cluster's nodes: ``python -m cocite.cluster.ray.nodes --nodes N``.
 
-It prints a line when they are up (JSON: address, ids). ``kill I`` on its standard input kills a
-node by SIGKILL; the end of that input stops it and all nodes. With ``--keep FILE`` it takes no
-input: it writes its address to FILE, holds a lock on it, and stops on SIGTERM. Each node has its
+Once the nodes are up, the process prints a JSON line (address, ids). ``kill I`` on standard input
+kills a node with SIGKILL; the end of the input stops all. With ``--keep FILE``, the process reads
+no input: it writes the address to FILE, locks FILE, and stops on SIGTERM. Each node has an equal
 share of the cores and the memory, and 100 MB for objects; more objects go to disk.
 """
 
@@ -29,7 +29,7 @@ _TRIES, _SECONDS = 3, 60.0
 
 
 class _Nodes:
-    """The nodes; ``folder`` holds Ray's files on them."""
+    """The nodes; ``folder`` contains Ray's files."""
 
     def __init__(self, count: int, folder: str) -> None:
         ray = library()
@@ -51,15 +51,15 @@ class _Nodes:
         self.ids = [node.node_id for node in self._nodes]
 
     def kill(self, number: int) -> None:
-        """Send SIGKILL to all processes of a node: workers first, as they would notice."""
+        """Send SIGKILL to all processes of a node, starting with its workers."""
         node = self._nodes[number]
         for info in [each for some in node.all_processes.values() for each in some]:
             _kill(info.process.pid)
 
 
 def _kill(process: int, *, itself: bool = True) -> None:
-    """Send SIGKILL to a process's descendants, and to ``itself``."""
-    psutil = import_module("psutil")  # Ray brings it
+    """Send SIGKILL to a process's descendants, and (``itself``) to the process."""
+    psutil = import_module("psutil")  # installed with Ray
     with suppress(psutil.NoSuchProcess):
         parent = psutil.Process(process)
         for each in [*([parent] if itself else ()), *parent.children(recursive=True)]:
@@ -80,7 +80,7 @@ def _started(count: int, folder: str) -> _Nodes:
 
 
 def _short() -> str | None:
-    """Return a folder for Ray's sockets, whose paths have at most 107 characters."""
+    """Return a folder for Ray's sockets, whose paths may have at most 107 characters."""
     return None if len(tempfile.gettempdir()) < 30 else "/tmp"
 
 
@@ -90,7 +90,7 @@ def _say(stream: Any, **facts: object) -> None:
 
 
 def main() -> None:
-    """Run nodes until told to stop."""
+    """Run nodes until stopped."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--nodes", type=int, required=True)
     parser.add_argument("--keep")
@@ -106,11 +106,11 @@ def main() -> None:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say(out, error="another one is up")
+            _say(out, error="another cluster is running")
             return
     folder = tempfile.mkdtemp(prefix="cocite-ray-", dir=_short())
-    # Ray records the newest cluster for ray.init("auto") in a shared folder, which must exist and
-    # may belong to another user. A private folder keeps this cluster out of that record.
+    # For ray.init("auto"), Ray records the newest cluster in a shared folder, which may belong to
+    # another user. A private folder avoids this.
     os.environ["RAY_TMPDIR"] = folder
     os.mkdir(os.path.join(folder, "ray"))
     try:
@@ -138,7 +138,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
         if held is not None:
             os.unlink(asked.keep)
-        os._exit(0)  # Ray's own handlers would wait for what was killed
+        os._exit(0)  # Ray's handlers would wait for killed processes
 
 
 if __name__ == "__main__":
