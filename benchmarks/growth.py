@@ -15,11 +15,12 @@ four numbers and leaves the others:
 with 10 links, 10 samples and 10 steps otherwise, and --middle pages in the last three. Of each
 point of the first series a web is generated, and an index is built and asked; of the others it is
 ranked, too, and the index is one of PSimRank. ``nodes`` also lists 2,000 pages by related-all,
-refreshes the index once 1 % of the pages are gone, and builds one of XJaccard (4 samples, 8 bits of
-each min-hash). Every step is in a process of its own (``papers_steps.py``). Exponents of powers are
-fitted to the points, with intervals of 95 % (``arithmetic.py``): 1 is linear. ``--write`` keeps
-each point as it ends, and puts table and picture into docs/performance.md; the picture takes
-Matplotlib. A point that was kept today is not measured again without ``--force``.
+refreshes the index once 1 % of the pages are gone, and builds one of XJaccard (16 samples of 4
+steps, 8 bits of each min-hash). Every step is in a process of its own (``papers_steps.py``).
+Exponents of powers are fitted to the points, with intervals of 95 % (``arithmetic.py``): 1 is
+linear. ``--write`` keeps each point as it ends, and puts table and picture into
+docs/performance.md; the picture takes Matplotlib. A point that was kept today is not measured again
+without ``--force``.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ DEGREES, MANY_SAMPLES, LENGTHS = (5, 10, 20, 40), (5, 10, 20, 40, 80), (5, 7, 10
 STEPS = ("generate", "rank", "psimrank", "related psimrank")
 NODE_STEPS = (*STEPS, "related-all", "leave out", "refresh", "xjaccard")
 DEFAULT_STEPS = "generate", "fusion", "related fusion", "related-all fusion"
-BESIDE = {"asked": 2000, "minhashes": 4}
-"""Pages of related-all, and samples of XJaccard."""
+BESIDE = {"asked": 2000, "rings": 4}
+"""Pages of related-all, and steps of XJaccard, whose scratch is 64 bytes per node and step."""
 Point = dict[str, int]
 
 

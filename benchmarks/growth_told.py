@@ -139,7 +139,7 @@ def figures(parts: Parts) -> str:
     for series, title, quantities in (
         (
             "nodes",
-            "**More commands** (PSimRank; XJaccard: 4 samples of 10 steps, 8 bits per "
+            "**More commands** (PSimRank; XJaccard: 16 samples of 4 steps, 8 bits per "
             "min-hash; 10 links per page):",
             OTHERS,
         ),

@@ -103,10 +103,12 @@ def build(measure: str) -> Callable[[Path, Chosen], Found]:
             free = shutil.disk_usage(folder).free
             settings["samples"] = chosen["samples"] or free_samples(chosen["nodes"], free)
         elif measure == "xjaccard":
-            settings["samples"] = samples = chosen.get("minhashes", 16)
-            room, step = 0.9 * shutil.disk_usage(folder).free, samples * chosen["nodes"]
-            length = chosen["length"]
-            if "minhashes" in chosen or MINHASH * step * length > room:
+            settings["samples"] = 16
+            room, step = 0.9 * shutil.disk_usage(folder).free, 16 * chosen["nodes"]
+            length = chosen.get("rings", chosen["length"])
+            if "rings" in chosen:
+                settings["bits"] = 8
+            elif MINHASH * step * length > room:
                 settings["bits"] = 8
                 length = max(1, min(length, int((room / step - BESIDE) / (SCANNED + 1))))
             settings["length"] = length
