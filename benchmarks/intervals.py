@@ -168,7 +168,7 @@ def table(rows: list[Row]) -> str:
     lines = ["| " + " | ".join(TITLES) + " |", "|" + " --- |" * len(TITLES)]
     for row in rows:
         cells = [
-            {"any": "random"}.get(row["pairs"], row["pairs"]),
+            "random" if row["pairs"] == "any" else row["pairs"],
             f"{row['samples']:,}",
             f"`{row['bound']}`",
             ", ".join(f"{width:.3f}" for width in row["width"].values()),

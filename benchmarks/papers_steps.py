@@ -105,7 +105,7 @@ def build(measure: str) -> Callable[[Path, Chosen], Found]:
         elif measure == "xjaccard":
             settings["samples"] = 16
             room, step = 0.9 * shutil.disk_usage(folder).free, 16 * chosen["nodes"]
-            length = chosen.get("rings", chosen["length"])
+            length: int = chosen.get("rings") or chosen["length"]
             if "rings" in chosen:
                 settings["bits"] = 8
             elif MINHASH * step * length > room:
