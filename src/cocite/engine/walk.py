@@ -135,7 +135,9 @@ class Mover:
         return self._links if drawn >> 11 < self._in_share * 2**53 else self._links.back
 
     def against(self, sample: int, step: int) -> Links | None:
-        """Return the links of a step by their other end, or None."""
+        """Return the links of a step, grouped by their other end; None if that order is not
+        needed.
+        """
         back = self._links.back
         return self._links if back is self.along(sample, step) else back
 

@@ -82,8 +82,8 @@ class Hidden:
 def hidden_pairs(graph: Graph, share: float, seed: int, memory: int = 1 << 62) -> Pairs:
     """Return the pairs to hide, uint64, ascending: smaller id * 2**32 + larger id.
 
-    Raises :class:`UsageError` if every link is the only one of a page, and :class:`ResourceError`
-    if it takes more than ``memory`` bytes.
+    Raises :class:`UsageError` if hiding any link would leave a page without links, and
+    :class:`ResourceError` if more than ``memory`` bytes are needed.
     """
     from cocite.kernels.links import admit
 

@@ -368,7 +368,7 @@ class Judge:
         return judge_rows(row, self.queries.size, self.titles, threads, progress)
 
     def of(self, rows: NDArray[np.bool_]) -> Judge:
-        """Return the judge for some of its queries, bool[queries]."""
+        """Return a judge restricted to some queries, selected by bool[queries]."""
         part = copy(self)
         part.queries = self.queries[rows]
         part._totals = [total for total, row in zip(self._totals, rows, strict=False) if row]

@@ -61,7 +61,7 @@ class IndexBuild:
         elsewhere: bool = False,
     ) -> None:
         """Prepare the build. ``overwrite`` replaces an index at ``output``; ``restart`` discards an
-        unfinished build with other settings. With ``spread``, cluster nodes make the samples or
+        unfinished build that had other settings. With ``spread``, cluster nodes make the samples or
         rows, and ``means`` are the resources of one task. With ``elsewhere``, the index will be
         moved, so the manifest does not give the graph's relative path.
         """

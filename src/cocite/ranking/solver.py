@@ -1,8 +1,8 @@
 """The linear system of PageRank, (I - damping P') y = p, for one graph and any memory.
 
 Gauss-Seidel sweeps in order of id run on the core, the nodes with out-links (``ranking/core.py``).
-Its links are in memory, on disk (``ranking/blocks.py``) or with workers
-(``ranking/partitions.py``); the order of the arithmetic is the same, so ranks are equal to the bit.
+Links are in memory, on disk (``ranking/blocks.py``), or held by workers
+(``ranking/partitions.py``); the order of the arithmetic is the same, so ranks are bit-identical.
 After each sweep, one factor restores the total mass, the slowest component of the error; after
 every eighth, an extrapolation follows. On web graphs in URL order, that takes a quarter to a third
 of the passes of power iteration.

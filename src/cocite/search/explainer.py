@@ -178,8 +178,8 @@ class Why(NamedTuple):
     """The parts of a score: the shares of ``reasons``, the share ``remaining`` of the ``others``,
     and the share ``unattributed`` of unknown pages. They add up to ``score``.
 
-    Unattributed are samples of a refreshed index whose graph is not available and, for
-    ``xjaccard``, pages that were removed or that the index does not keep.
+    The unattributed share comes from samples of a refreshed index whose graph is unavailable and,
+    for ``xjaccard``, from pages that were removed or are not in the index.
     """
 
     score: float

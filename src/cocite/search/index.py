@@ -485,8 +485,8 @@ class Index:
         """Return the index with one more page, its last node, as if the page had been in the graph.
 
         The page is called by the name of the draft, and all queries are supported. A draft has no
-        text: in an index that compares texts, its scores are lower by the weight of texts, as a log
-        message says.
+        text: in an index that compares texts, its scores are reduced by the weight of texts, and a
+        log message says so.
 
         ``out`` are names of pages that the draft links to, ``into`` of those that link to it; if
         the index uses weights, also pairs of a name and a weight, or a mapping. ``name`` is

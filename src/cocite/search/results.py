@@ -296,7 +296,7 @@ class WhyDocument(Document):
         return cls(str(b), how, *query_of(index, settings), *found, loss_of(index), titles)
 
     def facts(self) -> dict[str, Any]:
-        """Return the reasons of each page with its contribution; for one node, only the reasons."""
+        """Return each page's contribution and reasons; for a single node, only the reasons."""
         asked = {"measure": self.measure, "direction": self.direction, "settings": self.settings}
         if self.aggregate is None:
             (page,) = self.pages

@@ -267,7 +267,9 @@ class Scorer:
     def single_pass_of_many(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
     ) -> list[ListedHits] | None:
-        """Return lists as :meth:`single_pass` does, for the first ones of many nodes."""
+        """Return the lists of as many leading ``nodes`` as one pass covers; see
+        :meth:`single_pass`.
+        """
         if (reader := self._only_reader(settings)) is None:
             return None
         return reader.many_at_once(nodes, k, floor, bets, reader.part.ask_settings(settings))

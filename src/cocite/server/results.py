@@ -232,7 +232,7 @@ class Config:
 
     @property
     def threads(self) -> int:
-        """Return the number of simultaneous queries in a process."""
+        """Return the maximum number of simultaneous queries per process."""
         own = _WAITING if self.options.cluster else max(2, cores() // self.options.workers)
         return self.options.threads or own
 

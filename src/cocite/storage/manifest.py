@@ -447,7 +447,9 @@ class Facts:
         raise self.refused(name, "a checksum of 32 hexadecimal digits")
 
     def relative(self, name: str) -> str:
-        """Return a path relative to the store. It may lead outside, as it is only read."""
+        """Return a path relative to the store. It may point outside the store, since nothing is
+        written there.
+        """
         found = self.text(name)
         if found and "\0" not in found and not found.startswith("/") and not _is_too_long(found):
             return found

@@ -133,7 +133,8 @@ _WAIT = 250
 def watch(
     watched: str, source: IndexSource, memory: int | None, threads: int | None, show: Show
 ) -> None:
-    """Keep answers about LINKS fresh: a folder of notes, pages or code, or a file of links.
+    """Keep the index of LINKS up to date. LINKS is a folder of notes, pages or code, or a file of
+    links.
 
     Rebuild the cached index whenever LINKS changes, so that queries with the same options find it
     ready. Unchanged notes and pages are not parsed again.

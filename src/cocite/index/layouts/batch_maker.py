@@ -90,7 +90,7 @@ Carrier = Callable[[Words, NDArray[np.uint64]], Blob]
 
 
 class SampledBuilder(SampledFormat):
-    """Interface of builders of samples."""
+    """Interface of sample builders."""
 
     @abstractmethod
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:

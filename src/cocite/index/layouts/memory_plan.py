@@ -67,7 +67,7 @@ class StepBytes:
 
 @dataclass(frozen=True)
 class Demand:
-    """Memory of the build of a part. A maker of its ``layout`` takes ``maker(nodes, keep)`` bytes,
+    """Memory needed to build a part. A maker of its ``layout`` takes ``maker(nodes, keep)`` bytes,
     whose blobs persist with ``keep``; its weighted ``step`` more. In blocks it makes ``together``
     samples at once, with their state between steps on disk. The external form makes ``external`` at
     once, 0 if there is none, with two numbers of bytes of ``scratch`` a node: for each sample that

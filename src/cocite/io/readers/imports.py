@@ -3,7 +3,7 @@
     src/app/main.py: from .db import connect    src/app/main.py -> src/app/db.py
     package.json: "workspaces": ["packages/*"]  @me/a -> @me/b, if a needs b
 
-Nodes are paths of files, titled by their module names, and names of npm workspaces. Code is parsed
+Nodes are file paths, titled by their module names, and npm workspace names. Code is parsed
 (``ast``), never run. An import leads to the most specific module of that name, relative to the
 file's folder, to the folder above its package, or to the root; else to the least deep file with
 that module name, unless the standard library has one. With ``--keep-external``, other imports are

@@ -9,7 +9,7 @@
 A run may end anywhere, so that a worker returns results every few seconds. Nodes that no piece
 covers remain to be queried. The division into pieces does not affect the output.
 
-Cost: opening reads the journal once; 12 bytes per node queried while rows are read.
+Cost: one pass over the journal on opening, and 12 bytes per queried node while rows are read.
 """
 
 from __future__ import annotations

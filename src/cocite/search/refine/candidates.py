@@ -2,10 +2,10 @@
 
 * SimRank is computed in its linearized form, with walks of any length and guaranteed intervals
   (``search/refine/linear.py``).
-* For other measures of walks, and blends with them, the best max(100, 4 k) hits of the index are
-  candidates. Rounds that double the number of samples draw the candidates' walks in samples that
-  the index does not have, as a sample depends only on its number. A candidate is dropped when its
-  interval is below those of k others. Rounds end when k candidates are left, all intervals are
+* For other walk-based measures, and blends that include them, the index's best max(100, 4 k) hits
+  are candidates. Rounds that double the number of samples draw the candidates' walks in samples
+  that the index does not have, as a sample depends only on its number. A candidate is dropped when
+  its interval is below those of k others. Rounds end when k candidates are left, all intervals are
   narrow enough, or ``MOST_SAMPLES`` are drawn. Intervals use equal bets and hold jointly, over all
   nodes and rounds.
 * For XJaccard, the candidates' neighborhoods are compared (``search/refine/linear.py``).

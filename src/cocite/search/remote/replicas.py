@@ -1,11 +1,11 @@
 """Queries to all shards: choice of servers, deadlines, and circuit breakers.
 
 A query goes to the least busy replica of each shard; if that fails, or has not responded after half
-of the time, also to the next one. The answer combines the responses by the deadline; if there are
-none, the query waits for the first shard. A server that fails, or misses two consecutive queries
-that others answered, gets no more queries (its breaker opens), so a lost machine delays no query. A
-thread checks it several times a second until it responds. Responses carry a mark of the server's
-index; those from another index are ignored.
+of the time, also to the next one. The answer combines the responses received by the deadline; if
+there are none, the query waits for whichever shard responds first. A server that fails, or misses
+two consecutive queries that others answered, gets no more queries (its breaker opens), so a lost
+machine delays no query. A thread checks it several times a second until it responds. Responses
+carry a mark of the server's index; those from another index are ignored.
 
 Cost: parallel calls to all shards, some milliseconds with Ray.
 """

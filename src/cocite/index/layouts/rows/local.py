@@ -188,9 +188,9 @@ class RowArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class Staleness:
-    """Staleness of ``checked`` old rows, drawn at random. ``differ`` is the share of their lists of
-    ten in which another node scores higher by recomputed rows; ``largest_difference`` bounds the
-    score differences within these lists.
+    """How stale old rows are, estimated from ``checked`` of them, drawn at random. ``differ`` is
+    the share of their lists of ten in which another node scores higher by recomputed rows;
+    ``largest_difference`` bounds the score differences within these lists.
     """
 
     checked: int

@@ -215,7 +215,9 @@ class CompactFormat(SampledFormat):
         return base, base + nodes, base + 2 * nodes + 1, members, settings[LENGTH]
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the words for a graph in which every node has an in-link."""
+        """Return the maximum number of words: that of a graph in which every node has an
+        in-link.
+        """
         return compact_words(nodes, nodes)
 
 
