@@ -52,7 +52,7 @@ def test_an_index_answers_as_it_did(folder: Path, name: str) -> None:
         index = cocite.open(folder / "indexes" / name)
     except WrongFormat as error:
         assert folder != TODAY
-        assert "Build it again" in str(error)  # noqa: PT017 - either is right
+        assert "Rebuild it" in str(error)  # noqa: PT017 - either is right
         return
     assert json.loads(json.dumps(make.answers(index))) == told[name]
     assert VerifyDocument.of(folder / "indexes" / name).faults == []

@@ -263,7 +263,7 @@ def two_cycles() -> Edges:
 @pytest.mark.parametrize("limit", [1000, 30])
 def test_divergence_is_an_error(make_graph: MakeGraph, limit: int) -> None:
     web = make_graph(two_cycles())
-    message = r"diverges with omega 1.9: after \d+ sweeps .* or one below 1.05, which always conv"
+    message = r"diverges with omega 1.9: after \d+ sweeps, .* or one below 1.05, which always conv"
     with pytest.raises(NotConverged, match=message):
         exact_simrank(web, decay=0.9, method="sor", omega=1.9, max_sweeps=limit)
     assert exact_simrank(web, decay=0.9, method="sor", omega=1.05).convergence.converged

@@ -69,7 +69,7 @@ def test_pairs_are_printed_and_written(
         (["--pairs", "none.tsv"], "none.tsv"),
         (["--pairs", "pairs.tsv", "-o", "x.png"], "it must end in one of"),
         (["--pairs", "pairs.tsv", "--append"], "--append needs a database table"),
-        (["--pairs", "wide.csv", "--pair-columns", "1"], "pair columns are two"),
+        (["--pairs", "wide.csv", "--pair-columns", "1"], "pair columns must be two"),
         (["--pairs", "wide.csv", "--pair-columns", "a,to"], "has no column 'a'"),
         (["--pairs", "bad.tsv"], "3 of the names are not nodes: 'x'"),
         (["--pairs", "pairs.tsv", "--side", "user"], "is not bipartite"),

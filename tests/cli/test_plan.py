@@ -79,7 +79,7 @@ def test_plan_names_links_looked_at(graph: Path, ask: Ask, measure: str, said: s
     ("arguments", "message"),
     [
         (["--measure", "cocitation", "--delta", "0.1"], "cocitation has no samples, so delta"),
-        (["--measure", "pagesim", "--samples", "9"], "pagesim has no setting 'samples'"),
+        (["--measure", "pagesim", "--samples", "9"], "pagesim has no build setting 'samples'"),
         ([*WALKS, "--samples", "9", "--disk", "1GB"], "samples and disk exclude each other"),
         ([*WALKS, "--time", "1 day"], "'1 day' is not a time; write it like 90s, 10min or 2h"),
     ],

@@ -278,7 +278,7 @@ def test_columns_that_cannot_be(tmp_path: Path) -> None:
         read(tmp_path, "a\tb\n", weight_column=" ")
     with pytest.raises(UsageError, match="columns w are titles, but header is no"):
         read(tmp_path, "a\tb\n", weight_column="w", header="no")
-    with pytest.raises(UsageError, match=r"twice\. The link is in 'a' and 'b', unless"):
+    with pytest.raises(UsageError, match=r"twice\. The link is in 'a' and 'b' unless"):
         read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b", weight_column="b")
     with pytest.raises(UsageError, match="has no column 'x'; it has 'a', 'b'"):
         read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b", weight_column="x")
@@ -336,7 +336,7 @@ def test_the_command_line_reads_shows_and_verifies_weights(
     assert main(["ingest", "links.tsv", "-o", "g", "--weight-column", "3"]) == 0
     out, err = capsys.readouterr()
     assert "3 columns of which 1 and 2 are the link and 3 its weight" in err
-    assert "weights            1.5 to 1200, 1,201.5 in all" in out.splitlines()
+    assert "weights            1.5 to 1200, 1,201.5 in total" in out.splitlines()
     assert main(["info", "g", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["smallest_weight"], found["largest_weight"]) == (1.5, 1200)

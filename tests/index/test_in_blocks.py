@@ -317,7 +317,7 @@ def test_every_byte_of_all_blocks_is_told_and_verified(
     file.write_bytes(content)
     assert str(file) in said("verify", code=1)
     shutil.rmtree(folder / "block-0001")
-    assert "1 are not here" in said("verify", code=1)
+    assert "1 are missing here" in said("verify", code=1)
     assert "2 of them here" in said("info")
     shutil.copytree(folder / "block-0002", folder / "block-0001")
     assert "misplaced" in said("verify", code=1)

@@ -127,7 +127,7 @@ def test_the_weight_is_none_of_the_titled_ends(tmp_path: Path) -> None:
     assert links(graph) == [("a", "b"), ("b", "c")]
     assert graph.in_weights is not None
     assert graph.in_weights.tolist() == [2.5, 0.5]
-    with pytest.raises(UsageError, match=r"twice\. The link is in 'source' and 'target', unless"):
+    with pytest.raises(UsageError, match=r"twice\. The link is in 'source' and 'target' unless"):
         read(tmp_path, content, "links.csv", weight_column="target")
 
 

@@ -485,10 +485,10 @@ def test_a_folder_is_a_site_if_it_holds_more_pages_than_tables(site: MakeSite) -
 def test_what_is_no_site_is_refused(site: MakeSite) -> None:
     folder = site({"a.html": anchors("a.html"), "b\nc.html": ""})
     with pytest.raises(
-        UnrecognizedInput, match=r"a\.html is an HTML page, which .* name the folder"
+        UnrecognizedInput, match=r"a\.html is an HTML page, which .* name their folder"
     ):
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"))
-    with pytest.raises(UnrecognizedInput, match=r"is a file\. HTML is read as a folder"):
+    with pytest.raises(UnrecognizedInput, match=r"is a file\. HTML is read as a whole site"):
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"), input_format="html")
     with pytest.raises(UsageError, match="site is a folder of HTML pages, which has no columns"):
         graph_of(folder, columns="1,2")

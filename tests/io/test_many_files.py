@@ -207,7 +207,7 @@ def test_titles_that_are_nodes_behind_what_is_looked_at_are_asked_about(tmp_path
     cocite.ingest(paths, tmp_path / "g")
     paths[50].write_text("source\ttarget\n" + rows + "p3\tsource\n", "utf-8")
     with pytest.raises(
-        UnrecognizedInput, match=r"050\.tsv: the first row, .* 'source' is a node in other"
+        UnrecognizedInput, match=r"050\.tsv: the first row, .* 'source' is also a node in other"
     ):
         cocite.ingest(paths, tmp_path / "h")
 

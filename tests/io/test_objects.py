@@ -291,7 +291,7 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "whole numbers from 0",
     ),
     "days": (lambda: np.array([["2020-01-01"] * 2], "M8[D]"), UsageError, "datetime64"),
-    "half nodes": (lambda: np.array([[0.5, 1, 1]]), UsageError, "names a node 0.5"),
+    "half nodes": (lambda: np.array([[0.5, 1, 1]]), UsageError, "has the node 0.5"),
     "nothing": (list, UsageError, "no input: name files of links"),
     "missing": (lambda: [("a", "b"), (None, "b")], InputError, "row 1 .*source is missing"),
     "missing number": (

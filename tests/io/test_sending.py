@@ -172,7 +172,7 @@ def test_a_file_url_is_written_whole(links: Path, tmp_path: Path) -> None:
 
 def test_where_no_url_is_taken_it_is_refused(links: Path, tmp_path: Path) -> None:
     graph = cocite.ingest(links, tmp_path / "g")
-    with pytest.raises(UsageError, match="is a URL, which is not supported here"):
+    with pytest.raises(UsageError, match="is a URL; this output must be a directory"):
         cocite.generate_web(f"{BUCKET}/web", nodes=50, links=200)
     assert graph.edges == 4
 

@@ -103,7 +103,7 @@ def test_a_list_alone_names_no_links(tmp_path: Path) -> None:
         UnrecognizedInput, match=r"has 2 pages of a\.org, but no links\. .*--fetch\. .*--pages"
     ):
         cocite.ingest(tmp_path / "sitemap.xml", tmp_path / "g")
-    with pytest.raises(UnrecognizedInput, match="names 2 pages of 2 hosts, and no links"):
+    with pytest.raises(UnrecognizedInput, match="has 2 pages of 2 hosts, but no links"):
         cocite.ingest(tmp_path / "urls.txt", tmp_path / "g")
     assert cocite.ingest(tmp_path / "links.tsv", tmp_path / "g").edges == 1
     for name in ("urls.txt", "sitemap.xml"):

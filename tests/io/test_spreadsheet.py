@@ -105,7 +105,7 @@ def test_whole_numbers_are_whole_numbers(tmp_path: Path) -> None:
 def test_of_several_sheets_one_is_named(tmp_path: Path) -> None:
     file = workbook(tmp_path / "x.xlsx", Pages=[("a", "A"), ("b", "B")], Links=[("a", "b")])
     with pytest.raises(
-        UnrecognizedInput, match=r"x\.xlsx has 2 sheets with rows: 'Pages', 'Links'\. Say"
+        UnrecognizedInput, match=r"x\.xlsx has 2 sheets with rows: 'Pages', 'Links'\. Choose"
     ):
         cocite.ingest(file, tmp_path / "g")
     with pytest.raises(UsageError, match=r"x\.xlsx has no sheet 'links'; it has 'Pages', 'Links'"):

@@ -174,17 +174,20 @@ def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) 
         ({"listed": 0}, "listed is 0; it must be a whole number, 1 or more"),
         ({"listed": 400}, "listed is 400; it must be below 400, the number of nodes"),
         ({"guarantee": "order"}, "a guarantee needs delta"),
-        ({"delta": 0.001}, r"takes 15,350,568 samples, and an index has 65,535.*enough for 0.0154"),
+        (
+            {"delta": 0.001},
+            r"needs 15,350,568 samples, and an index has at most 65,535.*enough for 0.0154",
+        ),
         ({"disk": "1kB"}, "no sample fits on 1 kB of disk"),
         ({"time": "soon"}, "'soon' is not a time; write it like 90s, 10min or 2h"),
         ({"time": "0s"}, "'0s' is not a time"),
         ({"samples": 0}, "samples is 0"),
         ({"decay": 2}, "decay is 2"),
-        ({"radius": 2}, "psimrank has no setting 'radius'"),
+        ({"radius": 2}, "psimrank has no build setting 'radius'"),
         ({"measure": "ppr", "delta": 0.1}, "ppr has no samples, so delta cannot choose"),
         ({"measure": "pagesim", "disk": "1GB"}, "pagesim has no samples, so disk cannot choose"),
         ({"measure": "blend:psimrank(samples=9)+ppr"}, "fixes its number of samples, but"),
-        ({"measure": "cocitation", "samples": 10}, "cocitation has no setting 'samples'"),
+        ({"measure": "cocitation", "samples": 10}, "cocitation has no build setting 'samples'"),
     ],
 )
 def test_impossible_plan_is_refused(graph: Graph, options: dict[str, Any], message: str) -> None:

@@ -392,7 +392,7 @@ def test_parts_refined_in_different_ways_are_not(graph: Graph, tmp_path: Path) -
 @pytest.mark.parametrize("measure", ["psimrank", "cocitation", "simrank(hubs=idf)"])
 def test_only_simrank_is_made_ready(graph: Graph, tmp_path: Path, measure: str) -> None:
     name = "blend:" + measure + "+simrank" if "(" in measure else measure
-    with pytest.raises(UsageError, match=r"--refine \(refine=True\) prepares refined"):
+    with pytest.raises(UsageError, match=r"--refine \(refine=True\) is only for simrank"):
         cocite.build(graph, tmp_path / "i", measure=name, refine=True)
     assert not (tmp_path / "i").exists()
 

@@ -165,7 +165,7 @@ def test_limits_and_settings_are_those_of_the_server(index: Index) -> None:
     late = {"limits": Limits(question_time=-1.0)}
     found = asked(index, lambda client: client.call_tool("related", {"node": "red"}), **late)
     assert found.is_error
-    assert "took longer" in text_of(found)
+    assert "exceeded its time limit" in text_of(found)
 
 
 def test_resources_are_the_index_and_its_nodes(index: Index) -> None:

@@ -107,7 +107,7 @@ class Site(http.server.SimpleHTTPRequestHandler):
 def publish(folder: Path) -> None:
     """What docs/how-to/documentation.md says on putting lists onto the pages of ``site``."""
     text = (ROOT / "docs" / "how-to" / "documentation.md").read_text("utf-8")
-    section = text.split("\n## Onto the pages\n")[1]
+    section = text.split("\n## Show lists with a script\n")[1]
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", section, re.M | re.S)
     assert [language for language, _ in blocks] == ["", "python"]
     (command, code) = (block for _, block in blocks)

@@ -115,7 +115,7 @@ def test_a_batch_has_an_end(folder: Path) -> None:
         service.close()
     assert len(found) == 9
     assert all(
-        each["node"] == "red" and "the batch took" in each["error"]["detail"] for each in found
+        each["node"] == "red" and "the batch exceeded" in each["error"]["detail"] for each in found
     )
 
 

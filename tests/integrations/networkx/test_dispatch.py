@@ -217,13 +217,15 @@ PAGE = (ROOT / "docs" / "networkx.md").read_text("utf-8")
 
 
 def test_the_table_names_all_functions() -> None:
-    table = PAGE.partition("## What runs")[2].partition("\n\n")[2].partition("\n\n")[0]
+    table = PAGE.partition("## Supported functions")[2].partition("\n\n")[2].partition("\n\n")[0]
     first = "".join(line.split("|")[1] for line in table.splitlines())
     assert set(re.findall(r"`(\w+)`", first)) == set(info.FUNCTIONS)
 
 
 def test_limits_are_those_that_it_tells() -> None:
-    told = f"less than {reading._SMALL:,} links (of less than {reading._SMALL_NODES} nodes"
+    told = (
+        f"fewer than {reading._SMALL:,} links (for SimRank, fewer than {reading._SMALL_NODES} nodes"
+    )
     assert told in PAGE
     assert f"NetworkX before {reading.OLDEST[0]}.{reading.OLDEST[1]}." in PAGE
 
