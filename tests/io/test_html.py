@@ -501,7 +501,7 @@ def test_what_is_no_site_is_refused(site: MakeSite) -> None:
         graph_of(folder, input_format="html")
     (folder / "a.html").write_text(anchors("/docs/b.html"))
     with pytest.raises(
-        UnrecognizedInput, match=r"no link: .*site has 1 HTML pages; 0 links between them; 1 br"
+        UnrecognizedInput, match=r"no links: .*site has 1 HTML pages; 0 links between them; 1 br"
     ):
         graph_of(folder)
 
