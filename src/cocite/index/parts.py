@@ -397,7 +397,7 @@ class WholePart:
         return self._built
 
     def resume(self) -> None:
-        """Load the note of an earlier run if all files are intact."""
+        """Load the note left by an earlier run if all its files are intact."""
         try:
             note = json.loads(self._note.read_bytes())
             files = {name: Entry.from_json(name, value) for name, value in note.items()}

@@ -1,8 +1,8 @@
 """JSON Schema of the answers, for the OpenAPI document and the tools of assistants.
 
-A key has the same meaning, and so one schema, in every answer (``_KEYS``). Answers list their
-required and optional keys and allow no others, so tests detect differences from the documents of
-the command line.
+A key has the same meaning, and so one schema, in every answer (``_KEYS``). Each schema lists the
+required and optional keys of an answer and allows no others, so tests detect differences from the
+command line's JSON.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ def _sent(argument: Any) -> Any:
 
 
 _SECONDS = 5.0
-"""Seconds for a head node to accept a connection."""
+"""Seconds to wait for a head node to accept a connection."""
 
 
 def reached(address: str) -> str:

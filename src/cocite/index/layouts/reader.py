@@ -207,7 +207,8 @@ def _free() -> int:
 
 
 def _mapped(size: int) -> NDArray[np.uint8]:
-    """Return zeros whose pages are allocated when touched: no huge pages for a few scattered cells.
+    """Return a zeroed array whose pages are allocated on first touch, so a few scattered cells take
+    no huge pages.
 
     Private to this process: a forked child has its own.
     """

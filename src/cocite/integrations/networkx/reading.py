@@ -33,7 +33,7 @@ KINDS: dict[Any, tuple[bool, bool]] = {
 """Values of ``create_using``: whether links are directed, and may be parallel."""
 _NUMBERS = b"0123456789 \t\r\n"
 _DIGITS = 18
-"""Digits of a number that surely fits into 64 bits."""
+"""Number of decimal digits that always fit in 64 bits."""
 Ids = NDArray[np.int64]
 
 

@@ -92,7 +92,7 @@ Text = Callable[[OutputPages, bool], bytes]
 
 
 class FileOutput(Output):
-    """A file, written by ``save``; ``text`` formats it for a pipe, None if unsupported."""
+    """A file, written by ``save``. ``text`` formats it for a pipe; None if that is unsupported."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ _LINK = {"rank": "int", "stderr": "double"}
 
 
 def _graph_output(kind: str) -> FileOutput:
-    """Return the output for a graph of k nearest neighbors, for Gephi and similar tools."""
+    """Return the output for a k-nearest-neighbor graph, for Gephi and similar tools."""
     writer = GRAPHS[f".{kind}"]
 
     def piece(pages: OutputPages) -> GraphPiece:

@@ -218,7 +218,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def pushed_entries(self) -> int:
-        """Return the most entries of a row of P."""
+        """Return the maximum number of entries in a row of P."""
         return max(KEEP, self._sizes[1])
 
     @property

@@ -127,7 +127,7 @@ class OldRows:
         return found
 
     def rows(self, family: int, pages: Ids) -> Codes:
-        """Return the rows of some pages, in new ids."""
+        """Return the rows of some pages, with new ids."""
         offsets, ids, codes = (self.part.array(f"rows.{n}") for n in ("offsets", "ids", "codes"))
         at = family * self.part.nodes + self.places[pages].astype(np.int64)
         begins = offsets[at].astype(np.int64)

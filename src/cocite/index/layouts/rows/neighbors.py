@@ -394,7 +394,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return PartEstimate(size, fit, seconds + entries * _TURN_SECONDS)
 
     def _taken(self, entries: int) -> int:
-        """Return the memory for lists of this many entries, while they are made or transposed."""
+        """Return the memory needed to make or transpose lists with this many entries."""
         nodes, threads = self.links.nodes, self.fit.threads
         making = (_MAKING + threads * _THREAD) * nodes + 24 * threads * self.pages * (self.k + 1)
         making += _ENTRY // 2 * entries * self.fits

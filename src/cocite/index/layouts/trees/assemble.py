@@ -391,7 +391,7 @@ class BlocksMaker(PartitionMaker[BlockWork]):
         return found
 
     def put_together(self, sample: int, asked: _LaidOut) -> Blob:
-        """Write range after range."""
+        """Write the ranges one after another."""
         crew = self.crew
         members, at = int(crew.take([asked.members])[0]), 0
         parts = [

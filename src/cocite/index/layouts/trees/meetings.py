@@ -119,8 +119,8 @@ class MeetingReader(SummingReader):
         nodes, rows = np.unique(ways[0][np.arange(steps.size), steps - 1], return_inverse=True)
 
         def path(row: int) -> Paths:
-            """Return the two walks to a node that have most of its share; the first ones on
-            ties.
+            """Return the pair of walks to a node with the largest part of its share; the first such
+            pair on ties.
             """
             carried: dict[tuple[tuple[int, ...], ...], float] = {}
             for i in np.flatnonzero(rows == row).tolist():

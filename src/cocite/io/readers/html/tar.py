@@ -61,7 +61,8 @@ _KINDS = {
 def tar_members(stream: IO[bytes]) -> Iterator[TarMember]:
     """Yield the members of an uncompressed archive.
 
-    Raises :class:`TarError`, also for a missing end, and errors of the stream.
+    Raises :class:`TarError`, also if the end of the archive is missing. Errors of the stream pass
+    through.
     """
     with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive:
         while (member := archive.next()) is not None:
