@@ -67,6 +67,12 @@ def test_no_page_has_what_was_weeded_out() -> None:
     assert found == []
 
 
+def test_docstrings_begin_without_a_stray_quote() -> None:
+    """Four quotes in a row are a docstring that begins with one."""
+    files = [path for path in (ROOT / "src").rglob("*.py") if '"' * 4 in path.read_text("utf-8")]
+    assert files == []
+
+
 def test_spelling_is_american() -> None:
     pytest.importorskip("codespell_lib", reason="codespell is not installed")
     done = subprocess.run(

@@ -1,6 +1,8 @@
 """The links of an all-pairs run, and the order of the matrix's rows.
 
     in    the pages that link to a page: the graph as stored
+    out   the pages that a page links to
+    any   both in one row; in a bipartite graph, from users to their items and back
 
 With ``any``, SimRank weights a neighbor by its links in both directions, so mutual links count
 twice; PSimRank compares sets, so they count once. On a bipartite graph, this is the SimRank of Jeh

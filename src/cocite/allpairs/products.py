@@ -23,7 +23,7 @@ Matrix = NDArray[Any]
 _WIDEST, _BLOCKS = 64, 64
 _DENSE_WIDTH = 256
 DENSE_FROM = 0.25
-""""Share of n^2 links from which BLAS is faster (``python -m benchmarks.sor --only density``)."""
+"""Share of n^2 links from which BLAS is faster (``python -m benchmarks.sor --only density``)."""
 
 
 class Products:

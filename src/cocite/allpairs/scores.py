@@ -50,6 +50,7 @@ Progress = Callable[[int, float], None]
 #     |S_k - S*| <= c^(k+1) + e_k                                                 (steps, pruned)
 #
 # The sum of these bounds is compared with the requested accuracy.
+# Source: Lizorkin et al. 2008 for the second bound; the others are derived here.
 
 _DIVERGED, _STANDSTILL = 1e6, 20
 
@@ -163,9 +164,9 @@ def iterate(
 
 
 DEFAULT_LEAST = 0.01
-""""Minimum score of a pair in a table."""
+"""Minimum score of a pair in a table."""
 PAIR_TYPES = {"node": "VARCHAR", "other": "VARCHAR", "score": "DOUBLE"}
-""""Column types of a table of pairs; scores in single precision are FLOAT."""
+"""Column types of a table of pairs; scores in single precision are FLOAT."""
 
 _BATCH = 1 << 20
 

@@ -30,11 +30,11 @@ from cocite.errors import NotConverged
 Floats = NDArray[np.float64]
 _OVERSAMPLED, _POWERS = 10, 6
 _STEPS = 100
-""""Maximum GMRES steps: at decay 0.99, about 70 give the diagonal to six digits."""
+"""Maximum GMRES steps: at decay 0.99, about 70 give the diagonal to six digits."""
 _DOUBLINGS = 64
-""""Doublings for a spectral radius of 1 - 2**-58, the largest that is distinguishable from 1."""
+"""Doublings for a spectral radius of 1 - 2**-58, the largest that is distinguishable from 1."""
 _NOTHING = 1e-9
-""""Smallest relevant norm of a power: its square is below the rounding error."""
+"""Smallest relevant norm of a power: its square is below the rounding error."""
 
 
 def low_rank_bytes(nodes: int, rank: int, decay: float) -> int:

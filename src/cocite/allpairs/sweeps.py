@@ -3,6 +3,8 @@
     plain    T <- c W S W' + the loose nodes' terms; S is T with 1 on the diagonal;
              all from the previous sweep's scores (Jacobi; Yu et al. 2011, eq. 6)
     sor      each block of columns in place: T[:, block] <- (1 - omega) T[:, block] + omega (the
+             same formula, with the values already written by this sweep); Gauss-Seidel if omega = 1
+    panels   either of them on a matrix on disk, with equal results
     coupled  PSimRank
 
 Each pair is computed once per sweep, with the block of its larger row, and written to both
@@ -265,7 +267,7 @@ class CoupledSweeps:
         for first, end in self.products.blocks():
             self._part(first, end)
         size = self.products.core.size
-        pairs = np.arange(size + 1.0) ** 2
+        pairs = np.arange(size + 1.0) ** 2  # column i has i pairs, so the work grows as i squared
         return ExactSweep(max(self.products.team.split(self._combine, size, pairs)))
 
     def _part(self, first: int, end: int) -> None:

@@ -80,7 +80,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _QUICK = 150e-6
-""""Seconds per item below which threads do not pay."""
+"""Seconds per item below which threads do not pay."""
 
 
 class Pace:
@@ -177,7 +177,7 @@ class WorkerPool(Protocol):
 
 
 Hiring = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]], int], WorkerPool]
-""""Creates a pool from a kind of object, the arguments of each, and bytes of memory per object."""
+"""Creates a pool from a kind of object, the arguments of each, and bytes of memory per object."""
 
 
 class Alone:

@@ -21,7 +21,7 @@ from cocite.resources import format_size
 _RESTARTS = 64
 _LEAST_SHARE = 0.001
 _SECONDS = 300.0
-""""Seconds to wait for the replacement of lost actors."""
+"""Seconds to wait for the replacement of lost actors."""
 _EACH = 5.0
 
 

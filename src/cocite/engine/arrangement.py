@@ -27,7 +27,7 @@ from cocite.storage import evict
 Values = NDArray[Any]
 Weights = NDArray[np.float32]
 Strip = tuple[int, int]
-""""(begin, end) of a strip's words."""
+"""(begin, end) of a strip's words."""
 NO_WEIGHTS: Weights = np.empty(0, np.float32)
 
 

@@ -1,6 +1,7 @@
 """The walk over partitions: one worker per block, messages between blocks, and a conductor.
 
     step s    every block receives the messages of step s - 1 (arrive, meet), moves its live tokens
+              (leave), and sends a message to every block: tokens, and records of meetings
     then      the messages of step s - 1 are dropped, and step s + 1 begins
 
 A block is a :class:`BlockWalker`, which may run in another process and stores only its own rows.
@@ -28,7 +29,7 @@ from cocite.engine.walk_blocks import BlockPart, MovingSample
 from cocite.graph.blocks import Links
 
 TOKENS, INNER, OUTER = 0, 1, 2
-""""Kinds of rows: tokens; records with node and parent in one block; other records."""
+"""Kinds of rows: tokens; records with node and parent in one block; other records."""
 
 Rows = NDArray[np.uint32]
 
@@ -121,9 +122,9 @@ def unpack(messages: Iterable[Message | None]) -> Iterator[tuple[int, int, int, 
 
 
 _UNRESERVED = getattr(mmap, "MAP_NORESERVE", 0x4000)
-""""Linux's MAP_NORESERVE, for maps that may exceed memory; not all Python releases define it."""
+"""Linux's MAP_NORESERVE, for maps that may exceed memory; not all Python releases define it."""
 TOKEN_BYTES = 12
-""""Bytes of a token in a message: target, head, members. A node has at most one token at a step, so
+"""Bytes of a token in a message: target, head, members. A node has at most one token at a step, so
 this also bounds the bytes per node and step, apart from one record per node and sample.
 """
 

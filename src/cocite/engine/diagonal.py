@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 LIMITS = 5
-""""Levels with a limit each; later levels use the last one."""
+"""Levels with a limit each; later levels use the last one."""
 Table = NDArray[np.float32]
 SweepReport = Callable[[int, int, int], None]
 """Called with (sweep, nodes done, nodes in total) while a diagonal is computed."""
@@ -87,9 +87,9 @@ _NODE = 160
 
 Column = NDArray[np.float64]
 _SWEEPS = (16, 4, 1)
-""""Accuracy of each sweep, in multiples of the target."""
+"""Accuracy of each sweep, in multiples of the target."""
 _TOGETHER, _PAST = 12, 4
-""""Maximum number of mixing sweeps, and the number of moves that each one mixes."""
+"""Maximum number of mixing sweeps, and the number of moves that each one mixes."""
 
 
 def make_diagonal(

@@ -115,7 +115,7 @@ def connect(crew: WorkerPool) -> int:
 
 
 VALUE_BYTES = 4
-""""Bytes of a min-hash in a message, sent per node, sample, step and block that reads it."""
+"""Bytes of a min-hash in a message, sent per node, sample, step and block that reads it."""
 
 
 def block_scan_bytes(nodes: int, links: int, others: int) -> int:

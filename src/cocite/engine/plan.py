@@ -25,17 +25,17 @@ from cocite.graph.blocks import Links, cut_blocks, cut_evenly
 from cocite.resources import Resources, format_least, format_size, format_total, short_of
 
 ROW_BYTES = 64
-""""Maximum bytes of a row: a cache line."""
+"""Maximum bytes of a row: a cache line."""
 _DTYPES = (np.uint32, np.float64)
 LEAST_SHARE = 4 << 20
-""""Minimum memory of a thread; smaller blocks would mostly process boundaries."""
+"""Minimum memory of a thread; smaller blocks would mostly process boundaries."""
 _LARGEST_PIECE = 64 << 20
 _STRIP_LINK = 24
-""""Memory per link of a strip during arrangement: key, words, position in the graph."""
+"""Memory per link of a strip during arrangement: key, words, position in the graph."""
 _LARGEST_STRIP = 1 << 22
-""""Maximum links of a strip: longer strips do not sort faster, and delay other threads."""
+"""Maximum links of a strip: longer strips do not sort faster, and delay other threads."""
 _MOST_ROWS = 2**31 - 1
-""""Maximum rows of a block: targets have 31 bits."""
+"""Maximum rows of a block: targets have 31 bits."""
 
 
 class Way(Enum):

@@ -1,6 +1,7 @@
 """Group (key, value) rows by key, out of core.
 
     deal      append (key, value) to the file of the key's range
+    group     yield, for each range, the number of values per key, then all values by key
 
 The values of a key keep their order. A range that does not fit into memory is read several times,
 once for each subset of keys that fits. If a single key does not fit, its values are streamed.
@@ -23,7 +24,7 @@ from cocite.engine.walk_blocks import Dealer
 from cocite.storage.spool import Spool
 
 _EIGHT = 8
-""""Ranges begin at multiples of eight keys, so that 4-bit labels fill whole words."""
+"""Ranges begin at multiples of eight keys, so that 4-bit labels fill whole words."""
 
 Nodes = NDArray[np.uint32]
 

@@ -277,9 +277,9 @@ def _copy(source: Values, target: Values, piece: int) -> None:
 # budget. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Algorithm 3).
 
 LANES = ROW_BYTES // 4
-""""Samples computed together."""
+"""Samples computed together."""
 _PIECE = 1 << 16
-""""Nodes per chunk when threads convert nodes to positions, or positions to winners."""
+"""Nodes per chunk when threads convert nodes to positions, or positions to winners."""
 
 
 def plan_ring_scan(links: Links, means: Resources) -> ScanPlan:

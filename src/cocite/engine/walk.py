@@ -159,7 +159,7 @@ class Mover:
 
 
 AfterStep = Callable[[int, NDArray[np.uint32], NDArray[np.uint32]], None]
-""""Called with (step, heads, nodes) of the live tokens, by ascending head."""
+"""Called with (step, heads, nodes) of the live tokens, by ascending head."""
 
 
 class Walker:

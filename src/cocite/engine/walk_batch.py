@@ -1,6 +1,7 @@
 """Walks of several samples together: one scan of the links per step.
 
     step      for each block:         read its links once; the tokens of all samples in it move
+              for each sample:        merge tokens at the same node
 
 If the graph exceeds memory, walks of single samples (``engine/walk.py``) read it for every step of
 every sample. Here, a sample's tokens (node, head, members) and records of meetings are in a scratch
@@ -37,15 +38,15 @@ from cocite.storage import evict
 from cocite.storage.spool import ScratchFile
 
 TOGETHER = 16
-""""Minimum number of samples per group, which estimates assume."""
+"""Minimum number of samples per group, which estimates assume."""
 STATE_NODE = 28
-""""Maximum bytes of scratch per node of a sample."""
+"""Maximum bytes of scratch per node of a sample."""
 
 FEW = 64
-""""Links are read on demand once fewer than one node in FEW has a token."""
+"""Links are read on demand once fewer than one node in FEW has a token."""
 _HOME_WORDS = 1 << 14
 _LEAST_WORDS = 192
-""""Minimum words of a buffer: 64 records."""
+"""Minimum words of a buffer: 64 records."""
 
 
 @dataclass

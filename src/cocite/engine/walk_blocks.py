@@ -1,6 +1,8 @@
 """The walk in destination blocks, and the walk with tokens in files.
 
     arrive    merge the tokens sent by the last step, by head; tokens at the same node meet
+    leave     move live tokens along the block's links, and send them to the blocks of their nodes
+    records   send each meeting and each root to the block of its parent
 
 Tokens and records are rows of three words (``kernels/walk_blocks.py``) in spools: files, if one
 process handles all blocks in turn (:class:`ExternalWalker`), or memory, if blocks exchange messages
@@ -32,9 +34,9 @@ from cocite.storage import evict
 from cocite.storage.spool import Spool
 
 BLOCK_NODE = 13
-""""Bytes per node of the largest block."""
+"""Bytes per node of the largest block."""
 ROW_ROOM = 64
-""""Bytes per row in transit: five buffers of rows, and the targets of tokens."""
+"""Bytes per row in transit: five buffers of rows, and the targets of tokens."""
 
 _HOME_WORDS = 1 << 14
 _LEAST_NODES = 8
@@ -289,7 +291,7 @@ class BlockPart:
 
 
 _BATCH = 256
-""""Approximate bytes of a batch in a spool, without its bucket offsets."""
+"""Approximate bytes of a batch in a spool, without its bucket offsets."""
 
 
 @dataclass(frozen=True)

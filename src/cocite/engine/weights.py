@@ -1,6 +1,7 @@
 """Weights of the walk's steps: arrays that weighted steps read in addition to the links.
 
     Step.WEIGHTED   cumulative shares of each node's links, in units of 2**-32: 4 bytes per link
+    Step.CLOCK      the weights themselves: one per link, or one per node as an in-neighbor
 
 A weight is that of the link, that of its in-neighbor (``node_weights``), or their product. Node
 weights such as 1 / out-degree (:func:`inverse_degrees`) reduce the weight of links from pages with
@@ -26,7 +27,7 @@ from cocite.storage import evict
 from cocite.storage.spool import Scratch
 
 _PIECE = 1 << 20
-""""Links per chunk of products; bytes per chunk of shares."""
+"""Links per chunk of products; bytes per chunk of shares."""
 
 
 @dataclass(frozen=True)

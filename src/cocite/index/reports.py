@@ -122,12 +122,12 @@ class GraphReport:
         if any(HUBS in part.measure.build for part in parts):
             ways.append("--hubs idf (hubs='idf') counts their links less")
         if any(IDF in part.measure.ask for part in parts):
-            ways.append("--idf (idf=True) counts them less when asking")
+            ways.append("--idf (idf=True) counts them less in queries")
         if any(MAX_DEGREE in part.measure.build for part in parts):
-            ways.append(f"{name} counts them less by itself")
+            ways.append(f"{name} already counts them less")
         ways.append(
-            f"cocite ingest {graph.path} -o DIR --exclude-nodes FILE leaves them out, their names "
-            "one a line (exclude_nodes=)"
+            f"cocite ingest {graph.path} -o DIR --exclude-nodes FILE excludes the pages named in "
+            "FILE, one per line (exclude_nodes=)"
         )
         return [
             f"{hubs_in_words(self.hubs, self.pages)}: a page linked with so many says little "

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 DEFAULT = "fusion"
-""""The default measure of an index."""
+"""The default measure of an index."""
 
 _HOMES = {
     "fusion": "fusion:FUSION",
@@ -64,7 +64,7 @@ _HOMES = {
     "companion": "companion:COMPANION",
     "tfidf": "tfidf:TFIDF",
 }
-""""Module and variable of each measure."""
+"""Module and variable of each measure."""
 
 
 class _Measures(Mapping[str, Measure]):

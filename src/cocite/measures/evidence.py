@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MOST = 64
-""""Number of common neighbors from which both forms equal 1 in 64-bit arithmetic."""
+"""Number of common neighbors from which both forms equal 1 in 64-bit arithmetic."""
 _FORMS = {
     "geometric": np.array([1.0 - 0.5**n for n in range(_MOST + 1)]),
     "exponential": np.array([-math.expm1(-n) for n in range(_MOST + 1)]),
@@ -49,7 +49,7 @@ FLOORS = {
     "text": "40 n + 200 w + 32 MiB",
     "trees": "min(26.5 n + block, max(4 MiB, (L + 13 n) / 256))",
 }
-""""Minimum memory of a build in bytes, in addition to ``PROCESS_MEMORY``; see ``FLOOR_WORDS``."""
+"""Minimum memory of a build in bytes, in addition to ``PROCESS_MEMORY``; see ``FLOOR_WORDS``."""
 
 FLOOR_WORDS = (
     "Memory is in bytes, for n nodes and m links, in addition to 52 MB for Python. L is "

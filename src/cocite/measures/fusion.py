@@ -39,7 +39,7 @@ from cocite.measures.settings import Setting
 from cocite.measures.snn import MAX_DEGREE
 
 OWN = 0.25
-""""Weight of a node among its own neighbors. With 1, linked nodes would be near each other even if
+"""Weight of a node among its own neighbors. With 1, linked nodes would be near each other even if
 they had nothing else in common; with 0, sparse graphs would have few near nodes.
 """
 SIZES = {"small": (30, 50), "default": (50, 100), "large": (100, 200)}

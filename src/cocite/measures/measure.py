@@ -17,7 +17,7 @@ from cocite.measures.settings import DECAY, PartSettings, Setting, WholeSettings
 from cocite.options import DIRECTIONS, NO_LINKS, Value, checked_direction, opposite
 
 Takes = tuple[Setting[Value], ...]
-""""The build or query settings of a measure."""
+"""The build or query settings of a measure."""
 
 PREFIX = "blend:"
 """Prefix of the names of blends (``measures/blend.py``)."""

@@ -33,7 +33,7 @@ from cocite.measures.settings import DECAY, LENGTH, PartSettings, Setting
 from cocite.options import Value
 
 By = str | Sequence[float] | Callable[[int], float]
-""""A ``meeting_weight``: an expression, a list of numbers, or (in Python) a function of t."""
+"""A ``meeting_weight``: an expression, a list of numbers, or (in Python) a function of t."""
 AskValue = Value | By
 """Any value of a query setting."""
 

@@ -30,7 +30,7 @@ MIN_DF = Setting("min_df", 5, "ignore words that are in fewer texts", 1, 2**32 -
 MAX_DF = Setting("max_df", 0.5, "ignore words that are in a larger share of texts", 0, 1)
 
 SHARE = 0.5
-""""Default weight in a blend with another measure; see ``docs/evaluation.md``."""
+"""Default weight in a blend with another measure; see ``docs/evaluation.md``."""
 
 TFIDF = Measure(
     name="tfidf",

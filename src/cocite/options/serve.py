@@ -10,7 +10,7 @@ from cocite.options.query import ShardOptions
 
 
 @dataclass(frozen=True)
-class _Serving(Options):
+class _ServerOptions(Options):
     """Addresses, load limits and safety of a server."""
 
     host: str = option(
@@ -144,7 +144,7 @@ class _Serving(Options):
 
 
 @dataclass(frozen=True)
-class ServeOptions(ShardOptions, _Serving):  # the options of _Serving come first
+class ServeOptions(ShardOptions, _ServerOptions):  # the options of _ServerOptions come first
     """Options of ``cocite serve``."""
 
 

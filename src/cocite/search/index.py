@@ -571,7 +571,7 @@ def open_index(
         connected cluster. All must see ``path``. An answer combines the shards that respond in
         time; :attr:`~cocite.Index.answered` counts their samples. Close the index when done.
     options, given
-        How the samples are divided, as one object or by name:
+        How samples are divided: a :class:`ShardOptions`, or its fields by name.
     {options}
 
     Raises

@@ -259,15 +259,15 @@ T = TypeVar("T")
 _log = logging.getLogger("cocite")
 
 _SILENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
-""""Ray's options: no usage statistics, no messages on errors that no caller awaits."""
+"""Ray's options: no usage statistics, no messages on errors that no caller awaits."""
 _AGAIN = 8
-""""Maximum retries of an item whose worker was lost."""
+"""Maximum retries of an item whose worker was lost."""
 _ANSWERS = 120.0
-""""Seconds for nodes to report their versions, each from a new process."""
+"""Seconds for nodes to report their versions, each from a new process."""
 _LOOK = 5.0
-""""Seconds without an answer before the head node is checked."""
+"""Seconds without an answer before the head node is checked."""
 _LOOKS = 6
-""""Consecutive failed checks before the head node is considered lost; Ray would wait forever."""
+"""Consecutive failed checks before the head node is considered lost; Ray would wait forever."""
 
 
 @dataclass(frozen=True)
