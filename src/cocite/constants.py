@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from enum import Enum
 from functools import reduce
 from operator import add
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,10 @@ ONE = float(1 << 48)
 GRAINS = 1e12
 UNFINISHED = -(1 << 62)
 MAX_LENGTH = 15
+PARSING = Lock()
+"""Held by threads that parse Python: CPython 3.11 counts the depth of all of them together, and
+raises SystemError (gh-106905).
+"""
 
 
 class Step(Enum):

@@ -1,9 +1,11 @@
 """How kernels are called: arrays and numbers as declared, anything else refused by name."""
 
+import gc
 import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cocite.kernels import _kernel, links, random
+from cocite.kernels import _kernel, links, random, scan
 from cocite.kernels._kernel import JIT, Kernel
 from cocite.kernels._signature import signatures
 
@@ -160,3 +162,21 @@ def test_jit_computes_the_same() -> None:
         for jit in ("0", "1")
     }
     assert len(printed) == 1
+
+
+@pytest.mark.skipif(JIT, reason="Numba binds")
+def test_threads_bind_a_kernel_at_the_same_time() -> None:
+    """CPython 3.11 mixes up what threads parse together if one is interrupted, as here by gc."""
+    interval, threshold = sys.getswitchinterval(), gc.get_threshold()
+    interrupt = lambda phase, info: sum(range(300))  # noqa: E731 - of which another thread begins
+    sys.setswitchinterval(1e-6)
+    gc.set_threshold(1)
+    gc.callbacks.append(interrupt)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _: len(scan.pull._bind()), range(100)))
+    finally:
+        gc.callbacks.remove(interrupt)
+        gc.set_threshold(*threshold)
+        sys.setswitchinterval(interval)
+    assert len(set(found)) == 1

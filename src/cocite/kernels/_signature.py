@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
+from cocite.constants import PARSING
+
 NUMBERS = {
     "Bool": "bool",
     "U8": "uint8",
@@ -97,7 +99,9 @@ def flat(kinds: Iterable[Type]) -> Iterator[Number | Array | None]:
 def _parsed(text: str, values: Mapping[str, str], names: Mapping[str, Any]) -> Any:
     for name, value in values.items():
         text = re.sub(rf"\b(Out)?{name}(s\d?)?\b", rf"\g<1>{value}\g<2>", text)
-    return _of(ast.parse(text, mode="eval").body, values, names)
+    with PARSING:
+        tree = ast.parse(text, mode="eval")
+    return _of(tree.body, values, names)
 
 
 def _of(node: ast.expr, values: Mapping[str, str], names: Mapping[str, Any]) -> Any:

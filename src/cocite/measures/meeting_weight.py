@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from cocite.constants import MAX_LENGTH
+from cocite.constants import MAX_LENGTH, PARSING
 from cocite.errors import UsageError
 from cocite.measures.settings import DECAY, LENGTH, PartSettings, Setting
 from cocite.options import Value
@@ -255,7 +255,8 @@ def _tree(text: str) -> ast.expr:
     if len(text) > _LONGEST * (1 + 2 * ("," in text)):
         raise UsageError(f"meeting_weight has {len(text):,} characters; {_LONGEST} are allowed")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        with PARSING:
+            tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(
             f"meeting_weight is {text!r}; it must be {MEETING_WEIGHT.allowed}"

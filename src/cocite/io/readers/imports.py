@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from cocite.constants import PARSING
 from cocite.errors import InputError, UnrecognizedInput
 from cocite.extras import need
 from cocite.io.readers.contract import FormatReader, Job, Read
@@ -159,7 +160,8 @@ def _imported(
         content = _content(job.source.path / path, min(_LARGEST, job.memory // _BYTES))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(content)
+            with PARSING:
+                tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         what = f"{path}:{getattr(error, 'lineno', None) or 1} cannot be parsed as Python"
         out.links.leave_out("file", number, what, str(getattr(error, "msg", error))[:100])
