@@ -1,17 +1,33 @@
-"""Compare two checkouts: ``python -m benchmarks.turns OTHER OTHER_INDEX INDEX [K]``.
+"""Compare two checkouts, or commands on one thread and on two.
 
-Two processes, one with the code of the checkout OTHER and one with this one, answer the same 600
-nodes by ``related`` in turns; which goes first alternates. It prints the median ratio of the turns,
-this over the other, and its quartiles: on a shared machine single times vary by a third.
+    python -m benchmarks.turns OTHER OTHER_INDEX INDEX [K]
+    python -m benchmarks.turns --write
+
+Two checkouts: two processes, one with the code of the checkout OTHER and one with this one, answer
+the same 600 nodes by ``related`` in turns; which goes first alternates. It prints the median ratio
+of the turns, this over the other, and its quartiles: on a shared machine single times vary by a
+third.
+
+``--write``: commands of the command line, each a process of its own, on one thread and on two by
+turns; the best of three. What the two times leave to one thread, by Amdahl's law, limits the
+speed-up on more threads. Results are kept, and put into docs/performance.md.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
+
+import cocite
+from benchmarks.block import DATA
+from benchmarks.kept import Kept, Parts, said, watched
+from benchmarks.text_names import _write as write_texts
 
 ROUNDS = 60
 ANSWER = """
@@ -45,8 +61,81 @@ def turn(process: subprocess.Popen[str]) -> float:
     return float(process.stdout.readline())
 
 
+# -- threads -----------------------------------------------------------------------------
+
+KEPT, PAIRS, MORE = Kept("turns"), 3, (4, 8, 16)
+COMMANDS = {
+    "ingest, 3 M links between URLs": "ingest urls.tsv -o made.graph --overwrite",
+    "rank, 3 M links": "rank web -o ranks.npy --overwrite",
+    "rank, 3 M links, in blocks": "rank web --memory 66MB -o ranks.npy --overwrite",
+    "all-pairs, SimRank": "all-pairs graph -o pairs.parquet --overwrite",
+    "all-pairs, PSimRank": "all-pairs graph --measure psimrank -o pairs.parquet --overwrite",
+    "evaluate, PSimRank": "evaluate index --labels LABELS",
+    "tune, PSimRank": "tune graph --measure psimrank --queries 200 --no-resume --overwrite "
+    "-o best.toml",
+}
+"""Rows of the table, and their commands; from the fourth on, of wikispeedia."""
+
+
+def clocked(command: str, threads: int, folder: Path) -> tuple[float, float]:
+    """Run a command; return seconds of the clock and of the processor."""
+    words = command.replace("LABELS", str(DATA / "wikispeedia/categories.tsv")).split()
+    quiet = subprocess.DEVNULL
+    line = [sys.executable, "-m", "cocite", *words, "--threads", str(threads)]
+    begin = time.perf_counter()
+    with subprocess.Popen(line, cwd=folder, stdout=quiet, stderr=quiet) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command} ended with {process.returncode}")
+    return seconds, used.ru_utime + used.ru_stime
+
+
+def measure_threads() -> None:
+    """Measure and keep all commands."""
+    with tempfile.TemporaryDirectory(prefix="cocite-bench-") as place:
+        folder = Path(place)
+        web = cocite.generate_web(folder / "web", nodes=300_000, links=3_000_000, seed=1)
+        write_texts(web, folder / "urls.tsv", folder / "numbers.tsv")
+        graph = cocite.ingest(DATA / "wikispeedia/links.tsv", folder / "graph")
+        cocite.build(graph, folder / "index", measure="psimrank")
+        for name, command in COMMANDS.items():
+            found: dict[str, list[tuple[float, float]]] = {"1": [], "2": []}
+            with watched() as watch:
+                for pair in range(PAIRS):
+                    for threads in (1, 2) if pair % 2 else (2, 1):
+                        found[str(threads)].append(clocked(command, threads, folder))
+            best = {threads: np.min(times, axis=0).tolist() for threads, times in found.items()}
+            KEPT.keep(name, best, watch.others)
+            print(name, best, flush=True)
+
+
+def figures(parts: Parts) -> str:
+    """The block of docs/performance.md."""
+    titles = ["command", "clock, 1 thread", "2 threads", "processor", "2 threads", "speed-up"]
+    titles += [f"{n} threads at most" for n in MORE]
+    lines = [said(parts), "", f"| {' | '.join(titles)} |", "|" + " --- |" * len(titles)]
+    for name, part in parts.items():
+        (one, busy), (two, busy_two) = part["found"]["1"], part["found"]["2"]
+        alone = min(1.0, max(0.0, 2 * two / one - 1))
+        more = [f"{1 / (alone + (1 - alone) / n):.1f}" for n in MORE]
+        cells = [
+            *(f"{seconds:.2f} s" for seconds in (one, two, busy, busy_two)),
+            f"{one / two:.2f}",
+        ]
+        lines.append(f"| {' | '.join([name, *cells, *more])} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Measure and print."""
+    if sys.argv[1:] == ["--write"]:
+        from benchmarks.performance import write
+
+        measure_threads()
+        write()
+        return
     other, other_index, index = sys.argv[1:4]
     k = sys.argv[4] if len(sys.argv) > 4 else "20"
     here = Path(__file__).parents[1]
