@@ -161,7 +161,7 @@ def sparsity(shop: Shop) -> Iterator[Row]:
 
 
 def _patterns(shop: Shop) -> Iterator[tuple[str, Graph]]:
-    yield "8 links a page", shop.sparse(10_000)
+    yield "8 links per page", shop.sparse(10_000)
     yield "shuffled grid", shop.grid(100)
     yield "authors as DBLP 98-99", shop.authors(PERIODS["98-99"])
     yield from real(shop, "cora", "wikispeedia")

@@ -3,8 +3,8 @@
     python -m benchmarks.performance [--write]
 
 prints the document, or writes it with ``--write``. ``--write`` of a study writes it, too
-(``python -m benchmarks.peers``, ``growth``, ``limits``, ``papers``, ``turns``). What has not been measured
-yet is said to be so, and has no figures.
+(``python -m benchmarks.peers``, ``growth``, ``limits``, ``papers``, ``turns``). What has not been
+measured yet is said to be so, and has no figures.
 """
 
 from __future__ import annotations

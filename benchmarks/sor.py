@@ -118,7 +118,7 @@ class Shop:
 
 
 def omega(shop: Shop) -> Iterator[Row]:
-    graphs = {"8 links a page": shop.sparse(800), "author-paper": shop.authors(330)} | shop.named
+    graphs = {"8 links per page": shop.sparse(800), "author-paper": shop.authors(330)} | shop.named
     for name, graph in graphs.items():
         core = reduce(in_links(graph), order=False)
         if core.size > 5000:
@@ -208,7 +208,7 @@ def dense(shop: Shop) -> Iterator[Row]:
 
 
 def bandwidth(shop: Shop) -> Iterator[Row]:
-    graphs = {f"8 links a page, n = {n:,}": shop.sparse(n) for n in (1000, 2000, 4000)}
+    graphs = {f"8 links per page, n = {n:,}": shop.sparse(n) for n in (1000, 2000, 4000)}
     graphs |= {"shuffled grid, n = 4,900": shop.grid(70), "web, n = 5,000": shop.web(5000)}
     for name, graph in (graphs | shop.named).items():
         row: Row = {"graph": name}

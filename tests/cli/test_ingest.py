@@ -52,7 +52,7 @@ def test_ingest_prints_what_it_did(here: Path, shell: Shell) -> None:
     assert out.splitlines() == [
         "graph              g",
         "nodes              3, named by text",
-        "links              2, 0.7 a node",
+        "links              2, 0.7 per node",
         "most linked to     1 (b)",
         "most links         1 (a)",
         "without in-links   1",

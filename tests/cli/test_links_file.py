@@ -143,7 +143,7 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
     ("command", "shown"),
     [
         ("nodes links.tsv X --format csv", "node,in_links,out_links\nx,3,0\n"),
-        ("info links.tsv", "links              6, 1.0 a node\n"),
+        ("info links.tsv", "links              6, 1.0 per node\n"),
         ("rank links.tsv", "place   "),
         ("index links.tsv -o my.index", "measure  fusion"),
         ("plan links.tsv", "on disk"),

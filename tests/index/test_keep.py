@@ -339,9 +339,9 @@ def test_command_keeps(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "'nobody'" in printed.err
     told = f"{len(cocite.open(path).nodes)} of the {graph.nodes:,} pages of its graph"
     assert told in printed.out
-    steps = re.findall(r"walked +([0-9.]+) steps a node", printed.out)
+    steps = re.findall(r"walked +([0-9.]+) steps per node", printed.out)
     assert main([*made[:3], path + "all", *made[4:8]]) == 0
-    assert re.findall(r"walked +([0-9.]+) steps a node", capsys.readouterr().out) == steps
+    assert re.findall(r"walked +([0-9.]+) steps per node", capsys.readouterr().out) == steps
     assert main(["info", path]) == 0
     assert told in capsys.readouterr().out
     assert main(["info", path, "--format", "json"]) == 0

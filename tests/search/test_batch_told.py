@@ -130,7 +130,7 @@ def test_command_first(index: Index, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert {"hits", "seconds", "memory", "index", "bytes", "disk", "sampled"} < set(facts)
     assert main(command) == 0
     told = capsys.readouterr().out
-    assert "up to 5 hits a node" in told
+    assert "up to 5 hits per node" in told
     assert main([*command, "--samples", "5"]) == 2
     assert "--samples is for building an index" in capsys.readouterr().err
     assert main(["plan", str(Path(path).with_name("g")), "-k", "5"]) == 2

@@ -144,7 +144,7 @@ class Stages:
         now, begins = time.monotonic(), self._stage[0] != stage
         if begins:
             self._stage = stage, done, clock()
-        if CONSOLE.as_json:  # a line where a stage begins, one a second, and where it ends
+        if CONSOLE.as_json:  # a line where a stage begins, one per second, and where it ends
             if begins or now >= self._next_line or (total and done >= total):
                 self._next_line = now + _JSON_SECONDS
                 more = {"remark": remark} if remark else {}

@@ -21,7 +21,7 @@ import click
 from cocite.cli import CACHED
 from cocite.cli.console import Stages, say
 from cocite.cli.options import ASKED, ASKING, excluded_in, flag_of, is_set, takes, verifying
-from cocite.cli.output import counted, held, or_of
+from cocite.cli.output import counted, or_of
 from cocite.errors import Damaged, InputError, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Resolver
@@ -249,7 +249,6 @@ def cached(
     Temporary ones are removed when the command ends. ``built`` are the options of an index other
     than the default; ``exclude`` are the nodes to exclude.
     """
-    from cocite.graph.graph import HUBS_LOG
     from cocite.search.cache import find_or_make
 
     label, file = _called(path)
@@ -258,7 +257,7 @@ def cached(
     chosen |= {"exclude_nodes": list(exclude)} if exclude else {}
     chosen |= {"titles": source.titles} if source.titles else {}
     try:
-        with Stages(_UNITS) as stages, held(HUBS_LOG) as notes:
+        with Stages(_UNITS) as stages:
             found = find_or_make(
                 path,
                 index=index,
@@ -292,8 +291,6 @@ def cached(
             return f"cocite ingest {file}{two} -o DIR {option}; then {_THEN}"
 
         report_inputs(graph, typed)
-    for note in notes if found.made else ():
-        say(note)
     by = f"; {DEFAULT if built is None else built.measure.name} answers" if index else ""
     one = "an index" if index else "a graph"
     if found.temporary is not None:

@@ -324,8 +324,6 @@ def check_graph(store: Store) -> None:
     files.no_more()
 
 
-HUBS_LOG = "cocite.hubs"
-"""Logger for the hubs of a new graph."""
 LEAST = 50
 """Minimum number of links of a hub."""
 _SHARE = 5

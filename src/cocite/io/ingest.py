@@ -13,7 +13,6 @@ The fast path for integers (``io/integers.py``) takes O(m) time and no temporary
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -25,7 +24,7 @@ from typing import Any
 from cocite.errors import UsageError
 from cocite.graph.exclude import leave_out
 from cocite.graph.excluded import checked_names
-from cocite.graph.graph import HUBS_LOG, Graph, hubs_in_words
+from cocite.graph.graph import Graph
 from cocite.graph.partitions import BlockedGraph
 from cocite.graph.spelling import trimmed
 from cocite.io.objects import links_of, split_objects
@@ -40,8 +39,6 @@ from cocite.resources import Resources, database_memory
 from cocite.storage import Store, kind_of
 from cocite.storage.atomic import staged_folder
 from cocite.storage.staging import Staging
-
-_log = logging.getLogger(HUBS_LOG)
 
 _OF_STORED = ("exclude_nodes", "overwrite")
 _OF_OBJECTS = (
@@ -125,7 +122,7 @@ def ingest(
     if names is not None:
         return _ingest_rest(inputs, output, options, resources, names, progress)
     links = _links(inputs, options, resources.memory)
-    return _opened(store(links, output, options, resources, progress))
+    return Graph(store(links, output, options, resources, progress))
 
 
 def _ingest_rest(
@@ -161,7 +158,7 @@ def _ingest_rest(
             whole = Graph(store(links, place, options, resources, progress))
         home, path = place_for(output, 2 * whole.store.nbytes, resources.memory)
         leave_out(whole, str(path), names, overwrite=options.overwrite, progress=progress)
-    return _opened(replace(Store.open(path, "graph"), home=home, labels=whole.store.labels))
+    return Graph(replace(Store.open(path, "graph"), home=home, labels=whole.store.labels))
 
 
 def _links(inputs: Any, options: IngestOptions, memory: int) -> Any:
@@ -243,16 +240,3 @@ def _stored_graph(inputs: Any) -> Graph | None:
         if isinstance(only, str | os.PathLike) and kind_of(os.fspath(only)) == "graph":
             return Graph.open(only)
     return None
-
-
-def _opened(stored: Store) -> Graph:
-    """Open the new graph, and log its hubs."""
-    graph = Graph(stored)
-    if graph.hubs:
-        _log.info(
-            f"{hubs_in_words(graph.hubs, graph.nodes)}: a page linked with so many says little "
-            "about any of them. To exclude such pages, list their names in a file, one per line: "
-            "--exclude-nodes FILE (exclude_nodes=). To give them less weight: --hubs idf, with "
-            "psimrank and simrank. The default measure does so already"
-        )
-    return graph

@@ -156,14 +156,14 @@ def _text(found: BuildDocument, ready: str) -> str:
         "made": f"{made} in {format_time(found.seconds)}",
     }
     if found.sampled and found.live_steps is not None:
-        facts["walked"] = f"{found.live_steps:.2f} steps a node and sample, until walks meet"
+        facts["walked"] = f"{found.live_steps:.2f} steps per node and sample, until walks meet"
     if (sent := found.traffic) is not None:
         facts["sent"] = f"{format_size(sent.whole)} between blocks; "
-        facts["sent"] += f"{sent.each:.2f} bytes a node and step"
+        facts["sent"] += f"{sent.each:.2f} bytes per node and step"
         if sent.tokens:
             facts["sent"] += f", of at most {TOKEN_BYTES} if every token were sent at every step"
     what = "node and sample" if found.sampled else "node"
-    facts["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
+    facts["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes per {what}"
     return facts_text(facts | defaults_text(found) | {"refined": ready})
 
 

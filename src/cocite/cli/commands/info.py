@@ -85,7 +85,7 @@ def _graph_text(found: GraphDocument) -> str:
         "graph": found.path,
         "nodes": f"{info.nodes:,}, named by {info.names}",
         "sides": found.sides.in_words() if found.sides else "",
-        "links": f"{info.edges:,}, {mean:.1f} a node",
+        "links": f"{info.edges:,}, {mean:.1f} per node",
     }
     if blocks := found.blocks:
         facts["blocks"] = f"{blocks['count']:,}, the largest of {blocks['largest']:,} links"
@@ -160,7 +160,7 @@ def _index_text(found: IndexDocument) -> str:
             for each in found.missing_samples
         )
     decays = sorted({facts["decay"] for facts in found.refined.values()})
-    size = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a node"
+    size = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes per node"
     weights = "used" if found.weighted else "ignored"
     return facts_text(
         facts

@@ -19,7 +19,7 @@ from cocite.cli.options import (
     takes,
     threads_option,
 )
-from cocite.cli.output import Show, held
+from cocite.cli.output import Show
 from cocite.io.readers import readers
 from cocite.io.readers.formats import reader_at
 from cocite.options.ingest import IngestOptions
@@ -63,7 +63,6 @@ def ingest(
 ) -> None:
     """Read links and store them as a graph; the help is ``_HELP``."""
     from cocite.cli.commands.info import graph_reply
-    from cocite.graph.graph import HUBS_LOG
     from cocite.io.ingest import ingest as run
 
     if not inputs and not (options.sql or options.database or options.table):
@@ -76,7 +75,7 @@ def ingest(
     options = replace(options, exclude_nodes=left_out)
     units = {"reading": "bytes", "parsing": "pages", "fetching": "pages", "writing": "links"}
     units["cutting"] = "links"
-    with Stages(units) as stages, held(HUBS_LOG) as notes:
+    with Stages(units) as stages:
         graph = run(
             inputs or None, output, memory=memory, threads=threads, progress=stages, options=options
         )
@@ -87,8 +86,6 @@ def ingest(
     report_inputs(graph, links=not stored)
     if "normalized_urls" in graph.store.facts:
         say(f"{graph.store.facts['normalized_urls']:,} URLs used as names were normalized")
-    for note in notes:
-        say(note)
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")
     show(graph_reply(graph))

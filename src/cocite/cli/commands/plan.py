@@ -96,7 +96,7 @@ def _plan_batch(
     shown = {
         "index": f"{path}, {found.nodes:,} nodes",
         "related-all": f"{format_time(found.seconds)} on {found.threads} thread{s}, up to {k} hits "
-        "a node",
+        "per node",
         "memory": format_size(found.memory),
         "output": f"{found.hits:,} rows, {format_size(found.bytes)} as Parquet",
         "disk": f"{format_size(found.disk)} meanwhile",

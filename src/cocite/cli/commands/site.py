@@ -22,11 +22,10 @@ from cocite.cli.console import Stages, say
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import IndexSource, asks, is_links, opened, report_inputs
 from cocite.cli.options import flag_of, format_option, is_set, resource_options, takes
-from cocite.cli.output import Reply, Show, counted, facts_text, held, show_json
+from cocite.cli.output import Reply, Show, counted, facts_text, show_json
 from cocite.errors import InputError, UsageError
 from cocite.extras import need
 from cocite.graph import Graph
-from cocite.graph.graph import HUBS_LOG
 from cocite.options.site import SiteOptions
 from cocite.resources import Resources
 
@@ -68,8 +67,7 @@ def site(
             found = work.remove_lists(place, options, stages)
         else:
             means = Resources.checked(threads, memory)
-            with held(HUBS_LOG):  # lists exclude these hubs
-                of = work.relate(place, options, stages, threads=means.threads, memory=means.total)
+            of = work.relate(place, options, stages, threads=means.threads, memory=means.total)
             report_inputs(of.graph)
             if options.json_folder is not None:
                 found = work.write_json(of, Path(options.json_folder))
