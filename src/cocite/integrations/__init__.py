@@ -1,5 +1,4 @@
-"""One-call queries of links in memory, and plug-ins for other libraries and site generators.
+"""One-call queries, and plug-ins for other libraries and site generators.
 
-``io/objects.py`` converts objects to stored graphs and back; ``search/hits.py`` makes tables of
-hits.
+``io/objects.py`` converts objects to graphs and back; ``search/hits.py`` makes tables of hits.
 """

@@ -1,7 +1,6 @@
-"""Related pages, similarities and reasons in one call, from any source of links.
+"""One-call queries: related nodes, similarities and reasons, from any source of links.
 
-Input other than an index is indexed in temporary directories, by the default measure, and
-discarded. Build an index to ask several questions.
+Each call on anything but an index builds one in temporary directories, and then deletes it.
 """
 
 from __future__ import annotations
@@ -32,24 +31,24 @@ def related(
     threads: int | None = None,
     **options: Any,
 ) -> Hits:
-    """Return the nodes most related to ``node``, from links in memory or in any source.
+    """Return the nodes most related to ``node`` in an index, a graph, or any source of links.
 
     Parameters
     ----------
     links
         An index or a graph, opened or as a path; or any input of :func:`cocite.ingest`: edge lists,
-        pairs, an array, a table, a sparse matrix, a graph of another library. Without an index, one
-        is built for this question. To ask several questions, build it once: ``index =
+        pairs, an array, a table, a sparse matrix, or another library's graph. Unless ``links`` is
+        an index, each call builds one. For several queries, build it once: ``index =
         cocite.build(cocite.ingest(links))``.
     node, k
         As for :meth:`Index.related`.
     measure
-        The measure of the index to build, by default ``fusion``. A given index has its own.
+        Measure of the index to build, by default ``fusion``. Not allowed with an index.
     side
-        In a bipartite graph, the side of ``node``, such as ``"user"``; by default the right side,
-        the items, unless ``node`` is named ``"user:NAME"``.
+        Side of ``node`` in a bipartite graph, such as ``"user"``. By default, ``node`` is on the
+        right side (the items), unless its name is of the form ``"user:NAME"``.
     memory, threads
-        By default half of the memory that is available, and all cores.
+        By default half of the available memory, and all cores.
     options
         Options of :func:`cocite.ingest`, such as ``columns`` or ``bipartite``, and of
         :meth:`Index.related`, such as ``prefix`` or ``min_score``.
@@ -74,10 +73,10 @@ def similarity(
     threads: int | None = None,
     **options: Any,
 ) -> Score:
-    """Return how similar two nodes are, from links in memory or in any source.
+    """Return the similarity of two nodes in an index, a graph, or any source of links.
 
-    Arguments are those of :func:`related`; ``a``, ``b`` and other options, such as ``refine``,
-    those of :meth:`Index.similarity`.
+    ``links``, ``side``, ``measure``, ``memory`` and ``threads`` are as for :func:`related`; ``a``,
+    ``b`` and other options, such as ``refine``, as for :meth:`Index.similarity`.
     """
     index, options = _opened(links, measure, memory, threads, options)
     return index.similarity(_named(index, side, a), _named(index, side, b), **options)
@@ -96,17 +95,17 @@ def why(
     threads: int | None = None,
     **options: Any,
 ) -> Why:
-    """Return which pages make two nodes similar, from links in memory or in any source.
+    """Return the pages that make two nodes similar, from an index or any source of links.
 
-    Arguments are those of :func:`related`; ``a``, ``b``, ``k`` and other options those of
-    :meth:`Index.why`.
+    ``links``, ``side``, ``measure``, ``memory`` and ``threads`` are as for :func:`related`; ``a``,
+    ``b``, ``k`` and other options as for :meth:`Index.why`.
     """
     index, options = _opened(links, measure, memory, threads, options)
     return index.why(_named(index, side, a), _named(index, side, b), k, **options)
 
 
 def _named(index: Index, side: str | None, node: object) -> object:
-    """Return a node of a side, or several, by stored name."""
+    """Return the stored name of a node, or of a list of nodes, on ``side``."""
     if side is None:
         return node
     sides = index.nodes.sides
@@ -114,7 +113,7 @@ def _named(index: Index, side: str | None, node: object) -> object:
         raise UsageError("the graph is not bipartite: omit side")
     if isinstance(node, list):
         return [_named(index, side, each) for each in node]
-    # The right side keeps its names as they are, whatever their type.
+    # Names on the right side have no prefix, and may be of any type.
     return sides.name(side, str(node)) if sides.named(side).start == 0 else node
 
 
@@ -125,9 +124,7 @@ def _opened(
     threads: int | None,
     given: dict[str, Any],
 ) -> tuple[Index, dict[str, Any]]:
-    """Return the given index, or one made from the input, and the options that are not for the
-    links.
-    """
+    """Return the index of ``links``, built if necessary, and the options for queries."""
     reading = {name: given[name] for name in IngestOptions.declared() if name in given}
     options = {name: value for name, value in given.items() if name not in reading}
     stored = isinstance(links, str | os.PathLike) and kind_of(os.fspath(links)) == "index"
@@ -135,10 +132,12 @@ def _opened(
         graph = open_graph(links, memory=memory, threads=threads, **reading)
         return build(graph, measure=measure, memory=memory, threads=threads), options
     if measure is not None:
-        raise UsageError("an index has its measure: omit it, or give the graph")
+        raise UsageError(
+            "measure is given with an index, which has its own; omit it, or pass the graph"
+        )
     if reading:
         raise UsageError(
-            f"{' and '.join(reading)}: such options are for links that are not stored yet. Omit "
-            "them"
+            f"{' and '.join(reading)}: for reading links, but the input is an index; omit such "
+            "options"
         )
     return open_index(links, memory=memory, threads=threads) if stored else links, options

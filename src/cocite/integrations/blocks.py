@@ -1,10 +1,10 @@
-"""The list of related pages as HTML, for all tools that insert one: its element, titles and URLs.
+"""HTML of the list of related pages: its element, titles and URLs.
 
     <nav class="related cocite-related" aria-label="Related pages">...</nav>
 
-HTML readers ignore links in elements of the class ``cocite-related``, so a list never affects the
-next one. The text is ASCII: other characters are character references, which mean the same in every
-encoding of a page, in HTML and in XHTML.
+The HTML reader ignores links in elements of the class ``cocite-related``, so an inserted list does
+not affect the next run. Non-ASCII characters are written as character references, which are valid
+in HTML and XHTML whatever the page's encoding.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 CLASS = "cocite-related"
-"""The class by which a list is recognized."""
+"""The class that marks a list."""
 HEADING = "Related pages"
 _STYLE = """<style>
 :where(.cocite-related) { clear: both; margin: 2em 0 1em; padding-top: .5em }
@@ -23,7 +23,7 @@ _STYLE = """<style>
 :where(.cocite-related ul) { margin: 0; padding-left: 1.2em }
 </style>
 """
-"""A few rules without specificity: any rule of the site overrides them."""
+"""``:where`` has no specificity, so any rule of the site overrides these."""
 _BETWEEN = (" — ", " – ", " | ", " - ", " · ", " • ", " :: ", " « ", " » ")
 
 
@@ -49,8 +49,10 @@ def _text(text: str) -> str:
 
 
 def relative_url(here: str, there: str) -> str:
-    """Return the URL ``there`` relative to the page ``here``. Both are relative to the root of the
-    site and percent-encoded, such as ``guide/a%20page.html``; ``guide/`` and "" are folders.
+    """Return the URL ``there``, made relative to the page ``here``.
+
+    Both are percent-encoded and relative to the site's root, such as ``guide/a%20page.html``;
+    ``guide/`` and "" are folders.
     """
     above, path = here.split("/")[:-1], there.split("/")
     while above and len(path) > 1 and above[0] == path[0]:
@@ -61,7 +63,7 @@ def relative_url(here: str, there: str) -> str:
 
 
 def short_titles(titles: Mapping[str, str]) -> dict[str, str]:
-    """Return titles without the site's name at their ends, if more than half of them have it."""
+    """Return titles without the site's name, if more than half of them end in it."""
     tails = Counter(tail for title in titles.values() if (tail := _tail(title)))
     tail, count = tails.most_common(1)[0] if tails else ("", 0)
     if count < 3 or 2 * count <= len(titles):
@@ -70,6 +72,6 @@ def short_titles(titles: Mapping[str, str]) -> dict[str, str]:
 
 
 def _tail(title: str) -> str:
-    """Return the last part of a title, with what precedes it; "" if it has one part."""
+    """Return a title's last part, with its separator; "" if there is no separator."""
     at = max(title.rfind(sign) for sign in _BETWEEN)
     return title[at:] if at > 0 else ""

@@ -1,12 +1,11 @@
-"""Finds where to insert a list of related pages in the bytes of an HTML page, and existing lists.
+"""Find where a list of related pages goes in an HTML page, and where an old one is.
 
-Pages are never serialized from a tree: a tokenizer finds offsets, and bytes are inserted or removed
-there. It follows the HTML standard's tokenizer as far as necessary: tags end after their quoted
-attributes; comments, and the text of ``script``, ``style``, ``textarea`` and the like, contain no
-tags. It reads bytes, and needs only that ``<``, ``>`` and quotes are ASCII, as in all encodings of
-the web but UTF-16, UTF-7 and ISO-2022; such pages are refused.
+A tokenizer finds byte offsets, and bytes are inserted or removed there, so the rest of the page
+stays identical. It follows the HTML standard where that matters: quoted attributes may contain
+``>``; comments, and the text of ``script``, ``style`` or ``textarea``, contain no tags. It works
+on bytes in any encoding based on ASCII. Pages in UTF-16, UTF-7 or ISO-2022 are refused.
 
-Cost: one pass, some 20 MB/s. https://html.spec.whatwg.org/multipage/parsing.html#tokenization
+Runs at some 20 MB/s. https://html.spec.whatwg.org/multipage/parsing.html#tokenization
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from cocite.errors import UsageError
 from cocite.integrations.blocks import CLASS
 
 MARK = "data-cocite-block"
-"""Attribute of a list that was inserted here, not by a plug-in of a generator."""
+"""Attribute of lists that ``cocite site`` inserted, rather than a generator's plug-in."""
 PLACE = "data-cocite"
 _NAME = rb"[^\t\n\f\r />][^\t\n\f\r />=]*+"
 _IS = rb"[\t\n\f\r ]*+=[\t\n\f\r ]*+"
 _VALUE = rb"\"[^\"]*+\"|'[^']*+'|(?![\"'])[^\t\n\f\r >]*+"
-# Possessive: an unclosed quote, whose tag has no end either, takes one pass instead of many.
+# Possessive quantifiers: an unclosed quote costs one pass, instead of backtracking.
 _TAG = re.compile(
     rb"<(/?)([A-Za-z][^\t\n\f\r />]*+)"
     rb"((?:[\t\n\f\r /]++|%b(?:%b(?:%b)|(?!%b)))*+)>" % (_NAME, _IS, _VALUE, _IS)
@@ -43,16 +42,18 @@ _PART = re.compile(
     r"^([a-z][\w-]*)|([#.])([\w-]+)|\[([\w:-]+)(?:=[\"']?([^\"'\]]*)[\"']?)?\]", re.I
 )
 Selector = Sequence[tuple[str, ...]]
-"""Conditions of a selector: tag, or sign and word, or attribute and value."""
+"""Conditions; each is a tag, a sign (``#`` or ``.``) and a word, or an attribute and its value."""
 
 
 class PageRefused(Exception):
-    """A page into which nothing can be inserted safely, and why."""
+    """Raised for a page that cannot be edited safely; the message is the reason."""
 
 
 class Token(NamedTuple):
-    """A tag or a comment: its first byte and its end; ``name`` is that of the tag with ``/`` for an
-    end tag, or ``!`` for a comment; ``text`` its attributes, or the comment.
+    """A tag or a comment at bytes ``start:end``.
+
+    ``name`` is the lower-case tag name, with ``/`` before it for an end tag, or ``!`` for a
+    comment; ``text`` is the attributes or the comment.
     """
 
     start: int
@@ -61,7 +62,7 @@ class Token(NamedTuple):
     text: bytes
 
     def attributes(self) -> dict[str, str]:
-        """Return the attributes of a tag; the first of each name counts."""
+        """Return the tag's attributes; of equal names, the first counts."""
         found: dict[str, str] = {}
         for name, value in _ATTRIBUTES.findall(self.text):
             plain = value[1:-1] if value[:1] in (b'"', b"'") else value
@@ -70,8 +71,9 @@ class Token(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Position of a list: the byte at which to insert it, a description ``where``, and the ``href``
-    of the page's ``<base>``.
+    """Where to insert a list: the byte ``offset``, and its description ``where``.
+
+    ``base`` is the ``href`` of the page's ``<base>``, or None.
     """
 
     offset: int
@@ -80,13 +82,14 @@ class Place(NamedTuple):
 
 
 def tokens_of(content: bytes) -> list[Token]:
-    """Return the tags and comments of a page. Raises :class:`PageRefused` if it ends inside one, or
-    if its encoding is not based on ASCII.
+    """Return the tags and comments of a page.
+
+    Raises :class:`PageRefused` if the page ends inside one, or is not in an ASCII-based encoding.
     """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content[:1024]:
-        raise PageRefused("in UTF-16, or binary")
+        raise PageRefused("is in UTF-16, or binary")
     if _ENCODING.search(content[:1024]):
-        raise PageRefused("in an encoding that is not based on ASCII")
+        raise PageRefused("is in an encoding not based on ASCII")
     return list(_tokens(content))
 
 
@@ -128,8 +131,9 @@ def _tokens(content: bytes) -> Iterator[Token]:
 
 
 def without_list(content: bytes) -> bytes:
-    """Return the page without inserted lists. Raises :class:`PageRefused` for a list without an
-    end, or by another program.
+    """Return the page without inserted lists.
+
+    Raises :class:`PageRefused` if a list has no end tag, or was inserted by another program.
     """
     if CLASS.encode() not in content:
         return content
@@ -142,7 +146,7 @@ def without_list(content: bytes) -> bytes:
         if CLASS not in attributes.get("class", "").split():
             continue
         if MARK not in attributes:
-            raise PageRefused("has a list of another program, such as a plug-in")
+            raise PageRefused("has a list that another program inserted, such as a plug-in")
         end = _end_of(tokens, number)
         if end is None:
             raise PageRefused("its list has no end tag; repair or restore the page")
@@ -152,10 +156,11 @@ def without_list(content: bytes) -> bytes:
 
 
 def place_in(content: bytes, selector: Selector = ()) -> Place:
-    """Return where to insert the list on a page that has none: just before the end of the first
-    element that ``selector`` names. Without a selector: at the first ``<!-- cocite -->`` or in the
-    first element with ``data-cocite``; otherwise before the end of ``main``, of the only
-    ``article``, or of ``body``.
+    """Return where to insert a list in a page without one.
+
+    With a selector: before the end tag of the first matching element. Otherwise after the first
+    ``<!-- cocite -->`` or start tag with ``data-cocite``; failing that, before the end tag of
+    ``main``, the only ``article``, or ``body``. Raises :class:`PageRefused`.
     """
     tokens = _shown(tokens_of(content))
     base = next((t.attributes() for t in tokens if t.name == "base"), {}).get("href")
@@ -166,7 +171,7 @@ def place_in(content: bytes, selector: Selector = ()) -> Place:
                 yield Place(end.start, where, base)
 
     if any(token.name == "frameset" for token in tokens):
-        raise PageRefused("a page of frames")
+        raise PageRefused("consists of frames")
     if selector:
         for place in ends("--selector", lambda token: _fits(token, selector)):
             return place
@@ -192,7 +197,7 @@ def _is_main(token: Token) -> bool:
 
 
 def _shown(tokens: list[Token]) -> list[Token]:
-    """Return tokens outside of ``template`` elements, which browsers do not show."""
+    """Return the tokens outside ``template`` elements, which browsers do not display."""
     found, depth = [], 0
     for token in tokens:
         depth += (token.name == "template") - (token.name == "/template" and depth > 0)
@@ -202,7 +207,7 @@ def _shown(tokens: list[Token]) -> list[Token]:
 
 
 def _end_of(tokens: Sequence[Token], number: int) -> Token | None:
-    """Return the end tag of the element that begins there, or None."""
+    """Return the end tag of the element that token ``number`` begins, or None."""
     name, depth = tokens[number].name, 0
     for token in tokens[number:]:
         depth += (token.name == name) - (token.name == "/" + name)
@@ -212,9 +217,9 @@ def _end_of(tokens: Sequence[Token], number: int) -> Token | None:
 
 
 def references(text: str) -> list[str]:
-    """Return the targets of the ``a`` elements in a part of a page."""
+    """Return the ``href`` of every ``a`` element in an HTML fragment."""
     found = []
-    with suppress(PageRefused):  # the part ends inside a tag
+    with suppress(PageRefused):  # the fragment ends inside a tag
         for token in _tokens(text.encode("ascii", "xmlcharrefreplace")):
             if token.name == "a" and (href := token.attributes().get("href")):
                 found.append(href)
@@ -222,8 +227,9 @@ def references(text: str) -> list[str]:
 
 
 def selector_of(text: str) -> Selector:
-    """Parse a selector of one element, such as ``div.content`` or ``[role=main]``. Raises
-    :class:`UsageError` for others.
+    """Parse a selector for one element, such as ``div.content`` or ``[role=main]``.
+
+    Raises :class:`UsageError` for other selectors.
     """
     if not text or _PART.sub("", text):
         raise UsageError(

@@ -2,15 +2,15 @@
 
     plugins:                              in mkdocs.yml
       - cocite:
-          related: 5                  how many, at most
-          heading: Related pages      above them
-          exclude: ["news/*"]         pages without a list, and in none (fnmatch)
-          measure: neighborhood      a name of ``cocite measures``; by default an index's own
-          min_score: 0.15             pages of a lower score are not listed
+          related: 5                  maximum length of a list
+          heading: Related pages      heading of each list
+          exclude: ["news/*"]         pages that neither have a list nor are in one (fnmatch)
+          measure: neighborhood       one of ``cocite measures``; by default that of an index
+          min_score: 0.15             least score to list
 
-Links in the text of pages count, menus do not. Answers are cached in ``.cache/plugin/cocite`` until
-a link changes. Lists are inserted after the search plug-in has read the texts. Needs the extra
-``mkdocs``.
+Only links in page texts count, not those in menus. Answers are cached in ``.cache/plugin/cocite``
+until a link changes. Lists are inserted after the search plug-in has indexed the texts, so they
+do not appear in search results. Needs the extra ``mkdocs``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _log = get_plugin_logger(__name__)
 
 
 class PluginSettings(Config):  # type: ignore[no-untyped-call]
-    """Settings of the plug-in in ``mkdocs.yml``."""
+    """The plug-in's settings in ``mkdocs.yml``."""
 
     related = options.Type(int, default=5)
     heading = options.Type(str, default=HEADING)
@@ -52,15 +52,15 @@ class RelatedPages(BasePlugin[PluginSettings]):  # type: ignore[no-untyped-call]
     lists: dict[str, list[Any]]
 
     def on_startup(self, *, command: str, dirty: bool) -> None:
-        """Handle the start of MkDocs."""
+        """Store whether MkDocs builds changed pages only (``--dirty``)."""
         self.dirty = dirty
 
     @event_priority(-100)  # after plug-ins that change the text
     def on_env(self, env: Any, *, config: Any, files: Any) -> None:
-        """Find links and related pages, when all pages have their text."""
+        """Compute the lists when all pages have been rendered."""
         self.lists = {}
         if self.dirty:
-            _log.info("no related pages: they take a build of the whole site, without --dirty")
+            _log.info("no related pages: they need a build of the whole site; omit --dirty")
             return
         pages = {
             file.src_uri: file.page
@@ -87,8 +87,8 @@ class RelatedPages(BasePlugin[PluginSettings]):  # type: ignore[no-untyped-call]
 
     @event_priority(-100)  # after the search plug-in
     def on_page_context(self, context: Any, *, page: Any, config: Any, nav: Any) -> None:
-        """Put a page's list below its text."""
-        listed = [  # titles from texts have entities, those from mkdocs.yml maybe not
+        """Append a page's list to its text."""
+        listed = [  # titles from texts may contain entities
             (unescape(str(other.title)), relative_url(page.url, other.url))
             for other in self.lists.get(page.file.src_uri, [])
         ]
@@ -96,13 +96,13 @@ class RelatedPages(BasePlugin[PluginSettings]):  # type: ignore[no-untyped-call]
 
 
 def _address(site: str, url: str) -> str:
-    """Return the normalized address of a page of a site."""
+    """Return the normalized address of a page."""
     found = unquote(urljoin(site, url).partition("#")[0].partition("?")[0])
     return found.removesuffix("index.html")
 
 
 def _links(site: str, url: str, content: str, named: dict[str, str]) -> set[str]:
-    """Return the names of the pages that a text links to."""
+    """Return the names of the pages that a page's text links to."""
     here = urljoin(site, url)
     found = {named.get(_address(here, each)) for each in references(content)}
     return {name for name in found if name is not None}

@@ -1,15 +1,16 @@
-"""Inserts lists of related pages into a folder of HTML pages, and removes them.
+"""Insert lists of related pages into a folder of HTML pages, and remove them.
 
-    folder -> links of its pages -> related pages of each -> bytes inserted at a place of the page
+    folder -> links between its pages -> related pages -> a list inserted into each page
     FOLDER/.cocite-site.json       digests of each page with a list: before, and with it
 
 A list is one element with a marking attribute. Inserting first removes the old list, so a second
-run writes the same bytes, and removing leaves all other bytes unchanged. The manifest only tells
-whether a page is then as before its first list; the folder determines the pages. Symbolic links are
-not followed. A page is replaced atomically, keeps its mode, and is skipped if it changed after it
-was read. The next run removes temporary files of a killed one.
+run writes the same bytes; removing leaves all other bytes unchanged. The manifest serves only to
+check whether a page without its list is as it was before the first one.
 
-Cost: two passes over the pages, in addition to reading their links.
+Symbolic links are not followed. Pages are replaced atomically and keep their mode; a page that
+changed after it was read is skipped. Temporary files of a killed run are removed by the next.
+
+Makes two passes over the pages, after reading their links.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class RelatedSite:
-    """A folder of pages, with their links in ``graph``; the pages related to each; all titles."""
+    """A folder of pages: their links (``graph``), titles, and related pages."""
 
     site: Site
     options: SiteOptions
@@ -67,7 +68,7 @@ class RelatedSite:
     hubs: tuple[str, ...]
 
     def listed(self, page: str, base: str | None = None) -> list[tuple[str, str, str]]:
-        """Return (path, title, relative URL) for each page of a list."""
+        """Return (path, title, relative URL) for each page in the list on ``page``."""
         others = self.related.get(page, [])
         here = _base_url(self.site, page, base) if others else ""
         return [(o, self.titles[o], relative_url(here, self._url(o))) for o in others]
@@ -77,7 +78,7 @@ class RelatedSite:
 
 
 def _folder_url(page: str) -> str:
-    """Return the path of a page, or of its folder if it is the index page."""
+    """Return the path of a page; for an index page, that of its folder."""
     folder, slash, name = page.rpartition("/")
     return folder + slash if name == "index.html" else page
 
@@ -85,14 +86,17 @@ def _folder_url(page: str) -> str:
 def relate(
     folder: Path, options: SiteOptions, progress: Progress, **means: int | None
 ) -> RelatedSite:
-    """Read the links of a folder of pages, and find the pages related to each. ``means`` are
-    threads and memory.
+    """Read the links in a folder of pages, and find related pages for each.
+
+    ``means`` are ``threads`` and ``memory``.
     """
     from cocite.search import build
 
     kept = None if options.index is None else Path(options.index)
     if kept is not None and kept.resolve().is_relative_to(folder.resolve()):
-        raise UsageError(f"index is {options.index}, in the folder of pages: name a place beside")
+        raise UsageError(
+            f"index is {options.index}, inside the folder of pages; choose a path outside it"
+        )
     graph = ingest(
         str(folder),
         input_format="html",
@@ -128,21 +132,22 @@ def relate(
 
 
 def _base_url(site: Site, page: str, base: str | None) -> str:
-    """Return the base of relative URLs on a page, from the root of the site."""
+    """Return a page's base for relative URLs, relative to the site's root."""
     found = None if base is None else joined(base, site.url_of(page))
     if found is None:
         return quote(page)
     if not site.is_inside(found):
         raise PageRefused(
-            "its <base> leads out of the folder; say where that is published, with --site"
+            "its <base> is outside the site; give the URL of the published folder with --site"
         )
     inside = found.partition("://")[2].removeprefix(site.root.partition("://")[2])
     return inside.partition("?")[0]
 
 
 class _Change(NamedTuple):
-    """A page: its bytes, those without a list, and the new ones; where its list is then, and how
-    many links it has.
+    """A page's bytes: current, without a list (``bare``), and new.
+
+    ``place`` is the position of the new list, or None; ``links`` is its number of links.
     """
 
     page: str
@@ -154,11 +159,11 @@ class _Change(NamedTuple):
 
 
 Change = Callable[[str, bytes], tuple[bytes, Place | None, int]]
-"""Function from a page without a list to its new bytes, the place of its list, and its links."""
+"""Function from (page, bytes without a list) to (new bytes, position of the list, its links)."""
 
 
 def insert_lists(found: RelatedSite, progress: Progress) -> SiteDocument:
-    """Insert or replace the list in each page with related ones."""
+    """Insert or replace the list in each page that has related pages."""
     options = found.options
     selector = selector_of(options.selector) if options.selector is not None else ()
 
@@ -175,12 +180,12 @@ def insert_lists(found: RelatedSite, progress: Progress) -> SiteDocument:
 
 
 def remove_lists(folder: Path, options: SiteOptions, progress: Progress) -> SiteDocument:
-    """Remove the lists from the pages of a folder."""
+    """Remove the lists from a folder's pages."""
     return _apply(Site(folder), lambda page, bare: (bare, None, 0), options.dry_run, progress)
 
 
 def _apply(site: Site, change: Change, dry_run: bool, progress: Progress) -> SiteDocument:
-    """Compute all changes, write the manifest, then the pages."""
+    """Compute all changes; unless ``dry_run``, write the manifest, then the pages."""
     before = _manifest(site)
     places, left, edited = Counter[str](), dict[str, str](), list[str]()
     digests, restored, links, written = dict[str, list[str]](), 0, 0, 0
@@ -225,17 +230,17 @@ def _sweep(site: Site) -> None:
 
 
 def _is_inside(folder: Path, site: Site) -> bool:
-    """Return whether a folder is within the site: no symbolic link leads out of it."""
+    """Return whether a folder is inside the site, with symbolic links resolved."""
     return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(site.path))
 
 
 def _changes(site: Site, change: Change, left: dict[str, str]) -> Iterator[_Change]:
-    """Yield the change of each page; ``left`` gets unchanged ones, and why."""
+    """Yield each page's change; record skipped pages in ``left``, with the reason."""
     for page in site.pages:
         try:
             content = site.read(page, LARGEST + 1)
             if len(content) > LARGEST:
-                raise PageRefused(f"page of more than {LARGEST:,} bytes")
+                raise PageRefused(f"larger than {LARGEST:,} bytes")
             bare = without_list(content)
             yield _Change(page, content, bare, *change(page, bare))
         except PageRefused as error:
@@ -249,11 +254,9 @@ def _digest(content: bytes) -> str:
 
 
 def _difference(old: bytes, new: bytes) -> str:
-    """Return removed bytes as lines with ``-``, added ones with ``+``, after the line before
-    them.
-    """
+    """Return a diff: the line before the change, removed lines (-), added lines (+)."""
     same = _common(old, new)
-    same -= old[same - 1 : same] == b"<"  # a list begins with it, too
+    same -= old[same - 1 : same] == b"<"  # a list begins with <, like the text after it
     end = _common(old[same:][::-1], new[same:][::-1])
     parts = {
         " ": old[:same].splitlines()[-1:],
@@ -273,7 +276,7 @@ def _common(one: bytes, other: bytes) -> int:
 
 
 def _replace(site: Site, change: _Change, left: dict[str, str]) -> bool:
-    """Replace a page atomically if it is still as read."""
+    """Replace a page atomically, unless it has changed since it was read."""
     path = site.path / change.page
     inside, found = _is_inside(path.parent, site), None
     with suppress(OSError):  # removed, or a symbolic link now
@@ -291,7 +294,7 @@ def _replace(site: Site, change: _Change, left: dict[str, str]) -> bool:
 
 
 def _manifest(site: Site) -> Mapping[str, Any]:
-    """Return page -> digests; {} if there is no valid manifest."""
+    """Return page -> digests; {} without a valid manifest."""
     try:
         found = json.loads(site.read(MANIFEST, 1 << 30))
         pages = found["pages"] if found["cocite"] == _KIND else {}
@@ -308,12 +311,12 @@ def _json(value: Any) -> bytes:
 
 
 def write_json(found: RelatedSite, folder: Path) -> SiteDocument:
-    """Write the lists as JSON, one file for all pages, by their URLs, and one for each.
+    """Write the lists as JSON: one file with all pages by URL, and one file per page.
 
-    Raises :class:`OutputExists` for a folder that holds anything else.
+    Raises :class:`OutputExists` if the folder contains other files.
     """
     if folder.resolve() == found.site.path.resolve():
-        raise UsageError(f"json is {folder}, the folder of the pages: name another one")
+        raise UsageError(f"json is {folder}, the folder of the pages; choose another folder")
     _check_folder(folder, found.options.overwrite)
     each: dict[str, dict[str, Any]] = {}
     for page in found.related:
@@ -347,14 +350,12 @@ def write_json(found: RelatedSite, folder: Path) -> SiteDocument:
 
 
 def _check_folder(folder: Path, overwrite: bool) -> None:
-    """Check that lists may be written there; raises :class:`OutputExists`."""
+    """Raise :class:`OutputExists` unless lists may be written to ``folder``."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise OutputExists(f"{folder} is not a folder. Choose another output")
     names = set(os.listdir(folder)) if folder.exists() else set()
     if names and (names - {_JSON, "pages"} or _JSON not in names):
-        raise OutputExists(
-            f"{folder} also holds other things than such lists. Choose another output"
-        )
+        raise OutputExists(f"{folder} contains files other than such lists. Choose another output")
     if names and not overwrite:
         raise OutputExists(f"{folder} exists. Choose another output, or pass --overwrite")
 
@@ -363,11 +364,11 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
 class SiteDocument(Document):
     """The changes to a folder of pages, or those that a ``dry_run`` would make.
 
-    ``listed`` pages have a list now, with ``links_listed`` links in all, at these ``places``;
-    ``written`` pages changed. ``hubs`` are linked with too many pages to be related to any.
-    ``left_alone`` maps skipped pages to the reason. ``restored`` pages have no list anymore, and
-    are as before their first one; ``edited`` pages have no list either, but changed otherwise.
-    ``shown`` is the change of ``shown_page``, and ``output`` a folder of JSON.
+    ``listed`` pages now have a list, with ``links_listed`` links in total; ``places`` counts lists
+    by position. ``written`` pages changed. ``hubs`` are excluded, as they are linked with too many
+    pages. ``left_alone`` maps skipped pages to the reason. Lists were removed from ``restored``
+    pages, now as before their first list, and from ``edited`` ones, which differ from that.
+    ``shown`` is the diff of ``shown_page``; ``output`` is the folder of JSON files.
     """
 
     folder: str

@@ -1,13 +1,12 @@
-"""Related pages of a site, for ``cocite site`` and for plug-ins of Sphinx and MkDocs.
+"""Related pages for a website, used by ``cocite site`` and the Sphinx and MkDocs plug-ins.
 
-Links are those that authors wrote into texts. Pages linked with more than a quarter of the site
-(:func:`everywhere`), such as a front page, are excluded, and so are hits below ``MIN_SCORE``, which
-on the documentation of Click, Flask and Sphinx were pages on other subjects.
+Pages linked with more than a quarter of the site (:func:`everywhere`), such as a front page, are
+excluded. So are hits below ``MIN_SCORE``: in the documentation of Click, Flask and Sphinx, those
+were about other subjects.
 
-An index is built in memory and queried for every page. Answers are cached in one file, under a
-digest of the links, the options and the release, so a build with unchanged links reads that file.
-
-Cost: ingest, index and a query per page: a second or two for a thousand pages, once.
+Answers are cached in one file, with a digest of the links, the options and the release. While that
+digest is unchanged, nothing is computed. Otherwise an index is built and queried for every page,
+which takes one or two seconds for a thousand pages.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from cocite import __version__
 from cocite.errors import UsageError
 
 MIN_SCORE = 0.15
-"""Least score to list by the default measure; lower hits are distant pages."""
+"""Least score to list with the default measure."""
 
 _SHARE, _LEAST = 0.25, 8
 _KEPT = "related-pages.json"
 
 Links = Mapping[str, Collection[str]]
 Make = Callable[[list[tuple[str, str]], str | None], Any]
-"""Function that builds an index of links, by a measure."""
+"""Function that builds an index from links and a measure."""
 
 
 def related_pages(
@@ -44,28 +43,28 @@ def related_pages(
     folder: str | os.PathLike[str] | None = None,
     index_of: Make | None = None,
 ) -> dict[str, list[str]]:
-    """Return the pages most related to each.
+    """Return the most related pages for each page.
 
     Parameters
     ----------
     links
-        For each page, the pages that its text links to. Self-links and links to pages that are not
-        keys are ignored.
+        Pages that each page's text links to. Self-links, and links to pages that are not keys, are
+        ignored.
     k
-        Maximum number of related pages of each page.
+        Maximum number of related pages per page.
     measure
-        A name of ``cocite measures``; by default that of an index.
+        One of ``cocite measures``; by default that of an index.
     min_score
         Least score to list.
     folder
-        Folder that caches answers between builds.
+        Folder for caching answers between builds.
     index_of
-        Function that builds an index of (page, page) links; by default in memory.
+        Function that builds an index from (page, page) links; by default in memory.
 
     Returns
     -------
     dict
-        A list for every page, best first; empty if the page has no links, or is one of
+        A list for every page, best first; empty if the page has no links, or is among
         :func:`everywhere`.
 
     Raises
@@ -98,9 +97,7 @@ def related_pages(
 
 
 def everywhere(links: Links) -> set[str]:
-    """Return the pages with links to or from more than a quarter of the site, and at least 8
-    pages.
-    """
+    """Return the pages whose in- or out-degree exceeds 8 and a quarter of the site's pages."""
     least = max(_SHARE * len(links), _LEAST)
     of = {page: {*tos} & links.keys() - {page} for page, tos in links.items()}
     into = Counter(to for tos in of.values() for to in tos)
@@ -115,7 +112,7 @@ def _index_of(pairs: list[tuple[str, str]], measure: str | None) -> Any:
 
 
 def _read(kept: Path | None, digest: str, pages: Collection[str]) -> dict[str, list[str]] | None:
-    """Return the stored answer for this digest; None for an incomplete file."""
+    """Return the cached answer; None if it is damaged, or for another digest."""
     if kept is None:
         return None
     try:
@@ -129,7 +126,7 @@ def _read(kept: Path | None, digest: str, pages: Collection[str]) -> dict[str, l
 
 
 def _write(kept: Path, digest: str, related: Mapping[str, list[str]]) -> None:
-    """Store the answer atomically, as another build may do the same."""
+    """Store the answer atomically, as builds may run at the same time."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     beside = kept.with_name(f"{kept.name}.{os.getpid()}")
     beside.write_text(json.dumps({"digest": digest, "related": related}), "utf-8")

@@ -1,14 +1,14 @@
-"""Nearest pages by links, for scikit-learn's tools.
+"""scikit-learn transformer: nearest neighbors of each page by its links.
 
     LinkNeighbors(n_neighbors=10).fit_transform(adjacency)
 
-returns, like ``KNeighborsTransformer``, a sparse graph of each page's nearest pages, from an
+returns a sparse graph of each page's nearest pages, like ``KNeighborsTransformer``, from an
 adjacency matrix A: A[i, j] is the weight of the link from page i to page j. Clustering, UMAP and
-t-SNE take distances (``metric="precomputed"``), spectral methods similarities: similarity = score,
-distance = 1 - score. Unrelated pages are at distance 1; they complete lists of distances, in order
-of number, as tools need the same number of neighbors everywhere.
+t-SNE accept distances (``metric="precomputed"``), spectral methods similarities: similarity =
+score, distance = 1 - score. As most tools require equally long lists of distances, short ones are
+filled with unrelated pages, at distance 1, in ascending order.
 
-Cost: an index, and a query per page, on all cores.
+Builds an index, then runs a query per page on all cores.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ else:
 
 MODES = ("distance", "connectivity", "similarity")
 _SLACK = 1e-9
-"""Rounding slack: scores are rounded to 12 decimals, and exceed 1 by no more than this."""
+"""Rounding tolerance: scores are rounded to 12 decimals, so may exceed 1 slightly."""
 
 
 class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,16 +48,16 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     Parameters
     ----------
     n_neighbors
-        Number of neighbors of a page.
+        Number of neighbors per page.
     mode
-        ``"distance"``: 1 - score, of each page itself, explicitly, and of ``n_neighbors`` others;
-        ``"connectivity"``: 1, of itself and ``n_neighbors - 1`` others; ``"similarity"``: the
-        score, of at most ``n_neighbors`` others that have one above 0.
+        ``"distance"``: 1 - score for ``n_neighbors`` other pages, and an explicit 0 for the page
+        itself; ``"connectivity"``: 1 for the page and ``n_neighbors - 1`` others; ``"similarity"``:
+        the score for at most ``n_neighbors`` others, if above 0.
     measure, direction
-        As for :func:`cocite.build`: by default ``fusion``.
+        As for :func:`cocite.build`; the default measure is ``fusion``.
     settings
         Settings of the measure, such as ``{"samples": 200, "seed": 1}``. Equal settings give equal
-        results, on any number of cores.
+        results on any number of cores.
     n_jobs
         Number of cores; by default all.
 
@@ -92,7 +92,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """Omit the index, which is rebuilt on demand."""
+        """Return the state without the index, which is rebuilt on demand."""
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_index", None)
         return state
@@ -103,24 +103,22 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X
-            Sparse or dense, [pages, pages], values of 0 or more; 0 is no link. Self-loops do not
-            count.
+            Sparse or dense, [pages, pages], values of 0 or more; 0 is no link. Self-loops are
+            ignored.
         y
             Ignored.
 
         Raises
         ------
         ValueError
-            For a matrix that is not square, or has values below 0, infinite ones or NaN.
+            If the matrix is not square, or has negative or infinite values, or NaN.
         """
         if self.mode not in MODES:
             raise UsageError(f"mode is {self.mode!r}; it must be one of " + ", ".join(MODES))
         self._requested(self.n_neighbors)
         found = self._checked(X, reset=True)
         if found.shape[0] != found.shape[1]:
-            raise UsageError(
-                f"X has the shape {found.shape}; it must be square, with a row and a column a page"
-            )
+            raise UsageError(f"X has the shape {found.shape}; it must be square: pages by pages")
         self.n_samples_fit_ = self._n_features_out = found.shape[0]
         self._fit_X = found
         self._index = self._built()
@@ -134,12 +132,13 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X
-            None for the fitted pages, each without itself. Otherwise [q, pages], the links of new
-            pages to the fitted ones; or the fitted matrix, for its pages, each nearest to itself.
+            None for the fitted pages, without each page itself; the fitted matrix for the same
+            pages, each its own nearest neighbor; or [q, pages], the links of new pages to the
+            fitted ones.
         n_neighbors
-            By default that of the estimator.
+            By default the estimator's.
         return_distance
-            Whether to return distances, too.
+            Whether to return distances as well as indices.
 
         Returns
         -------
@@ -172,18 +171,18 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return (distances, ids) if return_distance else ids
 
     def transform(self, X: Any) -> Any:
-        """Return the graph of the nearest pages.
+        """Return the nearest-neighbor graph.
 
         Parameters
         ----------
         X
             The fitted matrix, for its pages; or [q, pages], the links of new pages to the fitted
-            ones. A new page has one more neighbor instead of itself.
+            ones. A new page has another neighbor in place of itself.
 
         Returns
         -------
         csr_matrix
-            float64[q, pages], as ``mode`` says.
+            float64[q, pages], with values according to ``mode``.
         """
         _validation.check_is_fitted(self)
         shape = self._checked(X, reset=False).shape
@@ -225,8 +224,9 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return int(count)
 
     def _queried(self, X: Any) -> tuple[int, Any]:
-        """Return 1 if each page counts among its own neighbors, else 0; and the rows of new pages,
-        None for the fitted ones.
+        """Return whether pages are their own neighbors, 0 or 1, and the rows of new pages.
+
+        The rows are None for the fitted pages.
         """
         if X is None:
             return 0, None
@@ -240,7 +240,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _nearest(
         self, rows: Any, count: int
     ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-        """Yield each page's number (-1 if new), best ``count`` others, scores."""
+        """Yield (page, -1 if new; its best ``count`` others; their scores)."""
         if not hasattr(self, "_index"):
             self._index = self._built()
         index: Index = self._index
@@ -257,7 +257,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _of_new(
         self, index: Index, row: Any, count: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the nearest pages to one with the links of ``row``; none without links."""
+        """Return the pages nearest to a new page with the links of ``row``, and their scores."""
         if not row.nnz:
             return np.empty(0, np.int64), np.empty(0)
         weights = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
@@ -266,7 +266,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return found.ids.astype(np.int64), np.ascontiguousarray(found.numbers[:, 0])
 
     def _separate(self, near: NDArray[np.int64], own: int, count: int) -> NDArray[np.int64]:
-        """Return the first ``count`` pages that are neither near nor the page itself."""
+        """Return the first ``count`` pages that are neither in ``near`` nor ``own``."""
         taken = {*near.tolist(), own}
         free = (page for page in range(self.n_samples_fit_) if page not in taken)
         return np.fromiter(free, np.int64, count)
@@ -275,7 +275,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 def _distances(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     if scores.size and scores[0] > 1 + _SLACK:
         raise UsageError(
-            f"a score is {scores[0]:g}: those of the measure are not from 0 to 1, so there is no "
-            "distance. Take mode='similarity', or another measure"
+            f"a score is {scores[0]:g}; distances need scores from 0 to 1. Use mode='similarity', "
+            "or another measure"
         )
     return np.clip(1.0 - scores, 0.0, 1.0)

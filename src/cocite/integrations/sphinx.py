@@ -1,14 +1,14 @@
 """Sphinx extension ``cocite.integrations.sphinx``: related pages below every page.
 
-    cocite_related = 5                      how many, at most
-    cocite_heading = "Related pages"        above them
-    cocite_exclude = ["changes/*"]          pages without a list, and in none (fnmatch)
-    cocite_measure = None                   a name of ``cocite measures``; by default an index's own
-    cocite_min_score = 0.15                 pages of a lower score are not listed
+    cocite_related = 5                      maximum length of a list
+    cocite_heading = "Related pages"        heading of each list
+    cocite_exclude = ["changes/*"]          pages that neither have a list nor are in one (fnmatch)
+    cocite_measure = None                   one of ``cocite measures``; by default that of an index
+    cocite_min_score = 0.15                 least score to list
 
-Links in the text of pages count, tables of contents (``toctree``) do not. They are stored in
-Sphinx's environment, so only changed pages are read again; pages whose lists changed are written
-again. Cost: the references of a changed page are resolved twice. Needs the extra ``sphinx``.
+Only links in page texts count, not tables of contents (``toctree``). Links are stored in Sphinx's
+environment, so a build reads only changed pages, and rewrites pages whose lists changed. The
+references of a changed page are resolved twice. Needs the extra ``sphinx``.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _log = logging.getLogger(__name__)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the extension, as Sphinx calls it."""
-    # "": a change needs no rebuild, as pages whose lists change are returned below.
+    """Register the extension's settings and event handlers."""
+    # "": a change needs no rebuild, because `_ask` returns the pages whose lists change.
     app.add_config_value("cocite_related", 5, "", int)
     app.add_config_value("cocite_heading", HEADING, "html", str)
     app.add_config_value("cocite_exclude", [], "", list)
@@ -58,7 +58,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _links(env: BuildEnvironment) -> dict[str, set[str]]:
-    """Return page -> pages it links to, for pages read so far, stored in the environment."""
+    """Return the environment's dictionary of pages -> linked pages."""
     if not hasattr(env, "cocite_links"):
         env.cocite_links = {}  # type: ignore[attr-defined]
     return env.cocite_links  # type: ignore[attr-defined, no-any-return]
@@ -77,12 +77,12 @@ def _merge(app: Sphinx, env: BuildEnvironment, docnames: Iterable[str], other: A
 
 
 def _shown(app: Sphinx) -> bool:
-    """Return whether the builder makes one HTML page per page."""
+    """Return whether the builder writes an HTML file per page."""
     return app.builder.format == "html" and app.builder.name not in ("epub", "singlehtml")
 
 
 def _ask(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Find links and related pages when all pages have been read; return the pages to write."""
+    """Compute the lists when all pages have been read; return the pages to rewrite."""
     if not _shown(app):
         return []
     links = _links(env)
@@ -113,12 +113,12 @@ def _ask(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def _links_of(app: Sphinx, page: str, named: Mapping[str, str]) -> set[str]:
-    """Return the pages that a page's text links to; tables of contents are navigation."""
+    """Return the pages that a page's text links to, without tables of contents."""
     env, builder = app.env, app.builder
     doctree = env.get_doctree(page)
     for toctree in list(doctree.findall(addnodes.toctree)):
         toctree.parent.remove(toctree)
-    with logging.suppress_logging():  # Sphinx warns again when it writes the page
+    with logging.suppress_logging():  # Sphinx repeats these warnings when writing the page
         env.resolve_references(doctree, page, builder)
     here = builder.get_target_uri(page)
     found = set()
@@ -130,12 +130,12 @@ def _links_of(app: Sphinx, page: str, named: Mapping[str, str]) -> set[str]:
 
 
 def _from_root(here: str, address: str) -> str:
-    """Return an address relative to a page, from the root of the site."""
+    """Return a page-relative address as a root-relative one."""
     return urljoin(f"http://site/{here}", address).removeprefix("http://site/")
 
 
 def _show(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Put the list below the text."""
+    """Append the page's list to its text."""
     if doctree is None or "body" not in context or not _shown(app):
         return
     uri = app.builder.get_target_uri

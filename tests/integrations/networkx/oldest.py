@@ -7,5 +7,5 @@ from cocite.integrations.networkx.reading import OLDEST
 
 pytestmark = pytest.mark.skipif(
     tuple(map(int, nx.__version__.split(".")[:2])) < OLDEST,
-    reason=f"the backend speaks for NetworkX 3.6 and later, this is {nx.__version__}",
+    reason=f"the backend supports NetworkX 3.6 and later; this is {nx.__version__}",
 )

@@ -148,7 +148,7 @@ def test_a_program_that_knows_nothing_of_it(tmp_path: Path) -> None:
 
 def test_what_cannot_be_run_is_told() -> None:
     graph = nx.path_graph(4)
-    assert can_run("shortest_path", (graph,), {}) == "cocite does not have it"
+    assert can_run("shortest_path", (graph,), {}) == "cocite does not implement shortest_path"
     every = dict.fromkeys(graph, 1)
     for name in ("katz_centrality", "eigenvector_centrality"):
         assert can_run(name, (graph,), {"nstart": every}) is True

@@ -303,7 +303,7 @@ def test_recipes_name_what_the_data_has(folder: Path, run: Run, generator: str) 
         (["--remove", "-k", "3"], 2, "-k says how to make them"),
         (["--measure", "nothing"], 2, "no measure is called"),
         (["-k", "0"], 2, "1 or more"),
-        (["--index", "INSIDE"], 2, "name a place beside"),
+        (["--index", "INSIDE"], 2, "choose a path outside it"),
         (["--json", "FOLDER"], 2, "the folder of the pages"),
     ],
 )

@@ -1,8 +1,8 @@
-"""A backend of NetworkX: ``nx.pagerank(G, backend="cocite")``, or by automatic dispatch.
+"""NetworkX backend: ``nx.pagerank(G, backend="cocite")``, or automatic dispatch.
 
-NetworkX finds it by two entry points: ``info.py``, which imports nothing, lists its functions, and
-``backend.py`` has them. ``graph.py`` is its graph, ``convert.py`` converts it, and ``reading.py``
-has readers, and decides which calls are left to NetworkX.
+NetworkX loads two entry points: ``info.py`` lists the functions and imports nothing, and
+``backend.py`` exports them. ``graph.py`` is the graph class; ``convert.py`` converts from and to
+NetworkX; ``reading.py`` contains readers, and decides which calls NetworkX handles.
 
 Results, arguments and exceptions are NetworkX's; docs/networkx.md lists the differences.
 """

@@ -1,13 +1,15 @@
-"""Link prediction for pairs of nodes, and SimRank, with NetworkX's conventions.
+"""Link prediction and SimRank, with NetworkX's conventions.
 
     adamic_adar_index           sum of 1 / log(degree(w)) over common neighbors w
     resource_allocation_index   sum of 1 / degree(w)
     common_neighbor_centrality  alpha * |common| + (1 - alpha) * n / distance(u, v)
     simrank_similarity          s <- c A' s A with ones on the diagonal, A of column sums 1
 
-u and v are not their own common neighbors, and a self-loop counts twice in a degree. Without
-``ebunch``, all pairs without a link follow in NetworkX's order. SimRank iterates all pairs, as in
-NetworkX, with sparse products. Cost: 2 links * nodes a step. Source: Jeh & Widom 2002.
+The common neighbors of u and v exclude u and v, and a self-loop counts twice in a degree. Without
+``ebunch``, results cover all unlinked pairs, in NetworkX's order. SimRank iterates over all pairs,
+as NetworkX does, but with sparse products: a step costs 2 * links * nodes.
+
+Source: Jeh & Widom, "SimRank: a measure of structural-context similarity", 2002.
 """
 
 from __future__ import annotations
@@ -51,8 +53,10 @@ def resource_allocation_index(G: BackendGraph, ebunch: Any = None) -> Scored:
 
 
 def adamic_adar_index(G: BackendGraph, ebunch: Any = None) -> Scored:
-    """See :func:`networkx.adamic_adar_index`; a pair of a node and itself with a neighbor of degree
-    1 raises :class:`ZeroDivisionError` when it is reached.
+    """See :func:`networkx.adamic_adar_index`.
+
+    As there, iteration raises :class:`ZeroDivisionError` at a common neighbor of degree 1, which
+    only a pair (u, u) can have.
     """
     worth = 1 / np.log(np.maximum(G.degrees, 2))
     worth[G.degrees < 2] = np.inf
@@ -92,7 +96,7 @@ def common_neighbor_centrality(G: BackendGraph, ebunch: Any = None, alpha: float
 
 
 def _distances_in(graph: BackendGraph) -> Callable[[Ids, Ids], NDArray[np.float64]]:
-    """Return a function from pairs to their distances, infinity if there is no path."""
+    """Return a function from pairs to distances; without a path, infinity."""
     from cocite.kernels.networks import reachable
 
     rows = graph.ins
@@ -114,7 +118,7 @@ def _distances_in(graph: BackendGraph) -> Callable[[Ids, Ids], NDArray[np.float6
 
 
 def _plain(values: NDArray[np.float64]) -> Iterable[Any]:
-    """Return Python numbers; an empty sum is the integer 0, as in NetworkX."""
+    """Return Python floats, with the integer 0 for empty sums, as in NetworkX."""
     return (value or 0 for value in values.tolist())
 
 
@@ -153,8 +157,9 @@ def _in_pieces(
 
 
 def _unlinked(graph: BackendGraph) -> Iterator[Pair]:
-    """Yield all pairs without a link, in the same steps as ``networkx.non_edges``, whose order is
-    that of sets.
+    """Yield all unlinked pairs.
+
+    These are the steps of ``networkx.non_edges``: its order depends on iteration over sets.
     """
     left = set(graph)
     while left:
@@ -165,7 +170,7 @@ def _unlinked(graph: BackendGraph) -> Iterator[Pair]:
 
 _SIMRANK_PIECE = 1 << 22
 _DENSE = 0.1
-"""Share of all pairs linked from which dense products are faster."""
+"""Fraction of linked pairs above which dense products are faster."""
 Matrix = NDArray[np.float64]
 
 
@@ -192,8 +197,8 @@ def simrank_similarity(
     wanted, have = 3 * 8 * len(G) ** 2, available()
     if wanted > have:
         raise ResourceError(
-            f"the scores of all pairs of {len(G):,} nodes take {format_size(wanted)} of memory; "
-            f"{format_size(have)} are left. An index answers in less: "
+            f"the scores of all pairs of {len(G):,} nodes need {format_size(wanted)} of memory; "
+            f"{format_size(have)} is available. Use an index, which needs less: "
             "cocite.build(cocite.ingest(G), measure='simrank').related(source)"
         )
     scores = _all_pairs(G, importance_factor, max_iterations, tolerance)
@@ -221,7 +226,7 @@ def _all_pairs(graph: BackendGraph, c: float, most: int, tolerance: float) -> Ma
 
 
 def _transitions(graph: BackendGraph) -> Any:
-    """Return the matrix A': a row per node, its in-neighbors with their shares."""
+    """Return the sparse matrix A': each row has a node's in-neighbors, with a sum of 1."""
     sparse = need("scipy.sparse", "the backend of NetworkX", "scipy")
     weights = graph.weights("weight")
     values = weights if weights.size else np.ones(graph.outs.neighbors.size)
@@ -234,7 +239,7 @@ def _transitions(graph: BackendGraph) -> Any:
 
 
 def _close(before: Matrix, after: Matrix, tolerance: float) -> bool:
-    """Return ``numpy.allclose``, computed some rows at a time."""
+    """Return ``numpy.allclose``, computed in chunks of rows."""
     rows = max(1, _SIMRANK_PIECE // max(1, len(after)))
     return all(
         np.allclose(before[low : low + rows], after[low : low + rows], atol=tolerance)

@@ -1,6 +1,6 @@
-"""The entry point ``networkx.backends``: an attribute for each function that NetworkX calls."""
+"""Entry point ``networkx.backends``: the functions that NetworkX dispatches to."""
 
-# ruff: noqa: F401 - NetworkX looks them up here
+# ruff: noqa: F401 - NetworkX looks up these names
 from __future__ import annotations
 
 from typing import Any
@@ -34,4 +34,4 @@ from cocite.integrations.networkx.reading import (
 
 
 def on_start_tests(items: Any) -> None:
-    """Do nothing: NetworkX calls it before testing the backend, to mark tests."""
+    """Mark no tests; NetworkX requires this hook to test a backend."""

@@ -1,13 +1,13 @@
-"""NetworkX's PageRank, eigenvector and Katz centrality, HITS, BiRank and matrices of a graph.
+"""NetworkX's PageRank, eigenvector and Katz centrality, HITS, BiRank and graph matrices.
 
     pagerank     x <- alpha (x' A + dangling mass * d) + (1 - alpha) p        A of row sums 1
     eigenvector  x <- (x + x' A) / norm
     katz         x <- alpha x' A + beta
 
-NetworkX stops at an L1 change below nodes * tol: with millions of nodes after a step or two, far
-from the limit. To return the same values, this takes NetworkX's steps, not those of
-``cocite.pagerank``. HITS and BiRank are NetworkX's own, with matrices from here. Results are equal
-up to the rounding of sums. Cost: a pass over the links a step.
+NetworkX stops at an L1 change below nodes * tol: with millions of nodes, after one or two steps,
+far from the limit. To return the same values up to rounding, this module follows NetworkX's steps,
+not those of ``cocite.pagerank``. Each step makes one pass over the links. HITS and BiRank are
+NetworkX's code, run on this module's matrices.
 """
 
 from __future__ import annotations
@@ -125,7 +125,10 @@ def katz_centrality(
 
 
 def _limit(step: Callable[[Vector], Vector], x: Vector, most: int, tol: float) -> Vector:
-    """Return the first of ``most`` steps that changes less than ``tol`` a node."""
+    """Return x after the first step that changes less than ``tol`` per node on average.
+
+    Raises ``PowerIterationFailedConvergence`` after ``most`` steps.
+    """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         for _ in range(most):
             before, x = x, step(x)
@@ -135,7 +138,7 @@ def _limit(step: Callable[[Vector], Vector], x: Vector, most: int, tol: float) -
 
 
 class _Incoming:
-    """Computes x' A: what every node receives along in-links."""
+    """The product x' A: the sum of x over each node's in-links."""
 
     def __init__(self, graph: BackendGraph, weight: Any) -> None:
         # In an undirected graph, in-links and out-links are the same.
@@ -164,7 +167,7 @@ def _norm(x: Vector) -> float:
 
 
 def _in_input_order(graph: BackendGraph, x: Vector, nstart: Any) -> dict[Any, float]:
-    """Return values by node, in the order of ``nstart`` if given."""
+    """Return values by node, in the order of the graph or of a given ``nstart``."""
     found = graph.by_node(x)
     return found if nstart is None else {node: found[node] for node in nstart}
 
@@ -189,10 +192,10 @@ def to_scipy_sparse_array(
     cells = G.cells(weight)
     values = np.ones(links.size, np.int64) if cells is None else _inferred(cells[links])
     if not G.is_directed():
-        # As in NetworkX: every link once, then all reversed, then self-loops subtracted.
+        # NetworkX's order: every link once, all links reversed, then minus self-loops.
         begins, ends = G.sources[links], G.outs.neighbors[links]
         once, loops = begins <= ends, begins == ends
-        if loops.any() and values.dtype == np.bool_:  # subtracted values are -1
+        if loops.any() and values.dtype == np.bool_:  # NumPy cannot negate bool
             values = values.astype(np.int64)
         values = np.concatenate((values[once], values[once], -values[loops]))
         rows, columns = (
@@ -219,7 +222,7 @@ def _matrix(
 
 
 def _places(graph: BackendGraph, nodelist: Any) -> NDArray[np.int64]:
-    """Return the position of each node in the list, int64[nodes], -1 if missing."""
+    """Return each node's position in ``nodelist``, int64[nodes], or -1."""
     if len(nodelist) == 0:
         raise nx.NetworkXError("nodelist has no nodes")
     known = {node for node in nodelist if node in graph}
@@ -234,7 +237,7 @@ def _places(graph: BackendGraph, nodelist: Any) -> NDArray[np.int64]:
 
 
 def _inferred(cells: NDArray[Any]) -> NDArray[Any]:
-    """Return the array that NumPy makes from a list of the same values."""
+    """Return object cells as NumPy's inferred type."""
     return np.array(cells.tolist()) if cells.dtype == object else cells
 
 
@@ -266,7 +269,7 @@ def biadjacency_matrix(
     return _matrix(values, rows[across], columns[across], shape, dtype, format)
 
 
-# NetworkX's own functions work unchanged, as they need only the matrices above.
+# NetworkX's functions, which need nothing but the matrices above.
 adjacency_matrix: Any = nx.adjacency_matrix.orig_func
 hits: Any = nx.hits.orig_func
 birank: Any = nx.bipartite.birank.orig_func

@@ -1,10 +1,10 @@
-"""Conversion of NetworkX graphs to the backend, and back; and of pairs of nodes.
+"""Conversion of NetworkX graphs and of node pairs to backend graphs, and back to NetworkX.
 
-NetworkX reuses a converted graph for all functions that need no more attributes. So ``weight`` is
-always converted: some functions read it without declaring it. The order of nodes, of each node's
-neighbors and of parallel links is as ``G.add_edge`` would make it.
+NetworkX reuses a converted graph for all functions that need no other attributes. Some functions
+read ``weight`` without declaring it, so ``weight`` is always converted. Nodes, each node's
+neighbors, and parallel links have the order that ``G.add_edge`` produces.
 
-Cost: some 0.2 microseconds a link, and as much for every attribute; back, a dictionary a link.
+Conversion costs some 0.2 microseconds per link and attribute; back, a dictionary per link.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ def convert_from_nx(
     name: str | None = None,
     graph_name: str | None = None,
 ) -> BackendGraph:
-    """Return the graph of the backend, with ``weight`` and the requested attributes.
+    """Return a backend graph with ``weight`` and the requested attributes.
 
     Parameters
     ----------
     graph
-        A graph of NetworkX.
+        A NetworkX graph.
     edge_attrs, preserve_edge_attrs
-        Attributes of links to convert, or whether to convert all.
+        Link attributes to convert, or whether to convert all.
     node_attrs, preserve_node_attrs
-        The same for nodes.
+        The same for node attributes.
     preserve_graph_attrs
-        Whether to keep attributes of the graph.
+        Whether to convert graph attributes.
     name, graph_name
-        The calling function, and the argument that the graph is for.
+        The called function, and its argument that gets the graph.
     """
     networkx = need("networkx", "the backend of NetworkX", "networkx")
     if isinstance(graph, BackendGraph):
@@ -111,7 +111,7 @@ def _node_data(
 
 
 def convert_to_nx(obj: Any, *, name: str | None = None) -> Any:
-    """Convert a graph of the backend to NetworkX; return anything else unchanged."""
+    """Convert a backend graph to NetworkX; return anything else unchanged."""
     if not isinstance(obj, BackendGraph):
         return obj
     networkx = need("networkx", "the backend of NetworkX", "networkx")
@@ -126,7 +126,7 @@ def convert_to_nx(obj: Any, *, name: str | None = None) -> Any:
 
 
 def _link(graph: BackendGraph, found: Any) -> None:
-    """Fill NetworkX's adjacency directly: its methods would look everything up twice."""
+    """Fill the adjacency of ``found`` directly, without the repeated lookups of its methods."""
     nodes, adjacent = graph.nodes, found._adj
     data = _data(graph)
     sources, targets = graph.sources.tolist(), graph.outs.neighbors.tolist()
@@ -150,7 +150,7 @@ def _link(graph: BackendGraph, found: Any) -> None:
 
 
 def _data(graph: BackendGraph) -> list[dict[Any, Any]]:
-    """Return the attributes of every link."""
+    """Return each link's attributes as a dictionary."""
     found: list[dict[Any, Any]] = [{} for _ in range(graph.outs.neighbors.size)]
     for name, column in graph.columns.items():
         values = column.values.tolist()
@@ -164,12 +164,12 @@ Ids = NDArray[np.int64]
 
 
 def interleaved(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
-    """Return the ends of links, in order of occurrence."""
+    """Return [first[0], second[0], first[1], second[1], ...]."""
     return list(chain.from_iterable(zip(first, second, strict=True)))
 
 
 def numbered(ends: list[Any]) -> tuple[list[Any], Ids]:
-    """Return (nodes, the number of each end), with nodes in order of first occurrence.
+    """Return (nodes in order of first occurrence, the id of each end).
 
     Raises ValueError for None and TypeError for unhashable values, as NetworkX does.
     """
@@ -182,7 +182,7 @@ def numbered(ends: list[Any]) -> tuple[list[Any], Ids]:
 
 
 def numbered_whole(ends: Ids) -> tuple[list[Any], Ids]:
-    """Return the same as :func:`numbered` for integers, by sorting."""
+    """Return the result of :func:`numbered` for integers, by sorting."""
     found, first, place = np.unique(ends, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(order.size, np.int64)
@@ -199,10 +199,10 @@ def linked(
     directed: bool,
     multigraph: bool,
 ) -> BackendGraph:
-    """Return the graph of links between ``nodes``, by number; a column has a cell per link."""
+    """Return a backend graph of links between node ids; a column has a cell per link."""
     count = len(nodes)
     came = np.arange(sources.size)
-    if not directed:  # both ways; self-loops once
+    if not directed:  # both directions, but self-loops once
         back = sources != targets
         sources, targets, came = (
             np.concatenate((sources, targets[back])),
@@ -237,9 +237,7 @@ def linked(
 
 
 def _last(columns: dict[Any, Column], came: Ids, starts: Ids, ends: Ids) -> Ids:
-    """Return the last occurrence of each link; attributes missing there are taken from earlier
-    ones.
-    """
+    """Return each link's last occurrence; fill its missing attributes from earlier ones."""
     last = came[ends - 1]
     for name, column in columns.items():
         missing = column.missing

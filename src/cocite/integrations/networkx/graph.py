@@ -1,14 +1,14 @@
-"""The graph of the backend: NetworkX's nodes, and arrays for links.
+"""The backend graph: NetworkX's nodes, and arrays for links.
 
     node i          nodes[i], any object, in NetworkX's order
     its neighbors   neighbors[offsets[i] : offsets[i + 1]], in NetworkX's order
 
-Undirected links are stored both ways, self-loops once; parallel links of a multigraph are adjacent.
-Attributes of links are columns: arrays as long as ``neighbors``. A graph never changes, so derived
-data is cached: the index of nodes, links by their other end.
+Undirected links are stored in both directions, self-loops once; parallel links are adjacent.
+Link attributes are columns: arrays as long as ``neighbors``. Graphs are immutable, so derived data
+is cached: ids by node, in-links, degrees.
 
-Memory: 8 bytes a node and 4 a link, the list of nodes, 8 a link for every column; twice that with
-links by their other end.
+Requires 8 bytes per node and 4 per link, the list of nodes, and 8 bytes per link and column.
+In-links take another 8 bytes per node and 12 per link.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NONE = np.empty(0)
 
 
 class _Missing:
-    """Value of an attribute that a link does not have."""
+    """Type of ``MISSING``, the value of an attribute that a link does not have."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -36,8 +36,9 @@ MISSING: Any = _Missing()
 
 
 class AdjacencyRows(NamedTuple):
-    """Links by one end: ``offsets`` uint64[nodes + 1], ``neighbors`` uint32[links], and their
-    positions in the graph, None if unchanged.
+    """Links grouped by one end: ``offsets`` uint64[nodes + 1], ``neighbors`` uint32[links].
+
+    ``links`` int64[links] is each link's position in the graph, or None if positions are equal.
     """
 
     offsets: NDArray[np.uint64]
@@ -47,19 +48,20 @@ class AdjacencyRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """An attribute of links: ``values`` int64, float64, bool or object[links]; ``missing``
-    bool[links], or None if every link has it.
+    """A link attribute: ``values`` int64, float64, bool or object[links].
+
+    ``missing`` is bool[links], or None if every link has the attribute.
     """
 
     values: NDArray[Any]
     missing: NDArray[np.bool_] | None = None
 
     def take(self, links: Any) -> Column:
-        """Return the column for some links."""
+        """Return the column of the selected links."""
         return Column(self.values[links], None if self.missing is None else self.missing[links])
 
     def cells(self, default: Any = 1) -> NDArray[Any]:
-        """Return the values, with the default for missing ones."""
+        """Return the values, with ``default`` for missing ones."""
         if self.missing is None:
             return self.values
         found = self.values.astype(object)
@@ -68,7 +70,7 @@ class Column:
 
 
 def column_of(values: list[Any]) -> Column | None:
-    """Return a column of Python objects, ``MISSING`` for none; None if all are missing."""
+    """Return a column of Python objects, some of them ``MISSING``; None if all are."""
     missing = None
     kinds = set(map(type, values))
     if _Missing in kinds:
@@ -90,11 +92,11 @@ def column_of(values: list[Any]) -> Column | None:
 
 
 class BackendGraph:
-    """A graph for NetworkX's functions, with ``backend="cocite"`` or by automatic dispatch.
+    """An immutable graph that NetworkX's functions accept.
 
-    ``columns`` are attributes of links by name, ``keys`` those of parallel links if they are not 0,
-    1, ...; ``arrived`` int64[links] is the order in which links were added, if known; ``graph`` and
-    ``node_data`` are attributes of the graph and of its nodes.
+    ``columns`` are link attributes by name. ``keys`` are those of parallel links, or None if they
+    are 0, 1, ... ``arrived`` int64[links] is the order in which links were added, or None if
+    unknown. ``graph`` and ``node_data`` are attributes of the graph and of each node.
     """
 
     __networkx_backend__ = "cocite"
@@ -168,11 +170,11 @@ class BackendGraph:
 
     @cached_property
     def index(self) -> dict[Any, int]:
-        """Return the number of every node."""
+        """Return node -> id."""
         return dict(zip(self.nodes, range(len(self.nodes)), strict=True))
 
     def ids(self, nodes: Any) -> NDArray[np.int64]:
-        """Return the numbers of existing nodes."""
+        """Return the ids of nodes; raises KeyError for an unknown one."""
         return np.fromiter(map(self.index.__getitem__, nodes), np.int64)
 
     @cached_property
@@ -189,7 +191,7 @@ class BackendGraph:
 
     @cached_property
     def ins(self) -> AdjacencyRows:
-        """Return links by the other end, ascending; if undirected, the sorted rows."""
+        """Return in-links, each row ascending; if undirected, the sorted rows."""
         from cocite.kernels.networks import turn_rows
 
         begins = np.empty(len(self.nodes) + 1, np.uint64)
@@ -200,20 +202,21 @@ class BackendGraph:
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
-        """Return int64[nodes], in plus out; undirected self-loops count twice."""
+        """Return in- plus out-degrees, int64[nodes]; undirected self-loops count twice."""
         outs = np.diff(self.outs.offsets).astype(np.int64)
         if self._directed:
             return outs + np.diff(self.ins.offsets).astype(np.int64)
         return outs + self.loops
 
     def cells(self, weight: Any) -> NDArray[Any] | None:
-        """Return the attribute of every link unchanged, 1 if missing; None if all are missing."""
+        """Return an attribute of every link, 1 where missing; None if all are missing."""
         column = None if weight is None else self.columns.get(weight)
         return None if column is None else column.cells()
 
     def weights(self, weight: Any, rows: AdjacencyRows | None = None) -> NDArray[np.float64]:
-        """Return the attribute as float64, by the links of the graph or of ``rows``; empty if no
-        link has it, so that all count 1.
+        """Return an attribute as float64[links], in the order of the graph or of ``rows``.
+
+        If no link has the attribute, return an empty array, which kernels read as weights of 1.
         """
         cells = self.cells(weight)
         if cells is None:
@@ -222,9 +225,9 @@ class BackendGraph:
         return found if rows is None or rows.links is None else found[rows.links]
 
     def vector(self, values: Any, default: float = 0) -> NDArray[np.float64]:
-        """Return float64[nodes] from a dictionary by node."""
+        """Return a dictionary's values by node, float64[nodes]."""
         return np.array([values.get(node, default) for node in self.nodes], dtype=float)
 
     def by_node(self, values: NDArray[np.float64]) -> dict[Any, float]:
-        """Return a dictionary by node, of Python floats."""
+        """Return node -> value, as Python floats."""
         return dict(zip(self.nodes, values.tolist(), strict=True))

@@ -1,31 +1,32 @@
-"""Information on the backend that NetworkX reads on import; so this file imports nothing."""
+"""Backend information, which NetworkX loads on import; so this module imports nothing."""
 
 from __future__ import annotations
 
 from typing import Any
 
-_SAME = "Results are NetworkX's, but for the rounding of sums."
+_SAME = "Results are equal to NetworkX's up to rounding."
 FUNCTIONS = {
     "pagerank": _SAME,
     "adjacency_matrix": "The same matrix.",
     "biadjacency_matrix": "The same matrix.",
-    "hits": "ARPACK, as in NetworkX, on a matrix that is made of arrays.",
-    "simrank_similarity": f"{_SAME} Scores of all pairs have to fit in memory, as there.",
+    "hits": "ARPACK, as in NetworkX, on a matrix built from arrays.",
+    "simrank_similarity": f"{_SAME} The scores of all pairs must fit in memory, as in NetworkX.",
     "jaccard_coefficient": _SAME,
     "adamic_adar_index": _SAME,
     "resource_allocation_index": _SAME,
     "preferential_attachment": _SAME,
-    "common_neighbor_centrality": f"{_SAME} Searches from the nodes that pairs begin with, and not "
-    "from all.",
-    "eigenvector_centrality": f"{_SAME} `nstart` has a value for each node.",
-    "katz_centrality": f"{_SAME} `nstart` has a value for each node.",
+    "common_neighbor_centrality": f"{_SAME} Distances are computed only from the first node of "
+    "each pair.",
+    "eigenvector_centrality": f"{_SAME} `nstart` must have a value for each node.",
+    "katz_centrality": f"{_SAME} `nstart` must have a value for each node.",
     "birank": _SAME,
     "to_scipy_sparse_array": "The same matrix.",
-    "read_edgelist": "`create_using` is a class: Graph, DiGraph, MultiGraph, MultiDiGraph.",
-    "from_scipy_sparse_array": "`create_using` is a class, as for `read_edgelist`.",
-    "from_pandas_edgelist": "`create_using` is a class, as there; without `edge_key`.",
+    "read_edgelist": "`create_using` must be Graph, DiGraph, MultiGraph or MultiDiGraph.",
+    "from_scipy_sparse_array": "`create_using` must be a class, as for `read_edgelist`.",
+    "from_pandas_edgelist": "`create_using` must be a class, as for `read_edgelist`. `edge_key` is "
+    "not supported.",
 }
-"""Functions of the backend, with notes for NetworkX's documentation."""
+"""Functions of the backend, with notes that NetworkX's documentation shows."""
 
 
 def get_info() -> dict[str, Any]:
