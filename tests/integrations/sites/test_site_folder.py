@@ -272,7 +272,7 @@ def test_json_has_a_file_a_page_and_one_for_all(folder: Path, run: Run) -> None:
     assert not (output / "pages" / "100%").exists()
     (output / "mine").touch()
     kept = digests(output)
-    assert "other things" in run("--json", str(output), "--overwrite", code=1)["error"]
+    assert "files other than" in run("--json", str(output), "--overwrite", code=1)["error"]
     assert digests(output) == kept
 
 
