@@ -164,5 +164,5 @@ def test_wrong_use_is_refused_in_words() -> None:
             LinkNeighbors(bad).fit(links)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="at most 59"):
         LinkNeighbors().fit(links).kneighbors(n_neighbors=60)
-    with pytest.raises(UsageError, match="there is no distance"):
+    with pytest.raises(UsageError, match="distances need scores from 0 to 1"):
         LinkNeighbors(measure="pagesim").fit(links).kneighbors()
