@@ -1,7 +1,4 @@
-"""Queries on an index: how similar nodes are, and which are related.
-
-Code that builds indexes is imported on first use.
-"""
+"""Similarities and related nodes, from an index. Code that builds indexes loads on first use."""
 
 from __future__ import annotations
 

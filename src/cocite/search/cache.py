@@ -1,4 +1,4 @@
-"""The cache of graphs made from links, and of indexes.
+"""The cache of graphs and indexes made from links.
 
     ~/.cache/cocite/links/        or $XDG_CACHE_HOME/cocite/links, or in the temporary directory
         links.tsv-0f3a.../        an *entry*: one source, read with one set of options
@@ -6,13 +6,11 @@
             graph/                as written by ``ingest``; a stored graph is not copied
             index/, index-9c1d.../    as written by ``build``: the default index, and others
 
-An entry is used only if the user owns it, no other user can write to it or its parent folders, and
-the source has the recorded fingerprint: the sizes, change times and inodes of all files, and their
-first 64 MB of content. Paths in ``entry.json`` are never opened. Graphs and indexes are each
-published by a rename, and ``entry.json`` is cleared before they change, so interruptions leave
-nothing incomplete.
-
-Cost: reading up to 64 MB of the source for each query, at some GB/s.
+An entry is used only if the user owns the folder, no other user can write to it or its parents, and
+the source's fingerprint is unchanged: the sizes, change times and inodes of all files, and their
+first 64 MB of content, read for each query. Paths in ``entry.json`` are never opened. Graphs and
+indexes are each published by a rename, after ``entry.json`` is cleared, so an interrupted process
+leaves nothing incomplete.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
 
 INDEX, ENTRY = "index", "entry.json"
 _HASHED, _READ = 64 << 20, 1 << 20
-"""Bytes hashed, over all files, and bytes read at a time."""
+"""Bytes hashed in total, and bytes read at a time."""
 _log = logging.getLogger("cocite")
 
 Progress = Callable[[str, int, int], None]
@@ -59,9 +57,10 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """A graph, and an index of it, in ``folder``: found in the cache, or newly ``made``.
+    """A graph and its index in ``folder``, found in the cache or newly ``made``.
 
-    ``temporary`` owns a folder that is removed with it; ``why`` says why the entry is not cached.
+    If the entry is not cached, ``why`` gives the reason, and ``temporary`` removes the folder when
+    deleted.
     """
 
     folder: Path
@@ -73,7 +72,7 @@ class CacheEntry:
 
     @property
     def nbytes(self) -> int:
-        """Return the size on disk of the stores that were made."""
+        """Return the stores' size on disk."""
         parts = [(self.folder / "graph", "graph"), (self.index, "index")]
         return sum(Store.open(path, kind).nbytes for path, kind in parts if path.exists())
 
@@ -104,14 +103,14 @@ def find_or_make(
     memory: str | int | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> CacheEntry:
-    """Find or make the graph of ``source`` (links or a stored graph), and with ``index`` an index
-    of the graph, by default with the default measure.
+    """Find or make the graph of ``source`` (links or a stored graph) and, with ``index``, an index
+    of the graph, by default for the default measure.
 
-    ``reading`` are options of :func:`~cocite.ingest` for links, including ``exclude_nodes`` and
-    ``titles`` (a sequence). Without ``titles``, an entry keeps the titles it has.
+    ``reading`` are :func:`~cocite.ingest` options for links, including ``exclude_nodes`` and
+    ``titles`` (a sequence). Without ``titles``, a cached entry keeps its titles.
 
-    Raises like :func:`~cocite.ingest` and :func:`~cocite.build`, and :class:`InputError` if the
-    source changes while it is read.
+    Raises the errors of :func:`~cocite.ingest` and :func:`~cocite.build`, and :class:`InputError`
+    if the source changes during reading.
     """
     means = {"threads": threads, "memory": memory}
     given = dict(reading or {})
@@ -137,13 +136,13 @@ def find_or_make(
 
 
 def evict(folder: Path) -> None:
-    """Mark a damaged entry, so that its next use makes it again."""
+    """Invalidate a damaged entry, so that the next use recreates it."""
     _write(folder, {})
 
 
 def cached_stores(source: str, bipartite: bool | None = None) -> list[Path]:
-    """Return the cached graphs and indexes of links in their current state, read with any options;
-    or only those read as ``bipartite`` or not.
+    """Return the current cached graphs and indexes of links, for all reading options or only those
+    with this value of ``bipartite``.
     """
     root, names = _root(), _files_of(source)
     if not names or not root.is_dir() or fault_of(root):
@@ -165,13 +164,13 @@ def cached_stores(source: str, bipartite: bool | None = None) -> list[Path]:
 
 
 def list_cache() -> list[tuple[str, int]]:
-    """Return each cached source, and the bytes of its entry."""
+    """Return each cached source, and its entry's size in bytes."""
     root = _root()
     return [(str(_read(each).get("source", each.name)), _size(each)) for each in _entries(root)]
 
 
 def clear_cache() -> list[tuple[str, int]]:
-    """Remove all entries that no process is making; return them."""
+    """Remove all entries that no process is writing; return (source, bytes) of each."""
     gone, root = [], _root()
     for folder in _entries(root):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -184,12 +183,12 @@ def clear_cache() -> list[tuple[str, int]]:
     return gone
 
 
-# -- one source, read in one way --------------------------------------------------------------
+# -- one source with its reading options ------------------------------------------------------
 
 
 @dataclass
 class _Work:
-    """The entry to find or make, and its source."""
+    """A source, and the entry to find or make."""
 
     source: str
     reading: dict[str, Any]
@@ -200,21 +199,19 @@ class _Work:
 
     @cached_property
     def stored(self) -> bool:
-        """Return whether the source is a stored graph."""
         return kind_of(self.source) == "graph"
 
     @cached_property
     def files(self) -> list[str]:
-        """Return the files that the source is read from."""
         return _files_of(self.source)
 
     @cached_property
     def name(self) -> str:
-        """Return the name of the index in its entry."""
+        """Return the index's name in the entry."""
         return INDEX if self.options is None else _name_of(self.options)
 
     def place(self) -> tuple[Path | None, str]:
-        """Return (folder of the entry, None if impossible; why it is not safe, or "")."""
+        """Return the entry's folder (None if impossible), and why it is unsafe or ""."""
         root = _root()
         if not self.files:
             return None, ""
@@ -230,7 +227,7 @@ class _Work:
         return self.reading | ({"exclude_nodes": exclude} if exclude else {})
 
     def state(self) -> dict[str, Any]:
-        """Return a value that changes with the source, and with the options for reading it."""
+        """Return a value that changes with the source and its reading options."""
         return {
             "source": _path_of(self.source),
             "reading": json.loads(json.dumps(self._way())),
@@ -249,7 +246,7 @@ class _Work:
         )
 
     def _is_current(self, found: Mapping[str, Any], folder: Path) -> bool:
-        """Return whether the graph matches the source and titles in their current state."""
+        """Return whether the graph matches the current source and titles."""
         if not found or (not self.stored and not _opens(folder / "graph", "graph")):
             return False
         if self.titles and found.get("titles") != _titles(self.titles):
@@ -259,12 +256,11 @@ class _Work:
     def entry(
         self, folder: Path, made: bool = False, why: str = "", held: Any = None
     ) -> CacheEntry:
-        """Return the entry in a folder."""
         graph = Path(self.source) if self.stored else folder / "graph"
         return CacheEntry(folder, graph, folder / self.name, made, why, held)
 
     def make(self, folder: Path, progress: Progress) -> None:
-        """Make missing stores in a folder that only this user can write to."""
+        """Make missing stores in a folder that only the user can write to."""
         found, now = _read(folder), self.state() if self.files else {}
         anew = not (self.files and self._is_current(found, folder))
         if anew:
@@ -325,7 +321,7 @@ class _Work:
 
 
 def _name_of(options: BuildOptions) -> str:
-    """Return the name of an index with these options, the same for equal options."""
+    """Return a name for an index with these options; equal options get equal names."""
     from cocite.index.plan import BuildOptions  # listing the cache does not need it
 
     def fingerprint_of(of: BuildOptions) -> str:
@@ -341,25 +337,23 @@ def _name_of(options: BuildOptions) -> str:
 
 
 def _matches(path: str) -> list[str]:
-    """Return the files that match a pattern; [] for a file name or another text."""
+    """Return the files that match a pattern; [] for any other text."""
     found = glob.has_magic(path) and not os.path.exists(path)
     return sorted(glob.glob(path, recursive=True)) if found else []
 
 
 def _database(source: str) -> Address | None:
-    """Return the database address, if the source is one."""
     return None if os.path.isdir(source) or source == "-" else database_named(source)
 
 
 def _path_of(source: str) -> str:
-    """Return the absolute path of a source."""
     if address := _database(source):
         return f"{address.kind}:{os.path.realpath(address.place)}#{address.table}"
     return os.path.realpath(source)
 
 
 def _prefix(source: str) -> str:
-    """Return a readable prefix for the folder of a source."""
+    """Return a readable prefix for a source's folder."""
     address = _database(source)
     place = address.place if address else source
     plain = itertools.takewhile(lambda part: not glob.has_magic(part), Path(place).absolute().parts)
@@ -368,9 +362,9 @@ def _prefix(source: str) -> str:
 
 
 def _files_of(source: str) -> list[str]:
-    """Return the files that a source is read from; [] if it can be read only once.
+    """Return a source's files; [] if the source can be read only once.
 
-    Raises :class:`UsageError` for a server, as changes of its tables cannot be detected.
+    Raises :class:`UsageError` for a server, whose changes cannot be detected.
     """
     if address := _database(source):
         if not address.is_file:
@@ -395,12 +389,12 @@ def _files_of(source: str) -> list[str]:
 
 
 def _with_wal(file: str) -> list[str]:
-    """Return a file, and the write-ahead log beside it if SQLite has one."""
+    """Return a file and, if it exists, its SQLite write-ahead log."""
     return [file, *(each for each in (f"{file}-wal",) if os.path.exists(each))]
 
 
 def _fingerprint(files: Sequence[str]) -> str:
-    """Return a digest of the metadata and first bytes of some files."""
+    """Return a digest of the files' metadata and first bytes."""
     digest, left = xxhash.xxh3_128(), _HASHED
     for name in map(os.path.abspath, files):
         try:
@@ -420,9 +414,9 @@ def _fingerprint(files: Sequence[str]) -> str:
 
 
 def _titles(named: Sequence[str]) -> list[list[str]]:
-    """Return tables of titles as absolute paths, with their fingerprints.
+    """Return title tables as absolute paths, with fingerprints.
 
-    Raises :class:`UsageError` for a server, as changes of its tables cannot be detected.
+    Raises :class:`UsageError` for a server, whose changes cannot be detected.
     """
     found = []
     for name in named:
@@ -436,17 +430,17 @@ def _titles(named: Sequence[str]) -> list[list[str]]:
     return found
 
 
-# -- the folder of the cache, and entries in it -----------------------------------------------
+# -- the cache folder and its entries ---------------------------------------------------------
 
 
 def _fault_of(folder: Path) -> str:
-    """Return why an entry is unsafe, "" if only this user can write to it and its parent."""
+    """Return why an entry is unsafe; "" if only the user can write to the entry and its parent."""
     return fault_of(folder) or (fault_of(folder.parent) if folder.parent.is_dir() else "")
 
 
 def _root() -> Path:
-    """Return the folder of all entries: in the user's cache directory, or in the private directory
-    of compiled kernels if the environment names none.
+    """Return the folder of all entries: in the user's cache directory or, if the environment
+    defines none, beside the compiled kernels.
     """
     return (user_cache(os.environ)[0] or private_folder()) / "links"
 
@@ -457,7 +451,7 @@ def _entries(root: Path) -> list[Path]:
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    """Return the content of ``entry.json``, {} if it is not valid."""
+    """Return the content of ``entry.json``; {} if invalid."""
     try:
         found = json.loads((folder / ENTRY).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -466,7 +460,7 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _complete(entry: Mapping[str, Any]) -> list[str]:
-    """Return the complete indexes of an entry."""
+    """Return the names of an entry's complete indexes."""
     names = entry.get("indexes")
     plain = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     return [name for name in plain if name.startswith(INDEX) and os.sep not in name]
@@ -478,7 +472,7 @@ def _write(folder: Path, entry: Mapping[str, Any]) -> None:
 
 
 def _opens(store: Path, kind: str) -> bool:
-    """Return whether all files of a store exist in full length."""
+    """Return whether all of a store's files exist in full length."""
     try:
         Store.open(store, kind)
     except StoreError:
@@ -487,7 +481,7 @@ def _opens(store: Path, kind: str) -> bool:
 
 
 def _clear(store: Path, kind: str = "index") -> None:
-    """Remove a store that does not open, so that it can be made again."""
+    """Remove a store that does not open, so that it can be recreated."""
     if os.path.lexists(store) and not _opens(store, kind):
         disk.remove(store)
 
@@ -498,8 +492,9 @@ def _size(folder: Path) -> int:
 
 @contextmanager
 def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
-    """Create and lock the folder of an entry; yield why that is impossible, or "". At the end,
-    remove the folder if it has neither a graph nor an index.
+    """Create and lock an entry's folder; yield why that is impossible, or "".
+
+    On exit, remove the folder if it contains neither a graph nor an index.
     """
     descriptor = -1
     try:
@@ -525,7 +520,7 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
 
 
 def _locked(folder: Path, progress: Progress) -> int:
-    """Create the folder if necessary, writable only for this user; open and lock it."""
+    """Open and lock the folder; create it, writable only for the user, if necessary."""
     import fcntl
 
     while True:

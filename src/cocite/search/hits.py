@@ -1,12 +1,11 @@
-"""Lists of hits that are also tables: for pandas, polars, Arrow, files, databases and notebooks.
+"""Lists of hits that are also tables, for pandas, polars, Arrow, files, databases and notebooks.
 
     score  = sum over parts of weight * score of the part
     stderr = sqrt(sum over parts of weight**2 * variance of the part's mean)
 
-Parts have independent samples, so their variances add. Scores are rounded to 12 decimals before
-they are sorted and compared. The standard error is 0 for an exact score and NaN for a single
-sample. If meetings are rare, few samples determine the error, so do not base a z-test on it. Walks
-longer than ``length`` are included in the interval, but not in the error.
+Variances add because parts have independent samples. Scores are rounded to 12 decimals before
+sorting and comparing. If meetings are rare, few samples determine the standard error, so do not
+base a z-test on it. The interval covers walks longer than ``length``; the standard error does not.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, section 4, Definition 4.
 """
@@ -24,9 +23,9 @@ from cocite.results import NodeTable
 
 
 class Score(NamedTuple):
-    """A similarity, its standard error, and its confidence interval from ``low`` to ``high``.
+    """A similarity, its standard error, and the ends of its confidence interval.
 
-    ``stderr`` is 0 if the score is exact, and NaN for a single sample.
+    ``stderr`` is 0 for an exact score, and NaN for a single sample.
     """
 
     score: float
@@ -70,22 +69,22 @@ class Hit(_Hit):
 
 
 def scores_of(best: Floats) -> tuple[Floats, Floats]:
-    """Return scores and standard errors from float64[h, 2], grains and variances."""
+    """Convert float64[h, 2], grains and variances, to scores and standard errors."""
     return best[:, 0] / GRAINS, np.sqrt(best[:, 1]).round(12)
 
 
 _SHOWN, _LISTS_SHOWN = 100, 10
-"""Rows of a list, and lists, that a notebook shows; it counts the others."""
+"""Maximum rows and lists that a notebook shows; the others are counted."""
 _WIDTH, _HEIGHT = 180, 14
 _BAR = "#4c8bc9"
 _LINKS = ("http://", "https://")
 
 
 class Hits(list[Hit], NodeTable):
-    """Hits in their order: a list, and a table of rank, node, score, stderr, low, high.
+    """Ordered hits: a list, and a table of rank, node, score, stderr, low, high.
 
-    A list is ``complete`` if there are no other hits: no other node passes the filters with a score
-    above 0. It may then be shorter than ``k``. ``total`` is the number of all hits, if requested.
+    A list is ``complete``, and possibly shorter than ``k``, if no other node passes the filters
+    with a score above 0. ``total`` counts the hits for unlimited ``k``; None unless requested.
     """
 
     _named = ("node",)
@@ -98,8 +97,8 @@ class Hits(list[Hit], NodeTable):
         complete: bool = False,
         total: int | None = None,
     ) -> None:
-        """Store the hits. ``certain`` is :attr:`certain_ranks`, or a function that computes it from
-        samples, which ``release`` frees.
+        """Store the hits. ``certain`` is :attr:`certain_ranks` or a function that computes it;
+        ``release`` frees the samples that this function reads.
         """
         super().__init__(hits)
         self._certain, self._release, self.complete = certain, release, complete
@@ -107,24 +106,24 @@ class Hits(list[Hit], NodeTable):
 
     @property
     def certain_ranks(self) -> int:
-        """The number of first ranks that are certain: each of these hits scores higher than the
-        next, with probability ``confidence`` for each comparison.
+        """The number of leading hits whose ranks are certain: each scores higher than the next,
+        with probability ``confidence`` per comparison.
 
-        The last hit is compared with the next one, which is not listed, so the number does not
-        depend on ``k``. If there is none, the last score itself must be certain: above 0, or at
-        least ``min_score``.
+        The last hit is compared with the next, unlisted one, so the number does not depend on
+        ``k``. If no next hit exists, the last score itself must be certain: above 0, or at least
+        ``min_score``.
 
         Exact scores, refined scores, scores with ``aggregate="min"``, and products with PageRank
-        are compared by their intervals: a rank is certain if its interval lies above those of all
-        later hits. An exact list without ties is certain as a whole. By PageRank alone, the order
-        of the candidates is certain.
+        are compared by intervals: a rank is certain if the hit's interval lies above those of all
+        later hits. An exact list without ties is entirely certain. An order by PageRank alone is
+        always certain.
         """
         if not isinstance(self._certain, int):
             self._certain, self._release = self._certain(), None
         return self._certain
 
     def without_samples(self) -> Hits:
-        """Return this list after freeing its samples; :attr:`certain_ranks` reads them again."""
+        """Free the samples and return this list; :attr:`certain_ranks` reads them again."""
         if self._release is not None:
             self._release()
         return self
@@ -140,7 +139,7 @@ class Hits(list[Hit], NodeTable):
     def __getitem__(self, place: slice) -> Hits: ...
 
     def __getitem__(self, place: SupportsIndex | slice) -> Hit | Hits:
-        """Return a hit, or a slice, which is a table as well."""
+        """Return a hit; for a slice, another list and table."""
         if not isinstance(place, slice):
             return super().__getitem__(place)
         places = range(len(self))[place]
@@ -154,7 +153,7 @@ class Hits(list[Hit], NodeTable):
         return columns | {title: [getattr(h, title) for h in self] for title in titles}
 
     def __str__(self) -> str:
-        """Return a line per hit: rank, score, interval if there is one, node, title."""
+        """Return a line per hit: rank, score, interval, node, title."""
         rows = [
             (
                 str(i),
@@ -172,7 +171,6 @@ class Hits(list[Hit], NodeTable):
         return "\n".join(lines) if rows else "no hits"
 
     def _repr_html_(self) -> str:
-        """Return the table for notebooks."""
         if not self:
             return "<p>no hits</p>"
         most = max(max(hit.score, hit.high) for hit in self) or 1.0
@@ -185,9 +183,8 @@ class Hits(list[Hit], NodeTable):
 
 
 class HitLists(list[Hits], NodeTable):
-    """The hits of several nodes, queried separately: lists in the order of ``nodes``, and a table
-    of node, rank, related, score, stderr, low, high. In a query for several nodes, ``node`` is a
-    list.
+    """Results of separate queries, in the order of ``nodes``: lists of hits, and a table of node,
+    rank, related, score, stderr, low, high. If a query has several nodes, ``node`` is a list.
     """
 
     _named = ("node", "related")
@@ -209,7 +206,7 @@ class HitLists(list[Hits], NodeTable):
         return columns
 
     def __str__(self) -> str:
-        """Return the hits of each node below its name."""
+        """Return each node's name, followed by its hits."""
         pairs = zip(self.nodes, self, strict=True)
         return "\n\n".join(f"{node}\n{hits}" for node, hits in pairs)
 
@@ -244,7 +241,7 @@ def _name(node: Any) -> str:
 
 
 def _bar(hit: Hit, most: float) -> str:
-    """Return a bar for the score, and a line with ends for its interval."""
+    """Draw the score as a bar, with an error bar for its interval."""
     score, low, high = (round(_WIDTH * value / most, 1) for value in (hit.score, hit.low, hit.high))
     middle = _HEIGHT / 2
     line = ""

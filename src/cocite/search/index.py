@@ -1,10 +1,10 @@
-"""The public interface of an index: related nodes, similarities, and reasons.
+"""The public interface to an index: related nodes, similarities, and reasons.
 
-An :class:`Index` checks queries and returns results. Its ``Searcher`` works with node ids, on local
-samples or on responses of other machines (``search/remote/``):
+An :class:`Index` checks queries and converts between names and node ids. Its ``Searcher`` answers
+them by id, from local samples or from responses of other machines (``search/remote/``):
 
-    Scorer      scores                         Explainer   reasons of scores
-    Intervals   errors, and certain ranks      Refiner     better scores, from the graph
+    Scorer      scores                          Explainer   reasons for scores
+    Intervals   errors and certain ranks        Refiner     more accurate scores, from the graph
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 
 
 _COMPARED = 4 << 20
-"""Bytes of an index that opening verifies, in less than 1 ms."""
+"""Bytes verified on opening, which takes less than 1 ms."""
 _PLUMBING = re.compile("_.*|answered|for_(related|similarity|why)|given|means|now|remote|scorer")
 """Internal attributes, which tab completion omits."""
 
 
 class Index:
-    """An index of one graph by one measure. Threads may share it."""
+    """An index of a graph for one measure. Threads may share it."""
 
     def __init__(
         self,
@@ -67,8 +67,10 @@ class Index:
         *,
         remote: RemoteShards | None = None,
     ) -> None:
-        """Create it from an opened index. ``means`` are the resources, and ``graph`` the graphs,
-        for answers that read the graph; ``remote`` are remote samples.
+        """Wrap an opened index.
+
+        ``means`` limits memory and threads, ``graph`` locates the graphs that some answers read,
+        and ``remote`` supplies samples from other machines.
         """
         if means is None:
             raise UsageError(f"Index got {shown(stored)}. Open an index with cocite.open(path)")
@@ -94,7 +96,7 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Stop remote servers of samples, if any."""
+        """Stop the remote sample servers."""
         if self.remote is not None:
             self.remote.close()
 
@@ -102,7 +104,7 @@ class Index:
 
     @property
     def stored(self) -> StoredIndex:
-        """The directory of the index."""
+        """The index on disk."""
         return self.now.stored
 
     @property
@@ -112,44 +114,44 @@ class Index:
 
     @property
     def direction(self) -> str:
-        """Which links count, such as ``in``, ``out`` or ``both``."""
+        """The links that count, such as ``in``, ``out`` or ``both``."""
         return self.now.stored.direction
 
     @property
     def settings(self) -> dict[str, Value]:
-        """The settings of the build, such as ``samples``, ``length`` and ``seed``."""
+        """The build settings, such as ``samples``, ``length`` and ``seed``."""
         return self.now.stored.settings.to_json()
 
     @property
     def samples(self) -> int | None:
-        """The number of samples in each estimate; None if scores are not sampled."""
+        """The number of samples per estimate; None if scores are not sampled."""
         return self.stored.samples if self.remote is None else self.remote.samples
 
     @property
     def missing_samples(self) -> tuple[Lost, ...]:
-        """The missing or damaged files of samples; queries use the others.
+        """The missing or damaged sample files, which queries skip.
 
-        The logger ``cocite`` warns when opening the index or a query detects them.
+        The logger ``cocite`` warns when one is detected, on opening or by a query.
         """
         return self.stored.lost
 
     @property
     def answered(self) -> Answered | None:
-        """The number of remote samples that answered the last query of this thread."""
+        """How many remote samples answered this thread's last query."""
         return self._answered if self.remote is None else self.remote.answered
 
     @property
     def nodes(self) -> Names:
-        """The names of the nodes: ``len``, ``in``, iteration, ``complete``, ``suggest``."""
+        """The node names: ``len``, ``in``, iteration, ``complete``, ``suggest``."""
         return self._searcher.nodes
 
     @property
     def titles(self) -> Titles | None:
-        """The titles of the nodes; None if the graph has none."""
+        """The node titles; None if the graph has none."""
         return self.now.stored.titles
 
     def titles_of(self, names: Sequence[str]) -> list[str] | None:
-        """Return the titles of named nodes, "" for none; None if the graph has none."""
+        """Return titles by node name, "" for a node without one; None if the graph has none."""
         titles = self.titles
         return None if titles is None else titles.of(self.nodes.ids(list(names)))
 
@@ -162,7 +164,7 @@ class Index:
 
     @property
     def now(self) -> Searcher:
-        """The current searcher, without damaged parts."""
+        """The current searcher, which skips damaged samples."""
         return self._searcher.now
 
     @property
@@ -176,17 +178,17 @@ class Index:
         return found
 
     def for_related(self, node: object) -> Index:
-        """Return the index that answers :meth:`related` for ``node``: this one, unless samples are
-        remote.
-        """
+        """Return the index that answers :meth:`related`; if samples are remote, fetch them."""
         return self if self.remote is None else self._answering(rows=self.now.ids_of(node))
 
     def for_similarity(self, a: object, b: object) -> Index:
-        """Return the index that answers :meth:`similarity`."""
+        """Return the index that answers :meth:`similarity`; see :meth:`for_related`."""
         return self if self.remote is None else self._answering(pairs=(self.now.pair_of(a, b),))
 
     def for_why(self, nodes: Sequence[object], b: object) -> Index:
-        """Return the index that answers :meth:`why` and :meth:`why_together`."""
+        """Return the index that answers :meth:`why` and :meth:`why_together`; see
+        :meth:`for_related`.
+        """
         if self.remote is None:
             return self
         other = self.nodes.id(b)
@@ -203,9 +205,9 @@ class Index:
         return found
 
     def with_samples(self, samples: int) -> Index:
-        """Return the index as if it had been built with only its first ``samples``.
+        """Return the index restricted to its first ``samples``.
 
-        For remote samples, queries use the least busy shards. Raises
+        If samples are remote, queries use the least busy shards. Raises
         :class:`~cocite.errors.UsageError` if the index has fewer samples.
         """
         if self.remote is None:
@@ -227,21 +229,21 @@ class Index:
     ) -> Hits:
         """Return the nodes most related to ``node``, or to several nodes together.
 
-        The answer is a list of :class:`Hit` in ``order``: by default by descending score, with ties
-        broken by hash. ``to_pandas()``, ``to_polars()`` and ``to_arrow()`` convert it to tables.
-        Raises :class:`UnknownNode`, and :class:`UsageError` for invalid values.
+        Hits are sorted by ``order``: by default, descending score, ties by hash. ``to_pandas()``,
+        ``to_polars()`` and ``to_arrow()`` convert the list to a table. Raises
+        :class:`UnknownNode`, and :class:`UsageError` for invalid values.
 
         Parameters
         ----------
         node
-            The name of a node, or a list of names whose scores are combined; none of them is a hit.
+            A node name, or a list of names whose scores are combined. Hits exclude these nodes.
         k
-            The maximum number of hits. Consecutive pages (``offset``) form one list, except when
-            ``refine`` draws samples: each page then refines its first ``k + offset`` hits anew.
+            The maximum number of hits. Pages (``offset``) line up into one list, unless ``refine``
+            draws samples: each page then refines its first ``k + offset`` hits separately.
         options, given
-            The options below, as one object or by name. Other keyword arguments are query settings
-            of the measure, such as ``decay=0.6`` or ``meeting_weight="t <= 3"``, as for
-            :meth:`similarity`.
+            The options below, as one object or by name. Other keyword arguments are the measure's
+            query settings, such as ``decay=0.6`` or ``meeting_weight="t <= 3"``
+            (see :meth:`similarity`).
         {options}
         """
         options = QueryOptions.of(options, given)
@@ -262,13 +264,14 @@ class Index:
         threads: int | None = None,
         **options: Any,
     ) -> HitLists:
-        """Return the answers of :meth:`related` for many nodes, in order and bit-identical, using
-        all cores.
+        """Run :meth:`related` for many nodes on all cores; return the lists in the order of
+        ``nodes``.
 
-        A list of names within ``nodes`` is one query for all of them together. ``threads`` queries
-        run concurrently, by default one per thread of the index. If a query detects a damaged
-        shard, all run again without it, so that all answers use the same samples. Raises
-        :class:`UnknownNode` before any query runs, and :class:`UsageError`.
+        Results are bit-identical to single queries. A list of names within ``nodes`` is one query.
+        ``threads`` queries run concurrently; the default is the index's thread count. If a query
+        detects a damaged shard, all of them are repeated without the shard, so that every answer
+        uses the same samples. Raises :class:`UnknownNode` before any query runs, and
+        :class:`UsageError`.
         """
         from cocite.search.pairs import related_many
 
@@ -278,7 +281,7 @@ class Index:
         count = self.means.threads if threads is None else checked_threads(threads)
         whole = self if self._whole is None else self._whole
         for node in names:
-            whole._searcher.ids_of(node)  # an unknown node raises before anything is computed
+            whole._searcher.ids_of(node)  # raises for unknown nodes before anything is computed
 
         def ask(searcher: Searcher, node: object) -> Hits:
             return whole._over(searcher).related(node, k, **options).without_samples()
@@ -286,11 +289,11 @@ class Index:
         return related_many(names, count, lambda: whole.now, ask)
 
     def related_graph(self, node: object, k: int = DEFAULT_K, **options: Any) -> RelatedGraph:
-        """Return the neighborhood of ``node`` as a graph of ``node`` and its hits, each linked to
-        those of its own ``k`` hits that are in the graph.
+        """Return a graph of ``node`` and its hits, with an edge from each node to any of its own
+        ``k`` hits that the graph contains.
 
-        Arguments are those of :meth:`related`. Use ``write("near.gexf")`` (or ``.graphml``,
-        ``.dot``), ``to_networkx()`` or ``to_text("dot")`` to export the graph.
+        Accepts the arguments of :meth:`related`. Export the graph with ``write("near.gexf")`` (or
+        ``.graphml``, ``.dot``), ``to_networkx()`` or ``to_text("dot")``.
         """
         from cocite.search.related_graph import RelatedGraph
 
@@ -299,9 +302,9 @@ class Index:
     def related_all(
         self, output: str | os.PathLike[str] | None = None, k: int = DEFAULT_K, **options: Any
     ) -> BatchReport:
-        """Write the related nodes of every node to a file or, with ``to``, a database table.
+        """Write every node's related nodes to a file or, with ``to``, a database table.
 
-        For the options, see ``search/batch/run.py``.
+        ``search/batch/run.py`` documents the options.
         """
         from cocite.search.batch.run import related_all
 
@@ -310,12 +313,12 @@ class Index:
         return related_all(self, output, k, **options)
 
     def pageranks(self, nodes: Iterable[object], ranks: RanksLike = None) -> list[float]:
-        """Return the PageRanks of some nodes, as used to order lists.
+        """Return the PageRanks that order lists, by node name.
 
         ``ranks`` is a file written by ``cocite rank -o``, or float64[nodes] by id. By default,
-        PageRank is computed once from the graph of the index. Raises :class:`UnknownNode`,
-        :class:`InputError` if the file lacks a node, and :class:`NotAStore` or :class:`UsageError`
-        if the graph is missing or not the right one.
+        PageRank is computed once from the index's graph. Raises :class:`UnknownNode`;
+        :class:`InputError` if the file lacks a node; :class:`NotAStore` if the graph is missing;
+        and :class:`UsageError` for the wrong graph.
         """
         found: list[float] = self.now.ranks.of(self.nodes.ids(list(nodes)), ranks).tolist()
         return found
@@ -326,26 +329,25 @@ class Index:
     def similarity(
         self, a: object, b: object, *, options: ScoreOptions | None = None, **given: AskValue
     ) -> Score:
-        """Return how similar two nodes are.
+        """Return the similarity of two nodes, with its standard error and confidence interval.
 
-        The answer has the ``score``, its standard error ``stderr``, and its interval from ``low``
-        to ``high``. Raises :class:`UnknownNode`, and :class:`UsageError` for invalid values.
+        Raises :class:`UnknownNode`, and :class:`UsageError` for invalid values.
 
         Parameters
         ----------
         a, b
-            Names of nodes.
+            Node names.
         options, given
-            The options below, as one object or by name. For SimRank and XJaccard, a refined score
-            equals that in ``related(a)``. Other measures draw more samples: for a list until its
+            The options below, as one object or by name. Refined SimRank and XJaccard scores equal
+            those in ``related(a)``. Other measures refine by drawing samples: for a list until its
             order is settled, for a pair until its error is small enough.
 
-            Other keyword arguments are query settings of the measure, such as ``decay=0.6``
+            Other keyword arguments are the measure's query settings, such as ``decay=0.6``
             (``cocite measures``). For walk measures, ``meeting_weight`` weights a meeting after t
             steps, from 0 to 1: a function of t, numbers for t = 1, 2, ..., an expression such as
             ``"t <= 3"``, or ``"hitting"`` (``measures/meeting_weight.py``). For ``simrank`` and
             ``psimrank``, ``evidence="geometric"`` or ``"exponential"`` multiplies scores by the
-            evidence of shared neighbors (``measures/evidence.py``), counted in the graph.
+            evidence, which depends on shared neighbors in the graph (``measures/evidence.py``).
         {options}
         """
         options = ScoreOptions.of(options, given)
@@ -368,16 +370,16 @@ class Index:
     ) -> Similarities:
         """Return the similarities of many pairs, bit-identical to :meth:`similarity`.
 
-        ``a`` and ``b`` are columns of names: lists, arrays, or columns of pandas, polars or Arrow.
-        Alternatively, ``a`` alone is a table of two columns, an array of shape (pairs, 2), or a
-        list of pairs. With ``ids``, they contain node ids instead of names. ``threads`` blocks of
-        pairs run concurrently, by default one per thread of the index. ``progress`` is called with
+        ``a`` and ``b`` are columns of names: lists, arrays, or pandas, polars or Arrow columns.
+        Alternatively, ``a`` alone is a two-column table, an array of shape (pairs, 2), or a list of
+        pairs. With ``ids``, the columns contain node ids. ``threads`` blocks of pairs run
+        concurrently; the default is the index's thread count. ``progress`` is called with
         (``"scoring"``, done, total), both counted in pairs. Other arguments are those of
         :meth:`similarity`.
 
-        The answer has a :class:`Score` for each pair, the arrays ``score``, ``stderr``, ``low`` and
-        ``high``, and a table of these with ``a`` and ``b``. Raises :class:`UnknownNode` before any
-        pair is scored, and :class:`UsageError`.
+        The result is a sequence of :class:`Score`, has the arrays ``score``, ``stderr``, ``low``
+        and ``high``, and converts to a table. Raises :class:`UnknownNode` before any pair is
+        scored, and :class:`UsageError`.
         """
         from cocite.search import pairs as many
 
@@ -420,15 +422,15 @@ class Index:
     ) -> Why:
         """Return why two nodes are similar: the pages that contribute to their score.
 
-        ``k`` is the maximum number of reasons; the others are summed up. ``graph`` is the graph of
-        the index, opened or as a path, if it was moved: the layout ``trees`` stores when walks
-        meet, but not where. A refreshed index may need several graphs. ``settings`` are those of
-        :meth:`similarity`.
+        ``k`` is the maximum number of reasons; the remaining ones are summed. ``settings`` are
+        those of :meth:`similarity`. ``graph`` is the index's graph or its path, required if the
+        graph was moved: the layout ``trees`` stores when walks meet, but not where. A refreshed
+        index may need several graphs.
 
-        The answer has the ``score``; its ``reasons``, by descending share, then by node id; the
-        number of ``others`` and their share, ``remaining``; and the ``unattributed`` share of
-        samples whose graph is not available. Raises :class:`UnknownNode`; :class:`UsageError` for
-        invalid values or the graph of another index; :class:`NotAStore` if a required graph is not
+        The result contains the ``score``; its ``reasons``, by descending share, then by node id;
+        the number of ``others`` and their share, ``remaining``; and the ``unattributed`` share,
+        from samples whose graph is unavailable. Raises :class:`UnknownNode`; :class:`UsageError`
+        for invalid values or another index's graph; :class:`NotAStore` if a required graph is not
         found; and :class:`Damaged` if graph and index do not match.
         """
         k = checked_option("k", k)
@@ -447,15 +449,15 @@ class Index:
         graph: GivenGraph = None,
         **settings: AskValue,
     ) -> WhyTogether:
-        """Return why ``b`` is related to several nodes together: the contribution of each, with its
-        pages.
+        """Return each node's contribution to the combined score of ``b``, with reasons.
 
         ``k`` is the maximum number of reasons for each of ``nodes``; duplicates count once.
         ``aggregate`` is ``mean`` or ``min``, as in :meth:`related`; ``graph`` and ``settings`` are
-        those of :meth:`why`. The answer has the ``score``, as in :meth:`related`, and ``pages``:
-        for each node its own score, its share, and why. With ``mean``, all scores are divided by
-        the number of nodes; with ``min``, the lowest score is the entire share of its node. Raises
-        as :meth:`why`, and :class:`UsageError` if ``b`` is one of ``nodes``.
+        those of :meth:`why`. The result contains the ``score``, equal to that of :meth:`related`,
+        and ``pages``: each node's own score, its share, and the reasons. With ``mean``, a share is
+        the score divided by the number of nodes; with ``min``, the node with the lowest score gets
+        the entire share. Raises the errors of :meth:`why`, and :class:`UsageError` if ``b`` is one
+        of ``nodes``.
         """
         k, aggregate = checked_option("k", k), checked_option("aggregate", aggregate)
         searcher = self.now
@@ -482,21 +484,19 @@ class Index:
         name: str | None = None,
         skip_unknown: bool = False,
     ) -> Index:
-        """Return the index with one more page, its last node, as if the page had been in the graph.
+        """Return the index with an added draft page, as if the graph contained the page.
 
-        The page is called by the name of the draft, and all queries are supported. A draft has no
-        text: in an index that compares texts, its scores are reduced by the weight of texts, and a
-        log message says so.
+        The draft is the last node; all queries support it. Drafts have no text: if the index
+        compares texts, the text weight lowers the draft's scores, which is logged.
 
-        ``out`` are names of pages that the draft links to, ``into`` of those that link to it; if
-        the index uses weights, also pairs of a name and a weight, or a mapping. ``name`` is
-        ``draft`` by default; a URL supports ``exclude_same_site``. With ``skip_unknown``, links
-        with unknown pages are ignored.
+        ``out`` names the pages that the draft links to, ``into`` the pages that link to the draft.
+        If the index uses weights, each may also contain (name, weight) pairs or be a mapping.
+        ``name`` defaults to ``draft``; with a URL, ``exclude_same_site`` works. ``skip_unknown``
+        ignores links to and from unknown pages.
 
-        Raises :class:`UsageError` for unknown names, if no link is left, if a node is called
-        ``name``, and for an index of selected pages. Raises :class:`NotAStore` if the graph is not
-        found, except for ``cocitation``, ``coupling``, ``ppr``, ``ppr-symmetric`` and
-        ``companion``.
+        Raises :class:`UsageError` for unknown names, if no link is left, if ``name`` is taken, and
+        for an index of selected pages. Raises :class:`NotAStore` if the graph is not found, which
+        ``cocitation``, ``coupling``, ``ppr``, ``ppr-symmetric`` and ``companion`` do not need.
         """
         from cocite.search.unseen import UnseenNode
 
@@ -510,8 +510,10 @@ class Index:
         skip_unknown: bool = False,
         replaced: int | None = None,
     ) -> Index:
-        """Return the index as :meth:`with_draft` does, for a parsed draft. The draft takes the name
-        of the node ``replaced``, if an id is given, which is then no hit.
+        """Return the index with a parsed draft; see :meth:`with_draft`.
+
+        If ``replaced`` is a node id, the draft takes over that node's name, and hits exclude the
+        node.
         """
         now = self.now
         stored = now.unseen.added(
@@ -529,9 +531,9 @@ class Index:
         skip_unknown: bool = False,
         **options: Any,
     ) -> list[Hit]:
-        """Return the nodes most related to a page that is not in the graph, by its links.
+        """Return the nodes most related to a page outside the graph, given its links.
 
-        Arguments are those of :meth:`with_draft` and of :meth:`related`, except ``refine``.
+        Accepts the arguments of :meth:`with_draft` and of :meth:`related`, except ``refine``.
         """
         index = self.with_draft(out, into, name=name, skip_unknown=skip_unknown)
         draft = index.nodes.name(len(index.nodes) - 1)
@@ -552,26 +554,28 @@ def open_index(
 ) -> Index:
     """Open an index.
 
-    Opening compares the smallest files, up to 4 MiB in total, with their checksums.
-    :meth:`Index.related_all` and ``cocite verify`` compare the others.
+    Opening verifies the checksums of the smallest files, up to 4 MiB in total.
+    :meth:`Index.related_all` and ``cocite verify`` verify all files.
 
     Parameters
     ----------
     path
-        An index; or a stored graph or an edge list, whose default index is built and cached. To
-        choose the measure and its settings, use :func:`build`.
+        An index; or a stored graph or an edge list, for which the default index is built and
+        cached. Use :func:`build` to choose a measure and settings.
     graph
         The graph that the index was built from, if it was moved (several, for a refreshed index).
-        Refined answers and some reasons read it.
-    threads, memory, verify
-        Limits of queries, by default all cores and half of the available memory; whether to
-        compare checksums.
+        Refined answers and some reasons read the graph.
+    threads, memory
+        Limits for queries, by default all cores and half of the available memory.
+    verify
+        Whether to verify checksums.
     cluster
-        Nodes that answer: ``"local:4"`` (4 on this machine), ``"HOST:PORT"``, ``"auto"``, or a
-        connected cluster. All must see ``path``. An answer combines the shards that respond in
-        time; :attr:`~cocite.Index.answered` counts their samples. Close the index when done.
+        The workers that answer: ``"local:4"`` (4 on this machine), ``"HOST:PORT"``, ``"auto"``, or
+        a connected cluster. All of them must be able to read ``path``. Answers combine the shards
+        that respond in time; :attr:`~cocite.Index.answered` counts their samples. Close the index
+        when done.
     options, given
-        How samples are divided: a :class:`ShardOptions`, or its fields by name.
+        How to divide the samples: a :class:`ShardOptions`, or its fields by name.
     {options}
 
     Raises
@@ -588,7 +592,7 @@ def open_index(
             found = find_or_make(source, threads=threads, memory=memory)
             path, graph, held = found.index, graph or found.graph, found.temporary
     stored = StoredIndex.open(path, verify=verify).validated(_COMPARED)
-    if held is not None:  # a temporary index is removed with the last object that uses it
+    if held is not None:  # removes the temporary index with the last object that uses it
         stored = type(stored)(replace(stored.store, home=held))
     means, remote = Resources.checked(threads, memory), None
     if cluster is not None:

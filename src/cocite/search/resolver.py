@@ -1,13 +1,10 @@
-"""Search for nodes by part of their names, their links, and nodes to start from.
+"""Search nodes by parts of their names, list their links, and suggest nodes to start from.
 
-Names and titles are searched, best matches first (``graph/names.py``). Without a text, all nodes
-are listed, by descending in-links. Links come from the stored graph, also for an index
-(``search/source.py``); without a graph, only names are searched.
+Names and titles are searched, best matches first (``graph/names.py``). An empty search lists all
+nodes by descending in-degree. Degrees and links come from the stored graph, which is optional for
+an index (``search/source.py``).
 
-Nodes to start from have a medium number of in-links: hubs are related to everything, and obscure
-nodes to little.
-
-Cost: a pass over the names, and for links a pass over the links.
+A search costs one pass over the names; links cost one pass over the links.
 """
 
 from __future__ import annotations
@@ -39,8 +36,9 @@ _PIECE = 1 << 22
 
 @dataclass(frozen=True)
 class FoundNode:
-    """A node with its numbers of in-links and out-links, None without the graph; on request, the
-    names of these neighbors, by id; and its title, if it has one.
+    """A node with its in- and out-degree, None without the graph.
+
+    ``linked_from`` and ``links_to`` are neighbor names by ascending id, None unless requested.
     """
 
     node: str
@@ -53,8 +51,9 @@ class FoundNode:
 
 @dataclass(frozen=True)
 class NodesDocument(Document):
-    """The first of the ``found`` nodes whose names or titles contain ``search``, out of ``of``
-    nodes in total. ``titled`` says whether the graph has titles.
+    """The best matches for ``search``: the first of ``found``, among ``of`` searched nodes.
+
+    ``titled`` says whether the graph has titles.
     """
 
     path: str
@@ -75,21 +74,21 @@ class NodesDocument(Document):
         graph: GivenGraph = None,
         side: str | None = None,
     ) -> Self:
-        """Search the nodes of the stored graph or index at ``path``.
+        """Search the nodes of a stored graph or an index.
 
         Parameters
         ----------
         path
             A stored graph or an index.
         search
-            Part of a name or title, in any equivalent spelling (``graph/spelling.py``); default:
-            all nodes.
+            Part of a name or title, in any equivalent spelling (``graph/spelling.py``). The default
+            matches all nodes.
         k
             The maximum number of nodes to return.
         links
-            Also return the names of their neighbors.
+            Also return the names of neighbors.
         graph
-            The graph of an index, if it was moved.
+            The index's graph, if it was moved.
         side
             In a bipartite graph, the side to search, such as ``"user"``; by default both.
 
@@ -120,7 +119,7 @@ class NodesDocument(Document):
         return cls(name, search, len(within), int(ids.size), titles is not None, nodes)
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, without those not requested."""
+        """Return the fields, without unrequested ones."""
         nodes = [
             {name: value for name, value in plain(each).items() if value is not None}
             for each in self.nodes
@@ -168,7 +167,7 @@ def _opened(path: str, links: bool, given: GivenGraph) -> tuple[Names, Titles | 
 
 
 def _linked(graph: Graph, ids: Ints, called: Sequence[str], links: bool) -> list[FoundNode]:
-    """Return the nodes with their degrees, and if requested with their links."""
+    """Return the nodes with degrees and, if requested, with links."""
     targets = _targets(graph, ids) if links else {}
     found = []
     for node, name in zip(ids.tolist(), called, strict=True):
@@ -182,7 +181,7 @@ def _linked(graph: Graph, ids: Ints, called: Sequence[str], links: bool) -> list
 
 
 def _targets(graph: Graph, ids: Ints) -> dict[int, Ints]:
-    """Return the targets of some nodes, from a pass over all links."""
+    """Return each node's targets, from one pass over all links."""
     found: dict[int, list[Ints]] = {node: [] for node in ids.tolist()}
     offsets, sources = graph.in_offsets, graph.in_sources
     wanted = np.sort(ids).astype(np.uint32)
@@ -204,18 +203,19 @@ def linked_with(graph: Graph, ids: Ints) -> Ints:
     return np.unique(np.concatenate([np.empty(0, np.int64), *sources, *targets]))
 
 
-# -- nodes to begin with -----------------------------------------------------------------
+# -- nodes to start from -----------------------------------------------------------------
 
 
 _SPREAD = 4096
 """Number of nodes to examine, evenly spaced by id."""
 _BAND = 60.0, 95.0
-"""Percentiles of in-links between which a node is neither obscure nor a hub."""
+"""Percentiles of in-degrees. Hubs above are related to everything, obscure nodes below to little.
+"""
 
 
 def starters(index: Index, most: int) -> list[str]:
-    """Return up to ``most`` nodes to start from, which have a medium number of in-links; those with
-    titles come first, in an order independent of ids.
+    """Return up to ``most`` nodes to start from: medium in-degrees first, then titled nodes, then
+    by a hash of the id.
     """
     from cocite.kernels.random import scramble
 

@@ -1,11 +1,10 @@
-"""Answers as documents: the query as understood, and its result.
+"""Answers as documents: a query with its effective settings, and the result.
 
-``of`` queries the index and creates the document. Measure, direction and settings are those in
-effect. If an index has lost samples (``index/stored.py``), ``samples`` is the number that answered,
-and ``missing_samples`` describes the others. A refined answer has ``target_error`` and
-``error_bound``, which exceeds the target if reaching it costs too much.
-
-Cost: that of the queries; for ``related`` also that of :attr:`Hits.certain_ranks`.
+``of`` queries the index and creates the document. If an index has lost samples
+(``index/stored.py``), ``samples`` counts those that answered, and ``missing_samples`` describes the
+others. A refined answer has ``target_error`` and ``error_bound``; the bound exceeds the target if
+reaching the target costs too much. A ``RelatedDocument`` also computes
+:attr:`Hits.certain_ranks`.
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ if TYPE_CHECKING:
 
 
 INSIDE = ("offset", "surely", "loss", "titles")
-"""Fields for displaying an answer, which are not part of it."""
+"""Fields for display only."""
 
 
 @dataclass(frozen=True)
 class RelatedDocument(Document):
-    """The nodes related to ``nodes``, one or several, combined by ``aggregate`` (None for one).
+    """The nodes related to ``nodes``, combined by ``aggregate`` (None for a single node).
 
     ``certain_ranks``, ``complete`` and ``total`` are those of :class:`~cocite.search.hits.Hits`.
-    ``pageranks`` are those of the hits if the ``order`` uses PageRank, else None. ``titles`` are
-    those of the nodes, "" for none; None if the graph has none. ``offset`` hits were skipped.
-    ``surely`` says that intervals always hold, not just with probability ``confidence``.
+    ``pageranks`` has one value per hit; None unless the ``order`` uses PageRank. ``titles`` has one
+    title per query node, "" for none; None if the graph has no titles. ``offset`` hits were
+    skipped. If ``surely`` is true, intervals always hold, not just with probability ``confidence``.
     """
 
     nodes: tuple[str, ...]
@@ -106,8 +105,8 @@ class RelatedDocument(Document):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return all fields except those of INSIDE; ``node``, or ``nodes`` and their aggregate; and
-        a PageRank with each score if the order uses it.
+        """Return the fields as JSON: ``node``, or ``nodes`` with ``aggregate``; hits with titles
+        and, if the order uses PageRank, PageRanks.
         """
         inside = *INSIDE, "nodes", "aggregate", "order", "pageranks"
         facts = without(super().facts(), inside if self.total is not None else (*inside, "total"))
@@ -130,7 +129,7 @@ class RelatedDocument(Document):
         return asked | facts | self.loss
 
     def rows(self) -> ResultRows:
-        """Return a row per hit with its rank, and with its PageRank if the order uses it."""
+        """Return a row per hit, with a PageRank if the order uses PageRank."""
         titles: tuple[str, ...] = ("rank", *Hit._fields)
         rows: list[tuple[Any, ...]] = [
             (i, *hit) for i, hit in enumerate(self.hits, self.offset + 1)
@@ -146,7 +145,7 @@ class RelatedDocument(Document):
 
 @dataclass(frozen=True)
 class SimilarityDocument(Document):
-    """How similar ``a`` and ``b`` are; ``surely`` as in :class:`RelatedDocument`."""
+    """The similarity of ``a`` and ``b``; ``surely`` as in :class:`RelatedDocument`."""
 
     a: str
     b: str
@@ -176,7 +175,7 @@ class SimilarityDocument(Document):
         return cls(str(a), str(b), *asked, *level, found, surely, loss, index.titles_of([a, b]))
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, with those of the score at the top level."""
+        """Return the fields, with the score's fields at the top level."""
         facts = without(super().facts(), ("found", *INSIDE))
         return facts | self.found._asdict() | self.loss | titles_of_pair(self.titles)
 
@@ -189,8 +188,8 @@ class SimilarityDocument(Document):
 
 @dataclass(frozen=True)
 class PairsDocument(Document):
-    """The similarities of many ``pairs``, in order; ``output`` is the file they were written to, if
-    any.
+    """The similarities of many ``pairs``, in order. If they were written to a file, ``output`` is
+    its path.
     """
 
     measure: str
@@ -206,7 +205,7 @@ class PairsDocument(Document):
     loss: dict[str, Any]
 
     def facts(self) -> dict[str, Any]:
-        """Return each pair as an object with its score."""
+        """Return an object per pair; if the pairs were written to a file, their number."""
         facts = without(super().facts(), ("output", "seconds", *INSIDE))
         if self.output is not None:
             written = {"output": self.output, "pairs": len(self.pairs), "seconds": self.seconds}
@@ -228,9 +227,11 @@ class PairsDocument(Document):
 
 @dataclass(frozen=True)
 class BatchDocument(Document):
-    """A completed batch. ``nodes`` counts those queried by this run, without those of an
-    interrupted one; ``rows_written`` all rows of ``output``, a file or a table;
-    ``nodes_without_results`` those without hits; ``bytes`` the size of the output, None if unknown.
+    """A completed batch.
+
+    ``nodes`` counts the nodes that this run queried, without those of an interrupted run that it
+    resumed. ``rows_written`` counts all rows in ``output``, a file or a table; ``bytes`` is the
+    output size, None if unknown.
     """
 
     output: str
@@ -243,7 +244,7 @@ class BatchDocument(Document):
 
     @classmethod
     def of(cls, index: Index, output: str, report: BatchReport, seconds: float) -> Self:
-        """Return the document of ``report``."""
+        """Create the document from a ``report``."""
         took = (report.nodes, report.rows, report.without)
         return cls(output, *took, seconds, report.bytes, loss_of(index))
 
@@ -255,8 +256,9 @@ class BatchDocument(Document):
 
 @dataclass(frozen=True)
 class WhyDocument(Document):
-    """Why ``b`` is related to one node, or to several combined by ``aggregate`` (None for one):
-    ``pages`` has the contribution of each, with reasons.
+    """Why ``b`` is related to one node, or to several combined by ``aggregate`` (None for one).
+
+    ``pages`` has each node's contribution, with reasons.
     """
 
     b: str
@@ -280,9 +282,7 @@ class WhyDocument(Document):
         aggregate: str = DEFAULT_AGGREGATE,
         **settings: Any,
     ) -> Self:
-        """Call :meth:`Index.why`, or for several nodes :meth:`Index.why_together`, with its
-        arguments and errors.
-        """
+        """Call :meth:`Index.why`, or :meth:`Index.why_together` for several nodes."""
         names = [nodes] if isinstance(nodes, str) else list(dict.fromkeys(nodes))
         index = index.for_why(names, b)
         if len(names) == 1:
@@ -296,7 +296,7 @@ class WhyDocument(Document):
         return cls(str(b), how, *query_of(index, settings), *found, loss_of(index), titles)
 
     def facts(self) -> dict[str, Any]:
-        """Return each page's contribution and reasons; for a single node, only the reasons."""
+        """Return each node's contribution and reasons; for a single node, only the reasons."""
         asked = {"measure": self.measure, "direction": self.direction, "settings": self.settings}
         if self.aggregate is None:
             (page,) = self.pages
@@ -317,8 +317,10 @@ class WhyDocument(Document):
         return why._asdict() | {"reasons": _reasons(why.reasons, self.titles)}
 
     def rows(self) -> ResultRows:
-        """Return a row per reason, with paths as JSON; then, without ranks, rows of the remaining
-        and the unattributed share, if any. For several nodes, rows begin with the name of the node.
+        """Return a row per reason, with paths as JSON.
+
+        Rows without a rank follow for a remaining and an unattributed share. For several query
+        nodes, the first column is the node's name.
         """
         titles = _WHY_TITLES if self.titles is None else (*_WHY_TITLES, "title")
         each = [(page.node, _why_rows(page.why, self.titles)) for page in self.pages]
@@ -328,20 +330,20 @@ class WhyDocument(Document):
 
 
 def titles_of_pair(titles: Sequence[str] | None) -> dict[str, str | None]:
-    """Return the titles of two pages as fields, if the graph has titles."""
+    """Return two titles as fields; {} if the graph has no titles."""
     if titles is None:
         return {}
     return {"a_title": titles[0] or None, "b_title": titles[1] or None}
 
 
 def query_of(index: Index, settings: Mapping[str, AskValue]) -> tuple[str, str, dict[str, Value]]:
-    """Return the measure, direction and settings of an answer."""
+    """Return an answer's measure, direction and settings."""
     asked = index.stored.ask_settings(settings).to_json()
     return index.measure, index.direction, index.settings | asked
 
 
 def loss_of(index: Index) -> dict[str, Any]:
-    """Return the facts on missing samples, and the number of pages excluded for too many links."""
+    """Return fields on missing samples, and the number of pages excluded for too many links."""
     found: dict[str, Any] = (
         {"samples": index.samples, "missing_samples": index.missing_samples}
         if index.missing_samples
@@ -358,7 +360,7 @@ def loss_of(index: Index) -> dict[str, Any]:
 def reached(
     refined: bool, target_error: float | None, found: Iterable[Score | Hit]
 ) -> dict[str, float]:
-    """Return the error fields of a refined answer: the target, and how far off a score may be."""
+    """Return a refined answer's error fields: the target, and the largest error bound."""
     if not refined:
         return {}
     from cocite.search.refine.candidates import DEFAULT_TARGET  # needed only here
@@ -376,7 +378,7 @@ def _surely(index: Index, refined: bool) -> bool:
 
 
 def without(facts: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the facts without these names."""
+    """Return the other facts."""
     return {name: value for name, value in facts.items() if name not in names}
 
 
@@ -391,7 +393,7 @@ _Titles = Mapping[str, str] | None
 
 
 def _titles_in(index: Index, asked: Sequence[str], reasons: Sequence[Reason]) -> _Titles:
-    """Return the titles of the query pages, and of the reasons that are pages."""
+    """Return titles of the query nodes, and of reasons that are pages."""
     if index.titles is None:
         return None
     names = [*map(str, asked), *(r.node for r in reasons if r.links != NO_LINKS)]
@@ -408,7 +410,7 @@ def _title_of(node: str, titles: _Titles) -> dict[str, str | None]:
 
 
 def _reasons(reasons: Sequence[Reason], titles: _Titles) -> list[dict[str, Any]]:
-    """Return reasons as JSON objects; words have no titles."""
+    """Return reasons as JSON objects; reasons that are words have no titles."""
     pages = None if titles is None else {**titles}
     return [
         reason._asdict()

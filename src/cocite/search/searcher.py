@@ -1,14 +1,14 @@
-"""Queries on one index by node ids: lists, scores of pairs, reasons.
+"""Queries by node id on one index: lists, scores of pairs, reasons.
 
-A list is computed in the first of these ways that applies:
+The first applicable method computes a list:
 
-* by refining answers (``search/refine/``), if requested and supported by the measure;
-* for a plain query, in a single kernel call for hits, intervals and certain ranks;
-* from the scorer's best hits, which are ordered before intervals are computed.
+* refinement (``search/refine/``), if requested and supported by the measure;
+* for a plain query, one kernel call for hits, intervals and certain ranks;
+* the scorer's best hits, ordered first, then given intervals.
 
-Orders are by score, by the product of score and PageRank, or by PageRank, among the candidates with
-the best scores; ties keep the order by score. If a query detects a damaged shard of samples, a
-successor of the searcher without the shard answers this query and all later ones.
+Candidates have the best scores. They are ordered by score, by the product of score and PageRank, or
+by PageRank; ties keep the order by score. If a query detects a damaged sample shard, a successor of
+the searcher without the shard answers this query and all later ones.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ _Answer = TypeVar("_Answer")
 
 
 def checked_option(name: str, value: Any) -> Any:
-    """Return the checked value of a query option; raises :class:`UsageError`."""
+    """Check a query option and return its value; raises :class:`UsageError`."""
     return QueryOptions.declared()[name].checked(value)
 
 
 @dataclass(frozen=True)
 class Query:
-    """A checked query for related nodes, without its filter, which depends on the nodes.
+    """A checked query for related nodes, without the filter, which depends on the query nodes.
 
-    Of the best ``candidates`` by score, those at ``looked`` are examined: the ``k`` hits, and nodes
-    that may rank among them. ``level`` says how far to refine, None for not at all.
+    The best ``candidates`` by score are ordered; those at ``looked`` get intervals: the ``k`` hits,
+    and nodes that may rank among them. ``level`` says how far to refine, None for not at all.
     """
 
     k: int
@@ -75,9 +75,9 @@ class Query:
 
     @classmethod
     def checked(cls, k: int, options: QueryOptions, level: Level | None = None) -> Query:
-        """Return the query; raises :class:`UsageError` for an invalid value.
+        """Create a query; raises :class:`UsageError` for an invalid value.
 
-        Orders by PageRank have max(100, 4 * (k + offset)) candidates by default.
+        Orders by PageRank default to max(100, 4 * (k + offset)) candidates.
         """
         k = checked_option("k", k)
         if not options.min_score < float("inf"):
@@ -103,13 +103,13 @@ class Query:
 
     @property
     def further(self) -> int:
-        """Return the number of nodes to examine, counted from the first one shown."""
+        """Return how many nodes to examine, starting at the first one shown."""
         one_more = self.options.order != "pagerank"
         return min(self.k + one_more, self.candidates - self.options.offset)
 
     @property
     def levels(self) -> list[float]:
-        """Return the confidences of intervals: of the query, then of its filter."""
+        """Return the confidences of the intervals: for display, then for ``min_confidence``."""
         least = self.options.min_confidence
         return [self.options.confidence, *([] if least is None else [least])]
 
@@ -117,8 +117,8 @@ class Query:
 class RankedList(NamedTuple):
     """Nodes in the query's order, including those that may rank before the last one shown.
 
-    ``ends`` are those of intervals, for each confidence. ``certain`` is the number of certain ranks
-    if known; otherwise it is computed from ``draws``, or from the ends.
+    ``ends`` are interval ends, for each confidence. If ``certain``, the number of certain ranks, is
+    None, it is computed from ``draws``, or else from the ends.
     """
 
     ids: Ids
@@ -130,7 +130,7 @@ class RankedList(NamedTuple):
 
 
 class Searcher:
-    """Answers all queries on one index. Threads may share it."""
+    """Answers queries on one index. Threads may share it."""
 
     def __init__(
         self,
@@ -141,9 +141,9 @@ class Searcher:
         whole: Searcher | None = None,
         scorer: Scorer | None = None,
     ) -> None:
-        """Prepare the scorer. ``means`` are the resources and ``given`` the locations of graphs.
+        """Prepare a searcher with resources ``means``; ``given`` locates the graphs.
 
-        ``scorer``, if given, serves a single query on the index of ``whole``.
+        With ``scorer`` and ``whole``, the new searcher serves a single query on ``whole``'s index.
         """
         self.stored, self.means, self.given = stored, means, given
         self.scorer = Scorer(stored, means, given) if scorer is None else scorer
@@ -155,14 +155,14 @@ class Searcher:
             _log.warning(stored.loss)
 
     def over(self, scorer: Scorer) -> Searcher:
-        """Return a searcher with ``scorer``, for one query."""
+        """Return a searcher that uses ``scorer`` for one query."""
         return Searcher(scorer.stored, self.means, self.given, whole=self, scorer=scorer)
 
     # -- names ---------------------------------------------------------------------------
 
     @cached_property
     def nodes(self) -> Names:
-        """Return the names of the nodes."""
+        """Return the node names, with in-degrees from the graph."""
         found = copy(self.stored.names)
         found.in_links = self._in_links
         return found
@@ -173,7 +173,7 @@ class Searcher:
         return in_links_of(self.stored, self.given, ids)
 
     def ids_of(self, node: object) -> Nodes:
-        """Return the ids of a name, or of a list of names, without duplicates.
+        """Return the ids of a name or a list of names, without duplicates.
 
         Raises :class:`UnknownNode`, and :class:`UsageError` for an empty list.
         """
@@ -190,7 +190,7 @@ class Searcher:
             self.nodes.sides.check_alike(pair, (a, b))
         return pair
 
-    # -- what it holds -------------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------------
 
     @property
     def sampled(self) -> bool:
@@ -203,8 +203,8 @@ class Searcher:
         has none.
         """
         if self._whole is not None and all(part.plan.linearized for part in self.stored.parts):
-            return self._whole.refiner  # it needs no samples, so all queries share it
-        with self._lock:  # one for all threads: computing its diagonal may take seconds
+            return self._whole.refiner  # needs no samples, so all queries share the refiner
+        with self._lock:  # computed once for all threads: the diagonal may take seconds
             return self._refiner
 
     @cached_property
@@ -215,7 +215,7 @@ class Searcher:
 
     @property
     def ranks(self) -> PageRanks:
-        """Return the PageRanks of the nodes."""
+        """Return the PageRanks."""
         if self._whole is not None:
             return self._whole.ranks
         with self._lock:
@@ -229,14 +229,14 @@ class Searcher:
 
     @cached_property
     def explainer(self) -> Explainer:
-        """Return the explainer of scores."""
+        """Return the explainer."""
         from cocite.search.explainer import Explainer
 
         return Explainer(self.scorer, self.means, self.given)
 
     @cached_property
     def unseen(self) -> UnseenNodes:
-        """Return the source of indexes with one added node."""
+        """Return the factory of indexes with one added node."""
         from cocite.search.unseen import UnseenNodes
 
         return UnseenNodes(self.stored, self.means, self.given)
@@ -245,20 +245,18 @@ class Searcher:
 
     @property
     def now(self) -> Searcher:
-        """Return the current searcher, without parts that queries found damaged."""
+        """Return the current searcher, without shards that queries found damaged."""
         return self if self._successor is None else self._successor.now
 
     def leave_out(self, found: DamagedShard) -> None:
-        """Exclude a shard from now on; raises :class:`~cocite.errors.Damaged` if it is the only
-        one.
-        """
+        """Exclude a shard from now on; raises :class:`~cocite.errors.Damaged` for the only one."""
         with self._lock:
             if self._successor is None:
                 less = self.stored.without(found.file, str(found))
                 self._successor = Searcher(less, self.means, self.given)
 
     def attempt(self, question: Callable[[Searcher], _Answer]) -> _Answer:
-        """Query the current searcher; after finding a damaged shard, query again without it."""
+        """Query the current searcher; if it detects a damaged shard, query again without it."""
         while True:
             searcher = self.now
             try:
@@ -275,7 +273,7 @@ class Searcher:
         level: Level | None,
         options: ScoreOptions,
     ) -> Score:
-        """Return the score of a pair, refined if there is a ``level`` and a refiner."""
+        """Return a pair's score, refined if ``level`` and a refiner exist."""
         if level and self.refiner and pair[0] != pair[1]:
             _, scores, errors, low, high, _ = self.refiner.pair(*pair, settings, level)
             return Score(*np.concatenate((scores, errors, low.round(12), high.round(12))).tolist())
@@ -284,7 +282,7 @@ class Searcher:
     def level(
         self, settings: WholeSettings, options: ScoreOptions, above: float | None = None
     ) -> Level | None:
-        """Return how far to refine, None for not at all."""
+        """Return how far to refine; None for not at all. Raises :class:`UsageError`."""
         if not options.refined:
             return None
         from cocite.search.refine.candidates import Level
@@ -301,8 +299,9 @@ class Searcher:
     # -- lists ---------------------------------------------------------------------------
 
     def hits(self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings) -> Hits:
-        """Return the hits with the first intervals, except those that the filter's intervals
-        exclude. Certain ranks are computed on demand.
+        """Return the hits with intervals for display, after filtering by ``min_confidence``.
+
+        Certain ranks are computed on demand.
         """
         found, k = self.listed(nodes, query, chosen, settings), query.k
         stored, shown = self.stored, found.ids[:k]
@@ -326,7 +325,7 @@ class Searcher:
         return Hits((hits[i] for i in clear), certainly, release, complete)
 
     def _total(self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings) -> int:
-        """Return the number of hits for unlimited k; by PageRank, of candidates."""
+        """Count the hits for unlimited k; in orders by PageRank, at most the candidates."""
         every, options = self.stored.nodes, query.options
         count = self.scorer.count(nodes, options.aggregate, ScoreQuery(every, chosen, settings))
         return count if options.order == DEFAULT_ORDER else min(count, query.candidates)
@@ -358,7 +357,9 @@ class Searcher:
         levels: Sequence[float] | None = None,
     ) -> RankedList:
         """Return the list of one node, or of several together, refined if the query has a level and
-        there is a refiner. ``levels`` are the confidences of intervals, by default the query's.
+        a refiner exists.
+
+        ``levels`` are the confidences of the intervals, by default the query's.
         """
         options, scorer = query.options, self.scorer
         best = ScoreQuery(query.candidates, chosen, settings)
@@ -417,8 +418,8 @@ class Searcher:
         return RankedList(found.ids, found.scores, found.errors, ends)
 
     def _places(self, query: Query, ids: Ids, scores: Floats) -> NDArray[np.intp]:
-        """Return the positions of the candidates to examine, in the query's order. ``ids`` are
-        ordered by score.
+        """Return positions in ``ids``, sorted by score, of the candidates to examine, in the
+        query's order.
         """
         order = query.options.order
         if order == DEFAULT_ORDER:

@@ -1,8 +1,8 @@
-"""Find the graphs behind an index, at their recorded paths or at given ones.
+"""Find an index's graphs, at recorded or given paths; and compute PageRanks.
 
-Most answers need only the index. Refined answers also read the newest graph; places where walks
-meet are computed from the graphs of the samples, of which a refreshed index has several. Only
-graphs with the digests recorded in the index are accepted.
+Most answers need only the index. Refined answers also read the newest graph. Reasons may recompute
+where walks meet, from the samples' graphs, of which a refreshed index has several. A graph's digest
+must match the index.
 """
 
 from __future__ import annotations
@@ -31,26 +31,25 @@ _GIVE = "Say where it is with --graph (graph=...)"
 
 
 def find_graph(stored: StoredIndex, given: GivenGraph = None) -> Graph:
-    """Return the graph from which the newest samples of ``stored`` were drawn: one that is
-    ``given``, or the one at its recorded path, relative to the index.
+    """Return the graph of the newest samples in ``stored``: a ``given`` one, or the one at the
+    recorded path, which is relative to the index.
 
-    Raises :class:`NotAStore` if it is missing, and :class:`UsageError` for another graph.
+    Raises :class:`NotAStore` if the graph is missing, and :class:`UsageError` for another graph.
     """
     graphs = _source_of(stored, given)
     if graphs and stored.graph.get("digest") not in graphs:
         raise UsageError(
-            f"{next(iter(graphs.values())).path} is a graph of older samples of "
-            f"{stored.store.path}; the newest ones were drawn from another. {_GIVE}"
+            f"{next(iter(graphs.values())).path} is the graph of older samples in "
+            f"{stored.store.path}; the newest were drawn from another. {_GIVE}"
         )
     return _fitting(stored, graphs.get(str(stored.graph.get("digest"))) or _remembered(stored))
 
 
 def find_graphs(stored: StoredIndex, means: Resources, given: GivenGraph = None) -> Graphs:
-    """Return the graphs from which samples of ``stored`` were drawn: given ones, and others at
-    their recorded paths.
+    """Return the graphs of the samples in ``stored``: given ones, and others at recorded paths.
 
-    Raises :class:`UsageError` for an unrelated graph. Access raises :class:`NotAStore` if the only
-    graph is missing; one of several is then None.
+    Raises :class:`UsageError` for an unrelated graph. A missing graph is None if the index has
+    several; otherwise, access raises :class:`NotAStore`.
     """
     graphs = _source_of(stored, given)
 
@@ -70,7 +69,7 @@ def find_graphs(stored: StoredIndex, means: Resources, given: GivenGraph = None)
 
 
 def in_offsets_of(stored: StoredIndex, given: GivenGraph = None) -> NDArray[np.uint64] | None:
-    """Return uint64[nodes of the graph + 1], the offsets of in-links; None if unavailable."""
+    """Return uint64[graph nodes + 1], the in-link offsets; None if unavailable."""
     try:
         return find_graph(stored, given).in_offsets
     except CociteError:
@@ -101,7 +100,7 @@ def in_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> Ints:
 
 
 def _fitting(stored: StoredIndex, graph: Graph) -> Graph:
-    """Return the graph; raises :class:`Damaged` if its number of nodes is not that of the index."""
+    """Return the graph; raises :class:`Damaged` if its node count differs from the index's."""
     if graph.digest == stored.graph.get("digest") and graph.nodes != stored.graph_nodes:
         raise stored.damaged()
     return graph
@@ -179,18 +178,16 @@ class PageRanks:
         self._lock = threading.Lock()
 
     def of(self, ids: Ids, ranks: RanksLike = None) -> Ranks:
-        """Return float64[h], the ranks of some nodes by their ids in the index, which differ from
-        those in the graph if pages were selected.
-        """
+        """Return float64[h], the ranks of nodes, given by their ids in the index."""
         found: Ranks = self.all(ranks)[self._stored.in_graph(ids)]
         return found
 
     def all(self, ranks: RanksLike = None) -> Ranks:
-        """Return float64[nodes of the graph], given or computed."""
+        """Return float64[graph nodes], given or computed."""
         if ranks is not None and not isinstance(ranks, str | os.PathLike):
             return _checked(ranks, self._stored.graph_nodes, "ranks")
         key = "" if ranks is None else str(Path(ranks).absolute())
-        with self._lock:  # computed once, however many threads need them
+        with self._lock:  # computed once for all threads
             if key not in self._cache:
                 self._cache[key] = (
                     self._computed() if ranks is None else _read(Path(ranks), self._stored)
@@ -218,7 +215,7 @@ def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:
 
 
 def _read(path: Path, stored: StoredIndex) -> Ranks:
-    """Read ranks by node of the graph from a file, which must cover all nodes of the index."""
+    """Read ranks by graph node from a file, which must cover all nodes of the index."""
     from cocite.ranking import WeightsFile
 
     names, nodes = stored.names, stored.graph_nodes
