@@ -68,7 +68,7 @@ def test_what_is_refused(
         assert code == 2
         assert said in error
     assert ask("related", index, *draft, "--skip-unknown")[0] == 0
-    assert "left out of the draft" in caplog.text
+    assert "omitted from the draft" in caplog.text
     file.write_text("u\tfar\n")
     code, _, error = ask("related", index, *draft)
     assert code == 1
@@ -162,7 +162,7 @@ def test_a_note_is_a_draft_of_a_folder_of_notes(
     draft = ("--draft", str(new), "--draft-name", "deep/New", *told)
     code, answer, _ = ask("related", str(vault), *draft)
     assert code == 0
-    assert "left out of the draft: 1 links that lead to no note, such as 'gone'" in caplog.text
+    assert "omitted from the draft: 1 links that lead to no note, such as 'gone'" in caplog.text
     cocite.build(cocite.ingest(str(vault), tmp_path / "g"), tmp_path / "i")
     expected = cocite.open(tmp_path / "i").related_to(["deep/a", "deep/b"], k=4)
     assert listed(json.loads(answer)) == expected

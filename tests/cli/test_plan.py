@@ -93,6 +93,6 @@ def test_refusals_are_wrong_use(graph: Path, arguments: list[str], message: str,
 def test_index_says_how_exact_it_will_be(graph: Path, tmp_path: Path, shell: Shell) -> None:
     reply = shell(["index", str(graph), "-o", str(tmp_path / "x"), *WALKS, "--samples", "25"])
     line = reply.err.splitlines()[0]
-    assert line.endswith(", a score of 0.1 with a standard error of 0.045 at most")
+    assert line.endswith(", a standard error of at most 0.045 for a score of 0.1")
     reply = shell(["index", str(graph), "-o", str(tmp_path / "y"), "--measure", "ppr"])
     assert "standard error" not in reply.err

@@ -83,7 +83,7 @@ def test_table_rule_fits_terminal_and_names_are_whole(monkeypatch: pytest.Monkey
     ]
 
 
-WITHOUT = ". Without that, the best is two, with a score of 0.6\n"
+WITHOUT = ". Without filters, the best hit is two, with a score of 0.6\n"
 
 
 def test_a_floor_that_nobody_reaches_is_named(index: Path, ask: Ask) -> None:
@@ -197,7 +197,7 @@ def test_a_node_related_to_nobody_is_said_so(index: Path, ask: Ask) -> None:
     assert (code, out) == (
         0,
         "no node is related to hub by psimrank. It has no in-links, which the index uses, but "
-        "3 out-links: build the index by fusion, or with --direction any\n",
+        "3 out-links: build the index with --measure fusion, or use --direction any\n",
     )
 
 

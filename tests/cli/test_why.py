@@ -177,13 +177,13 @@ def test_terminal_without_arrows_is_plain(folder: Path, monkeypatch: pytest.Monk
     ("index", "a", "b", "said"),
     [
         ("trees", "one", "top", "their walks do not meet in any of 40 samples of psimrank"),
-        ("cocitation", "one", "top", "they have nothing in common by cocitation"),
+        ("cocitation", "one", "top", "they have nothing in common according to cocitation"),
         (
             "ppr",
             "one",
             "top",
-            "top was not reached from one along the links that ppr has read; the score is 0.0001 "
-            "at most",
+            "top was not reached from one along the links that ppr read; the score is at most "
+            "0.0001",
         ),
         ("nearest", "alpha", "one", "no page is near both"),
     ],

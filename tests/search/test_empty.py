@@ -35,19 +35,22 @@ def test_a_node_without_the_links_that_are_looked_at(
         (
             (str(graph.path), "--measure", "psimrank"),
             "psimrank",
-            "ask without --measure, or with --direction any",
+            "omit --measure, or use --direction any",
         )
         if of_a_graph
-        else ((index,), "the index", "build the index by fusion, or with --direction any")
+        else (
+            (index,),
+            "the index",
+            "build the index with --measure fusion, or use --direction any",
+        )
     )
     lacks = f"It has no in-links, which {looks} uses, but 2 out-links: {advice}"
     assert said(capsys, *asked, "a").startswith(f"no node is related to a by psimrank. {lacks}")
     assert said(capsys, *asked, "alone").endswith(". It has no links at all")
     samples = 100 if of_a_graph else 5
     assert said(capsys, *asked, "e").endswith(
-        ". It has 1 in-link and no out-links, and is connected with d alone; its walks meet "
-        f"nobody's in {samples} samples; by fusion the pages that it is linked with are "
-        "related"
+        ". It has 1 in-link and no out-links, and is connected only to d; its walks meet "
+        f"no other walks in {samples} samples; fusion would list the pages linked with it"
     )
 
 
@@ -55,8 +58,8 @@ def test_advice_can_be_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     (tmp_path / "links.tsv").write_text("a\tb\na\tc\nd\te\n")
     asked = [str(tmp_path / "links.tsv"), "a", "--no-cache", "--measure"]
     for measure, advice in {
-        "simrank": "ask without --measure, or with --direction any",
-        "cocitation": "ask without --measure, or with --direction both",
+        "simrank": "omit --measure, or use --direction any",
+        "cocitation": "omit --measure, or use --direction both",
     }.items():
         assert said(capsys, *asked, measure).endswith(
             f"It has no in-links, which {measure} uses, but 2 out-links: {advice}"
@@ -71,7 +74,7 @@ def test_a_way_that_the_measure_has_not_is_not_advised(
     graph = make_graph([("a", "b"), ("a", "c")])
     cocite.build(graph, tmp_path / "i", measure="cocitation")
     assert said(capsys, str(tmp_path / "i"), "a").endswith(
-        "build the index by fusion, or with --direction both"
+        "build the index with --measure fusion, or use --direction both"
     )
 
 
@@ -83,7 +86,7 @@ def test_the_few_that_a_page_is_connected_with_are_named(
         graph = make_graph(chain + more)
         cocite.build(graph, tmp_path / "i", measure="cocitation", overwrite=True)
         text = said(capsys, str(tmp_path / "i"), "b")
-        assert (f"and is connected with {alone} alone" in text) == (alone is not None)
+        assert (f"and is connected only to {alone};" in text) == (alone is not None)
 
 
 def test_pages_that_were_left_out_are_said_where_links_are_missing(
@@ -91,13 +94,13 @@ def test_pages_that_were_left_out_are_said_where_links_are_missing(
 ) -> None:
     graph = make_graph([("hub", "a"), ("hub", "b"), ("b", "c")], exclude_nodes=["hub"])
     cocite.build(graph, tmp_path / "i", measure="psimrank", samples=5)
-    out = " (1 page was left out of the graph)"
+    out = " (1 page was excluded from the graph)"
     assert said(capsys, str(tmp_path / "i"), "a").endswith("It has no links at all" + out)
     assert f"but 1 out-link{out}: build" in said(capsys, str(tmp_path / "i"), "b")
 
 
 def test_filters_are_no_fault_of_links(index: str, capsys: pytest.CaptureFixture[str]) -> None:
-    best = "Without that, the best is c, with a score of 0.6"
+    best = "Without filters, the best hit is c, with a score of 0.6"
     assert said(capsys, index, "b", "--prefix", "q") == (
         f"none of the requested nodes is related to b by psimrank. {best}"
     )
@@ -106,14 +109,14 @@ def test_filters_are_no_fault_of_links(index: str, capsys: pytest.CaptureFixture
     )
     assert said(capsys, index, "b", "--min-score", "0.9", "--decay", "0.5").endswith("score of 0.5")
     assert said(capsys, index, "a", "--prefix", "q").endswith(
-        "Without that, nothing would be either by psimrank"
+        "Without filters, there would be no hits by psimrank either"
     )
 
 
 def test_dropped_pages(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cocite.build(graph, tmp_path / "i", measure="psimrank", samples=5, only_nodes=["b", "d"])
     assert said(capsys, str(tmp_path / "i"), "b").endswith(
-        "It has 1 in-link and no out-links; the index keeps 2 of 6 pages, and no others"
+        "It has 1 in-link and no out-links; the index contains only 2 of 6 pages"
     )
 
 

@@ -139,7 +139,7 @@ def test_time_and_disk_are_kept_by_what_samples_cost() -> None:
     assert costs.within_bytes(1850) == 21
     assert costs.bytes(21) == 1840
     assert costs.within_seconds(1e9) == 65_535  # the most that an index has
-    with pytest.raises(UsageError, match=r"no sample can be made in 0\.4 s: one takes about 0\.5"):
+    with pytest.raises(UsageError, match=r"no sample can be drawn in 0\.4 s: one takes about 0\.5"):
         costs.within_seconds(0.4)
     with pytest.raises(UsageError, match=r"no sample fits on 1\.01 kB of disk: one takes 40 B"):
         costs.within_bytes(1010)
@@ -149,7 +149,7 @@ def test_settings_of_questions_are_heeded(graph: Graph) -> None:
     plan = cocite.plan_index(graph, samples=25, decay=0.8, measure="psimrank")
     assert plan.planned.stderr[0.1] == pytest.approx(standard_error(0.1, 0.8, 25))
     assert plan.asked == {"decay": 0.8}
-    assert str(plan).endswith("a score of 0.1 with a standard error of 0.053 at most")
+    assert str(plan).endswith("a standard error of at most 0.053 for a score of 0.1")
 
 
 def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) -> None:
@@ -217,5 +217,5 @@ def test_plan_is_traceless(graph: Graph, tmp_path: Path, monkeypatch: pytest.Mon
         cocite.plan_index(graph, samples=4, scratch=folder, measure="psimrank")
     assert not getattr(stopped.value, "__notes__", [])  # nothing that could be gone on with
     assert not list(folder.iterdir())
-    with pytest.raises(ResourceError, match=r"no samples can be made.*--scratch"):
+    with pytest.raises(ResourceError, match=r"no samples can be drawn.*--scratch"):
         cocite.plan_index(graph, samples=4, scratch=tmp_path / "nowhere", measure="psimrank")

@@ -1,4 +1,4 @@
-"""Builds, merges and refreshes indexes from Python."""
+"""The Python functions that build, merge and refresh indexes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 BUILD_LOG = "cocite.build"
-"""Logger of notes on the graph that matter for an index."""
+"""Logger for remarks on the graph that affect an index."""
 _log = logging.getLogger(BUILD_LOG)
 _NODE_BYTES, _SAMPLE_BYTES, _LINK_BYTES = 1000, 16, 48
 
@@ -48,29 +48,30 @@ def build(
     Parameters
     ----------
     graph
-        A stored graph (opened, a path, or a URL that fsspec reads and copies), or other links
-        (:func:`open_graph`). Checksums of its files are verified first, unless the graph was opened
-        with ``verify=False``.
+        A stored graph (opened, a path, or a URL that fsspec downloads), or other links
+        (:func:`open_graph`). File checksums are verified first, unless the graph was opened with
+        ``verify=False``.
     output
-        The directory to create, or a URL to which fsspec uploads the complete index
+        The directory to create, or a URL to which fsspec uploads the finished index
         (``io/remote.py``). Interrupted builds resume. The default is a temporary directory, deleted
-        with the last object that uses it.
+        with the last object that uses the index.
     settings
-        A settings file written by :func:`tune` (``index/settings.py``), or the ``settings`` of its
-        result. Arguments override all of them except the measure.
+        A settings file written by :func:`tune` (``index/settings.py``), or ``settings`` from the
+        result of :func:`tune`. Arguments override these settings, except the measure.
     threads, memory
-        By default all cores, and half of the available memory. They also limit the opened index.
+        Limits for the build and the opened index, by default all cores and half of the available
+        memory.
     cluster
         Draw the samples on a cluster: ``"local:4"`` (4 nodes on this machine), ``"HOST:PORT"`` of
-        its head node, ``"auto"``, or a connected cluster. ``threads`` and ``memory`` then limit
-        each shard on a node; the defaults are all cores of the smallest node, and half of its
-        memory. Nodes must see graph and output under the same paths, unless ``graph`` is a URL,
-        which each node copies. Requires the extra ``cluster``.
+        the head node, ``"auto"``, or a connected cluster. ``threads`` and ``memory`` then limit
+        each shard on a node; the defaults are the smallest node's cores and half of its memory.
+        Nodes must find graph and output under the same paths, unless ``graph`` is a URL, which each
+        node downloads. Requires the extra ``cluster``.
     progress
         Called with (done, total), in samples for measures that have them.
     options, given
-        The options below, as one object or by name. Other keyword arguments are settings of the
-        measure, such as ``samples``, ``length`` and ``seed`` (``cocite measures``). Equal seeds
+        The options below, as one object or by name. Other keyword arguments are the measure's
+        settings, such as ``samples``, ``length`` and ``seed`` (``cocite measures``). Equal seeds
         give equal samples, regardless of threads, memory, blocks, and shards.
     {options}
 
@@ -109,7 +110,7 @@ def build(
 
 
 def _graph_of(links: Any, **options: Any) -> tuple[str | None, Graph]:
-    """Return the URL of a stored graph, or None, and the graph (:func:`open_graph`)."""
+    """Return a stored graph's URL or None, and the graph (:func:`open_graph`)."""
     from cocite.io.opening import open_graph
     from cocite.io.remote import is_url, origin
 
@@ -118,7 +119,7 @@ def _graph_of(links: Any, **options: Any) -> tuple[str | None, Graph]:
 
 
 def _size(graph: Graph, samples: int | None) -> int:
-    """Estimate the maximum size of an index: samples, lists of nearest pages, links both ways."""
+    """Estimate an index's maximum size: samples, lists of nearest pages, links both ways."""
     node = _NODE_BYTES + _SAMPLE_BYTES * (samples or 0)
     return 2 * graph.store.nbytes + node * graph.nodes + _LINK_BYTES * graph.edges
 
@@ -126,7 +127,7 @@ def _size(graph: Graph, samples: int | None) -> int:
 def _opened(
     index: str | os.PathLike[str], graph: Graph, home: Temporary | None = None
 ) -> StoredIndex:
-    """Open the index of a graph with the graph's original names, keeping temporary stores alive."""
+    """Open an index with the graph's original names, keeping temporary stores alive."""
     found = StoredIndex.open(index)
     if home is None and graph.store.home is None and graph.store.labels is None:
         return found
@@ -146,26 +147,26 @@ def merge(
     verify: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Index:
-    """Join indexes of different samples, or nodes, of one graph into the index ``output``, and open
-    it.
+    """Merge indexes of one graph, each with different samples or nodes, and open the result.
 
     The result is byte-identical to a single build. Sample numbers must be consecutive, without gaps
-    or overlaps; ``build(..., numbers=range(100, 200))`` draws such samples on any machine. To
-    repair an index that has lost files, merge it with an index of the lost numbers. For ``fusion``
-    and ``ppr-pmi``, indexes of ranges of nodes are joined, ``build(..., only_range="2/8")``; names
-    then come from the graph.
+    or overlaps; ``build(..., numbers=range(100, 200))`` draws 100 of them on any machine. To repair
+    an index that has lost files, merge it with an index of the lost numbers. For ``fusion`` and
+    ``ppr-pmi``, merge indexes of node ranges, ``build(..., only_range="2/8")``; names then come
+    from the graph.
 
     Parameters
     ----------
     indexes
-        Two or more directories, with the same graph, measure and settings. None may be refreshed.
+        Two or more directories, with the same graph, measure and settings. Refreshed indexes cannot
+        be merged.
     output
         The directory to create, or a URL, as for :func:`build`. An interrupted merge leaves no
         output.
     shard, overwrite, threads, memory
         As for :func:`build`; ``output`` may be one of the indexes if ``overwrite`` is true.
     verify
-        Verify checksums of files.
+        Verify file checksums.
     progress
         Called with (done, total), in samples or nodes.
 
@@ -202,25 +203,26 @@ def refresh(
     options: RefreshOptions | None = None,
     **given: Any,
 ) -> Index:
-    """Replace the oldest samples of an index with new ones of ``graph``, and open the result.
+    """Replace an index's oldest samples with new ones from ``graph``, and open the result.
 
-    The other samples stay, without removed nodes. A score is the mean over the samples that contain
-    both nodes; its interval covers the mean of the scores in the graphs of these samples. Measure
-    and settings stay the same. Parts without samples are rebuilt. Meanwhile, the old index answers.
+    Other samples are kept, without removed nodes; measure and settings do not change. A score is
+    the mean over the samples that contain both nodes, and the interval covers the mean of the
+    scores in these samples' graphs. Parts without samples are rebuilt. Meanwhile, the old index
+    answers queries.
 
     Parameters
     ----------
     index
-        The directory of an index. The layouts ``paths`` and ``compact`` cannot keep old samples and
+        The index directory. The layouts ``paths`` and ``compact`` cannot keep old samples and
         require ``fraction=1``.
     graph
         A stored graph, or other links (:func:`open_graph`), with weights if the index uses weights.
     threads, memory
         As for :func:`build`.
     verify
-        Verify checksums of the index, and of a graph given as a path.
+        Verify the checksums of the index, and of a graph given as a path.
     cluster
-        As for :func:`build`: its nodes draw new samples, and this machine copies the others.
+        As for :func:`build`. Cluster nodes draw new samples; this machine copies the others.
     progress
         Called with (done, total), as for :func:`build`.
     options, given
@@ -231,8 +233,8 @@ def refresh(
     ------
     UsageError, Busy, ResourceError, StoreError
 
-    A refresh can be repeated at any time, also after a crash: an index whose newest samples already
-    come from ``graph`` does not change.
+    A refresh can be repeated at any time, even after a crash: it does nothing if the newest samples
+    already come from ``graph``.
     """
     from cocite.index.cluster import of_nodes, spread_on
     from cocite.index.refresh import RefreshBuild, graph_with_links

@@ -1,11 +1,8 @@
-"""Explanations for empty lists and for scores of 0, with advice.
+"""Explain empty lists and scores of 0, with advice.
 
-A list may be empty because of the query's filters, because the node has no links in the direction
-of the measure, or because its links reach no other node. Links are read from the graph, if
-available.
-
-Cost: the query without filters; for nodes with few links, at most three passes over the links, in
-graphs of up to 100 million links.
+A list is empty because of the query's filters, because the node has no links in the measure's
+direction, or because these links reach no other node. Links are read from the graph, if available,
+in at most three passes.
 """
 
 from __future__ import annotations
@@ -25,16 +22,15 @@ from cocite.search.resolver import linked_with
 from cocite.search.source import GivenGraph, find_graph
 
 _STEPS, _FEW, _MOST_LINKS = 3, 3, 100_000_000
-"""Steps up to which connected pages are searched; how many of them are named; and maximum links of
-the graph.
-"""
+"""Search for connected pages: maximum steps, pages named, and links in the graph."""
 
 
 def why_empty(
     stored: StoredIndex, node: str, given: GivenGraph = None, *, links: bool = False
 ) -> str:
-    """Explain why no node is related to ``node``, with advice; "" if unknown. ``links`` says
-    whether the query was for links or a graph.
+    """Explain why no node is related to ``node``, with advice; "" if unknown.
+
+    ``links`` says that the query named links or a graph instead of an index.
     """
     try:
         graph = find_graph(stored, given)
@@ -56,38 +52,38 @@ def why_empty(
         return f"{lacks}{_left_out(graph)}: {_advice(stored, links)}"
     found = "It has " + " and ".join(_counted(count, way) for way, count in has.items())
     if stored.kept is not None:
-        return f"{found}; the index keeps {stored.nodes:,} of {graph.nodes:,} pages, and no others"
+        return f"{found}; the index contains only {stored.nodes:,} of {graph.nodes:,} pages"
     alone = _alone(graph, place)
     if alone:
-        found += f", and is connected with {alone} alone"
+        found += f", and is connected only to {alone}"
     if stored.samples is not None:
-        found += f"; its walks meet nobody's in {stored.samples:,} samples"
+        found += f"; its walks meet no other walks in {stored.samples:,} samples"
     if stored.measure.name == DEFAULT:
         return found
-    return f"{found}; by {DEFAULT} the pages that it is linked with are related"
+    return f"{found}; {DEFAULT} would list the pages linked with it"
 
 
 def _advice(stored: StoredIndex, links: bool) -> str:
-    """Return how to use links in the other direction, for an index, or for a graph or links."""
+    """Advise how to use links in the other direction."""
     measures = [part.measure for part in stored.parts]
     ways = [way for way in ("any", "both") if all(way in each.directions for each in measures)]
-    way = f" with --direction {ways[0]}" if ways else ""
+    way = f", or use --direction {ways[0]}" if ways else ""
     if links:
-        return f"ask without --measure{', or' + way if way else ''}"
-    return f"build the index by {DEFAULT}{', or' + way if way else ''}"
+        return f"omit --measure{way}"
+    return f"build the index with --measure {DEFAULT}{way}"
 
 
 def _left_out(graph: Graph) -> str:
-    """Return a note that the node may have had links to excluded pages."""
+    """Return a note on excluded pages, to which the node may have had links."""
     told = graph.store.facts.get("excluded")
     if not told or not told["nodes"]:
         return ""
     count = told["nodes"]
-    return f" ({count:,} page{'s were' if count > 1 else ' was'} left out of the graph)"
+    return f" ({count:,} page{'s were' if count > 1 else ' was'} excluded from the graph)"
 
 
 def _alone(graph: Graph, node: int) -> str:
-    """Name the pages connected with the node if they are few; otherwise return ""."""
+    """Name the pages connected to the node; "" if there are many."""
     if graph.edges > _MOST_LINKS:
         return ""
     known = np.array([node], np.int64)
@@ -108,18 +104,18 @@ def _counted(count: int, way: str) -> str:
 
 
 def why_filtered(index: Index, node: str, settings: Mapping[str, Any]) -> str:
-    """Describe the answer without the query's filters. ``settings`` are the query's."""
+    """Describe the unfiltered answer; ``settings`` are those of the query."""
     best = index.related(node, 1, **settings)
     if not best:
-        return f"Without that, nothing would be either by {index.measure}"
-    return f"Without that, the best is {best[0].node}, with a score of {best[0].score:.4g}"
+        return f"Without filters, there would be no hits by {index.measure} either"
+    return f"Without filters, the best hit is {best[0].node}, with a score of {best[0].score:.4g}"
 
 
 # -- two nodes -------------------------------------------------------------------------
 
 
 def why_zero(index: Index, a: str, b: str, settings: Mapping[str, Any]) -> str:
-    """Explain a score of 0 by the measure of the index, part by part."""
+    """Explain a score of 0, part by part."""
     said: dict[str, str] = {}
     for part in index.stored.parts:
         name = part.measure.name
@@ -136,15 +132,15 @@ def why_zero(index: Index, a: str, b: str, settings: Mapping[str, Any]) -> str:
         elif part.measure.texts:
             said[name] = "no word is in both texts"
         else:
-            said[name] = f"they have nothing in common by {name}"
+            said[name] = f"they have nothing in common according to {name}"
     return ", and ".join(said.values())
 
 
 def _unreached(a: str, b: str, name: str, high: float) -> str:
-    """Say that no links were found, or that some were not read and the score may exceed 0."""
+    """Explain that no links were found, or that some were not read and the score may exceed 0."""
     if high > 0:
         return (
-            f"{b} was not reached from {a} along the links that {name} has read; the score is "
-            f"{high:.4g} at most"
+            f"{b} was not reached from {a} along the links that {name} read; the score is at most "
+            f"{high:.4g}"
         )
     return f"no links lead from {a} to {b}" if name == "ppr" else "no links connect them"

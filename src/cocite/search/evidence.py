@@ -1,12 +1,12 @@
-"""Evidence (``measures/evidence.py``): scores of a part, multiplied by a factor for shared
-neighbors.
+"""Multiply scores by evidence, a factor that depends on shared neighbors.
 
-An index of walks has no links, so evidence reads the graph of the newest samples; an index with an
-unseen node has its links. In the direction ``both``, each part uses its own links. Scores in grains
-are rounded once more, equally for pairs and lists; errors and values of samples are scaled alike.
+``measures/evidence.py`` has the formulas. An index of walks has no links, so evidence reads the
+newest samples' graph; an index with a draft has links of its own. In the direction ``both``, each
+part uses its own links. Errors and sample values are scaled like scores, and scores rounded to
+grains again.
 
-Cost: for each node that meets the query node, a search in the longer row for each link of the
-shorter one. The direction ``out`` reverses the links on first use.
+For each node that meets the query node, every link of the shorter row is searched in the longer
+one. The direction ``out`` reverses the links on first use.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from cocite.resources import Resources
 from cocite.search.source import GivenGraph, find_graph
 
 Factors = Callable[[int, Ids], Floats]
-"""The evidence of a node and others, float64[h]."""
+"""Returns the evidence of a node and others, float64[h]."""
 
 
 class Evidence:
-    """Counts of shared neighbors. Threads may share it."""
+    """Counts shared neighbors. Threads may share it."""
 
     def __init__(self, stored: StoredIndex, means: Resources, given: GivenGraph) -> None:
         self._stored, self._means, self._given = stored, means, given
@@ -67,8 +67,7 @@ class Evidence:
         return EvidenceReader(reader, lambda *pair: evidence_of(self.shared(links, *pair), form))
 
     def shared(self, links: Links, node: int, others: Ids) -> Ints:
-        """Return int64[h]: the number of distinct neighbors that a node shares with each of
-        ``others``.
+        """Return int64[h]: how many distinct neighbors a node shares with each of ``others``.
 
         Raises :class:`Damaged` for links that point outside the graph.
         """
@@ -91,7 +90,7 @@ class Evidence:
         """Return the links that a part uses."""
         if part.on_the_fly:
             return part.links(part.direction)
-        with self._lock:  # one for all threads, as they may have to be made
+        with self._lock:  # reversed once for all threads
             if part.direction not in self._built:
                 self._built[part.direction] = links_of(
                     self._graph, part.direction, self._means.memory
@@ -100,7 +99,7 @@ class Evidence:
 
 
 class EvidenceReader(SummingReader):
-    """A sampled part whose values are multiplied by the evidence of both nodes."""
+    """A sampled part whose values are multiplied by evidence."""
 
     def __init__(self, inner: SummingReader, factors: Factors) -> None:
         super().__init__(inner.part)
@@ -110,7 +109,7 @@ class EvidenceReader(SummingReader):
         return float(self._factors(first, np.array([second], np.uint32))[0])
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the score of two nodes; a node with itself scores 1 without error."""
+        """Return the score of two nodes; evidence does not change a node's score with itself."""
         found = self._inner.pair(first, second, settings)
         if first == second:
             return found
@@ -119,11 +118,11 @@ class EvidenceReader(SummingReader):
 
     @property
     def pairs_from(self) -> int | None:
-        """Return the value of the part itself."""
+        """Return the value of the underlying part."""
         return self._inner.pairs_from
 
     def pairs(self, first: Ids, second: Ids, settings: PartSettings) -> PairEvidence:
-        """Return the part's values, multiplied by their evidence."""
+        """Return the part's scores and values, multiplied by evidence."""
         found = self._inner.pairs(first, second, settings)
         each = zip(first.tolist(), second.tolist(), strict=True)
         factors = np.fromiter((self._factor(*pair) for pair in each), float, first.size)
@@ -148,13 +147,13 @@ class EvidenceReader(SummingReader):
         scratch.have = int(totals.settle(*given, *own))
 
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
-        """Return the part's values and their upper bounds, multiplied by the evidence."""
+        """Return the part's values and upper bounds, multiplied by evidence."""
         least, most = self._inner.values(node, others, settings)
         factors = self._factors(node, others)
         return least * factors, most * factors
 
     def span(self, settings: PartSettings) -> Span:
-        """Return the span, which evidence in [0, 1] does not widen."""
+        """Return the span: from 0, as evidence is in [0, 1], to the part's maximum."""
         return Span(0.0, 0.0, self._inner.span(settings).most)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:

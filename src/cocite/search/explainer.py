@@ -2,12 +2,10 @@
 
     score = sum over reasons of share,    share = weight of the part * share in the part's score
 
-For walks, the pages are those at which two walks meet. The index stores when they meet. Where they
-meet is stored by the layouts ``paths`` and ``compact``; for ``trees``, the walks are recomputed
-from the graph. For other measures see ``index/layouts/reader.py``. Shares add up exactly to the
-estimate, which may differ from the true score.
-
-Cost: a query for each pair, and paths for the reasons shown.
+For walks, the pages are those at which two walks meet. All layouts store when walks meet; ``paths``
+and ``compact`` also store where. For ``trees``, the walks are recomputed from the graph. For other
+measures, see ``index/layouts/reader.py``. Shares add up exactly to the estimate, which may differ
+from the true score.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ LISTS = ("nearest", "rows")
 
 
 class Explainer:
-    """Computes reasons of scores. Threads may share it."""
+    """Computes reasons for scores. Threads may share it."""
 
     def __init__(self, scorer: Scorer, resources: Resources, graph: GivenGraph) -> None:
         """Use the readers of ``scorer``. ``graph`` locates the index's graph if it was moved."""
@@ -40,9 +38,10 @@ class Explainer:
     def why(
         self, pair: tuple[int, int], k: int, settings: WholeSettings, graph: GivenGraph = None
     ) -> Why:
-        """Return ``k`` reasons for the score of a pair: pages by descending share, then by
-        ascending id, ``in`` before ``out``. If the two are near each other, that reason comes
-        first; in a bipartite graph, last.
+        """Return the ``k`` main reasons for a pair's score: pages by descending share, then
+        ascending id, then ``in`` before ``out``.
+
+        If the two nodes are near each other, that reason comes first; in a bipartite graph, last.
         """
         stored, readers = self._scorer.stored, self._scorer.reading(settings)
         first, second = pair
@@ -61,7 +60,7 @@ class Explainer:
                 or not np.isfinite([*each.shares, each.unattributed]).all()
             ):
                 raise stored.damaged()
-        if score <= 0:  # shares below the last digit of the score are not reasons
+        if score <= 0:  # shares below the score's last digit are not reasons
             return Why(score, [], 0, 0.0)
         shares = np.concatenate(
             [reader.part.weight * f.shares for reader, f in zip(readers, found, strict=True)]
@@ -72,9 +71,9 @@ class Explainer:
         either = [f.samples is None and way in EITHER for f, way in zip(found, looked, strict=True)]
         rows = _once(nodes, parts, shares, np.array(either))
         begins = np.cumsum([0, *(f.nodes.size for f in found)])
-        # With lists of nearest nodes, it is a reason that the two are near each other. It comes
-        # first, being the plainest; but last on one side of a bipartite graph, where no link joins
-        # the two and they are near only by common neighbors.
+        # With lists of nearest nodes, the two being near each other is a reason: the most obvious
+        # one, so it comes first. In a bipartite graph it comes last: no link joins two nodes on one
+        # side, so they are near only because of common neighbors.
         lists = [reader.part.layout in LISTS for reader in readers] == [True]
         two = stored.names.sides is not None
         own = np.isin(nodes, pair) & (lists or two)
@@ -114,7 +113,7 @@ class Explainer:
         settings: WholeSettings,
         graph: GivenGraph = None,
     ) -> WhyTogether:
-        """Return the contribution of each of several nodes to the score of ``other``, with reasons.
+        """Return each node's contribution to the score of ``other``, with reasons.
 
         With ``min``, the first node with the lowest score gets the entire share.
         """
@@ -132,8 +131,8 @@ class Explainer:
 def links_between(
     stored: StoredIndex, graph: GivenGraph
 ) -> Callable[[str, str], tuple[bool, bool]]:
-    """Return a function from two pages to whether the first links to the second, and the reverse.
-    Both are False if a page or the graph is missing.
+    """Return a function of two page names that tells whether the first links to the second, and
+    vice versa; both are False if a page or the graph is missing.
     """
     try:
         found = find_graph(stored, graph)
@@ -150,19 +149,19 @@ def links_between(
 
 
 class Reason(NamedTuple):
-    """A page that makes two nodes a and b similar, and how.
+    """A page that makes two nodes a and b similar.
 
-    ``contribution`` is its part of their score. ``links`` says which links were used: ``in``;
-    ``out``; or links either way, which is ``any``, or ``both`` for a node with itself and for lists
-    of nearest pages. With links either way, a page has one reason, with the paths of the last part
-    of a blend that has the page. Paths are names of nodes, from a and from b to the page, both ends
-    included; each has ``steps`` steps, along links as in ``links``. For walks, these paths carry
-    most of the share, and come from the ``samples`` in which the walks meet there.
+    ``contribution`` is the page's share of the score. ``links`` is the direction of the links used:
+    ``in``, ``out``, or either way: ``any``, or ``both`` for a node with itself and for lists of
+    nearest pages. With links either way, a page has one reason, whose paths come from the last part
+    of a blend that contains the page. ``path_a`` and ``path_b`` are node names, from a and from b
+    to the page inclusive, ``steps`` links each. For walks, these paths carry most of the share, and
+    ``samples`` counts the samples in which the walks meet at the page.
 
-    Unknown paths are empty, with ``steps`` None. ``pagesim`` stores which page reaches which, but
-    not how. For ``snn`` the page is near both; for ``ppr`` it is the page before b, and ``path_b``
-    leads back to it; for ``companion`` it is a hub that links to b. ``tfidf`` uses no links, so
-    ``links`` is ``none``, and ``node`` is a word of both texts.
+    Unknown paths are empty, with ``steps`` None. ``pagesim`` stores which pages reach each other,
+    but not how. For ``snn``, the page is near both nodes. For ``ppr``, it precedes b, and
+    ``path_b`` leads back to it. For ``companion``, it is a hub that links to b. For ``tfidf``,
+    which uses no links, ``links`` is ``none`` and ``node`` is a word in both texts.
     """
 
     node: str
@@ -175,11 +174,11 @@ class Reason(NamedTuple):
 
 
 class Why(NamedTuple):
-    """The parts of a score: the shares of ``reasons``, the share ``remaining`` of the ``others``,
-    and the share ``unattributed`` of unknown pages. They add up to ``score``.
+    """A score as a sum of shares: those of ``reasons``, the share ``remaining`` for ``others``, and
+    the share ``unattributed`` for unknown pages.
 
-    The unattributed share comes from samples of a refreshed index whose graph is unavailable and,
-    for ``xjaccard``, from pages that were removed or are not in the index.
+    Unattributed shares come from a refreshed index's samples whose graph is unavailable and, for
+    ``xjaccard``, from pages that were removed or are not in the index.
     """
 
     score: float
@@ -190,8 +189,8 @@ class Why(NamedTuple):
 
 
 class PageWhy(NamedTuple):
-    """Contribution of one of several query nodes: its own ``score``, its ``contribution`` to the
-    total, and ``why`` it has this score.
+    """One of several query nodes: its own ``score``, its ``contribution`` to the combined score,
+    and the reasons for its own score.
     """
 
     node: str
@@ -201,7 +200,7 @@ class PageWhy(NamedTuple):
 
 
 class WhyTogether(NamedTuple):
-    """The parts of a score with several nodes; the shares of ``pages`` add up to ``score``."""
+    """A score with several nodes; contributions of ``pages`` add up to ``score``."""
 
     score: float
     pages: list[PageWhy]
@@ -210,8 +209,8 @@ class WhyTogether(NamedTuple):
 def _once(nodes: Ids, parts: Ints, shares: Floats, either: Bools) -> Ints:
     """Return the rows of reasons to show.
 
-    If parts follow links either way and have no walks, each of their pages is shown once, in the
-    row of the last such part, with the shares of all.
+    Parts marked in ``either`` show each page once, in the row of the last such part, with the
+    shares of all of them.
     """
     there = np.flatnonzero(either[parts])
     _, first, same = np.unique(nodes[there][::-1], return_index=True, return_inverse=True)

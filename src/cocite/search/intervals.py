@@ -1,4 +1,4 @@
-"""Confidence intervals of scores, and tests whether the order of two hits is certain.
+"""Confidence intervals for scores, and tests whether the order of hits is certain.
 
 A score is the mean of N independent samples in a range of width R. With probability 1 - failure:
 
@@ -6,11 +6,10 @@ A score is the mean of N independent samples in a range of width R. With probabi
     bernstein    +- sqrt(2 V log(4 / failure) / N) + 7 R log(4 / failure) / (3 (N - 1))
     hoeffding    +- max(1, R) sqrt(7 log(2 / failure) / (6 N)), the papers' bound, for R <= 1
 
-V is the variance of the samples. At 100 samples, betting intervals are 0.46 times as wide as
-Bernstein's. Walks stop after ``length`` steps; a pair that has not met may meet later, with a
-weight of up to decay**(length + 1). ``high`` includes that weight, so the interval also contains
-the score of unlimited walks. Samples of a refreshed index have several distributions, so bets on
-them use equal stakes.
+V is the sample variance. At 100 samples, betting intervals are 0.46 times as wide as Bernstein's.
+Walks stop after ``length`` steps; a pair that has not met may meet later, with a weight of up to
+decay**(length + 1). ``high`` includes that weight, so intervals also cover the score of unlimited
+walks. A refreshed index has samples from several distributions, so bets use equal stakes.
 
 Source: Waudby-Smith, Ramdas, *Estimating means of bounded random variables by betting*, 2024;
 Maurer, Pontil, *Empirical Bernstein bounds*, 2009, theorem 4; Fogaras, Racz, *Scaling link-based
@@ -38,9 +37,9 @@ from cocite.search.scorer import Nodes, Scorer
 _FEW = 4
 """Number of hits whose order is tested first; each later batch is twice as large."""
 _AT_ONCE, _PAIRS_AT_ONCE = 256, 512
-"""Number of hits, and of pairs, whose samples are processed at once."""
+"""Batch sizes, in hits and in pairs."""
 _CACHED = 1 << 16
-"""Maximum number of sample values that a list caches."""
+"""Maximum number of sample values cached per list."""
 _ROUNDING = 4e-12
 """Rounding error of sums, and of scores, which are multiples of 1e-12 (grains)."""
 
@@ -50,11 +49,11 @@ Ends = list[tuple[Floats, Floats]]
 
 @dataclass(frozen=True)
 class Draws:
-    """Sample values of some scores.
+    """Sample values for the scores of some hits.
 
-    ``values`` float64[samples, hits] are lower bounds, and ``most`` upper bounds, on the exact
-    values. Of each hit only the last ``known`` int64[hits] samples count, all if None. The last
-    ``alike`` samples, all if None, come from one graph and have one distribution.
+    ``values`` float64[samples, hits] are lower bounds on the exact values, ``most`` upper bounds.
+    Only the last ``known`` int64[hits] samples of a hit count; None means all. The last ``alike``
+    samples (None: all) come from one graph and have the same distribution.
     """
 
     values: Floats
@@ -69,7 +68,7 @@ class Draws:
         return int(self.values.shape[1])
 
     def pieces(self) -> Iterator[tuple[Any, Floats, Floats]]:
-        """Yield (hits with equally many known samples, their values, their upper bounds)."""
+        """Yield (hits, values, upper bounds), grouped by the number of known samples."""
         if self.known is None:
             yield slice(None), self.values, self.most
             return
@@ -85,7 +84,7 @@ class Draws:
         return Draws(values, most, self.span, known, self.alike)
 
     def steps(self) -> Draws:
-        """Return lower bounds on the differences between each hit and the next."""
+        """Return lower bounds on the difference between each hit and the next."""
         known = None if self.known is None else np.minimum(self.known[:-1], self.known[1:])
         apart = self.values[:, :-1] - self.most[:, 1:]
         limits = self.span.least - self.span.most, self.span.most - self.span.beyond
@@ -95,7 +94,7 @@ class Draws:
 def joined(
     found: Sequence[tuple[Floats, Floats]], span: Span, known: Ints | None, alike: int | None
 ) -> Draws:
-    """Return the sums of values and of their upper bounds over all parts, sample by sample."""
+    """Sum values, and upper bounds, over all parts, sample by sample."""
     shared = min(len(values) for values, _ in found)
     values, most = found[0][0][-shared:], found[0][1][-shared:]
     for more, greatest in found[1:]:
@@ -112,7 +111,7 @@ class ListDraws:
         self._first: tuple[Intervals, int, Draws] | None = None
 
     def release(self) -> None:
-        """Drop the samples; they are read again on the next use."""
+        """Drop the samples; the next use reads them again."""
         self._most, self._first = 0, None
 
     def of(self, intervals: Intervals, begin: int, end: int) -> Draws:
@@ -133,8 +132,8 @@ class Intervals:
         self.scorer = scorer
 
     def draws(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Draws:
-        """Return the samples of all parts together: the mean over ``nodes`` of the values with each
-        of ``others``, which are different nodes.
+        """Return samples summed over all parts: for each of ``others``, which are not in ``nodes``,
+        the mean of the values with ``nodes``.
         """
         span, found = Span(0.0, 0.0, 0.0), []
         for reader in self.scorer.sampling(settings):
@@ -150,7 +149,7 @@ class Intervals:
     def of_pair(
         self, pair: tuple[int, int], settings: WholeSettings, confidence: float, bound: str
     ) -> Score:
-        """Return the score of a pair, or of a node with itself, and its interval."""
+        """Return the score and interval of a pair, or of a node with itself."""
         first, second = pair
         score, error = self.scorer.pair(first, second, settings)
         draws = ListDraws((first,), np.array([second], np.uint32), settings)
@@ -166,8 +165,8 @@ class Intervals:
         bound: str,
         same: Bools | None = None,
     ) -> Ends:
-        """Return the ends of the intervals of a list, for each confidence. ``same`` marks the query
-        node among the hits; by default, no hit.
+        """Return a list's interval ends for each confidence. ``same`` marks hits that are the query
+        node, by default none.
         """
         if same is None:
             same = np.zeros(draws.ids.size, bool)
@@ -180,7 +179,7 @@ class Intervals:
     def of_mean(
         self, draws: ListDraws, scores: Floats, confidences: Sequence[float], bound: str
     ) -> tuple[Floats, Ends]:
-        """Return the standard errors of hits of several nodes, and the ends of their intervals."""
+        """Return standard errors and interval ends for scores that are means over several nodes."""
         errors, size = np.zeros(draws.ids.size), draws.ids.size
         for begin in range(0, size if self.scorer.sampled else 0, _AT_ONCE):
             part = slice(begin, begin + _AT_ONCE)
@@ -190,7 +189,10 @@ class Intervals:
     def of_least(
         self, draws: ListDraws, confidences: Sequence[float], bound: str
     ) -> tuple[Floats, Ends]:
-        """Return the same for scores that are the minimum over several nodes."""
+        """Return standard errors and interval ends for scores that are minima over several nodes.
+
+        By a union bound over the nodes, upper ends have failure (1 - confidence) / nodes each.
+        """
         nodes, ids, settings = draws.nodes, draws.ids, draws.settings
         pairs = np.array(
             [[self.scorer.pair(node, other, settings) for other in ids.tolist()] for node in nodes]
@@ -211,9 +213,7 @@ class Intervals:
         self, first: Ids, second: Ids, settings: WholeSettings, confidence: float, bound: str
     ) -> Floats:
         """Return float64[4, pairs] for pairs of different nodes: scores, errors, lower and upper
-        ends.
-
-        All readers must support many pairs at once (``Reader.pairs_from``).
+        ends. All readers must support ``pairs`` (``Reader.pairs_from``).
         """
         scorer = self.scorer
         grains, variances = np.zeros(first.size), np.zeros(first.size)
@@ -248,10 +248,10 @@ class Intervals:
     def rounded(
         self, room: Floats, scores: Floats, same: Bools, settings: WholeSettings
     ) -> tuple[Floats, Floats]:
-        """Return the ends of intervals, float64[confidences, h] each, rounded outwards to grains.
+        """Return interval ends, float64[confidences, h] each, rounded outward to grains.
 
-        They are ``room`` float64[confidences, 2, h] below and above ``scores``; ``same`` marks
-        scores of a node with itself.
+        ``room`` float64[confidences, 2, h] contains the distances below and above ``scores``;
+        ``same`` marks scores of a node with itself.
         """
         scorer = self.scorer
         room = np.ceil(room * GRAINS)
@@ -268,7 +268,7 @@ class Intervals:
         return low / GRAINS, high / GRAINS
 
     def certain_ranks(self, draws: ListDraws, confidence: float, bound: str) -> int:
-        """Return how many of the first hits of a list certainly score higher than the next."""
+        """Return how many leading hits certainly score higher than the next."""
         nodes, ids, settings = draws.nodes, draws.ids, draws.settings
         scorer = self.scorer
         for begin in range(0, ids.size - 1, _AT_ONCE):
@@ -286,8 +286,8 @@ class Intervals:
         return max(0, ids.size - 1)
 
     def _room(self, draws: ListDraws, confidences: Sequence[float], bound: str) -> Floats:
-        """Return float64[confidences, 2, h]: the distances from the means of the samples to the
-        lower and upper bounds of exact scores.
+        """Return float64[confidences, 2, h]: distances from scores to the lower and upper bounds on
+        exact scores.
         """
         size = draws.ids.size
         found = np.zeros((len(confidences), 2, size))
@@ -305,11 +305,11 @@ class Intervals:
         return found
 
     def _separate(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Floats | float:
-        """Return float64[h]: scores minus the means of the samples that all parts have and that
-        contain all ``nodes``.
+        """Return float64[h]: scores minus the means over the samples that intervals use.
 
-        A score uses all samples of a part that contain the pair. These are more if parts have lost
-        different samples, or if nodes were added at different times.
+        Intervals use the samples that all parts have and that contain all ``nodes``. A score uses
+        all of a part's samples that contain the pair: more, if parts have lost different samples or
+        if nodes were added at different times.
         """
         lost = len({reader.part.freshness.held.size for reader in self.scorer.sampled}) > 1
         if not lost and (len(nodes) == 1 or self.scorer.stored.freshness.since is None):
@@ -326,7 +326,7 @@ class Intervals:
         return found
 
     def _knowing(self, nodes: Nodes, others: Ids) -> Ints:
-        """Return int64[h]: how many samples contain all ``nodes`` and each of ``others``."""
+        """Return int64[h]: how many samples contain all ``nodes`` and the other node."""
         each = [self.scorer.stored.freshness.knowing(node, others) for node in nodes]
         least: Ints = np.min(each, axis=0)
         return least
@@ -335,10 +335,10 @@ class Intervals:
 def half_width(
     stderr: ArrayLike, samples: ArrayLike, width: float, confidence: float, bound: str = "bernstein"
 ) -> Floats:
-    """Return the half-widths of intervals for these standard errors, elementwise.
+    """Return interval half-widths for standard errors, elementwise.
 
-    ``samples`` is N, for all or for each; ``width`` is R; ``bound`` must be one that needs no more
-    than these. A single sample gives only the range R.
+    ``samples`` is N, a scalar or an array; ``width`` is R; ``bound`` is ``bernstein`` or
+    ``hoeffding``. For a single sample, the Bernstein half-width is R.
     """
     errors = np.asarray(stderr, np.float64)
     count = np.broadcast_to(np.asarray(samples, np.float64), errors.shape)
@@ -356,9 +356,7 @@ def half_width(
 def around(
     draws: Draws, confidence: float, bound: str = DEFAULT_INTERVAL
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the means of the values, and the distances to lower and upper bounds of the exact
-    means: float64[hits] each.
-    """
+    """Return means, and distances to the lower and upper bounds on exact means: float64[hits] each."""
     means, below = _below(draws, confidence, bound)
     above, span = np.empty(draws.hits), draws.span
     for which, _, most in draws.pieces():
@@ -373,7 +371,7 @@ def around(
 
 
 def _below(draws: Draws, confidence: float, bound: str) -> tuple[Floats, Floats]:
-    """Return the means, and the distances to lower bounds only."""
+    """Return means, and distances to lower bounds."""
     means, below, span = np.empty(draws.hits), np.empty(draws.hits), draws.span
     for which, values, _ in draws.pieces():
         if bound == "betting":
@@ -387,7 +385,7 @@ def _below(draws: Draws, confidence: float, bound: str) -> tuple[Floats, Floats]
 
 
 def errors_of(draws: Draws) -> Floats:
-    """Return float64[hits], the standard errors of the means; NaN for a single sample."""
+    """Return float64[hits], the means' standard errors; NaN for a single sample."""
     errors = np.full(draws.hits, np.nan)
     for which, values, _ in draws.pieces():
         count = len(values)
@@ -400,11 +398,11 @@ def errors_of(draws: Draws) -> Floats:
 def counted_ends(
     values: Floats, most: Floats, counts: Floats, span: Span, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Return the ends of intervals by betting, from counts of values: float64[hits] each.
+    """Return the ends of betting intervals from counts of values: float64[hits] each.
 
     ``values`` float64[s] are the distinct values, ``most`` float64[s] upper bounds on the exact
-    ones, and ``counts`` float64[hits, s] says how often each occurs. Their order and distributions
-    do not matter, so values of several independent parts may be mixed.
+    ones, and ``counts`` float64[hits, s] their frequencies. Order and distribution do not matter,
+    so values from several independent parts may be mixed.
     """
     low, _ = _mixed(values, counts, span.least, span.most, confidence)
     high, _ = _mixed(most, counts, span.most, span.beyond, confidence)
@@ -414,19 +412,19 @@ def counted_ends(
 def leading_certain(
     draws: Draws, confidence: float, bound: str = DEFAULT_INTERVAL, doubt: ArrayLike = 0.0
 ) -> int:
-    """Return how many of the first hits, best first, certainly score higher than the next.
+    """Return how many leading hits, best first, certainly score higher than the next.
 
-    Two hits are compared over the samples that contain both. ``doubt``, for each step or for all,
-    is how much smaller a step may be than its samples indicate, apart from their error.
+    Two hits are compared over the samples that contain both. ``doubt`` is how much smaller the
+    difference may be beyond sampling error: a scalar, or an array with a value per step.
     """
     if draws.hits < 2:
         return 0
     doubts = np.broadcast_to(np.asarray(doubt, np.float64), (draws.hits - 1,))
     begin = 0
-    while begin < draws.hits - 1:  # mostly one of the first few fails
+    while begin < draws.hits - 1:  # one of the first few usually fails
         end = min(draws.hits, 2 * begin + _FEW)
         steps = draws.part(begin, end).steps()
-        if bound == "hoeffding":  # the papers bound a difference as they bound a value
+        if bound == "hoeffding":  # Fogaras and Racz bound a difference like a value
             steps = replace(steps, span=Span(0.0, 0.0, draws.span.width))
         means, below = _below(steps, confidence, bound)
         sure: Bools = means - below > doubts[begin : end - 1]
@@ -439,7 +437,7 @@ def leading_certain(
 
 
 def certain_prefix(lows: Floats, highs: Floats) -> int:
-    """Return how many of the first intervals lie above all later ones, not counting the last."""
+    """Return how many leading intervals lie above all later ones; the last one never counts."""
     if lows.size < 2:
         return 0
     behind = np.maximum.accumulate(highs[:0:-1])[::-1]
@@ -448,21 +446,20 @@ def certain_prefix(lows: Floats, highs: Floats) -> int:
 
 
 def bets_of(confidence: float) -> tuple[float, float]:
-    """Return the wealth at which means are rejected, and the rounding error of sums."""
+    """Return the wealth at which bets reject a mean, and the rounding error of sums."""
     return _level(confidence), _ROUNDING
 
 
 NO_BETS = math.inf, _ROUNDING
-"""Used for the result of :func:`bets_of` in queries without intervals."""
+"""Replaces :func:`bets_of` in queries without intervals."""
 
 
 def _level(confidence: float) -> float:
-    """Return the wealth at which a mean is rejected on either side."""
     return 2 / (1 - confidence)
 
 
 def _moments(values: Floats) -> tuple[Floats, Floats]:
-    """Return the means of float64[samples, hits], and the sums of squared deviations."""
+    """Return means and sums of squared deviations for float64[samples, hits]."""
     from cocite.kernels import totals
 
     means, spreads = np.empty(values.shape[1]), np.empty(values.shape[1])
@@ -471,7 +468,7 @@ def _moments(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _about(values: Floats, width: float, confidence: float, bound: str) -> tuple[Floats, Floats]:
-    """Return means and half-widths for values float64[samples, hits]."""
+    """Return means and half-widths for float64[samples, hits]."""
     means, spreads = _moments(values)
     count = len(values)
     errors = np.sqrt(spreads / (count * max(1, count - 1)))
@@ -481,8 +478,10 @@ def _about(values: Floats, width: float, confidence: float, bound: str) -> tuple
 def _bet(
     values: Floats, first: float, last: float, confidence: float, alike: bool
 ) -> tuple[Floats, Floats]:
-    """Return the lower ends of the means not rejected, from ``first`` on, and the means. Values are
-    float64[samples, hits] between ``first`` and ``last``.
+    """Return interval ends and means for float64[samples, hits].
+
+    An end is the first mean that bets do not reject, searched from ``first`` to ``last``, the
+    limits of the values; ``first`` > ``last`` gives upper ends.
     """
     from cocite.kernels import totals
 
@@ -501,7 +500,7 @@ def _bet(
 def _mixed(
     values: Floats, counts: Floats, first: float, last: float, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Return the same for distinct ``values`` float64[s] with counts, betting equal stakes."""
+    """Return :func:`_bet` for distinct ``values`` float64[s] with counts, using equal stakes."""
     from cocite.kernels import totals
 
     found, means = np.full(len(counts), first), np.full(len(counts), first)

@@ -1,13 +1,13 @@
-"""Scores of many pairs, as arrays and as a table.
+"""Score many pairs, and run many queries, on all cores.
 
-Pairs are given as two columns (lists, arrays, or columns of pandas, polars or Arrow), or as one
-value: a table of two columns, an array (pairs, 2), or rows of two. Scores and intervals equal those
-of single queries. If samples are in trees, blocks of pairs are scored together, sample by sample
-(``kernels/pairs.py``). A thread scores a block, or a pair; threads do not affect scores.
+Pairs come as two columns (lists, arrays, or pandas, polars or Arrow columns), or as one value: a
+two-column table, an array (pairs, 2), or rows of two. Scores and intervals equal those of single
+queries, whatever the number of threads. If samples are in trees, blocks of pairs are scored
+together, sample by sample (``kernels/pairs.py``).
 
-Cost: in blocks, about 40 ns of processor time for each pair and sample, with intervals; one by one,
-about 0.1 ms per pair. Memory: 32 bytes per pair, and for each thread 2 to 11 bytes per node and 8
-MiB of meeting times.
+Blocks, with intervals, take about 40 ns of processor time per pair and sample; single pairs about
+0.1 ms each. Memory is 32 bytes per pair and, per thread, 2 to 11 bytes per node and 8 MiB of
+meeting times.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ _FORM = (
 
 @dataclass(frozen=True, eq=False)
 class Similarities(NodeTable):
-    """The similarity of each pair, in order: the nodes :attr:`a` and :attr:`b` as given, and
-    :attr:`score`, :attr:`stderr`, :attr:`low` and :attr:`high`, float64[pairs]. Items are
-    :class:`Score`. The table has these columns.
+    """Similarities of pairs: a sequence of :class:`Score`, and a table.
+
+    The columns are :attr:`a` and :attr:`b`, the nodes as passed, and :attr:`score`,
+    :attr:`stderr`, :attr:`low` and :attr:`high`, float64[pairs].
     """
 
     _named = ("a", "b")
@@ -70,14 +71,13 @@ class Similarities(NodeTable):
 
 
 def _listed(column: Column) -> list[Any]:
-    """Return a column as a list of Python values."""
     found: list[Any] = column.tolist() if isinstance(column, np.ndarray) else list(column)
     return found
 
 
 def columns_of_pairs(a: Any, b: Any = None) -> tuple[Column, Column]:
-    """Return two columns of names, lists or arrays of equal length, from two values or from one
-    that contains both. Raises :class:`UsageError`.
+    """Return two columns of names, lists or arrays of equal length, from two values or one that
+    contains both; raises :class:`UsageError`.
     """
     if b is None:
         return _separate(a)
@@ -90,7 +90,7 @@ def columns_of_pairs(a: Any, b: Any = None) -> tuple[Column, Column]:
 
 
 def _separate(pairs: Any) -> tuple[Column, Column]:
-    """Return the two columns of a table, an array, or rows."""
+    """Split a table, an array, or rows into two columns."""
     if isinstance(pairs, str | bytes | dict):
         raise UsageError(f"pairs is {type(pairs).__name__}; {_FORM}")
     if isinstance(pairs, np.ndarray):
@@ -133,8 +133,10 @@ def _column(values: Any, title: str) -> Column:
 
 
 def ids_of_pairs(names: Names, columns: tuple[Column, Column], *, numbers: bool) -> tuple[Ids, Ids]:
-    """Return the ids of two columns; raises :class:`UsageError` as :func:`ids_of`, and for a pair
-    of nodes on different sides of a bipartite graph.
+    """Return the ids of two columns.
+
+    Raises :class:`UsageError` like :func:`ids_of`, and for a pair on different sides of a bipartite
+    graph.
     """
     first, second = (
         ids_of(names, column, title, numbers) for column, title in zip(columns, "ab", strict=True)
@@ -150,7 +152,7 @@ def ids_of_pairs(names: Names, columns: tuple[Column, Column], *, numbers: bool)
 def ids_of(names: Names, column: Column, title: str, numbers: bool) -> Ids:
     """Return uint32[pairs], the ids for a column of names, or of ids if ``numbers``.
 
-    Raises :class:`UsageError` for invalid ids, and for unknown names, which it counts.
+    Raises :class:`UsageError` for invalid ids and unknown names.
     """
     if numbers:
         found = np.asarray(column)
@@ -206,7 +208,7 @@ def related_many(
     current: Callable[[], _Index],
     ask: Callable[[_Index, object], Hits],
 ) -> HitLists:
-    """Query each of ``nodes`` on one index, which ``current`` returns."""
+    """Query each of ``nodes`` on the index that ``current`` returns; if it changes, start again."""
     while True:
         now = current()
         question = partial(ask, now)
@@ -227,10 +229,10 @@ def scores_of_pairs(
     threads: int,
     progress: Progress = lambda stage, done, total: None,
 ) -> Floats:
-    """Return float64[4, pairs]: scores, standard errors, lower and upper ends of intervals.
+    """Return float64[4, pairs]: scores, standard errors, lower and upper interval ends.
 
-    ``one`` scores a pair. ``block`` scores many pairs of different nodes, in ``blocks`` blocks; if
-    that is 0, only ``one`` is used.
+    ``block`` scores pairs of different nodes, in ``blocks`` blocks; ``one`` scores a single pair,
+    and all pairs if ``blocks`` is 0.
     """
     found, done = np.empty((4, first.size)), 0
     progress("scoring", 0, first.size)
@@ -248,7 +250,7 @@ def scores_of_pairs(
         return place, one(int(first[place]), int(second[place]))
 
     workers, places_left = [single] * max(1, min(threads, apart.size)), apart.tolist()
-    # Run the first pair alone, as it prepares data that all pairs need.
+    # The first pair runs alone: it prepares data that all pairs need.
     rest = in_order(workers, places_left[1:], Pace())
     for place, score in chain(map(single, places_left[:1]), rest):
         found[:, place] = score

@@ -1,8 +1,8 @@
-"""Estimates of an index before it is built: size, memory, time and accuracy.
+"""Estimate an index's size, memory, time and accuracy before building it.
 
-For a layout with samples, two samples of the real graph per thread are drawn in a scratch
-directory, as size and time grow linearly with their number. Other layouts have their own estimates.
-With N samples, except with a probability of ``failure``, for every graph, measure and pair:
+Size and time grow linearly with the number of samples, so two samples per thread are drawn from the
+real graph, in a scratch directory. Layouts without samples have their own estimates. With N
+samples, except with probability ``failure``, for every graph, measure and pair:
 
     error      |estimate - score| <= delta              failure = 2 exp(-6/7 N delta**2)  Theorem 5
     order      scores delta apart keep their order                exp(-0.3 N delta**2)    Theorem 6
@@ -10,8 +10,8 @@ With N samples, except with a probability of ``failure``, for every graph, measu
                of nodes delta above it, in expectation            exp(-6/7 N delta**2)    Theorem 7
     precision  at most this share of the list is delta below      r / (exp(6/7 N delta**2) - 1)
 
-r is the number of nodes delta below the threshold per node delta above it. The standard error of a
-score s from samples in [0, R] is at most sqrt((R s - s**2) / N).
+r is the number of nodes delta below the threshold, divided by that of nodes delta above it. For
+samples in [0, R], a score s has a standard error of at most sqrt((R s - s**2) / N).
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, section 4.
 """
@@ -54,13 +54,14 @@ from cocite.resources import Resources, format_size, format_time, parse_size
 from cocite.results import Document
 
 SCORES = (0.1, 0.3)
-"""Scores for which plans report standard errors."""
+"""Scores at which plans report standard errors."""
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A theorem: ``factor / (exp(rate * samples * delta**2) - less)`` bounds the failure. The
-    factor of precision is r, see :func:`promises`.
+    """A theorem: ``factor / (exp(rate * samples * delta**2) - less)`` bounds the failure.
+
+    For precision, ``factor`` is r (:func:`promises`).
     """
 
     theorem: int
@@ -92,14 +93,14 @@ LISTED = 10
 
 
 def promises(nodes: int, listed: int) -> dict[str, Promise]:
-    """Return the guarantees for a graph with ``nodes`` nodes and lists of ``listed`` nodes."""
+    """Return the guarantees for lists of ``listed`` nodes in a graph of ``nodes``."""
     others = max(0, nodes - 1 - listed)
     return PROMISES | {"precision": replace(PROMISES["precision"], factor=others / listed)}
 
 
 def standard_error(score: float, most: float, samples: int) -> float:
-    """Return the maximum standard error of a score whose samples are at most ``most``; 0 if the
-    score is higher.
+    """Return the maximum standard error of a score from samples in [0, ``most``]; 0 for a score
+    above ``most``.
     """
     return math.sqrt(max(0.0, most * score - score * score) / samples)
 
@@ -107,9 +108,7 @@ def standard_error(score: float, most: float, samples: int) -> float:
 def standard_errors(
     parts: Iterable[PartPlan], asked: WholeSettings, samples: int | None
 ) -> dict[float, float]:
-    """Return standard errors of :data:`SCORES`, from the largest sample of any part; {} without
-    samples.
-    """
+    """Return maximum standard errors by score, for :data:`SCORES`; {} without samples."""
     if samples is None:
         return {}
     most = 0.0
@@ -121,11 +120,11 @@ def standard_errors(
 
 
 def expected_error(errors: Mapping[float, float]) -> str:
-    """Describe the expected error, to end the line on costs; "" without samples."""
+    """Describe the expected error, for the end of the line on costs; "" without samples."""
     if not errors:
         return ""
     error = errors[SCORES[0]]
-    return f", a score of {SCORES[0]:g} with a standard error of {error:.2g} at most"
+    return f", a standard error of at most {error:.2g} for a score of {SCORES[0]:g}"
 
 
 _TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|min|h)\s*")
@@ -137,10 +136,10 @@ _Chosen = TypeVar("_Chosen", WholeSettings, PartSettings)
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of an index with this many ``samples`` (None for a layout without samples).
+    """Estimates for an index with this many ``samples`` (None for a layout without samples).
 
-    ``bytes`` on disk and ``seconds`` to build it; with samples, the ``delta`` of each guarantee and
-    upper bounds on the standard errors of ``SCORES``.
+    ``bytes`` is the size on disk, ``seconds`` the build time. With samples, ``delta`` has each
+    guarantee's delta, and ``stderr`` upper bounds on standard errors, by score.
     """
 
     samples: int | None
@@ -152,7 +151,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Costs:
-    """Bytes of the ``names`` and of one ``sample``, seconds for ``each``, and the memory plan."""
+    """Bytes of the ``names`` and per ``sample``, seconds for ``each`` sample, and a memory plan."""
 
     names: int
     sample: float
@@ -160,24 +159,24 @@ class Costs:
     fit: MemoryPlan
 
     def bytes(self, samples: int) -> int:
-        """Return the bytes of an index on disk."""
+        """Return the index's size on disk."""
         return self.names + round(self.sample * samples)
 
     def within_bytes(self, size: int) -> int:
-        """Return how many samples fit at most; raises :class:`UsageError` if none does."""
+        """Return the maximum number of samples that fit; raises :class:`UsageError` if none."""
         number = int((size - self.names) / self.sample)
         if number < 1:
             raise UsageError(
                 f"no sample fits on {format_size(size)} of disk: one takes "
-                f"{format_size(self.sample)}, and the names of the nodes {format_size(self.names)}"
+                f"{format_size(self.sample)}, and the node names {format_size(self.names)}"
             )
         return min(number, MAX_SAMPLES)
 
     def within_seconds(self, seconds: float) -> int:
-        """Return the maximum number of samples in that time; raises :class:`UsageError` if none."""
+        """Return the maximum number of samples in this time; raises :class:`UsageError` if none."""
         if self.each > seconds:
             raise UsageError(
-                f"no sample can be made in {format_time(seconds)}: one takes about "
+                f"no sample can be drawn in {format_time(seconds)}: one takes about "
                 f"{format_time(self.each)}"
             )
         return min(int(seconds / self.each) if self.each > 0 else MAX_SAMPLES, MAX_SAMPLES)
@@ -185,12 +184,12 @@ class Costs:
 
 @dataclass(frozen=True)
 class Plan(Document):
-    """Cost and accuracy of an index of ``graph``: as planned, and with twice the samples.
+    """Cost and accuracy of an index, as ``planned`` and with twice the samples.
 
     ``doubled`` is None for layouts without samples, and if an index cannot have so many. ``memory``
     is in bytes, including Python; ``room`` describes it. Guarantees hold with probability 1 -
-    ``failure``, precision for a list of ``listed`` nodes; ``needs`` is the number of samples that
-    each requires for the given delta, if any.
+    ``failure``, precision for a list of ``listed`` nodes. ``needs`` is the number of samples that
+    each guarantee requires for the given delta; {} without a delta.
     """
 
     graph: str
@@ -242,8 +241,8 @@ def plan_index(
     graph, threads, memory
         As for :func:`~cocite.search.build`.
     options, given
-        The options below, as one object or by name. Other keyword arguments are build and query
-        settings of the measure. Give at most one of ``samples``, ``delta``, ``disk`` and ``time``;
+        The options below, as one object or by name. Other keyword arguments are the measure's build
+        and query settings. At most one of ``samples``, ``delta``, ``disk`` and ``time`` is allowed;
         the default is the measure's ``samples``.
     {options}
 
@@ -254,7 +253,7 @@ def plan_index(
     Raises
     ------
     UsageError
-        Also if a single sample exceeds ``disk`` or ``time``.
+        For invalid values, and if a single sample exceeds ``disk`` or ``time``.
     ResourceError
         If memory is insufficient, or ``scratch`` cannot be written.
 
@@ -272,8 +271,8 @@ def plan_index(
     built = BuildOptions.checked(measure, *way, kept, options=chosen)
     if any(SAMPLES in component.fixed for component in built.measure.components):
         raise UsageError(
-            f"{measure} fixes its number of samples, but a plan is measured with fewer. Omit it "
-            "there, and give --samples (samples=) instead"
+            f"{measure} fixes its number of samples, but planning draws fewer. Omit it there, and "
+            "use --samples (samples=) instead"
         )
     asked = query_settings(built.measure, built.parts, ask)
     means = Resources.checked(threads, memory)
@@ -327,8 +326,8 @@ def _chosen_way(
     kept: dict[str, Promise],
     failure: float,
 ) -> tuple[Callable[[Costs], int], dict[str, int]]:
-    """Return a function from costs to the number of samples; and, if a delta decides, the number
-    that each guarantee needs.
+    """Return a function from costs to the number of samples; and, for a delta, the number that each
+    guarantee needs.
     """
     given = [name for name, value in ways.items() if value is not None]
     if given and options.samples is None:
@@ -365,15 +364,13 @@ def _chosen_way(
 def _estimated(
     graph: Graph, options: BuildOptions, means: Resources, scratch: str | os.PathLike[str] | None
 ) -> tuple[Costs, float]:
-    """Return the costs of a sample, or of the whole index if it has none, and the seconds that the
-    estimate took.
-    """
+    """Return the costs per sample, or of an index without samples; and the total build seconds."""
     count = None if options.samples is None else 2 * means.threads
     try:
         folder = tempfile.mkdtemp(prefix="cocite-plan-", dir=scratch)
     except OSError as error:
         raise ResourceError(
-            f"no samples can be made: {error}. Choose another directory with --scratch (scratch=)"
+            f"no samples can be drawn: {error}. Choose another directory with --scratch (scratch=)"
         ) from error
     try:
         few = options if count is None else _with_samples(options, count)

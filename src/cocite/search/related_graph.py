@@ -1,12 +1,9 @@
-"""The neighborhood of a page as a graph: the page, its hits, and links among them.
+"""The k-nearest-neighbor graph, restricted to query pages and their hits.
 
-This is the graph of k nearest neighbors, restricted to the query pages and their hits. Each hit is
-queried with the same options; those of its own hits that are in the graph become links.
+Each hit is queried with the same options. Its own hits become links if the graph contains them.
 
     node    label (the name), title, asked, score (with the query page)
     link    weight (the score), rank, low, high, stderr
-
-Cost: a query for each hit.
 """
 
 from __future__ import annotations
@@ -27,14 +24,16 @@ from cocite.storage import check_file, staged_file
 
 _LINK = {"rank": "int", "low": "double", "high": "double", "stderr": "double"}
 _ALONE = ("aggregate", "offset", "total")
-"""Options for the query pages, but not for their hits."""
+"""Options that apply to the query pages, but not to their hits."""
 
 
 @dataclass(frozen=True)
 class RelatedGraph:
-    """A neighborhood: the query pages ``asked``, and their ``hits``. ``links`` are (source, target,
-    rank, hit): the target, with its score, is the hit of the source at this ``rank``. ``titles``
-    are those of all pages, "" for none; None if the graph has none.
+    """A neighborhood: the query pages ``asked``, and their ``hits``.
+
+    ``links`` are (source, target, rank, hit): ``hit`` is the target with its score, at ``rank``
+    among the source's hits. ``titles`` has one title per page, "" for none; None if the graph has
+    no titles.
     """
 
     asked: Sequence[Any]
@@ -47,7 +46,7 @@ class RelatedGraph:
     def of(
         cls, index: Any, node: Any, k: int, hits: Sequence[Hit] | None = None, **options: Any
     ) -> Self:
-        """Find the hits, unless given, and the hits of each hit."""
+        """Query ``node``, unless ``hits`` are given, and each hit."""
         if options.get("only") is not None:
             options["only"] = list(options["only"])  # may be an iterator, and is used repeatedly
         asked = index.nodes.names(np.array(index.now.ids_of(node)))
@@ -74,11 +73,11 @@ class RelatedGraph:
 
     @property
     def nodes(self) -> list[Any]:
-        """Return the names of all pages, query pages first."""
+        """Return all page names, query pages first."""
         return [*self.asked, *(hit.node for hit in self.hits)]
 
     def _facts(self) -> Iterator[dict[str, Any]]:
-        """Yield the attributes of each page."""
+        """Yield each page's attributes."""
         scores = [None] * len(self.asked) + [hit.score for hit in self.hits]
         titles = self.titles or [""] * len(scores)
         for place, (score, title) in enumerate(zip(scores, titles, strict=True)):
@@ -107,7 +106,7 @@ class RelatedGraph:
         return GraphShape({**title, "asked": "boolean", "score": "double"}, _LINK, self.about)
 
     def to_text(self, kind: str) -> str:
-        """Return the graph as ``graphml``, ``gexf`` or ``dot`` text."""
+        """Return the graph as text; ``kind`` is ``graphml``, ``gexf`` or ``dot``."""
         return graph_text(_writer(kind).form(self._shape), [self._piece()])
 
     def to_networkx(self) -> Any:
@@ -125,7 +124,7 @@ class RelatedGraph:
     def write(
         self, output: str | os.PathLike[str], *, kind: str | None = None, overwrite: bool = False
     ) -> Path:
-        """Write the graph as GraphML, GEXF or DOT, by extension or ``kind``.
+        """Write the graph as GraphML, GEXF or DOT, chosen by ``kind`` or the file extension.
 
         Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
         """

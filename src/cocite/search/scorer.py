@@ -1,17 +1,15 @@
-"""Scores by node ids: weighted sums over the parts of an index; and filters of hits.
+"""Scores by node id, as weighted sums over an index's parts; and filters on hits.
 
     score    = sum over parts of weight * score of the part            in grains, rounded once
     variance = sum over parts of weight**2 * variance of the part
 
-Certified bounds of parts add up, weighted, as well. The score of several nodes with another one is
-the mean or the minimum of their scores. Query nodes count once and are not hits. In a refreshed
-index, a score is the mean over the samples that contain both nodes.
+Certified bounds are weighted sums, too. Several query nodes, without duplicates, score the mean or
+the minimum of their single scores. In a refreshed index, a score is the mean over the samples that
+contain both nodes.
 
 Filters apply to all touched nodes before the best are selected, so the hits are the best k that
-pass. In a bipartite graph, only nodes on the side of the query node pass.
-
-Cost: the readers' cost for each query node; 20 bytes per node touched by one of several; for a
-filter, a search for a prefix, and a binary search for each touched node.
+pass. In a bipartite graph, only nodes on the query node's side pass. A filter costs one binary
+search per touched node; several query nodes take 20 bytes per touched node.
 """
 
 from __future__ import annotations
@@ -50,9 +48,9 @@ if TYPE_CHECKING:
 
 
 _BLOCK_TIMES, _LEAST_BLOCK = 1 << 23, 1024
-"""Maximum number of meeting times in a block of pairs; and pairs that any block may have."""
+"""Maximum meeting times per block of pairs, and a number of pairs that is always allowed."""
 Nodes = tuple[int, ...]
-"""The nodes of one query, without duplicates."""
+"""A query's node ids, without duplicates."""
 
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
@@ -60,8 +58,8 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 @dataclass(frozen=True)
 class Filter:
-    """Conditions on hits: ``only`` and ``never`` are ascending ids or None; ``within`` is the range
-    of ids of a side, None for all. Hits also have a score above 0 and of at least ``min_score``.
+    """Conditions on hits: in all of ``only``, in none of ``never`` (ascending ids), ``within`` a
+    side's range of ids if given, and with a score above 0 and of at least ``min_score``.
     """
 
     only: tuple[Ids, ...] = ()
@@ -73,8 +71,8 @@ class Filter:
     def checked(
         cls, names: Names, nodes: Sequence[int], options: FilterOptions, replaced: int | None = None
     ) -> Filter:
-        """Return the filter of a query for ``nodes``, which are excluded, as is a node that a draft
-        ``replaced``. Raises :class:`UnknownNode`.
+        """Create a query's filter, which excludes ``nodes`` and the node that a draft ``replaced``;
+        raises :class:`UnknownNode`.
         """
         only: list[Ids] = []
         never: list[Ids] = []
@@ -102,7 +100,7 @@ class Filter:
         return cls(tuple(only), tuple(never), within, options.min_score)
 
     def on_side_of(self, names: Names, node: int) -> Filter:
-        """Return the filter for the side of ``node`` in a bipartite graph."""
+        """Return the filter restricted to the side of ``node`` in a bipartite graph."""
         return self if names.sides is None else replace(self, within=names.sides.side_of(node))
 
     @property
@@ -123,7 +121,7 @@ class Filter:
     def best(self, scratch: QueryScratch, k: int) -> tuple[Ids, Floats]:
         """Return the best ``k`` touched nodes that pass, and clear the scratch.
 
-        The nodes are uint32[h], by descending score, then by hash; grains and variances are
+        Returns ids, uint32[h], by descending score, then by hash; and grains and variances,
         float64[h, 2].
         """
         from cocite.kernels import listing
@@ -162,7 +160,7 @@ def _among(nodes: Ids, ids: Ids) -> Bools:
 
 
 def site_of(name: str) -> tuple[str, str]:
-    """Return the scheme of a URL, with ``://``, and its host; raises :class:`UsageError`."""
+    """Return a URL's scheme, including ``://``, and host; raises :class:`UsageError`."""
     match = _URL.match(name)
     if match is None:
         raise UsageError(f"{name!r} is not a URL, so it has no site to exclude")
@@ -170,7 +168,7 @@ def site_of(name: str) -> tuple[str, str]:
 
 
 def pages_of(names: Names, site: tuple[str, str]) -> list[Ids]:
-    """Return the ids of the pages of a site, under both schemes and after any delimiter."""
+    """Return the ids of a site's pages, under both schemes and after any delimiter."""
     scheme, host = site
     schemes = {scheme, "http://", "https://"}
     found = [names.with_prefix(f"{s}{host}{end}") for s in sorted(schemes) for end in "/?#"]
@@ -180,7 +178,7 @@ def pages_of(names: Names, site: tuple[str, str]) -> list[Ids]:
 
 
 class ScoreQuery(NamedTuple):
-    """A query for the ``k`` nodes with the best scores that pass a filter."""
+    """A query for the ``k`` best nodes that pass a filter."""
 
     k: int
     chosen: Filter
@@ -188,10 +186,7 @@ class ScoreQuery(NamedTuple):
 
 
 class Scorer:
-    """The parts of an index and their readers. Threads may share it.
-
-    It uses ids and scores only, no names, confidences or other orders.
-    """
+    """Scores nodes by id with an index's readers. Threads may share it."""
 
     def __init__(
         self,
@@ -202,9 +197,9 @@ class Scorer:
         readers: tuple[Reader, ...] | None = None,
         evidence: Evidence | None = None,
     ) -> None:
-        """Open the readers. Evidence reads the graph of the index with ``resources``.
+        """Create a scorer. ``readers``, one per part, default to those of the files in ``stored``.
 
-        ``readers`` are those of the parts of ``stored``, by default for its files.
+        Evidence reads the index's graph with ``resources``.
         """
         self.stored, self._resources, self._graph = stored, resources, graph
         self._last: tuple[WholeSettings, tuple[Reader, ...]] | None = None
@@ -219,8 +214,8 @@ class Scorer:
         return tuple(map(reader_of, self.stored.parts))
 
     def reading(self, settings: WholeSettings) -> tuple[Reader, ...]:
-        """Return a reader per part for a query, with evidence if its settings require it."""
-        last = self._last  # equal settings are one object, and a query reads this several times
+        """Return a reader per part for a query, with evidence if the settings require it."""
+        last = self._last  # a query calls this several times with the same settings object
         if last is not None and last[0] is settings:
             return last[1]
         readers = self.readers
@@ -231,7 +226,7 @@ class Scorer:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """Return the counts of shared neighbors that can weight scores."""
+        """Return the evidence, loaded on first use."""
         from cocite.search.evidence import Evidence
 
         return Evidence(self.stored, self._resources, self._graph)
@@ -242,11 +237,11 @@ class Scorer:
         return [reader for reader in self.readers if isinstance(reader, SampledReader)]
 
     def sampling(self, settings: WholeSettings) -> list[SampledReader]:
-        """Return the readers of sampled parts for a query."""
+        """Return the sampled readers for a query."""
         return [reader for reader in self.reading(settings) if isinstance(reader, SampledReader)]
 
     def over(self, stored: StoredIndex, readers: tuple[Reader, ...]) -> Scorer:
-        """Return a scorer of other samples of the same index, given their ``readers``."""
+        """Return a scorer for other samples of the index, given their ``readers``."""
         return Scorer(stored, self._resources, self._graph, readers=readers, evidence=self.evidence)
 
     # -- lists ---------------------------------------------------------------------------
@@ -254,11 +249,10 @@ class Scorer:
     def single_pass(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
     ) -> ListedHits | None:
-        """Return a list with intervals by betting and certain ranks from one kernel call, or None
-        if that is not supported.
+        """Return a list with betting intervals and certain ranks from one kernel call, bit-identical
+        to separate calls; None if unsupported.
 
-        The list is bit-identical to that of separate calls. ``floor`` is in grains
-        (:attr:`Filter.floor`), ``bets`` come from ``intervals.bets_of``.
+        ``floor`` is in grains (:attr:`Filter.floor`); ``bets`` come from ``intervals.bets_of``.
         """
         if (reader := self._only_reader(settings)) is None:
             return None
@@ -267,9 +261,7 @@ class Scorer:
     def single_pass_of_many(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
     ) -> list[ListedHits] | None:
-        """Return the lists of as many leading ``nodes`` as one pass covers; see
-        :meth:`single_pass`.
-        """
+        """Return lists for as many leading ``nodes`` as one pass covers; see :meth:`single_pass`."""
         if (reader := self._only_reader(settings)) is None:
             return None
         return reader.many_at_once(nodes, k, floor, bets, reader.part.ask_settings(settings))
@@ -279,7 +271,7 @@ class Scorer:
         return readers[0] if len(readers) == 1 else None
 
     def top(self, node: int, query: ScoreQuery) -> tuple[Ids, Floats]:
-        """Return the ids of the best k, and float64[h, 2]: scores in grains, and variances."""
+        """Return the best k ids, and float64[h, 2]: scores in grains, and variances."""
         ids, best = self._best(node, query)
         for reader in self.reading(query.settings):
             own = reader.part.ask_settings(query.settings)
@@ -293,13 +285,13 @@ class Scorer:
             return query.chosen.best(scratch, query.k)
 
     def count(self, nodes: Nodes, aggregate: str, query: ScoreQuery) -> int:
-        """Return the number of nodes that have a score with ``nodes``, at most ``query.k``."""
+        """Count the nodes that pass, up to ``query.k``."""
         if len(nodes) > 1:
             return self.top_together(nodes, aggregate, query)[0].size
         return self._best(nodes[0], query)[0].size
 
     def top_together(self, nodes: Nodes, aggregate: str, query: ScoreQuery) -> tuple[Ids, Floats]:
-        """Return the ids of the best ``k`` for several nodes, and their scores in grains."""
+        """Return the best ``k`` ids for several nodes, and their scores in grains."""
         found = [self._scored(node, query.settings) for node in nodes]
         ids: Ids = np.unique(np.concatenate([touched for touched, _ in found]))
         grains = np.zeros((len(nodes), ids.size))
@@ -315,7 +307,7 @@ class Scorer:
         return ids, best[:, 0]
 
     def _gather(self, node: int, settings: WholeSettings, scratch: QueryScratch) -> None:
-        """Add the scores of all nodes with ``node``."""
+        """Add the scores with ``node`` to the scratch."""
         for reader in self.reading(settings):
             check()
             reader.gather(node, reader.part.ask_settings(settings), scratch)
@@ -323,7 +315,7 @@ class Scorer:
                 scratch.list_once()  # totals may pass through 0
 
     def _scored(self, node: int, settings: WholeSettings) -> tuple[Ids, Floats]:
-        """Return the nodes that ``node`` touches, ascending, and their scores in grains."""
+        """Return the nodes touched by ``node``, ascending, and their scores in grains."""
         with borrowed(self.stored.nodes) as scratch:
             scratch.below = True
             self._gather(node, settings, scratch)
@@ -335,7 +327,7 @@ class Scorer:
     # -- pairs ---------------------------------------------------------------------------
 
     def pair(self, first: int, second: int, settings: WholeSettings) -> tuple[float, float]:
-        """Return the score of a pair and its standard error."""
+        """Return a pair's score and standard error."""
         grains = variance = 0.0
         for reader in self.reading(settings):
             check()
@@ -350,8 +342,7 @@ class Scorer:
     def shares(
         self, nodes: Nodes, other: int, aggregate: str, settings: WholeSettings
     ) -> tuple[float, list[float], list[float]]:
-        """Return the score of a hit with several nodes together and with each, and the share of
-        each.
+        """Return the combined score of ``other``, and the score and share of each query node.
 
         With ``min``, the first node with the lowest score gets the entire share.
         """
@@ -364,7 +355,7 @@ class Scorer:
         return mean, scores, [round(score / len(nodes), 12) for score in scores]
 
     def pair_blocks(self, pairs: int, settings: WholeSettings, threads: int) -> int:
-        """Return the number of blocks in which to score pairs; 0 if one by one is faster."""
+        """Return the number of blocks for scoring pairs; 0 if scoring one by one is faster."""
         readers = self.reading(settings)
         least = [reader.pairs_from for reader in readers]
         held = {reader.part.freshness.held.size for reader in self.sampled}
@@ -374,10 +365,10 @@ class Scorer:
         most = max(_LEAST_BLOCK, _BLOCK_TIMES // samples)
         return max(-(-pairs // most), min(threads, pairs // max(filter(None, least))))
 
-    # -- what parts know of some nodes ---------------------------------------------------
+    # -- contributions and bounds of parts -----------------------------------------------
 
     def exact(self, reader: Reader, nodes: Nodes, others: Ids, settings: WholeSettings) -> Floats:
-        """Return float64[h]: the contributions of a part without samples to scores."""
+        """Return float64[h]: the contributions of an unsampled part to scores."""
         found = np.zeros(others.size)
         for node in nodes:
             with borrowed(self.stored.nodes) as scratch:
@@ -397,13 +388,13 @@ class Scorer:
         return slack
 
     def largest(self, settings: WholeSettings) -> float:
-        """Return the maximum sum of samples for two different nodes."""
+        """Return the maximum total of the sampled parts for two different nodes."""
         return added(
             reader.part.weight * reader.span(reader.part.ask_settings(settings)).most
             for reader in self.sampling(settings)
         )
 
     def check(self, values: Iterable[float]) -> None:
-        """Raise :class:`Damaged` if a value is NaN, which intact files never give."""
+        """Raise :class:`Damaged` if a value is not finite, which intact files never produce."""
         if not all(map(math.isfinite, values)):
             raise self.stored.damaged()

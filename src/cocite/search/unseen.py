@@ -1,7 +1,7 @@
-"""Drafts: query pages that are not in the graph, answered as if the graph had them.
+"""Drafts: query pages outside the graph, answered as if the graph contained them.
 
-A draft is given by its links: the pages that it links to, ``out``, and those that link to it,
-``into``. Its text form has one link per line:
+A draft is defined by its links: ``out`` to other pages, ``into`` from other pages. The text format
+has one link per line:
 
     Zebra               the draft links to the page Zebra
     -> Zebra            the same; required for names that begin with an arrow
@@ -9,14 +9,12 @@ A draft is given by its links: the pages that it links to, ``out``, and those th
     <- Africa<TAB>2.5   the weight of the link, after a tab; the default is 1
 
 Empty lines are ignored. Duplicate links count once; their weights add up, as in ``io/ingest.py``.
-Weights are only for indexes that use them.
+Weights require an index that uses weights.
 
-The draft gets the last id. Its samples are drawn along its links with the keys of the index's
-samples; lists, hop neighborhoods and features are computed on
-demand (``index/layouts/*/on_the_fly.py``). So answers equal those of an index of the graph with the
-page. For a refreshed index, all samples are drawn from the newest graph.
-
-Cost: a copy of the links, and the samples, lists or features that no index stores.
+The draft gets the last id. Its samples are drawn with the keys of the index's samples; lists, hop
+neighborhoods and features are computed on demand (``index/layouts/*/on_the_fly.py``). Answers
+therefore equal those of an index of the graph with the page. For a refreshed index, all samples are
+drawn from the newest graph. A draft costs a copy of the links in memory.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ from cocite.resources import Resources
 from cocite.search.source import GivenGraph, find_graph
 
 DRAFT = "draft"
-"""Default name of a draft."""
+"""The default name of a draft."""
 LinksLike = Iterable[object] | Mapping[Any, float]
 """Names, or names with link weights, as a mapping or as pairs."""
 _SHOWN = 5
@@ -56,19 +54,19 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class UnseenNode(NamedTuple):
-    """The links of a draft as given: (name, weight or None) in each direction."""
+    """A draft's links in each direction: (name, weight or None)."""
 
     out: list[tuple[str, float | None]]
     into: list[tuple[str, float | None]]
 
     @classmethod
     def of(cls, out: LinksLike, into: LinksLike) -> UnseenNode:
-        """Return the draft with these links; raises :class:`UsageError`."""
+        """Create a draft from links; raises :class:`UsageError`."""
         return cls(_links_of("out", out), _links_of("into", into))
 
     @classmethod
     def read(cls, text: bytes, where: str) -> UnseenNode:
-        """Parse a draft; ``where`` names it in errors. Raises :class:`InputError`."""
+        """Parse a draft; raises :class:`InputError`, which calls it ``where``."""
         try:
             lines = text.decode("utf-8-sig").split("\n")
         except UnicodeDecodeError as error:
@@ -97,22 +95,22 @@ class UnseenNode(NamedTuple):
 
     @classmethod
     def of_note(cls, content: bytes, names: Names, at: str) -> UnseenNode:
-        """Return the draft for a Markdown note at path ``at``, without extension, in a folder of
-        notes with these ``names``. Links without a target are skipped and logged.
+        """Create a draft from a Markdown note in a folder of notes called ``names``; ``at`` is the
+        note's path without extension. Links without a target are skipped and logged.
         """
         from cocite.io.readers.notes.reader import draft_links
 
         out, lost = draft_links(content, names.stored, at)
         if lost:
             _log.warning(
-                "left out of the draft: %d links that lead to no note, such as %r",
+                "omitted from the draft: %d links that lead to no note, such as %r",
                 len(lost),
                 lost[0],
             )
         return cls([(name, None) for name in out], [])
 
     def page(self, names: Names, *, weighted: bool, skip_unknown: bool) -> UnseenPage:
-        """Return the page with these links to nodes called ``names``.
+        """Resolve the links with the node ``names``.
 
         Raises :class:`UsageError` for unknown names, unless skipped; for weights that the index
         ignores; and if no link is left.
@@ -127,16 +125,16 @@ class UnseenNode(NamedTuple):
             raise UsageError(_unknown(unknown, names))
         if unknown:
             _log.warning(
-                "left out of the draft: links with %s that no node is, such as %r",
-                f"{len(unknown):,} page{'s' * (len(unknown) > 1)}",
+                "omitted from the draft: links with %s, such as %r",
+                f"{len(unknown):,} unknown page{'s' * (len(unknown) > 1)}",
                 unknown[0],
             )
         out, into = (_side(side, names) for side in self)
         if not out[0].size and not into[0].size:
-            left = ", those left out that no node has" if unknown else ""
+            left = " with a known page" if unknown else ""
             raise UsageError(
-                f"the draft has no link{left}: nothing is related to it. Name pages that it links "
-                "to, or that link to it"
+                f"the draft has no link{left}, so nothing is related to it. Name pages that it "
+                "links to, or that link to it"
             )
         return UnseenPage(out[0], into[0], out[1], into[1])
 
@@ -157,7 +155,7 @@ def _links_of(what: str, links: LinksLike) -> list[tuple[str, float | None]]:
 
 
 def _side(links: list[tuple[str, float | None]], names: Names) -> tuple[Ids, NDArray[np.float32]]:
-    """Return the ids of known names, ascending, and their weights."""
+    """Return the ids of known names, ascending, and link weights."""
     weights: dict[int, float] = {}
     for name, value in links:
         node = names.find(name)
@@ -190,13 +188,13 @@ def _unknown(unknown: list[str], names: Names) -> str:
 
 
 class UnseenNodes:
-    """Indexes of a graph with one added node, which share its links. Threads may share it."""
+    """Creates indexes with one added node, which share the graph's links. Threads may share it."""
 
     def __init__(self, stored: StoredIndex, resources: Resources, graph: GivenGraph) -> None:
         if stored.kept is not None:
             raise UsageError(
-                f"{stored.store.path} keeps {stored.kept.in_words(stored.nodes)}: a draft may link "
-                "to others. Query an index of all pages"
+                f"{stored.store.path} contains only {stored.kept.in_words(stored.nodes)}, but a "
+                "draft may link to others. Query an index of all pages"
             )
         self._stored, self._resources, self._given = stored, resources, graph
         self._links = memoized_links(
@@ -210,7 +208,7 @@ class UnseenNodes:
         return found
 
     def links(self, way: str) -> Links:
-        """Return the graph's links, ``in`` or ``out``, with weights if they are used."""
+        """Return the graph's links, ``in`` or ``out``, with weights if the index uses them."""
         return self._links(way, self._stored.weighted)
 
     def added(
@@ -222,12 +220,14 @@ class UnseenNodes:
         skip_unknown: bool,
         replaced: int | None = None,
     ) -> UnseenIndex:
-        """Return the index as if the graph had the draft, which takes the name of the node
-        ``replaced``, if given. That node is then no hit. Raises :class:`UsageError`.
+        """Return the index as if the graph contained the draft; raises :class:`UsageError`.
+
+        If ``replaced`` is a node id, the draft takes over that node's name, and hits exclude the
+        node.
         """
         stored = self._stored
         if stored.drafted:
-            raise UsageError("the index has a draft already: use the index without it")
+            raise UsageError("the index already has a draft: use the index without it")
         if names.sides is not None:
             raise UsageError(
                 f"{stored.store.path} is bipartite, and drafts need a graph with one kind of "
@@ -242,8 +242,7 @@ class UnseenNodes:
         linked = added(part.weight for part in stored.parts if not part.measure.texts)
         if linked < 1:
             _log.info(
-                "the draft has no text: its scores are by links alone, which are %.0f%% of a score "
-                "here",
+                "the draft has no text: its scores use only links, which are %.0f%% of a score here",
                 100 * linked,
             )
         shared, parts = DraftEnds(self._links, page, self._resources), []
@@ -257,14 +256,14 @@ class UnseenNodes:
 
 
 def _of_one(freshness: Freshness) -> Freshness:
-    """Return the freshness if all samples come from the newest graph."""
+    """Return the freshness for samples that all come from the newest graph."""
     numbers, newest = freshness.numbers, freshness.snapshots[-1]
     whole = replace(newest, refresh=0, first=numbers.start, samples=len(numbers))
     return replace(freshness, snapshots=(whole,), since=None)
 
 
 class UnseenIndex(StoredIndex):
-    """The index ``stored`` with one more page; in memory only."""
+    """The index ``stored`` with one added page, in memory."""
 
     drafted = True
 
@@ -287,16 +286,16 @@ class UnseenIndex(StoredIndex):
 
     @property
     def unlinked(self) -> str:
-        """Describe the links that the measure uses if the draft has none of them, or ""."""
+        """Describe the links that the measure uses and the draft lacks; "" if it has some."""
         ways = {part.measure.looks_at(part.direction) for part in self.parts}
         found = " or ".join(DIRECTIONS[way] for way in DIRECTIONS if way in ways)
         return "" if any(self.page.row(way)[0].size for way in ways) else found
 
     @property
     def graph_nodes(self) -> int:
-        """Return the number of nodes of the graph, without the draft."""
+        """Return the graph's number of nodes, without the draft."""
         return self.nodes - 1
 
     def without(self, file: str, fault: str) -> StoredIndex:
-        """Raise :class:`Damaged`, as only the underlying index can exclude a shard."""
+        """Raise :class:`Damaged`; only the underlying index can exclude a shard."""
         raise Damaged(fault)
