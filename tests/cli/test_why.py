@@ -211,7 +211,7 @@ def test_zero_score_has_interval(chain: Path, tmp_path: Path, ask: Ask, measure:
         found = index.similarity(a, b)
         assert found.score == 0
         said = ask(tmp_path / "i", a, b)[1]
-        bound = f"the score is {found.high:.4g} at most"
+        bound = f"the score is at most {found.high:.4g}"
         assert (bound in said) == (found.high > 0)
         if measure == "neighborhood":
             assert ("no links connect them" in said) == (a == "x")

@@ -89,7 +89,7 @@ def test_textless_draft(links: str, tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "draft").write_text("<- a\n<- b\n")
     capsys.readouterr()
     assert main(["related", "t.index", "--draft", "draft", "--graph", path]) == 0
-    said = "the draft has no text: its scores use only links, which are 75% of a score here\n"
+    said = "the draft has no text: scores use only its links, which are 75% of a score\n"
     assert capsys.readouterr().err == said
     assert main(["related", links, "--draft", "draft"]) == 0
     assert "no text" not in capsys.readouterr().err

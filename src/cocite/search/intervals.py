@@ -356,7 +356,7 @@ def half_width(
 def around(
     draws: Draws, confidence: float, bound: str = DEFAULT_INTERVAL
 ) -> tuple[Floats, Floats, Floats]:
-    """Return means, and distances to the lower and upper bounds on exact means: float64[hits] each."""
+    """Return means, and distances to lower and upper bounds on exact means, float64[hits] each."""
     means, below = _below(draws, confidence, bound)
     above, span = np.empty(draws.hits), draws.span
     for which, _, most in draws.pieces():

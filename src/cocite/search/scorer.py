@@ -249,8 +249,8 @@ class Scorer:
     def single_pass(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
     ) -> ListedHits | None:
-        """Return a list with betting intervals and certain ranks from one kernel call, bit-identical
-        to separate calls; None if unsupported.
+        """Return a list with betting intervals and certain ranks from one kernel call, equal to the
+        last bit to separate calls; None if unsupported.
 
         ``floor`` is in grains (:attr:`Filter.floor`); ``bets`` come from ``intervals.bets_of``.
         """
@@ -261,7 +261,7 @@ class Scorer:
     def single_pass_of_many(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
     ) -> list[ListedHits] | None:
-        """Return lists for as many leading ``nodes`` as one pass covers; see :meth:`single_pass`."""
+        """Return lists for as many leading ``nodes`` as one pass covers (:meth:`single_pass`)."""
         if (reader := self._only_reader(settings)) is None:
             return None
         return reader.many_at_once(nodes, k, floor, bets, reader.part.ask_settings(settings))

@@ -242,7 +242,7 @@ class UnseenNodes:
         linked = added(part.weight for part in stored.parts if not part.measure.texts)
         if linked < 1:
             _log.info(
-                "the draft has no text: its scores use only links, which are %.0f%% of a score here",
+                "the draft has no text: scores use only its links, which are %.0f%% of a score",
                 100 * linked,
             )
         shared, parts = DraftEnds(self._links, page, self._resources), []
