@@ -1,1 +1,1 @@
-"""Answers for many nodes at once, written to a file."""
+"""Batches: the related nodes of many nodes, written to a file, a database, or a pipe."""

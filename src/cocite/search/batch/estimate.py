@@ -1,16 +1,15 @@
-"""The predicted cost of a batch, from its first answers: time, memory, rows, bytes, disk.
+"""Predict a batch's time, memory, rows, bytes and disk space from a sample of its nodes.
 
-The first nodes answered are a sample of evenly spaced runs (*strata*). Their hits are kept, so no
-query is repeated. An untimed warm-up run loads kernels and pages; sampling then ends after about
-two seconds. If all strata finish earlier, fewer and longer runs follow, as nodes may share work
-with those before them.
+The sample consists of evenly spaced runs of nodes (*strata*). Their hits are kept, so no query is
+repeated. After an untimed warm-up, sampling takes about two seconds. If all strata finish earlier,
+fewer and longer runs follow, as consecutive nodes may share work.
 
     seconds = nodes * a / threads + rows * w
 
 a is the time per node in the sample, and w the time to write a row, without fixed costs. Bytes are
 extrapolated from the second half of the sample, because a table that stores each name once grows
-more slowly than its rows. If a few nodes, such as hubs, take most of the time, the sample may have
-too few or too many of them.
+more slowly than its rows. The prediction is poor if a few nodes, such as hubs, take most of the
+time.
 Source: Cochran, *Sampling Techniques*, chapter 8 (systematic sampling).
 """
 
@@ -53,18 +52,18 @@ from cocite.storage import Access, evict
 
 _OUT_ROWS = 1 << 16
 _MANY = 0.001
-"""Fraction of the nodes above which a batch reads most pages of an index."""
+"""Fraction of the nodes above which a batch reads nearly the whole index."""
 
 Progress = Callable[[str, int, int], None]
 
 
 class Work:
-    """Nodes to query, and the conversion of their hits to pages.
+    """Queries a batch's nodes, and converts the hits to pages.
 
-    ``nodes`` are names, by default all, or those on a ``side`` of a bipartite graph (default:
-    right); duplicates are queried once. With ``ids``, pages have node ids instead of names;
-    ``options`` are those of :class:`Question`. With many nodes, nearly all of the index is read, so
-    its checksums are verified first.
+    ``nodes`` are the names to query, in this order and without duplicates; by default all, or in a
+    bipartite graph those on a ``side`` (default: right). With ``ids``, pages have node ids instead
+    of names. ``options`` are query options. If nearly the whole index will be read, its checksums
+    are verified first.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class Work:
 
     @property
     def index(self) -> Searcher:
-        """Return the index to query."""
+        """Return the searcher."""
         return self.question.index
 
     @property
@@ -100,7 +99,7 @@ class Work:
         return self.asked.size
 
     def pieces(self, todo: Iterable[range], first: int = 0) -> Generator[Piece]:
-        """Yield the hits of some runs of nodes, numbered from ``first``, from all threads."""
+        """Query runs of nodes, counted from ``first``, on all threads; yield the pieces."""
         asked = self.asked[first:]
 
         def work(run: range) -> Piece:
@@ -118,25 +117,21 @@ class Work:
                 self._stopped.clear()
 
     def advise(self) -> None:
-        """Tell the operating system how the index is read: with many nodes, reading ahead helps,
-        unless the memory limit is too small.
+        """Advise the operating system on reading ahead, which helps if most of the index is read
+        and fits in memory.
         """
         store = self.index.stored.store
         fits = store.nbytes <= self.index.means.memory
         store.advise(Access.AROUND if self._many and fits else Access.SCATTERED)
 
     def give_back(self, *mapped: NDArray[Any]) -> None:
-        """Release pages of the index and of ``mapped`` arrays if the process exceeds its memory
-        limit.
-        """
+        """Evict the index and ``mapped`` arrays from memory if the process exceeds its limit."""
         if resident() > self.index.means.total:
             self.index.stored.store.evict()
             evict(*mapped)
 
     def pages(self, rows: PieceRows, places: Ids | slice, first: int = 0) -> OutputPages:
-        """Return the pages of some nodes; ``places`` are their positions, counted from ``first``,
-        in ``rows``.
-        """
+        """Return pages of the nodes at ``places`` in ``rows``, counted from ``first``."""
         return self._pages(self.asked[first:][places], *rows.of(places))
 
     @property
@@ -161,7 +156,7 @@ class Work:
         )
 
     def _titled(self, ids: Ids) -> NDArray[Any] | None:
-        """Return titles, None for none; None if the graph has no titles."""
+        """Return titles, with None for untitled pages; None if the graph has no titles."""
         titles = self.index.stored.titles
         if titles is None:
             return None
@@ -178,15 +173,13 @@ class Work:
 
 
 def _each(called: Callable[[Ids], Sequence[str | None]], ids: Ids) -> NDArray[Any]:
-    """Return the names of some nodes, object[n], each looked up only once."""
+    """Return object[n], the names of nodes, each looked up once."""
     different, where = np.unique(ids, return_inverse=True)
     return np.array([*called(different), None], object)[:-1][where]
 
 
 def _compare(index: Searcher) -> None:
-    """Verify checksums of the index, excluding damaged shards; raise :class:`Damaged` for other
-    damage.
-    """
+    """Verify all checksums, excluding damaged shards; raises :class:`Damaged` for other files."""
     store = index.stored.store
     for name in store.manifest.files:
         try:
@@ -218,20 +211,22 @@ def _chosen(index: Searcher, nodes: Iterable[object] | None, side: str | None) -
 _SECONDS = 2.0
 _STRATA, _STRATUM = 160, 6
 _LONG, _FEW_LEFT = (24, 128), 10
-"""Strata and their size if queries are quick; and how many such samples a batch must exceed."""
+"""Count and size of the longer strata, which are used if a batch exceeds this many times their
+nodes.
+"""
 _FIRST = 6
-"""Maximum number of nodes of the warm-up run, which is not timed."""
+"""Maximum number of nodes in the untimed warm-up run."""
 _PLACES, _ROW = 24, 1400
 """Bytes per node while querying, and per row while writing."""
 
 
 @dataclass(frozen=True)
 class BatchPlan(Document):
-    """Predicted cost of a batch of ``nodes`` nodes.
+    """Predicted cost of a batch of ``nodes`` nodes, from ``sampled`` nodes.
 
-    ``hits`` in total; the remaining ``seconds`` on ``threads``; ``memory`` of the process in bytes,
-    including pages of the ``index`` (bytes) as far as they fit; ``bytes`` of the output, and of
-    temporary ``disk`` space. The estimate is based on ``sampled`` nodes.
+    ``hits`` is the total, ``seconds`` the remaining time on ``threads``. In bytes: ``memory`` is
+    the process's, including as much of the ``index`` as fits; ``bytes`` the output size; and
+    ``disk`` the temporary space.
     """
 
     nodes: int
@@ -246,7 +241,7 @@ class BatchPlan(Document):
 
 
 def strata(missing: Sequence[range], count: int, size: int) -> list[range]:
-    """Return ``count`` evenly spaced runs of ``size`` nodes from the ``missing`` ones."""
+    """Choose ``count`` evenly spaced runs of ``size`` nodes from the ``missing`` ones."""
     places = np.concatenate([np.empty(0, np.int64), *(np.array(run) for run in missing)])
     if places.size <= count * size:
         return list(missing)
@@ -260,7 +255,9 @@ def strata(missing: Sequence[range], count: int, size: int) -> list[range]:
 
 
 def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) -> BatchPlan | None:
-    """Query a sample of the nodes not in ``kept``, and keep the hits; None if no node is left."""
+    """Predict the cost from a sample of nodes not in ``kept``, and keep the hits; None if no node
+    is left.
+    """
     runs = strata(kept.missing, _STRATA, _STRATUM)
 
     def answer(runs: list[range]) -> list[Piece]:
@@ -275,7 +272,7 @@ def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) 
                     break
         return found
 
-    # Warm up; then query strata, spread early over the whole range, as time may run out.
+    # After the warm-up, strata soon cover the whole range, as time may run out.
     answer([runs[0][:_FIRST]] if runs else [])
     began = time.monotonic()
     pieces = answer(_far_to_near([runs[0][_FIRST:], *runs[1:]] if runs else []))
@@ -297,7 +294,7 @@ def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) 
 
 
 def _far_to_near(runs: list[range]) -> list[range]:
-    """Return runs in an order that soon covers the whole range."""
+    """Reorder runs so that they soon cover the whole range."""
     turns = sorted(range(len(runs)), key=lambda i: f"{i:08b}"[::-1])
     return [runs[i] for i in turns if len(runs[i])]
 
@@ -313,7 +310,7 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
             f"relating {work.nodes:,} nodes needs {format_least(need)} of memory; "
             f"{short_of(means.memory)}, or use fewer --threads, or write .jsonl"
         )
-    # Pages of the index and of hits are released under memory pressure.
+    # Mapped files are evicted under memory pressure.
     mapped = work.index.stored.store.nbytes + 4 * (work.words * hits + work.nodes)
     memory = replace(means, memory=need + min(mapped, means.memory - need)).total
     return BatchPlan(
@@ -330,7 +327,7 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
 
 
 class _Sample(NamedTuple):
-    """Measurements of a trial output: rows, seconds per row, bytes, and bytes per further row."""
+    """Measurements of a trial output, and marginal costs per row."""
 
     rows: int
     seconds_a_row: float
@@ -339,7 +336,7 @@ class _Sample(NamedTuple):
 
 
 def _written(work: Work, output: Output, pieces: list[Piece], folder: Path) -> _Sample:
-    """Write the hits of some pieces as a trial, and measure it."""
+    """Write the pieces' hits as a trial, and measure size and time."""
     rows = rows_of(pieces, work.nodes, work.words)
     asked = np.sort(np.concatenate([np.arange(p.begin, p.begin + p.size) for p in pieces]))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:

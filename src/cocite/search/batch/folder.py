@@ -1,23 +1,23 @@
-"""A folder with a JSON file per node, for sites served statically.
+"""The folder output: a JSON file per node, for static sites.
 
     FOLDER/manifest.json           the contents, the number of nodes, the ``levels`` of folders, and
                                    whether some nodes are ``urls``
     FOLDER/files.csv               node, file: the path of each file
-    FOLDER/related.js              only for the kind ``site``: inserts the list of a page
+    FOLDER/related.js              only for ``site``: the script that inserts a page's list
     FOLDER/pages/NAME.json         for up to 2,000 nodes
     FOLDER/pages/ab/NAME.json      for up to 500,000: by the first two hexadecimal digits of the
                                    SHA-256 of the node's name in UTF-8
     FOLDER/pages/ab/cd/NAME.json   for more: by the first two, and the next two
 
-A file contains the node's line of the JSON lines output. NAME is the node's name, encoded as in a
-URL, with ``=`` instead of ``%``: letters, digits and ``_.-~`` stay; a leading dot and all other
-bytes of UTF-8 become ``=`` and two hexadecimal digits. Servers do not decode it, so the name is its
-own URL. A NAME of more than 150 characters is truncated to 120, followed by ``==`` and the first 16
-digits of the SHA-256. ``file_name`` implements this.
+Each file contains the node's line of the JSON lines output. NAME is the node's name, URL-encoded
+with ``=`` instead of ``%``, so that servers do not decode it: letters, digits and ``_.-~`` stay; a
+leading dot and all other UTF-8 bytes become ``=`` and two hexadecimal digits. A NAME of more than
+150 characters is truncated to 120, followed by ``==`` and the first 16 digits of the SHA-256.
+``file_name`` implements this.
 
-The folder is written in the directory of the unfinished batch, and renamed once its manifest is
-written, so a folder with its final name is complete. A resumed batch writes all files again, as a
-power failure may have lost some.
+The folder is written in the unfinished batch's directory, with the manifest last, then renamed, so
+a folder with the final name is complete. A resumed batch writes all files again, as a power failure
+may have lost some.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _URLS = ("http://", "https://")
 
 
 def levels_of(nodes: int) -> int:
-    """Return the number of levels of folders for this number of nodes."""
+    """Return the depth of the folder tree for this number of nodes."""
     return 0 if nodes <= _FEW else 1 if nodes <= _MANY else 2
 
 
 def file_name(node: object, levels: int = 0) -> str:
-    """Return the path of a node's file in the folder, with ``/`` between folders."""
+    """Return the path of a node's file, relative to the folder, with ``/`` separators."""
     raw = str(node).encode("utf-8", "surrogateescape")
     digits = hashlib.sha256(raw).hexdigest()
     name = quote(raw, safe="").replace("%", "=")
@@ -63,13 +63,13 @@ def file_name(node: object, levels: int = 0) -> str:
 
 
 class FolderOutput(Output):
-    """A folder of JSON files, with the script (``site``) or without it."""
+    """A folder of JSON files, with the script if ``kind`` is ``site``."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        """Check the output; an empty directory counts as missing."""
+        """Return the path if it is missing, empty, or an earlier output to overwrite."""
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise OutputExists(f"{path} is not a folder. Choose another output")
         names = os.listdir(path) if path.exists() else []
@@ -79,17 +79,17 @@ class FolderOutput(Output):
             raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
         others = sorted(set(names) - {MANIFEST, _FILES, _PAGES, SCRIPT})
         if others or not _is_ours(path):
-            found = f"such as {others[0]}" if others else f"and no {MANIFEST} of related-all"
+            found = f"such as {others[0]}" if others else f"and lacks its {MANIFEST}"
             raise OutputExists(
-                f"{path} contains other things than the pages of related-all, {found}. Choose "
-                "another output"
+                f"{path} contains files that related-all did not write, {found}. Choose another "
+                "output"
             )
         return path
 
     def write(
         self, path: Path, pages: Pages, empty: OutputPages, scratch: Path, facts: dict[str, Any]
     ) -> int:
-        """Write one file after another, and the manifest last."""
+        """Write a file per node, and the manifest last."""
         levels = levels_of(facts["nodes"])
         work = scratch / _KIND
         inside, made, urls = work / "files", set[str](), False
@@ -109,7 +109,7 @@ class FolderOutput(Output):
         if self.kind == "site":
             with staged_file(inside / SCRIPT, work) as put:
                 disk.write(put, script())
-        disk.sync_all()  # all files at once, before the manifest lists them
+        disk.sync_all()  # once for all files, before the manifest
         count, size = _counted(inside)
         if count != facts["nodes"]:
             raise StoreError(
@@ -130,7 +130,7 @@ class FolderOutput(Output):
         return size + len(content)
 
     def trial(self, pages: list[OutputPages], scratch: Path) -> int:
-        """Write files without syncing them, and their lines of the table."""
+        """Write files without syncing; return their bytes, including their lines in the table."""
         size, made = 0, set[str]()
         for some in pages:
             for page in some.each():
@@ -150,7 +150,7 @@ def _write(folder: Path, name: str, text: str, made: set[str]) -> None:
 
 
 def _counted(folder: Path) -> tuple[int, int]:
-    """Return the number of files of nodes, and the bytes of all files."""
+    """Return the number of node files, and the bytes of all files."""
     count = size = 0
     for place, _, names in os.walk(folder):
         count += len(names) * (place != str(folder))
@@ -167,5 +167,5 @@ def _is_ours(path: Path) -> bool:
 
 
 def script() -> bytes:
-    """Return the script that inserts lists into pages; its comments explain its use."""
+    """Return the script that inserts lists into pages."""
     return (files(__package__) / SCRIPT).read_bytes()

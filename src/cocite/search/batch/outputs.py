@@ -1,12 +1,11 @@
-"""The outputs of a batch, found by name.
+"""The output formats of a batch, by name.
 
     tables        node, rank, related, score, stderr, low, high: Parquet, CSV, TSV, Arrow, databases
     JSON lines    a line per node: {"node": ..., "hits": [{"node": ..., "score": ...}, ...]}
-    graphs        all pages, with links to their hits that have weight (the score), rank, stderr
+    graphs        all pages, and links from page to hit with weight (the score), rank, stderr
     folders       a JSON file per node (``search/batch/folder.py``)
 
-Tables omit nodes without hits. Links are directed, because a page may be among the nearest of
-another page but not the reverse.
+Tables omit nodes without hits. Links are directed, as a page need not be a hit of its own hits.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from cocite.storage.staging import written_from
 _TABLES = ("parquet", "csv", "tsv", "arrow")
 _FOLDERS = ("folder", "site")
 OUTPUTS = ("parquet", "csv", "tsv", "jsonl", "arrow", "graphml", "gexf", "dot", *_FOLDERS)
-"""Kinds of output. Database tables are given by an address instead (``io/database.py``)."""
+"""Output formats. A database table has an address instead (``io/database.py``)."""
 
 
 def chosen_output(
@@ -44,8 +43,10 @@ def chosen_output(
     append: bool = False,
     safe: bool = False,
 ) -> tuple[Output, Path]:
-    """Return the writer for ``output`` or for a database table, and the path for unfinished work:
-    next to the output or, for a table on a server, to the ``index``. Raises :class:`UsageError`.
+    """Return the writer for ``output`` or a database table, and the path of unfinished work.
+
+    That path is beside the output or, for a table on a server, beside the ``index``. Raises
+    :class:`UsageError`.
     """
     if to is None:
         if output is None:
@@ -62,8 +63,10 @@ def chosen_output(
 
 
 def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool = False) -> Output:
-    """Return the writer for ``path``, by ``kind`` or else by extension; a trailing ``/`` means a
-    folder. ``safe`` escapes CSV and TSV for spreadsheets. Raises :class:`UsageError`.
+    """Return the writer for ``path``, chosen by ``kind`` or the extension; ``/`` at the end means a
+    folder.
+
+    ``safe`` escapes CSV and TSV for spreadsheets. Raises :class:`UsageError`.
     """
     name = os.fspath(path)
     if is_address(name):
@@ -92,7 +95,7 @@ Text = Callable[[OutputPages, bool], bytes]
 
 
 class FileOutput(Output):
-    """A file, written by ``save``. ``text`` formats it for a pipe; None if that is unsupported."""
+    """A file written by ``save``; ``text`` formats pages for a pipe, None if unsupported."""
 
     def __init__(
         self,
@@ -108,7 +111,7 @@ class FileOutput(Output):
         self._save, self._text, self._ready = save, text, ready
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        """Return the path, which may only be missing or a file."""
+        """Check that the path is missing or a file, and return it."""
         self._ready()
         return check_file(path, overwrite)
 
@@ -127,13 +130,12 @@ class FileOutput(Output):
         return path.stat().st_size
 
     def text(self, pages: OutputPages, first: bool) -> bytes:
-        """Return the text for a pipe."""
+        """Format pages for a pipe."""
         assert self._text is not None
         return self._text(pages, first)
 
 
 def _table_output(kind: str, safe: bool) -> FileOutput:
-    """Return the output for a table, optionally ``safe`` for spreadsheets."""
     writer = WRITERS[f".{kind}"]
     assert isinstance(writer, TableFile)
     table = writer.safe or writer if safe else writer
@@ -156,8 +158,6 @@ def _table_output(kind: str, safe: bool) -> FileOutput:
 
 
 def _lines_output() -> FileOutput:
-    """Return the output for JSON lines, one line per node."""
-
     def text(pages: OutputPages, first: bool) -> bytes:
         return "".join(map(json_of, pages.each())).encode(errors="surrogateescape")
 
@@ -173,7 +173,6 @@ _LINK = {"rank": "int", "stderr": "double"}
 
 
 def _graph_output(kind: str) -> FileOutput:
-    """Return the output for a k-nearest-neighbor graph, for Gephi and similar tools."""
     writer = GRAPHS[f".{kind}"]
 
     def piece(pages: OutputPages) -> GraphPiece:
@@ -202,7 +201,9 @@ def _graph_output(kind: str) -> FileOutput:
 
 
 class DatabaseOutput(Output):
-    """A table of SQLite, DuckDB or PostgreSQL, in one transaction (``io/writers/databases.py``)."""
+    """A SQLite, DuckDB or PostgreSQL table, written in one transaction
+    (``io/writers/databases.py``).
+    """
 
     kind = "database"
 
@@ -211,14 +212,14 @@ class DatabaseOutput(Output):
         self.twice = target.address.kind == "duckdb"
 
     def place(self, index: Path) -> Path:
-        """Return the path for unfinished work, given the path of the index."""
+        """Return the path of unfinished work, given the index path."""
         address = self.target.address
         if address.is_file:
             return Path(address.place).with_name(self.target.plain)
         return index.with_name(f"{index.name}.{self.target.plain}")
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        """Return the address, which is already checked."""
+        """Return the path; the address has already been checked."""
         return path
 
     def expect(self, pages: OutputPages) -> None:

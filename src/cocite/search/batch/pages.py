@@ -1,8 +1,4 @@
-"""The interface of batch outputs: classes that write pages.
-
-A *page* is some nodes, in the order queried, with all their hits and with names resolved.
-:class:`OutputPages` has all that outputs contain; ``columns`` and ``each`` convert it.
-"""
+"""The interface of batch outputs, which write pages: consecutive query nodes with their hits."""
 
 from __future__ import annotations
 
@@ -24,13 +20,13 @@ from cocite.search.batch.pieces import ranks
 
 @dataclass(frozen=True)
 class OutputPages:
-    """Some nodes and their hits.
+    """Query nodes and their hits.
 
-    ``nodes`` are names, object[n], or ids, int64[n]; ``counts`` uint32[n] are their numbers of
-    hits. Of all hits, node by node: ``related``, in the form of ``nodes``, and float64 ``numbers``
-    by title: score and stderr, NaN if missing, and if requested the ends of intervals. ``ids`` and
-    ``related_ids`` are the uint32 ids of nodes and hits. If the graph has titles, ``node_titles``
-    and ``titles`` are theirs, None for none.
+    ``nodes`` are names, object[n], or ids, int64[n]; ``counts`` uint32[n] are the numbers of hits.
+    The other arrays have an item per hit, node by node: ``related``, of the type of ``nodes``, and
+    ``numbers``, float64 by column title: score, stderr (NaN if missing) and, if requested, low and
+    high. ``ids`` and ``related_ids`` are the uint32 ids of nodes and hits. If the graph has titles,
+    ``node_titles`` and ``titles`` are those of nodes and hits, with None for untitled pages.
     """
 
     nodes: NDArray[Any]
@@ -44,7 +40,7 @@ class OutputPages:
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of a table with a row per hit."""
+        """Return table columns with a row per hit."""
         columns = {
             "node": np.repeat(self.nodes, self.counts),
             "rank": ranks(self.counts).astype(np.int32) + 1,
@@ -55,14 +51,14 @@ class OutputPages:
 
     @property
     def types(self) -> dict[str, str]:
-        """Return the SQL type of each column, by title."""
+        """Return the columns' SQL types, by title."""
         name = "VARCHAR" if self.nodes.dtype == object else "BIGINT"
         types = {"node": name, "rank": "INTEGER", "related": name}
         types |= dict.fromkeys(self.numbers, "DOUBLE")
         return types if self.titles is None else types | {"title": "VARCHAR"}
 
     def each(self) -> Iterator[dict[str, Any]]:
-        """Yield the JSON object of each node, including nodes without hits."""
+        """Yield a JSON object per node, including nodes without hits."""
         related = self.related.tolist()
         numbers = {title: column.tolist() for title, column in self.numbers.items()}
         numbers["stderr"] = [None if math.isnan(error) else error for error in numbers["stderr"]]
@@ -79,12 +75,11 @@ class OutputPages:
 
 
 def _title(titles: NDArray[Any] | None, place: int) -> dict[str, str | None]:
-    """Return the title as a field, if the graph has titles."""
     return {} if titles is None else {"title": titles[place]}
 
 
 def json_of(page: dict[str, Any]) -> str:
-    """Return a page as a line of JSON with unrounded numbers, including the line end."""
+    """Return one node's object as a line of JSON, with unrounded numbers."""
     return json.dumps(page, ensure_ascii=False) + "\n"
 
 
@@ -92,46 +87,48 @@ Pages = Iterable[OutputPages]
 
 
 class Output(ABC):
-    """The interface of a kind of output."""
+    """The interface of an output format."""
 
     kind: str
     label = ""
-    """Name of the output, if not its path."""
+    """The name in messages; "" for the path."""
     memory = 0
-    """Bytes of memory for writing, independent of the size of the output."""
+    """Bytes of memory for writing, independent of the output's size."""
     twice = False
-    """Whether writing temporarily needs the disk space of the output twice."""
+    """Whether writing temporarily needs twice the output's disk space."""
     streams = False
     """Whether the output can be written to a pipe, page by page (:meth:`text`)."""
 
     @abstractmethod
     def check(self, path: Path, overwrite: bool) -> Path:
-        """Return the path if it may be written; raises :class:`~cocite.errors.OutputExists`."""
+        """Check that the path may be written, and return it; raises
+        :class:`~cocite.errors.OutputExists`.
+        """
 
     def expect(self, pages: OutputPages) -> None:  # noqa: B027 - most take any
-        """Check that pages of these types can be written, before any query."""
+        """Check, before any query, that pages of these types can be written."""
 
     @abstractmethod
     def write(
         self, path: Path, pages: Pages, empty: OutputPages, scratch: Path, facts: dict[str, Any]
     ) -> int | None:
-        """Write all ``pages``, renaming the output to ``path`` when complete; return its bytes,
-        None if unknown.
+        """Write all ``pages``, rename the complete output to ``path``, and return the number of
+        bytes, None if unknown.
 
-        ``empty`` has the types of pages but no rows; ``scratch`` is a directory on the same disk
-        for partial output; ``facts`` describe the output.
+        ``empty`` is a page without rows, for the types; ``scratch`` is a directory on the same disk
+        for partial output; ``facts`` describe the batch.
         """
 
     @abstractmethod
     def trial(self, pages: list[OutputPages], scratch: Path) -> int:
-        """Write some pages into a scratch directory, or roll them back; return the bytes."""
+        """Write some pages into a scratch directory, or roll back; return the number of bytes."""
 
     def text(self, pages: OutputPages, first: bool) -> bytes:
-        """Return some pages as text, with a header if they are the ``first``."""
+        """Format pages as text, with a header before the ``first`` ones."""
         raise NotImplementedError
 
 
 def timed_trial(output: Output, pages: OutputPages, scratch: Path) -> tuple[int, float]:
-    """Return the bytes of some pages, and the seconds to write them."""
+    """Return the number of bytes, and the seconds taken to write them."""
     began = time.perf_counter()
     return output.trial([pages], scratch), time.perf_counter() - began

@@ -1,15 +1,14 @@
-"""Pieces of a batch: the hits of one run of nodes each, in any order, in a journal.
+"""The journal of a batch: pieces with the hits of consecutive nodes, in any order.
 
-    begin      the position of the run's first node among those queried, uint32
+    begin      the position of the first node among those queried, uint32
     size       the number of nodes, uint32
     counts     the number of hits of each node, uint32[size]
     rows       all hits, node by node: the id, then as float64 the score, its standard error,
                and with intervals low and high; 5 words of 32 bits, or 9
 
-A run may end anywhere, so that a worker returns results every few seconds. Nodes that no piece
-covers remain to be queried. The division into pieces does not affect the output.
-
-Cost: one pass over the journal on opening, and 12 bytes per queried node while rows are read.
+A piece may end anywhere, so that a worker returns results every few seconds. The division into
+pieces does not affect the output. Opening a journal costs one pass; reading rows takes 12 bytes per
+queried node.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ from cocite.search.searcher import Query, Searcher, Searching
 from cocite.storage import Journal
 
 _SECONDS = 3.0
-"""Seconds that a worker spends on a piece, except for the last node. A kill loses at most twice
-this time of each worker: one piece unfinished and one not yet written.
+"""Seconds after which a worker ends a piece. A kill loses at most twice this time per worker: an
+unfinished piece, and one not yet written.
 """
 _LEAST, _MOST = 8, 8192
 _SHARES = 2
 
 
 class Piece(NamedTuple):
-    """The hits of ``size`` nodes from position ``begin``, and the seconds that they took."""
+    """The hits of ``size`` nodes from position ``begin``, and the seconds taken."""
 
     begin: int
     size: int
@@ -54,9 +53,7 @@ class Piece(NamedTuple):
 
 
 class PieceRows(NamedTuple):
-    """Rows by position of the node. Those of node i begin at word ``begins[i]``, and have ``width``
-    words each.
-    """
+    """Rows by node position. Those of node i begin at word ``begins[i]``, ``width`` words each."""
 
     words: Ids
     begins: NDArray[np.uint64]
@@ -64,19 +61,19 @@ class PieceRows(NamedTuple):
     width: int
 
     def of(self, places: Ids | slice) -> tuple[Ids, Ids]:
-        """Return the row counts of some nodes, and their rows, uint32[rows, width]."""
+        """Return the nodes' row counts, and their rows, uint32[rows, width]."""
         counts = self.counts[places]
         first = np.repeat(self.begins[places].astype(np.int64), counts) + self.width * ranks(counts)
         return counts, self.words[first[:, None] + np.arange(self.width)]
 
 
 def words_of(intervals: bool) -> int:
-    """Return the number of 32-bit words in a row."""
+    """Return the row width in 32-bit words."""
     return 9 if intervals else 5
 
 
 def packed(ids: Ids, numbers: Floats) -> bytes:
-    """Return rows from uint32[h] and float64[h, 2 or 4]."""
+    """Encode rows from uint32[h] and float64[h, 2 or 4]."""
     words = np.ascontiguousarray(numbers).view(np.uint32)
     return np.column_stack((ids, words.reshape(ids.size, 2 * numbers.shape[1]))).tobytes()
 
@@ -111,7 +108,7 @@ class PieceRecord:
 
     @property
     def folder(self) -> Path:
-        """Return the directory of the journal."""
+        """Return the journal's directory."""
         return self._journal.path.parent
 
     def add(self, piece: Piece) -> None:
@@ -126,7 +123,7 @@ class PieceRecord:
 
     @property
     def missing(self) -> list[range]:
-        """Return the runs of nodes that no piece covers, ascending."""
+        """Return the ranges of nodes that no piece covers, ascending."""
         found, at = [], 0
         for begin, size in sorted(self._runs):
             if begin > at:
@@ -135,7 +132,7 @@ class PieceRecord:
         return [*found, range(at, self._nodes)] if at < self._nodes else found
 
     def rows(self) -> PieceRows:
-        """Return all rows, by position of the node."""
+        """Return all rows, by node position."""
         there = sum(self._journal.sizes)
         words = np.memmap(self._journal.path, np.uint32, "r") if there else np.empty(0, np.uint32)
         starts = [begin // 4 for begin in self._journal.begins]
@@ -145,7 +142,7 @@ class PieceRecord:
 def rows_in(
     words: Ids, pieces: Iterable[tuple[int, tuple[int, int]]], nodes: int, width: int
 ) -> PieceRows:
-    """Return the rows of pieces, each given by its first word, its first node and its size."""
+    """Locate the rows of pieces; a piece is (first word, (first node, size))."""
     begins, counts = np.zeros(nodes, np.uint64), np.zeros(nodes, np.uint32)
     for start, (begin, size) in pieces:
         counts[begin : begin + size] = found = words[start + 2 : start + 2 + size]
@@ -163,7 +160,7 @@ def rows_of(pieces: Sequence[Piece], nodes: int, width: int) -> PieceRows:
 
 
 def piece_of(run: range, answer: Callable[[int], BatchHits], stopped: Event) -> Piece:
-    """Return the hits of the first nodes of a run: of all, or as many as the time limit allows."""
+    """Query the nodes of ``run`` until the time limit, and return the piece."""
     began = at = time.monotonic()
     counts, rows = array("I"), []
     for place in run:
@@ -182,9 +179,9 @@ def piece_of(run: range, answer: Callable[[int], BatchHits], stopped: Event) -> 
 def answered(
     todo: Iterable[range], work: Callable[[range], Piece], threads: int
 ) -> Generator[Piece]:
-    """Yield the pieces of all runs, computed by ``threads`` threads.
+    """Compute the pieces of all runs on ``threads`` threads, and yield them.
 
-    Runs are split so that the last ones are short; the unfinished rest of a run comes next.
+    Runs are split so that the last ones are short; unfinished nodes are queued first.
     """
     waiting = deque(todo)
 
@@ -210,8 +207,8 @@ def answered(
 
 
 class BatchHits(NamedTuple):
-    """The hits of a node: ids, uint32[hits], and float64[hits, 2], scores and standard errors; with
-    intervals float64[hits, 4], including their ends.
+    """A node's hits: ``ids`` uint32[hits]; ``numbers`` float64[hits, 2], scores and standard
+    errors, or with intervals float64[hits, 4], which adds the ends.
     """
 
     ids: Ids
@@ -219,7 +216,7 @@ class BatchHits(NamedTuple):
 
 
 class Question:
-    """One query for many nodes of ``index``, with the options of ``run.Batch``.
+    """A query repeated for many nodes of ``index``.
 
     Raises :class:`~cocite.errors.UsageError` and :class:`~cocite.errors.UnknownNode`.
     """
@@ -238,13 +235,13 @@ class Question:
         self._settings = index.stored.ask_settings(options.settings)
         self._filter = Filter.checked(index.nodes, (), replace(options, exclude_same_site=False))
         level = index.level(self._settings, options, options.min_confidence)
-        # Only listed hits need intervals, as certain ranks are not computed.
+        # Only listed hits need intervals: certain ranks are not computed.
         query = Query.checked(self.k, options, level)
         self._query = replace(query, looked=slice(0, self.k))
-        if level and index.refiner:  # raises an error now if there is none
+        if level and index.refiner:  # raises now if the measure has no refiner
             index.refiner.check(self._settings)
         self.intervals = level is not None or not index.sampled if intervals is None else intervals
-        """Whether the ends of intervals are reported."""
+        """Whether interval ends are reported."""
         self._levels = [options.confidence] * self.intervals
         if options.min_confidence is not None:
             self._levels.append(options.min_confidence)
@@ -252,7 +249,7 @@ class Question:
         self._latest: tuple[tuple[str, str], tuple[Ids, ...]] = ("", ""), ()
 
     def _facts(self, k: int) -> dict[str, object]:
-        """Return what answers depend on, except the index."""
+        """Return everything but the index that answers depend on."""
         options, level = self._query.options, self._query.level
         facts: dict[str, object] = {"k": k, "settings": self._settings.to_json()}
         facts |= {name: getattr(options, name) for name in FilterOptions.declared()}
@@ -265,14 +262,14 @@ class Question:
         if self._levels:
             facts["interval"] = options.interval
         if options.order != DEFAULT_ORDER:
-            # Compute this once, before threads would each do so.
+            # Compute ranks once, before the threads start.
             ranks = np.ascontiguousarray(self.index.ranks.all(options.ranks))
             digest = xxh3_128_hexdigest(ranks.data)
             facts["order"] = [options.order, self._query.candidates, digest]
         return facts
 
     def of(self, index: Searcher) -> None:
-        """Switch to the same index without some of its samples."""
+        """Switch to the index without some of its samples."""
         self.index = index
 
     @property
@@ -281,13 +278,13 @@ class Question:
         return self._query.level is not None
 
     def check_sites(self, nodes: Ids) -> None:
-        """Check that every node has a site if pages of the same site are excluded."""
+        """Check that every node has a site, if pages of the same site are excluded."""
         if self._query.options.exclude_same_site:
             for node in nodes.tolist():
                 site_of(self.index.nodes.stored.name(node))
 
     def each(self, nodes: Ids) -> Iterator[BatchHits]:
-        """Yield the hits of some nodes, node by node."""
+        """Yield the hits of each node."""
         query = self._query
         exact = not self.index.sampled and len(self._levels) < 2
         plain = (exact or not self._levels) and not self.refined and self._filter.empty
@@ -319,7 +316,7 @@ class Question:
         return BatchHits(ids[sure], numbers[sure])
 
     def _site(self, node: int) -> tuple[Ids, ...]:
-        """Return the ids of the pages on the node's site."""
+        """Return the ids of pages on the node's site."""
         names = self.index.nodes
         site = site_of(names.stored.name(node))
         latest = self._latest

@@ -1,14 +1,15 @@
-"""The nodes related to every node, written to a file on all cores, in constant memory, resumably.
+"""Query every node on all cores, and write the hits; resumable.
 
-Workers return pieces after at most some seconds (``search/batch/pieces.py``). Pieces are appended
-to a journal in ``<output>.building``, next to a plan of everything that they depend on; a run with
-the same plan computes only missing pieces. Then one thread writes all hits in the order of the
-nodes, so equal rows give equal bytes. If a damaged shard is found, the batch restarts without the
-shard. On a cluster, machines open the index under a common path and query runs of nodes; the runs
-of a lost machine are repeated elsewhere.
+Workers return a piece every few seconds (``search/batch/pieces.py``). Pieces are appended to a
+journal in ``<output>.building``, beside a plan of everything that they depend on; a run with the
+same plan computes only missing pieces. One thread then writes all hits in the order of the nodes,
+so equal rows give equal bytes. If a damaged shard is detected, the batch restarts without the
+shard. On a cluster, machines open the index under a common path and query ranges of nodes; other
+machines repeat the ranges of a lost one.
 
-Memory: at most 40 bytes per node and a piece per thread; about 20 bytes per node queried. Disk: 20
-bytes per row, 36 with intervals, and temporarily the output twice.
+A batch needs at most 40 bytes of memory per node and thread, a piece per thread, and about 20 bytes
+per queried node. On disk, a row takes 20 bytes, 36 with intervals; the output may temporarily take
+twice its size.
 """
 
 from __future__ import annotations
@@ -44,18 +45,18 @@ if TYPE_CHECKING:
 
 
 _FORMAT = 4
-"""Format of the journal; unfinished batches of other formats cannot be resumed."""
+"""Journal format; unfinished batches in other formats cannot be resumed."""
 _PIECES = "pieces"
 
 
 def _silent(stage: str, done: int, total: int) -> None:
-    """Report no progress."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True)
 class BatchReport:
-    """Result of a batch: ``nodes`` queried by this run, after resuming; all rows; the number of
-    nodes ``without`` hits; and the bytes of the output, None if unknown.
+    """Counts of a finished batch: ``nodes`` queried by this run, all ``rows``, nodes ``without``
+    hits, and the output's ``bytes``, None if unknown.
     """
 
     nodes: int
@@ -74,28 +75,27 @@ def related_all(
     progress: Progress = _silent,
     **options: Any,
 ) -> BatchReport:
-    """Write the ``k`` nodes most related to every node of ``index`` to ``output``.
+    """Write the ``k`` most related nodes for every node of ``index``. Interrupted batches resume.
 
     Parameters
     ----------
     index
         An opened index.
     output
-        The output; its extension gives the format: a table as Parquet, CSV, TSV or Arrow IPC, with
-        the columns node, rank, related, score, stderr, low, high; JSON lines (``.jsonl``); the
-        graph of k nearest neighbors as GraphML, GEXF or DOT; or a folder (``/``) with a JSON file
-        per node (``search/batch/folder.py``). Alternatively ``to``, a database table. An
-        interrupted batch resumes.
+        The output path, whose extension selects the format: a table as Parquet, CSV, TSV or Arrow
+        IPC, with the columns node, rank, related, score, stderr, low, high; JSON lines
+        (``.jsonl``); the k-nearest-neighbor graph as GraphML, GEXF or DOT; or a folder (``/``) with
+        a JSON file per node (``search/batch/folder.py``). Use ``to`` instead for a database table.
     k
-        The maximum number of hits for each node.
+        The maximum number of hits per node.
     cluster
-        Query on the machines of a cluster, which open the index under the same path: ``"local:4"``,
-        ``"HOST:PORT"`` of the head node, or ``"auto"``. ``threads`` are then those of a task on a
-        machine, by default all cores of the smallest one. Requires the extra ``cluster``.
+        Query on a cluster, whose machines open the index under the same path: ``"local:4"``,
+        ``"HOST:PORT"`` of the head node, or ``"auto"``. ``threads`` then applies to each task; the
+        default is the smallest machine's number of cores. Requires the extra ``cluster``.
     progress
         Called with (stage, done, total): ``"relating"`` in nodes, then ``"writing"`` in rows.
     options
-        Options of :class:`Batch`.
+        Keyword arguments of :class:`Batch`.
 
     Raises
     ------
@@ -120,12 +120,12 @@ class Batch:
     index, output, k
         As for :func:`related_all`.
     kind
-        The kind of output, overriding the extension (``search/batch/outputs.py``).
+        The output format, overriding the extension (``search/batch/outputs.py``).
     to, append
         The address of a database table to write instead, such as ``"sqlite:///site.db#related"``;
         and whether to add rows to an existing table.
     nodes, side, ids, threads
-        As for :class:`~cocite.search.batch.estimate.Work`: the nodes to query, in this order.
+        As for :class:`~cocite.search.batch.estimate.Work`.
     overwrite
         Replace ``output``, or the table, once the new one is complete.
     safe
@@ -134,10 +134,10 @@ class Batch:
     restart
         Discard an unfinished batch with other settings.
     machines
-        Machines of a cluster that compute the hits, instead of this one.
+        Cluster machines that compute the hits instead of this one.
     intervals
-        Also write the ends of intervals. By default only if that needs no samples: for measures
-        without samples, and for refined answers. Otherwise samples are read a second time.
+        Also write interval ends. They are written by default if they need no second pass over the
+        samples: for measures without samples, and for refined answers.
     options
         As for :meth:`Index.related`, except ``offset`` and ``aggregate``.
 
@@ -186,7 +186,7 @@ class Batch:
 
     @property
     def label(self) -> str:
-        """Return the name of the output."""
+        """Return the output's name for messages."""
         return self.output.label or str(self._path)
 
     @property
@@ -196,7 +196,7 @@ class Batch:
 
     @property
     def intervals(self) -> bool:
-        """Return whether the ends of intervals are written."""
+        """Return whether interval ends are written."""
         return self.work.question.intervals
 
     @property
@@ -210,7 +210,7 @@ class Batch:
         return self.kept.done
 
     def estimate(self, progress: Progress = _silent) -> BatchPlan | None:
-        """Predict the cost from a sample of the nodes, keeping its hits; None if none is left."""
+        """Predict the cost from a sample of nodes, whose hits are kept; None if no node is left."""
         while True:
             try:
                 return estimate(self.work, self.output, self.kept, progress)
@@ -219,7 +219,7 @@ class Batch:
 
     @property
     def _plan(self) -> dict[str, Any]:
-        """Return everything that the pieces depend on, except what the digest covers."""
+        """Return everything that determines the pieces."""
         return self._facts | {
             "format": _FORMAT,
             "index": self.work.index.stored.digest,
@@ -278,7 +278,7 @@ class Batch:
             yield from spread_pieces(self._machines, self.work, self._options, missing, key)
 
     def _begin_again(self, found: DamagedShard) -> None:
-        """Restart without a damaged shard, as all rows must use the same samples."""
+        """Restart without a damaged shard; all rows must use the same samples."""
         self._leave_out(found)
         self.kept.__exit__(None, None, None)
         self._building.goes_on(self._plan, "batch", restart=True)
@@ -292,7 +292,7 @@ class Batch:
         self._facts["lost"] = [each.file for each in self.work.index.stored.lost]
 
     def _leave_out_as_before(self) -> None:
-        """Exclude shards that an earlier run of the same batch found damaged."""
+        """Exclude shards that an earlier run of the batch found damaged."""
         found = self._building.plan or {}
         lost, files = found.get("lost"), self.work.index.stored.store.manifest.files
         if self._restart or not lost or found != self._plan | {"lost": lost}:
@@ -300,20 +300,20 @@ class Batch:
         known = {each.file for each in self.work.index.stored.lost}
         for file in lost:
             if file in files and file not in known:
-                self._leave_out(DamagedShard("an earlier run found it to be damaged", file))
+                self._leave_out(DamagedShard("an earlier run found it damaged", file))
 
     # -- the output --------------------------------------------------------------------
 
     def _write(self, progress: Progress) -> tuple[int, int, int | None]:
-        """Write all rows in the order of the nodes; return the numbers of rows, of nodes without
-        rows, and of bytes.
+        """Write all rows in the order of the nodes; return the counts of rows, nodes without rows,
+        and bytes.
         """
         rows = self.kept.rows()
         total, done = int(rows.counts.sum()), 0
 
         def pages() -> Iterator[OutputPages]:
             nonlocal done
-            self.work.index.stored.store.evict()  # from here on, only names and titles are read
+            self.work.index.stored.store.evict()  # from here, only names and titles are read
             progress("writing", 0, total)
             for low in range(0, self.nodes, self.work.chunk):
                 found = self.work.pages(rows, slice(low, low + self.work.chunk))
@@ -329,15 +329,14 @@ class Batch:
 
 
 _LEAST, _MOST, _SHARES = 64, 8192, 4
-"""Minimum and maximum nodes of a task; and the minimum number of tasks per task that runs at a
-time."""
+"""Minimum and maximum nodes per task, and minimum number of tasks per slot of the cluster."""
 _opened: dict[tuple[object, ...], Work] = {}
-"""The batch that this process of a cluster is working on."""
+"""The current batch of this worker process."""
 
 
 @dataclass(frozen=True)
 class RangeWork:
-    """Task of a machine: query an index for a run of nodes."""
+    """A cluster task: query a range of nodes."""
 
     path: Path
     digest: str
@@ -350,7 +349,7 @@ class RangeWork:
     key: str
 
     def __call__(self, run: range) -> list[Piece]:
-        """Return the hits of the run."""
+        """Return the range's hits."""
         key = self.key, self.lost
         if key not in _opened:
             _opened.clear()
@@ -361,26 +360,26 @@ class RangeWork:
     def _open(self) -> Work:
         if not self.path.exists():
             raise ClusterError(
-                f"a node of the cluster does not see {self.path}. Put the index on a disk that all "
-                "its machines share, under the same path"
+                f"a cluster node cannot find {self.path}. Put the index on a disk that all nodes "
+                "share, under the same path"
             )
         stored = StoredIndex.open(self.path, verify=False)  # verified by the driver
         index = Searcher(stored, Resources.checked(self.threads, self.memory), self.graph)
         if index.stored.digest != self.digest:
             raise ClusterError(
-                f"a node of the cluster has another index at {self.path}: its checksums differ. "
-                "All must see the same index"
+                f"a cluster node has another index at {self.path}: the checksums differ. All nodes "
+                "need the same index"
             )
         known = {each.file for each in index.stored.lost}
         for file in self.lost:
             if file not in known:
-                index.leave_out(DamagedShard("the driver found it to be damaged", file))
+                index.leave_out(DamagedShard("the driver found it damaged", file))
         return Work(index.now, self.k, **self.options | {"threads": self.threads})
 
 
 @dataclass(frozen=True)
 class Machines:
-    """A cluster, and the ``threads`` and ``memory`` of a task there, None for all of a machine."""
+    """A cluster, and each task's ``threads`` and ``memory``; None for all of a machine."""
 
     cluster: Cluster
     threads: int | None = None
@@ -390,10 +389,10 @@ class Machines:
 def spread_pieces(
     machines: Machines, work: Work, options: dict[str, Any], todo: Sequence[range], key: str
 ) -> Iterator[Piece]:
-    """Yield the pieces of all runs, computed by the machines of a cluster.
+    """Compute the pieces of all ranges ``todo`` on a cluster, and yield them.
 
-    ``options`` are those of ``work``; ``key`` identifies the batch. Raises :class:`UsageError` for
-    a graph without an index, and :class:`ClusterError` for a machine that cannot open the index.
+    ``options`` are those of ``work``; ``key`` identifies the batch. Raises :class:`ClusterError` if
+    a machine cannot open the index.
     """
     index = work.index
     stored = index.stored
@@ -440,11 +439,11 @@ def plan_related_all(
     progress: Progress = _silent,
     **options: Any,
 ) -> BatchPlan:
-    """Estimate time, memory and size of :func:`related_all` with these options, in three seconds.
+    """Estimate the time, memory and size of :func:`related_all`, in about three seconds.
 
-    Runs the sample of a batch (``search/batch/estimate.py``) in a temporary directory within
-    ``scratch``, by default that for temporary files. The time for writing counts, so choose the
-    disk of the output. If the sample has all nodes, the figures are those of the whole batch. Other
+    Queries a sample of nodes (``search/batch/estimate.py``) and writes the hits to a temporary
+    directory within ``scratch``. The estimate includes writing, so choose a directory on the
+    output's disk. If the sample covers all nodes, the figures are those of the whole batch. Other
     arguments are those of :func:`related_all`.
 
     Raises
@@ -458,7 +457,7 @@ def plan_related_all(
         made = tempfile.TemporaryDirectory(prefix="cocite-plan-", dir=scratch)
     except OSError as error:
         raise ResourceError(
-            f"the sample cannot be made: {error}. Choose another directory with --scratch "
+            f"the sample cannot be written: {error}. Choose another directory with --scratch "
             "(scratch=)"
         ) from error
     with made as folder:
