@@ -5,7 +5,7 @@
 >>> index = cocite.build(graph, "web.index", measure="psimrank")        # doctest: +SKIP
 >>> index.related("Zebra", k=20)                                        # doctest: +SKIP
 
-Modules are imported on first use, to keep ``import cocite`` fast.
+Modules load on first use, so ``import cocite`` is fast.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Entry point of ``python -m cocite`` and of the console script.
 
-An interruption during imports, when nothing needs cleanup, exits with code 130 and no traceback.
+Ctrl-C during imports, before anything needs cleanup, exits with code 130 and no traceback.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     NOWHERE     2**32 - 1   no node or position (uint32): an ended walk, a head without a parent
     NEVER       255         no first meeting (uint8)
     ONE         2**48       1 in fixed point; 65,535 samples add up without exceeding 64 bits
-    GRAINS      10**12      fixed-point units per 1; scores are rounded to these units
-    UNFINISHED  -2**62      returned by a kernel that paused, to check for interruptions
-    MAX_LENGTH  15          steps of the longest walk; a meeting time takes four bits on disk
+    GRAINS      10**12      fixed-point units per 1; scores are rounded to them
+    UNFINISHED  -2**62      result of a kernel that paused to check for interruptions
+    MAX_LENGTH  15          steps of the longest walk; a meeting time fits in four bits
 
 Kernels multiply by ONE and GRAINS, so both are floats; their values are exact.
 """
@@ -35,8 +35,8 @@ GRAINS = 1e12
 UNFINISHED = -(1 << 62)
 MAX_LENGTH = 15
 PARSING = Lock()
-"""Held by threads that parse Python: CPython 3.11 counts the depth of all of them together, and
-raises SystemError (gh-106905).
+"""Lock for parsing Python. CPython 3.11 counts the recursion depth of all threads together and
+raises SystemError if several parse at once (gh-106905).
 """
 
 
@@ -44,16 +44,16 @@ class Step(Enum):
     """How a walk chooses its next node; the values appear in manifests."""
 
     UNIFORM = "uniform"
-    """An in-neighbor drawn uniformly, independently at every node: SimRank."""
+    """SimRank: each node draws an in-neighbor uniformly and independently."""
     ARGMIN = "argmin"
-    """The first in-neighbor in a random order that all nodes share at that step: PSimRank."""
+    """PSimRank: the in-neighbor that comes first in a random order, shared by all nodes."""
     COMPACT = "compact"
-    """An in-neighbor drawn uniformly once and taken at every step: compacted SimRank."""
+    """Compact SimRank: each node draws one in-neighbor uniformly, for all steps."""
     WEIGHTED = "weighted"
-    """An in-neighbor drawn by weight, independently at every node: SimRank on weighted links."""
+    """SimRank on weighted links: each node draws an in-neighbor by weight, independently."""
     CLOCK = "clock"
-    """The in-neighbor whose clock rings first, paced by the link's weight; all nodes share the
-    clocks of a step: PSimRank on weighted links.
+    """PSimRank on weighted links: the in-neighbor whose clock rings first. All nodes share the
+    clocks of a step; a link's weight speeds up its clock.
     """
 
     @property
@@ -65,7 +65,7 @@ class Step(Enum):
 def added(values: Iterable[float]) -> float:
     """Return the sum, rounded after each addition; 0.0 for no values.
 
-    The built-in ``sum`` compensates for rounding since Python 3.12, so its results, and with them
-    the bytes of an index, would depend on the Python version.
+    Since Python 3.12, the built-in ``sum`` compensates for rounding, so the bytes of an index would
+    depend on the Python version.
     """
     return reduce(add, values, 0.0)

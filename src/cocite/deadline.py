@@ -3,9 +3,8 @@
     with limited(10.0):
         index.related("Zebra")         raises QueryTimeout after 10 s
 
-Kernels cannot be interrupted, so queries call ``check`` between kernels. Results that are computed
-once for all queries, such as PageRanks, are completed regardless of the deadline. A check costs
-0.1 µs.
+Kernels cannot be interrupted, so queries call ``check`` between kernels; a check costs 0.1 µs.
+Computations whose results later queries reuse, such as PageRanks, ignore the deadline.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _here = _Deadline()
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Limit this thread to ``seconds``; of nested limits, the earliest deadline applies."""
+    """Limit this thread to ``seconds``. If limits are nested, the earliest deadline applies."""
     before = _here.until, _here.given
     until = clock() + seconds
     if before[0] is None or until < before[0]:
@@ -49,7 +48,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise :class:`QueryTimeout` if this thread has a deadline that has passed."""
+    """Raise :class:`QueryTimeout` if this thread's deadline has passed."""
     if _here.until is not None and clock() > _here.until:
         raise too_long(_here.given)
 

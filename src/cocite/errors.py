@@ -18,8 +18,8 @@
     │   └── WorkerLost          a task that failed after all retries
     └── ResourceError           not enough memory, disk space or ids
 
-Messages say what was found, what is allowed and what to do. The command line prints the message and
-exits with ``exit_code``; for all other exceptions it prints a traceback.
+A message states what was found, what is allowed, and what to do. The command line prints it and
+exits with ``exit_code``; all other exceptions print a traceback.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class UsageError(CociteError, ValueError):
 
 
 class UnknownNode(UsageError, KeyError):
-    """No node has this name. ``suggestions`` holds similar names; ``titled`` holds names and titles
-    of nodes whose titles contain it; ``note`` adds details, such as which pages an index keeps.
+    """No node has this name. ``suggestions`` are similar names, ``titled`` the (name, title) of
+    nodes with this title, and ``note`` adds details, such as which pages are in an index.
     """
 
     def __init__(
@@ -120,18 +120,18 @@ class StoreError(CociteError):
 
 
 class NotAStore(StoreError):
-    """The path holds no graph or index, or one instead of the other."""
+    """The path is not a graph or index, or is a graph where an index is needed, or vice versa."""
 
     @classmethod
     def in_the_way(cls, place: object, kind: str) -> Self:
-        """Return the error for an output path that holds something other than a ``kind``."""
+        """Return the error for an output path that exists and is not a ``kind``."""
         return cls(
             f"{place} exists and is not a {kind}: it will not be overwritten. Choose another output"
         )
 
 
 class Damaged(StoreError):
-    """A file of the directory is missing, has another size, or fails its checksum."""
+    """A file in the directory is missing, has the wrong size, or fails its checksum."""
 
     @classmethod
     def graph(cls, path: object, what: str) -> Self:
@@ -160,7 +160,7 @@ class Busy(StoreError):
 
 
 class NotConverged(CociteError):
-    """An iteration diverged, or the error of its result may exceed the scores."""
+    """An iteration diverged, or its error may be as large as the scores."""
 
 
 class QueryTimeout(CociteError):
@@ -172,7 +172,7 @@ class ClusterError(CociteError):
 
 
 class WorkerLost(ClusterError):
-    """A task on a cluster lost its worker more often than it is retried."""
+    """A task on a cluster lost its worker, and all retries failed."""
 
 
 class ResourceError(CociteError):

@@ -23,9 +23,9 @@ class MissingLibrary(UsageError):
 
 
 def need(module: str, purpose: str, extra: str | None = None) -> Any:
-    """Import and return a module of ``extra`` (default: by module).
+    """Import and return ``module``, which ``extra`` installs (default: from a table).
 
-    Raises :class:`MissingLibrary`, with the install command.
+    Raises :class:`MissingLibrary`.
     """
     try:
         return import_module(module)

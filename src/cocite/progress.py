@@ -2,10 +2,9 @@
 
     building an index: 45% (5 s)
 
-A background thread draws the line, only on a terminal or in a notebook. At the end a terminal
-clears the line; a notebook keeps it, with the total time. :func:`shows` decorates slow functions,
-unless the caller passes ``progress``; nested calls share one line. The command line and servers
-report progress in other forms, and disable this one (:func:`turn`).
+A background thread draws the line, in terminals and notebooks only. At the end, a terminal clears
+it; a notebook keeps it, with the total time. Nested calls share one line. The command line and
+servers report progress in other forms, and turn this one off (:func:`turn`).
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 Report = Callable[..., None]
-"""Called with an optional stage, the amount done and the total, or with the fields of a format."""
+"""Called with an optional stage, the amount done and the total, or with values for a format."""
 _FIRST, _EVERY, _IN_NOTEBOOKS = 2.0, 0.5, 2.0
-"""Seconds before the first drawing, and between drawings on terminals and in notebooks."""
+"""Seconds before the line is first drawn, and between updates in terminals and in notebooks."""
 
 
 class _Line:
@@ -92,7 +91,7 @@ def _visible() -> bool:
 def showing(what: str, form: str = "") -> Iterator[Report]:
     """Show ``what`` in the progress line, and yield a callback for reports.
 
-    ``form`` formats the arguments of the callback.
+    ``form`` is the format for the callback's arguments.
     """
     with _Shown.lock:
         mine = _Shown.line is None and _visible()
@@ -125,7 +124,7 @@ def _in_words(said: tuple[Any, ...]) -> str:
 
 
 def shows(what: str, form: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a function show its progress, unless the caller passes ``progress``."""
+    """Decorate a function to show its progress, unless the caller passes ``progress``."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         reports = "progress" in inspect.signature(function).parameters

@@ -1,9 +1,8 @@
 """Threads and memory budgets of a run; sizes and times as text.
 
-Entry points (the command line, public functions) measure the available memory once and pass
-:class:`Resources` down. The default budget is half of the available memory: the least of the
-machine's memory that is free without swapping, the rest of the control group's limit, and the rest
-of the address space limit (``ulimit -v``).
+Entry points measure the available memory once and pass :class:`Resources` down. The default budget
+is half of it. Available is the least of three amounts: what the machine can allocate without
+swapping, and what the limits of the control group and the address space (``ulimit -v``) leave.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from pathlib import Path
 from cocite.errors import ResourceError, UsageError
 
 PROCESS_MEMORY = 52_000_000
-"""Memory of a process without data: Python, NumPy, kernels and code. Tests check all commands."""
+"""Memory of a process without data: Python, NumPy, kernels and code. Tests measure it."""
 _reserved: ContextVar[int] = ContextVar("reserved", default=0)
 READERS_MEMORY = 116_000_000
 """Additional memory for the code of DuckDB and of file readers."""
 _DATABASE, _LEAST_DATABASE = READERS_MEMORY + (80 << 20), 80 << 20
-"""Memory of an ingest outside DuckDB's limit, including rows in transit; DuckDB's lowest limit."""
+"""Memory of an ingest beyond DuckDB's limit, with rows in transit; the lowest limit for DuckDB."""
 _MAPPED = 500 << 20
-"""Address space that libraries and thread stacks reserve but mostly do not use."""
+"""Address space that libraries and thread stacks reserve and hardly use."""
 _UNLOADED = "failed to map segment", "cannot allocate memory"
-"""Messages of the dynamic loader if memory does not suffice for a library."""
+"""Messages of the dynamic loader if a library does not fit into memory."""
 
 MOST_THREADS = 1024
-"""More than machines have cores, less than systems allow."""
+"""More threads than machines have cores, and fewer than systems allow."""
 
 _MMAP_THRESHOLD = -3
 """M_MMAP_THRESHOLD of malloc.h."""
@@ -48,7 +47,7 @@ _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]i?|)b?\s*", re.IGNORECASE
 
 
 def parse_size(text: str | int) -> int:
-    """Parse bytes from ``600MB``, ``1.5 GiB``, ``4g`` or a plain number.
+    """Return the bytes in ``600MB``, ``1.5 GiB``, ``4g`` or a plain number.
 
     Raises :class:`UsageError` for anything else, including zero.
     """
@@ -70,12 +69,12 @@ def format_size(size: float) -> str:
 
 
 def format_total(size: float) -> str:
-    """Format the memory of a process with ``size`` bytes of data."""
+    """Format the total memory of a process with ``size`` bytes of data."""
     return format_size(size + _base())
 
 
 def format_least(size: int) -> str:
-    """Format the least ``--memory`` that suffices for ``size`` bytes of data, rounded up."""
+    """Format the smallest ``--memory`` for ``size`` bytes of data, rounded up."""
     size += _base()
     unit = 10 ** max(0, len(str(size)) - 3)
     return format_size(-(-size // unit) * unit)
@@ -90,16 +89,16 @@ def format_time(seconds: float) -> str:
 
 
 def available() -> int:
-    """Return the available memory in bytes, within all limits of this process."""
+    """Return the available memory in bytes, within all limits."""
     limits = [_machine_available(), *_control_group_available(), *_addresses_available()]
     return max(0, min(limits))
 
 
 def give_back_at_once() -> None:
-    """Make glibc return large arrays to the system as soon as they are freed.
+    """Make glibc return freed arrays to the system at once.
 
-    Otherwise its allocator keeps freed blocks of up to 32 MB, and builds need 20 % more memory.
-    This affects the whole process, so only the command line calls it.
+    By default, malloc keeps freed blocks of up to 32 MB, so builds need 20 % more memory. The
+    change affects the whole process, so only the command line makes it.
     """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
@@ -112,7 +111,7 @@ def resident() -> int:
 
 @contextmanager
 def reserve(size: int) -> Iterator[None]:
-    """Reserve ``size`` bytes: subtract them from budgets, and add them to sizes in messages."""
+    """Subtract ``size`` bytes from budgets, and add them to sizes in messages."""
     token = _reserved.set(_reserved.get() + size)
     try:
         yield
@@ -125,7 +124,7 @@ def _base() -> int:
 
 
 def require(needed: int, memory: int, what: str) -> None:
-    """Raise :class:`ResourceError` if ``what`` needs more than ``memory`` bytes for its data."""
+    """Raise :class:`ResourceError` if ``needed`` bytes for ``what`` exceed ``memory``."""
     if needed > memory:
         raise ResourceError(f"{what} needs {format_least(needed)} of memory; {short_of(memory)}")
 
@@ -148,7 +147,7 @@ def cores() -> int:
 
 
 def checked_threads(threads: int | None) -> int:
-    """Return the requested number of threads, or all cores; raises :class:`UsageError`."""
+    """Return ``threads``, by default all cores; raises :class:`UsageError`."""
     if threads is None:
         return min(cores(), MOST_THREADS)
     if type(threads) is not int or not 1 <= threads <= MOST_THREADS:
@@ -160,10 +159,10 @@ def checked_threads(threads: int | None) -> int:
 
 
 def budget(memory: str | int | None) -> int:
-    """Return the memory for data: ``memory`` or half of the available memory, minus the base.
+    """Return the bytes for data: ``memory``, by default half of what is available, minus the base.
 
     Raises :class:`UsageError` for an invalid size, and :class:`ResourceError` if no memory is
-    available, or if ``memory`` exceeds the address space.
+    available or ``memory`` exceeds the address space.
     """
     if memory is None:
         left = available() // 2
@@ -182,7 +181,7 @@ def budget(memory: str | int | None) -> int:
 
 
 def note_low_memory(error: BaseException) -> str:
-    """Return advice if a lack of memory caused the error; "" otherwise."""
+    """Return advice if the error is due to a lack of memory; "" otherwise."""
     words = str(error).lower()
     unloaded = isinstance(error, ImportError | OSError) and any(w in words for w in _UNLOADED)
     if not (isinstance(error, MemoryError) or unloaded or _errno(error) == errno.ENOMEM):
@@ -200,12 +199,12 @@ LEAST_INGEST = _DATABASE + _LEAST_DATABASE
 
 
 def database_memory(memory: int) -> int:
-    """Return DuckDB's memory limit for a run with ``memory`` bytes for data."""
+    """Return DuckDB's limit in a run with ``memory`` bytes for data."""
     return max(memory - _DATABASE, _LEAST_DATABASE)
 
 
 def short_of(memory: int) -> str:
-    """Return the end of messages on a budget of ``memory`` bytes that is too small."""
+    """Return the end of a message on a budget of ``memory`` bytes, which is too small."""
     return (
         f"{format_total(memory)} may be used and {format_size(available())} are free. Give more "
         "with --memory"
@@ -218,12 +217,12 @@ def _machine_available() -> int:
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     except OSError:
-        pass  # not Linux: fall back to the size of the memory
+        pass  # not Linux: use the machine's total memory
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _addresses() -> list[int]:
-    """Return the address space limit of this process, in bytes, if any."""
+    """Return the address space limit in bytes; [] if there is none."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows
@@ -234,16 +233,16 @@ def _addresses() -> list[int]:
 
 
 def _addresses_available() -> list[int]:
-    """Return the address space left for data, excluding libraries that are not loaded yet."""
+    """Return the address space left for data, once all libraries are loaded."""
     kernels = sys.modules.get("cocite.kernels._kernel")
     loaded = _MAPPED if kernels and kernels.library.cache_info().currsize else 0
     return [limit - _status("VmSize:") - _MAPPED + loaded for limit in _addresses()]
 
 
 def _control_group_available() -> list[int]:
-    """Return the memory left in this process's control groups (version 1 or 2).
+    """Return the memory left in this process's control groups, versions 1 and 2.
 
-    Memory used as file cache counts as free.
+    The file cache counts as free.
     """
     found = []
     for group, (limit, usage, cache) in _control_groups():
@@ -283,10 +282,10 @@ def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
 class Resources:
     """Limits of a run.
 
-    ``memory`` counts bytes of data; ``total`` includes the process itself, like ``--memory``. A
-    build can resume after every ``shard`` samples. Only one of ``blocks`` blocks of the graph is in
-    memory at a time; if ``external``, all other state is on disk. ``disk`` is the free space for
-    scratch files in bytes, 0 if unknown.
+    ``memory`` is the bytes for data; ``total``, like ``--memory``, includes the process. A build
+    saves after every ``shard`` samples. The graph is split into ``blocks``, one in memory at a
+    time; if ``external``, all other state is on disk. ``disk`` is the free scratch space in bytes,
+    0 if unknown.
     """
 
     threads: int
@@ -305,7 +304,7 @@ class Resources:
         blocks: int | None = None,
         external: bool = False,
     ) -> Resources:
-        """Return checked resources; by default all cores, and half of the available memory.
+        """Return checked resources, by default all cores and half of the available memory.
 
         Raises :class:`UsageError` for an invalid value.
         """
@@ -320,7 +319,7 @@ class Resources:
 
     @property
     def cut(self) -> bool:
-        """Return whether an option divides the work; only builds of samples support these."""
+        """Return whether an option divides the work, which only builds of samples support."""
         return self.shard is not None or self.blocks is not None or self.external
 
     def up_to(self, threads: int) -> Resources:

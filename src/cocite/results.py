@@ -3,10 +3,9 @@
 A :class:`Document` is a frozen dataclass with two machine-readable forms:
 
 * ``to_json()`` returns plain JSON values; NaN becomes null.
-* ``rows()`` returns a table. By default each fact is a row; nested facts are ``outer_inner``.
+* ``rows()`` returns a table, by default with a row per fact. Nested facts are ``outer_inner``.
 
-``cli/output.py`` formats documents for terminals. :class:`Writable` adds ``write(file)`` and
-``write_to(database)``; it imports the writers (``io/writers/``) on first use.
+:class:`Writable` adds ``write(file)`` and ``write_to(database)``.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ class ResultRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """A result. By default its facts are its fields; see :meth:`facts`."""
+    """A result with facts, by default its fields."""
 
     def facts(self) -> dict[str, Any]:
-        """Return the content by title; values may be dataclasses and named tuples."""
+        """Return the facts by title; values may be dataclasses and named tuples."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def to_json(self) -> dict[str, Any]:
@@ -49,7 +48,7 @@ class Document:
         return found
 
     def rows(self) -> ResultRows:
-        """Return a table; by default a row per fact, with lists as JSON."""
+        """Return a table, by default with a row per fact and lists as JSON."""
         return ResultRows(("fact", "value"), _flat(self.to_json()))
 
 
@@ -108,8 +107,8 @@ _NODES = ("node", "related")
 def markdown(table: ResultRows) -> str:
     """Return a table in GitHub's Markdown.
 
-    URLs become links, with titles as link texts if all nodes are URLs. Special characters of
-    Markdown and HTML are escaped, floats have four digits, and missing values are blank.
+    URLs become links; if all nodes are URLs, titles become the link texts. Markdown and HTML are
+    escaped, floats have four digits, and missing values are blank.
     """
     titles, rows = list(table.titles), [[plain(value) for value in row] for row in table.rows]
     node = next((titles.index(name) for name in _NODES if name in titles), -1)
@@ -149,7 +148,7 @@ def _escaped(text: str) -> str:
 
 
 def write_csv(table: ResultRows, file: TextIO, safe: bool = False) -> None:
-    """Write a table as in RFC 4180, but with LF at line ends. Missing values are blank.
+    """Write a table as in RFC 4180, but with LF line ends. Missing values are blank.
 
     ``safe`` escapes text that a spreadsheet would evaluate as a formula.
     """
@@ -179,8 +178,8 @@ class Writable:
     ) -> Path:
         """Write the result to a file, which appears once it is complete.
 
-        The extension or ``kind`` selects the format: ``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``,
-        ``.arrow``; for values by id also ``.npy``. In CSV and TSV, ``safe`` puts an apostrophe
+        The extension or ``kind`` selects the format: ``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``
+        or ``.arrow``, and ``.npy`` for values by id. In CSV and TSV, ``safe`` puts an apostrophe
         before text that a spreadsheet would evaluate as a formula.
 
         Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
@@ -194,10 +193,9 @@ class Writable:
     def write_to(self, to: str, *, overwrite: bool = False, append: bool = False) -> None:
         """Write the result to a database table, such as ``"sqlite:///site.db#related"``.
 
-        All rows appear at once. They replace an existing table (``overwrite``), or are added to it
-        (``append``).
+        All rows appear at once. ``overwrite`` replaces an existing table; ``append`` adds to it.
 
-        Raises as :func:`~cocite.io.writers.databases.database_target` does.
+        Raises the errors of :func:`~cocite.io.writers.databases.database_target`.
         """
         from cocite.io.writers.databases import database_target
 
@@ -214,20 +212,20 @@ class Writable:
 
 
 def columns_of(lists: dict[str, list[Any]], types: Types) -> dict[str, Any]:
-    """Return the columns as NumPy arrays, with dtypes for their SQL types."""
+    """Return the columns as NumPy arrays with the dtypes of their SQL types."""
     kinds = {"VARCHAR": object, "BIGINT": np.int64, "INTEGER": np.int32, "DOUBLE": np.float64}
     return {title: np.array(lists[title], kinds[kind]) for title, kind in types.items()}
 
 
 _PIECE = 1 << 14
-"""Rows to write at a time."""
+"""Number of rows written at a time."""
 
 
 class NodeTable(Writable):
     """A result that is a table of names and numbers."""
 
     _named: ClassVar[tuple[str, ...]]
-    """The titles of the columns that hold names."""
+    """Titles of the columns with names."""
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.startswith("_")]
@@ -249,7 +247,7 @@ class NodeTable(Writable):
         return need("polars", "a table of polars", "polars").DataFrame(self._plain())
 
     def to_arrow(self) -> Any:
-        """Return a ``pyarrow.Table``. Names that are neither text nor whole numbers become text."""
+        """Return a ``pyarrow.Table``; names are text unless all are integers."""
         from cocite.extras import need
 
         return need("pyarrow", "an Arrow table", "arrow").table(self._plain())

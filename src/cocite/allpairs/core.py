@@ -1,18 +1,18 @@
 """Reduction of SimRank's linear system: nodes with equal in-links share a row.
 
-Row q_v of Q contains v's in-links, normalized. Nodes without in-links are similar only to
-themselves and have no row, unless teleportation gives them one. Nodes with equal rows have equal
-scores with all other nodes, so they form a *class* with one row. Let T be the matrix of c q_k S
-q_l' for classes k and l, which equals S off the diagonal. Then
+Row q_v of Q contains v's in-links, normalized. Without teleportation, nodes without in-links have
+no row and are similar only to themselves. Nodes with equal rows have equal scores with all other
+nodes, so they form a *class* with one row. Let T be the matrix of c q_k S q_l' for classes k and l,
+which equals S off the diagonal. Then
 
     T = c W T W' + c sum over nodes v of q_k[v] q_l[v] (1 - T[class of v, class of v])
 
 where W[k, a] sums q_k over the nodes of class a. The last factor, the *excess* of v, is the
-difference of S and T on the diagonal; it is 1 for a node without a class. A class of a single node
-has a diagonal of 1 instead. All other nodes are *loose*: their terms are added sparsely
-(``add_shared``).
+difference between S and T on the diagonal, or 1 for a node without a class. Nodes that are alone in
+their class need no such term, as the diagonal is set to 1. All others are *loose*: ``add_shared``
+adds their terms sparsely.
 
-Cost: O(n + m) time and memory, with a Python step per node. wiki-Vote has 7,115 nodes and 2,379
+Takes O(n + m) time and memory, with a Python step per node. The 7,115 nodes of wiki-Vote have 2,379
 rows. Source: Yu et al. 2011, eq. 6, and eq. 7 for teleportation.
 """
 
@@ -45,11 +45,11 @@ class WeightedLinks:
 
     @property
     def nbytes(self) -> int:
-        """Return the total bytes of the arrays."""
+        """Return the size of the arrays in bytes."""
         return self.offsets.nbytes + self.columns.nbytes + self.weights.nbytes
 
     def transposed(self, rows: int) -> WeightedLinks:
-        """Return the transpose, with ``rows`` rows; row numbers ascend within a column."""
+        """Return the transpose, with ``rows`` rows and ascending columns."""
         row = np.repeat(np.arange(self.rows), np.diff(self.offsets))
         order = np.argsort(self.columns, kind="stable")
         return WeightedLinks(
@@ -63,10 +63,10 @@ class WeightedLinks:
 class Core:
     """The reduced system of a graph with ``nodes`` nodes.
 
-    ``number`` int64[nodes] is each node's class or -1; ``firsts`` is one node of each class,
-    ``sizes`` the number of its nodes; ``links`` is W. ``shared`` lists the loose nodes in each
-    class's row, ``spread`` the classes in each loose node's column, and ``owners`` int64[loose]
-    their classes or -1. ``bandwidth`` is that of W before and after ordering.
+    ``number`` int64[nodes] is each node's class or -1. ``firsts`` has one node of each class, and
+    ``sizes`` the class's number of nodes. ``links`` is W, and ``bandwidth`` its bandwidth before
+    and after ordering. ``shared`` lists the loose nodes in each class's row, ``spread`` the classes
+    in each loose node's column, and ``owners`` int64[loose] the nodes' classes or -1.
     """
 
     nodes: int
@@ -81,23 +81,23 @@ class Core:
 
     @property
     def size(self) -> int:
-        """Return the number of classes: the rows of the matrix."""
+        """Return the number of classes, and so of the matrix's rows."""
         return self.sizes.size
 
     @property
     def depth(self) -> int:
-        """Return the longest chain of additions per value, which bounds rounding errors."""
+        """Return the longest chain of additions, which bounds rounding errors."""
         widest = int(np.diff(self.links.offsets).max(initial=0))
         return 2 * (-(-widest // 4) + 5) + int(np.diff(self.shared.offsets).max(initial=0))
 
     @property
     def nbytes(self) -> int:
-        """Return the total bytes of the arrays."""
+        """Return the size of the arrays in bytes."""
         lists = self.links.nbytes + self.shared.nbytes + self.spread.nbytes
         return lists + self.number.nbytes + self.sizes.nbytes + self.owners.nbytes
 
     def excess(self, diagonal: NDArray[np.floating]) -> Floats:
-        """Return 1 - T[class, class] for every loose node; 1 without a class."""
+        """Return 1 - T[class, class] for each loose node, or 1 if it has no class."""
         owned = self.owners >= 0
         found = np.ones(self.owners.size)
         single = self.sizes[self.owners[owned]] == 1
@@ -113,10 +113,10 @@ def reduce(
     order: bool = True,
     all_loose: bool = False,
 ) -> Core:
-    """Reduce the system with ``links`` as in-links.
+    """Reduce the system whose in-links are ``links``.
 
-    ``weights`` are link weights; ``teleport`` is lambda in eq. 7; ``order`` sorts the classes by
-    reverse Cuthill-McKee; ``all_loose`` treats all nodes as loose, as PSimRank requires.
+    ``teleport`` is lambda in eq. 7. ``order`` sorts the classes by reverse Cuthill-McKee.
+    ``all_loose`` treats all nodes as loose, as PSimRank requires.
     """
     rows = node_rows(links, weights, teleport)
     number, firsts = _classes(rows)
@@ -150,14 +150,14 @@ def reduce(
 
 
 def offsets_of(counts: NDArray[np.integer]) -> Ints:
-    """Return the start offsets of lists of these lengths, followed by the total."""
+    """Return where lists of these lengths begin, followed by the total."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def node_rows(
     links: Links, weights: NDArray[np.float32] | None, teleport: float | None
 ) -> WeightedLinks:
-    """Return Q by nodes; with teleportation, eq. 7's matrix with one row for all uniform rows."""
+    """Return Q by nodes. With teleportation (eq. 7), one row represents all uniform rows."""
     offsets = links.offsets.astype(np.int64)
     degrees = np.diff(offsets)
     target = np.repeat(np.arange(links.nodes), degrees)
@@ -178,7 +178,7 @@ def node_rows(
 
 
 def _classes(rows: WeightedLinks) -> tuple[Ints, Ints]:
-    """Return (class of every node or -1, first node of every class), numbered by first node."""
+    """Return (each node's class or -1, each class's first node), in order of first nodes."""
     number = np.full(rows.rows, -1, np.int64)
     firsts: list[int] = []
     known: dict[bytes, int] = {}
@@ -193,7 +193,7 @@ def _classes(rows: WeightedLinks) -> tuple[Ints, Ints]:
 
 
 def _entries(rows: WeightedLinks, firsts: Ints) -> tuple[Ints, Ints, Floats]:
-    """Return (class, node, weight) of all entries in the rows of the classes, by class."""
+    """Return (class, node, weight) of all entries in the classes' rows, by class."""
     counts = rows.offsets[firsts + 1] - rows.offsets[firsts]
     row = np.repeat(np.arange(firsts.size), counts)
     begins = offsets_of(counts)[:-1]
@@ -202,7 +202,7 @@ def _entries(rows: WeightedLinks, firsts: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def _quotient(rows: WeightedLinks, number: Ints, firsts: Ints) -> WeightedLinks:
-    """Return W: weights summed by class, columns ascending within a row."""
+    """Return W: weights summed by class, with ascending columns."""
     row, node, weight = _entries(rows, firsts)
     column = number[node]
     inner = column >= 0
@@ -218,7 +218,7 @@ def _quotient(rows: WeightedLinks, number: Ints, firsts: Ints) -> WeightedLinks:
 def _shared(
     rows: WeightedLinks, number: Ints, firsts: Ints, loose: NDArray[np.bool_]
 ) -> tuple[WeightedLinks, Ints]:
-    """Return the loose nodes linked from each class's row, renumbered, and the class of each."""
+    """Return the loose nodes in each class's row, renumbered, and their classes."""
     row, node, weight = _entries(rows, firsts)
     kept = loose[node]
     nodes, index = np.unique(node[kept], return_inverse=True)

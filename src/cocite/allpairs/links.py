@@ -4,13 +4,13 @@
     out   the pages that a page links to
     any   both in one row; in a bipartite graph, from users to their items and back
 
-With ``any``, SimRank weights a neighbor by its links in both directions, so mutual links count
-twice; PSimRank compares sets, so they count once. On a bipartite graph, this is the SimRank of Jeh
-and Widom 2002, 4.3, with a single decay.
+With ``any``, mutual links count twice in SimRank, which adds the weights of both directions, and
+once in PSimRank, which compares sets. On a bipartite graph, ``any`` gives the SimRank of Jeh and
+Widom 2002, 4.3, with a single decay.
 
-Reverse Cuthill-McKee (Yu et al. 2011, 4.2, Definition 2 and Algorithm 2) numbers rows so that
-linked rows are close, and blocks read few rows. Bandwidth is the largest |row - column| of an
-entry. Results are in the stored order.
+Reverse Cuthill-McKee (Yu et al. 2011, 4.2, Definition 2 and Algorithm 2) puts linked rows close
+together, so that blocks read few rows. The bandwidth is the largest |row - column| of an entry.
+Results are in the stored order.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from cocite.options.all_pairs import AllPairsRun
 def directed(graph: Graph, direction: str, memory: int, *, weighted: bool, sets: bool) -> Links:
     """Return the links in a direction, ``in``, ``out`` or ``any``, as in-links.
 
-    ``weighted`` includes the graph's weights. With ``sets``, mutual links count once; otherwise
-    their weights are added.
+    With ``sets``, mutual links count once; otherwise their weights are added.
     """
     if direction == "in":
         return in_links(graph, weighted=weighted)
@@ -52,7 +51,7 @@ def directed(graph: Graph, direction: str, memory: int, *, weighted: bool, sets:
 
 
 def compared(graph: Graph, options: AllPairsRun, side: str | None) -> range:
-    """Return the ids of the nodes whose pairs are scored: all nodes, or one side."""
+    """Return the ids of the compared nodes: all, or one side."""
     if graph.sides is None:
         if side is not None:
             raise UsageError(f"{graph.path} is not bipartite: omit side")
@@ -71,7 +70,7 @@ def compared(graph: Graph, options: AllPairsRun, side: str | None) -> range:
 def checked_weights(
     links: Links, options: AllPairsRun, weights: NDArray[np.float32] | None
 ) -> NDArray[np.float32] | None:
-    """Return float32[edges]: the given ``weights`` or those of the links; None if all are equal."""
+    """Return float32[edges]: ``weights`` or those of the links; None without weights."""
     if weights is not None and options.direction != "in":
         raise UsageError("weights are for in-links: omit them for other directions")
     if weights is None:

@@ -1,10 +1,10 @@
 """The two products of an iteration, W S and W (W S)', by blocks of columns.
 
 Sparse products sum rows over the links (``kernels/allpairs.py``); threads share the columns of the
-first product and the rows of the second. Dense products use BLAS, for graphs with a substantial
-share of all n^2 links. Both compute a panel of T / c, to which the loose nodes' terms are added.
+first product and the rows of the second. Dense products use BLAS, for graphs with many of the n^2
+possible links. Both compute a panel of T / c, and add the loose nodes' terms.
 
-Cost of a full matrix: 1.5 n links fused multiply-adds (sparse), 3 n^3 (dense).
+A full matrix takes 1.5 n links fused multiply-adds (sparse) or 3 n^3 (dense).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Matrix = NDArray[Any]
 _WIDEST, _BLOCKS = 64, 64
 _DENSE_WIDTH = 256
 DENSE_FROM = 0.25
-"""Share of n^2 links from which BLAS is faster (``python -m benchmarks.sor --only density``)."""
+"""Density from which BLAS is faster (``python -m benchmarks.sor --only density``)."""
 
 
 class Products:
-    """Panels of T / c for one core, at most ``width`` columns at a time."""
+    """Panels of T / c for a core, with at most ``width`` columns each."""
 
     def __init__(
         self, core: Core, dtype: DTypeLike, team: Team, width: int, *, dense: bool = False
@@ -49,18 +49,16 @@ class Products:
 
     @staticmethod
     def scratch(size: int, width: int, itemsize: int, *, dense: bool = False) -> int:
-        """Return the bytes of scratch: three panels; if dense, two panels and W as a full
-        matrix.
-        """
+        """Return the bytes of scratch: three panels or, if dense, two panels and a full W."""
         return (size * size + 2 * size * width if dense else 3 * size * width) * itemsize
 
     def blocks(self) -> list[tuple[int, int]]:
-        """Return (first, end) of all blocks of columns."""
+        """Return (first, end) of every block of columns."""
         size = self.core.size
         return [(low, min(low + self.width, size)) for low in range(0, size, self.width)]
 
     def panel(self, first: int, end: int, matrix: Matrix) -> Matrix:
-        """Return rows [0, end) of the columns [first, end) of T / c, from the symmetric ``matrix``.
+        """Return rows [0, end) of columns [first, end) of T / c, for the symmetric ``matrix``.
 
         The array is scratch, valid until the next call.
         """
@@ -92,13 +90,11 @@ class Products:
     # -- sparse products ----------------------------------------------------------------------
 
     def turned(self, width: int) -> Matrix:
-        """Return scratch for the transpose of ``width`` rows of W S."""
+        """Return scratch for ``width`` rows of W S, transposed."""
         return self._turned[: width * self.core.size].reshape(self.core.size, width)
 
     def gathered(self, first: int, end: int, panels: Iterable[Matrix]) -> Matrix:
-        """Return rows [first, end) of W S, transposed, in scratch; ``panels`` are adjacent ones
-        of S.
-        """
+        """Return rows [first, end) of W S, transposed, in scratch. ``panels`` of S are adjacent."""
         from cocite.kernels import allpairs
 
         links, width, begin = self.core.links, end - first, 0
@@ -136,15 +132,16 @@ class Products:
 
 
 def block_width(size: int, *, dense: bool = False) -> int:
-    """Return the columns per block: 64, or fewer for at least 64 blocks; 256 for dense products.
+    """Return the columns per block: 256 if ``dense``, otherwise at most 64 and ``size`` / 64.
 
-    Columns of a block do not use each other's new values; with 64 blocks, this costs no sweep.
+    Columns of a block do not use each other's new values. With 64 blocks, this costs no extra
+    sweep.
     """
     return max(1, min(_DENSE_WIDTH, size) if dense else min(_WIDEST, size // _BLOCKS))
 
 
 def depth_of(core: Core, dense: bool) -> float:
-    """Return the rounding depth: computed values are within depth * unit of exact ones near 1.
+    """Return the rounding depth: values near 1 are off by at most depth * unit.
 
     Counts sums over links and loose nodes, and for BLAS sums over all nodes in any order.
     """

@@ -1,12 +1,12 @@
-"""Sweeps over a sparse matrix of scores, which drop values below a threshold.
+"""Sweeps over a sparse matrix of scores that drop values below a threshold.
 
 Values below Delta become 0, so rows are short. The threshold applies before relaxation, since
 relaxed values could alternate forever. ``allpairs/scores.py`` bounds the error by the largest value
-that each sweep dropped, and thus by Delta / (1 - c) for any number of sweeps. Each pair is computed
-once per sweep, with the block of its larger row, and stored or dropped in both positions; the paper
+that each sweep dropped, and thus by Delta / (1 - c) for any number of sweeps. Each sweep computes a
+pair once, with the block of its larger row, and stores or drops it in both positions; the paper
 drops by column (Algorithm 3, line 21).
 
-Memory: 8 or 12 bytes per value, twice during a sweep. Source: Yu et al. 2011, 4.1.4, eq. 9.
+A value takes 8 or 12 bytes, twice during a sweep. Source: Yu et al. 2011, 4.1.4, eq. 9.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Pool:
 
     @property
     def nbytes(self) -> int:
-        """Return the total bytes of the arrays."""
+        """Return the size of the arrays in bytes."""
         return self.columns.nbytes + self.values.nbytes
 
     def reserve(self, more: int) -> None:
@@ -51,7 +51,7 @@ class _Pool:
             self.values = self._grown(self.values, room)
 
     def _grown(self, old: NDArray[Any], room: int) -> NDArray[Any]:
-        """Enlarge an array. Unlike ``np.resize``, do not fill the new part with copies."""
+        """Return a larger copy, with the new part uninitialized."""
         found = np.empty(room, old.dtype)
         found[: self.end] = old[: self.end]
         return found
@@ -67,7 +67,7 @@ class SparseMatrix(_Pool):
 
     @property
     def rows(self) -> PrunedRows:
-        """Return the matrix in the form for kernels."""
+        """Return the matrix as kernels take it."""
         from cocite.kernels.pruned import PrunedRows
 
         return PrunedRows(self.begin, self.count, self.columns, self.values)
@@ -102,7 +102,7 @@ class _Chained(_Pool):
 
     @property
     def nbytes(self) -> int:
-        """Return the total bytes of the arrays."""
+        """Return the size of the arrays in bytes."""
         return super().nbytes + self._places.nbytes
 
     def reserve_links(self, more: int) -> None:
@@ -115,7 +115,7 @@ class _Chained(_Pool):
 
     @property
     def chains(self) -> Chains:
-        """Return the lists in the form for kernels."""
+        """Return the lists as kernels take them."""
         from cocite.kernels.pruned import Chains
 
         following, begin, count = self._places
@@ -123,14 +123,14 @@ class _Chained(_Pool):
 
 
 class _Half:
-    """Partial result of a sweep: rows up to the diagonal, and their mirror image as chains."""
+    """A sweep's partial result: rows up to the diagonal, and their mirror image as lists."""
 
     def __init__(self, size: int, dtype: DTypeLike) -> None:
         self.lower, self.upper = SparseMatrix(size, 1, dtype), _Chained(size, dtype)
 
     @property
     def nbytes(self) -> int:
-        """Return the total bytes of the arrays."""
+        """Return the size of the arrays in bytes."""
         return self.lower.nbytes + self.upper.nbytes
 
     def reserve(self, values: int, links: int) -> None:
@@ -150,7 +150,7 @@ class _Half:
 
 
 class PrunedSweeps:
-    """Plain (``fresh`` is false) or relaxed sweeps over the scores in ``matrix``."""
+    """Sweeps over the scores in ``matrix``: relaxed if ``fresh``, otherwise plain."""
 
     def __init__(
         self,
@@ -161,9 +161,7 @@ class PrunedSweeps:
         fresh: bool,
         memory: tuple[int, int],
     ) -> None:
-        """Start from the identity. ``memory`` is (bytes used for other data, bytes allowed in
-        total).
-        """
+        """Start from the identity. ``memory`` is (bytes used by other data, bytes in total)."""
         decay, omega, threshold = factors
         self.core, self.team, self._fresh, self._memory = core, team, fresh, memory
         self.dtype = np.dtype(dtype)
@@ -219,7 +217,7 @@ class PrunedSweeps:
         before: tuple[SparseMatrix, NDArray[np.int64], _Half],
         excess: Matrix,
     ) -> list[tuple[float, float, int]]:
-        """Compute the dense ``rows`` of one block, up to the block's last column."""
+        """Compute a block's dense ``rows``, up to its last column."""
         from cocite.kernels import pruned
 
         links, core = self.core.links, self.core
@@ -251,7 +249,7 @@ class PrunedSweeps:
         excess[here] = 1 - rows[owners[here] - first, owners[here]]
 
     def _unite(self, made: _Half) -> None:
-        """Build the full matrix, with rows in order, after releasing the old one."""
+        """Replace the matrix with the result, with rows in order."""
         from cocite.kernels import pruned
 
         count = made.lower.end + made.upper.end

@@ -1,8 +1,7 @@
 """All-pairs scores of a graph: the plan, the run, and its document.
 
-:meth:`AllPairs.estimate` reports the plan: the number of rows after merging equal ones
-(``allpairs/core.py``), the precision, the kind of products, and whether the matrix is in memory or
-on disk.
+:meth:`AllPairs.estimate` describes the plan: the number of distinct rows (``allpairs/core.py``),
+the precision, the kind of products, and whether the matrix is in memory or on disk.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ def exact_simrank(
     graph
         A stored graph, or any other source of links (:func:`cocite.open_graph`).
     weights
-        float32[edges], positive: link weights, aligned with ``graph.in_sources``; by default the
-        graph's weights, if any. Only for SimRank.
+        Positive link weights, float32[edges], aligned with ``graph.in_sources``; by default those
+        of the graph. Only for SimRank.
     threads
         Number of cores, by default all. Only the last bits of dense products depend on it.
     memory
@@ -145,7 +144,7 @@ class AllPairs:
         self.bytes = self._plan_memory()
 
     def _precision(self) -> np.dtype[Any]:
-        """Return the smallest type that is accurate enough; raises :class:`UsageError`."""
+        """Return the smallest sufficiently accurate type; raises :class:`UsageError`."""
         wanted, options = self.options.precision, self.options
         if options.method == "svd":
             if wanted == "single":
@@ -171,7 +170,7 @@ class AllPairs:
         return Bounds(options.decay, options.omega, options.method == "plain", rounding)
 
     def _plan_memory(self) -> int:
-        """Return the bytes that the run takes; decide whether to store the matrix on disk."""
+        """Return the bytes that the run needs; decide whether the matrix is stored on disk."""
         options, size, item = self.options, self.core.size, self.dtype.itemsize
         fixed = self.core.nbytes
         if options.prune is not None:
@@ -210,7 +209,7 @@ class AllPairs:
         return "single" if self.dtype == np.float32 else "double"
 
     def estimate(self) -> str:
-        """Return the expected cost as one line."""
+        """Describe the expected cost in one line."""
         size, options = self.core.size, self.options
         where = f"{format_total(self.bytes)} of memory"
         if self.panel_width:
@@ -284,7 +283,7 @@ class AllPairs:
 class ExactDocument(Document):
     """A completed run, with its scores in the file ``output``.
 
-    ``bandwidth`` is that of the rows as stored and as ordered; ``ended`` is the convergence.
+    ``bandwidth`` is that of the stored and of the ordered rows.
     """
 
     graph: str

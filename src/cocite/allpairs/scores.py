@@ -1,8 +1,7 @@
 """The scores of all pairs, how the iteration ended, and bounds on the error.
 
-The matrix is stored by classes (``allpairs/core.py``) and read by row, pair or node. Output is an
-array (``.npy``), the full matrix by id, or a table of the pairs with large scores, or of the best
-hits of every node.
+The matrix is stored by classes (``allpairs/core.py``). The output is the full matrix by id
+(``.npy``), or a table: the pairs with high scores, or each node's best hits.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ Progress = Callable[[int, float], None]
 # which is c d for omega = 1, as in the plain iteration. A sweep shrinks the error to at most
 # |1 - omega| + omega c times its value, so omega < 2 / (1 + c) converges for every graph.
 #
-# Rounding: a computed g is within r = depth * unit of the exact value (``allpairs/core.py``), which
-# adds at most r / (1 - c). Pruning (``allpairs/prune.py``): an entry set to 0 instead of g is off
-# by |g|. If p is the largest |g| that a sweep dropped, and e_k = c e_(k-1) + p_k,
+# Rounding: a computed g is off by at most r = depth * unit (``allpairs/core.py``), which adds at
+# most r / (1 - c) to the error. Pruning (``allpairs/prune.py``): an entry set to 0 instead of g is
+# off by |g|. If p is the largest |g| that a sweep dropped, and e_k = c e_(k-1) + p_k,
 #
 #     |S - S*| <= (|1 - omega| / omega + c) d / (1 - c) + p / (1 - c)             (change, pruned)
 #     |S_k - S*| <= c^(k+1) + e_k                                                 (steps, pruned)
 #
-# The sum of these bounds is compared with the requested accuracy.
+# The iteration stops when the sum of these bounds is at most the requested accuracy.
 # Source: Lizorkin et al. 2008 for the second bound; the others are derived here.
 
 _DIVERGED, _STANDSTILL = 1e6, 20
@@ -61,8 +60,8 @@ class ExactConvergence:
 
     ``change`` is the largest change of an entry in the last sweep. More sweeps reduce
     ``iteration_error``, double precision reduces ``rounding_error``, and a smaller threshold
-    reduces ``pruning_error``; ``error_bound`` is their sum. ``converged`` is whether the sum is
-    within the requested accuracy, ``reason`` why the iteration ended.
+    reduces ``pruning_error``. ``converged`` is whether their sum, ``error_bound``, is within the
+    requested accuracy; ``reason`` is why the iteration ended.
     """
 
     sweeps: int
@@ -81,7 +80,7 @@ class ExactConvergence:
 
 @dataclass(frozen=True)
 class ExactSweep:
-    """One sweep: its largest change, and the largest magnitude of a value it pruned."""
+    """A sweep's largest change, and the largest magnitude that it pruned."""
 
     change: float
     dropped: float = 0.0
@@ -110,14 +109,14 @@ class Bounds:
         return *by_change, "the last change"
 
     def rounding_error(self) -> float:
-        """Return the bound on the rounding error."""
+        """Return the bound on the total rounding error."""
         return self.rounding / (1 - self.decay)
 
     @staticmethod
     def rounding_of(
         depth: float, dtype: np.dtype[np.floating], decay: float, omega: float
     ) -> float:
-        """Return r of one update, including the rounding when old and new values are mixed."""
+        """Return r for one update, including relaxation, which mixes old and new values."""
         unit = float(np.finfo(dtype).eps) / 2
         return unit * (decay * (depth + 2) + (0 if omega == 1 else 4 / omega))
 
@@ -125,11 +124,11 @@ class Bounds:
 def iterate(
     sweep: Callable[[], ExactSweep], bounds: Bounds, epsilon: float, limit: int, progress: Progress
 ) -> ExactConvergence:
-    """Sweep until the bound is at most ``epsilon``, ``limit`` sweeps are done, or more do not help:
-    pruning alone exceeds ``epsilon``, or the change has not fallen for 20 sweeps.
+    """Sweep until the error bound is at most ``epsilon``, or at most ``limit`` times.
 
-    Raises :class:`NotConverged` if the change diverges, or if it stops falling while the error
-    bound of an over-relaxed result is 1 or more, the range of scores.
+    Stops earlier if more sweeps do not help: pruning alone exceeds ``epsilon``, or the change has
+    not fallen for 20 sweeps. Raises :class:`NotConverged` if the change diverges, or if an
+    over-relaxed iteration stops while its change grows and its error bound is 1 or more.
     """
     rounding, summed = bounds.rounding_error(), 0.0
     least, least_at = math.inf, 0
@@ -164,9 +163,9 @@ def iterate(
 
 
 DEFAULT_LEAST = 0.01
-"""Minimum score of a pair in a table."""
+"""Default minimum score of pairs in a table."""
 PAIR_TYPES = {"node": "VARCHAR", "other": "VARCHAR", "score": "DOUBLE"}
-"""Column types of a table of pairs; scores in single precision are FLOAT."""
+"""Column types of a table of pairs; single-precision scores are FLOAT."""
 
 _BATCH = 1 << 20
 
@@ -199,12 +198,10 @@ class ScoredPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Scores:
-    """All scores of a graph.
+    """All scores of a graph; ``convergence`` bounds their error.
 
-    ``convergence`` bounds their error. ``method`` and ``products`` are how they were computed,
-    ``rows`` is the number of rows of the matrix, and ``bandwidth`` is that of its links before and
-    after ordering. ``within`` are the ids of the compared nodes: all, or one side of a bipartite
-    graph.
+    ``rows`` is the matrix's number of rows, and ``bandwidth`` the links' bandwidth before and after
+    ordering. ``within`` are the ids of the compared nodes: all, or one side of a bipartite graph.
     """
 
     convergence: ExactConvergence
@@ -232,7 +229,7 @@ class Scores:
         return np.dtype(np.float32 if self.precision == "single" else np.float64)
 
     def row(self, node: int) -> NDArray[Any]:
-        """Return the scores of the node with this id and every node, by id.
+        """Return the scores of ``node``, an id, with every node, by id.
 
         Raises :class:`~cocite.errors.UsageError` for an unknown id.
         """
@@ -247,23 +244,24 @@ class Scores:
         return found
 
     def array(self) -> NDArray[Any]:
-        """Return all scores, [nodes, nodes], or those of one side; takes 4 or 8 bytes per pair."""
+        """Return all scores, [nodes, nodes], or those of one side, in 4 or 8 bytes per pair."""
         found = np.empty(self._shape, self.dtype)
         for at, row in enumerate(self._rows(lambda nodes: None)):
             found[at] = row
         return found
 
     def similarity(self, a: object, b: object) -> float:
-        """Return the score of two nodes, by name; raises :class:`~cocite.errors.UnknownNode`."""
+        """Return the score of two nodes by name; raises :class:`~cocite.errors.UnknownNode`."""
         pair = self.names.id(a), self.names.id(b)
         if self.names.sides is not None:
             self.names.sides.check_alike(pair, [a, b])
         return float(self.row(pair[0])[pair[1]])
 
     def top(self, node: object, k: int = 20) -> list[tuple[str, float]]:
-        """Return the k nodes most similar to ``node`` with their scores, best first, ties by hash.
+        """Return the k nodes most similar to ``node``, best first, with their scores.
 
-        Omits the node itself and nodes that score 0. Raises :class:`~cocite.errors.UnknownNode`.
+        Ties are ordered by hash. Omits the node itself and nodes that score 0. Raises
+        :class:`~cocite.errors.UnknownNode`.
         """
         ids, scores = self._best(self.names.id(node), k)
         return list(zip(self.names.names(ids), scores.tolist(), strict=True))
@@ -296,12 +294,13 @@ class Scores:
         overwrite: bool = False,
         safe: bool = False,
     ) -> Path:
-        """Write all scores to an array (``.npy``), or pairs to a table (``.parquet``, ``.csv``,
-        ``.tsv``, ``.jsonl``, ``.arrow``): those that score ``least`` or more, or the ``top`` of
-        every node.
+        """Write all scores to an array (``.npy``), or the highest to a table.
 
-        ``kind`` overrides the file extension. The file appears only when complete. ``safe``
-        prefixes names in CSV and TSV that spreadsheets would treat as formulas with an apostrophe.
+        A table (``.parquet``, ``.csv``, ``.tsv``, ``.jsonl`` or ``.arrow``) has the pairs that
+        score ``least`` or more, or the ``top`` best of every node. ``kind`` overrides the file
+        extension. The file appears only when complete. In CSV and TSV, ``safe`` puts an apostrophe
+        before names that a spreadsheet would evaluate as formulas.
+
         Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
         """
         target = check_output(output, overwrite, kind=kind, safe=safe)
@@ -317,8 +316,7 @@ class Scores:
         overwrite: bool = False,
         append: bool = False,
     ) -> None:
-        """Write the same pairs as :meth:`write` to a database, such as
-        ``"sqlite:///site.db#pairs"``.
+        """Write the pairs of :meth:`write` to a database table: ``"sqlite:///site.db#pairs"``.
 
         Raises the errors of :func:`~cocite.io.writers.databases.database_target`.
         """
@@ -335,7 +333,7 @@ class Scores:
         top: int | None = None,
         progress: Callable[[int], None] = lambda nodes: None,
     ) -> None:
-        """Write to ``target``, whose kind selects array or table.
+        """Write an array or a table, by the kind of ``target``.
 
         ``progress`` is called with the number of completed nodes.
         """
@@ -359,7 +357,7 @@ class Scores:
                 progress(int(batch.nodes[-1]) + 1 - self.within.start)
 
     def _rows(self, progress: Callable[[int], None]) -> Iterator[NDArray[Any]]:
-        """Yield float32 or float64[compared nodes] for each compared node, in order of id."""
+        """Yield float32 or float64[compared nodes] for each compared node, by id."""
         for done, node in enumerate(self.within, 1):
             yield self.row(node)[self.within.start : self.within.stop]
             progress(done)
@@ -369,11 +367,11 @@ class Scores:
         return len(self.within), len(self.within)
 
     def pairs(self, least: float) -> Iterator[ScoredPairs]:
-        """Yield pairs u < v, by id, with scores of at least ``least`` and not 0, in batches."""
+        """Yield pairs u < v, in batches, whose scores are at least ``least`` and not 0."""
         return self._batches(lambda node: self._beyond(node, least))
 
     def best(self, k: int) -> Iterator[ScoredPairs]:
-        """Yield the k best of every node, in batches; see :meth:`top`."""
+        """Yield the k best hits of every node, in batches; see :meth:`top`."""
         return self._batches(lambda node: self._best(node, k))
 
     def _beyond(self, node: int, least: float) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -1,17 +1,17 @@
-"""SimRank from a low-rank factorization of the links, without iterations over the matrix.
+"""SimRank from a low-rank factorization of the links, without iterating over the matrix.
 
 With Q ~ U E V' of rank r, X = c Q X Q' + D (D diagonal) has the solution
 
     X = D + c U M U'        M = K + c B M B'        K = E V' D V E        B = E V' U        (r x r)
 
 M, the sum of A^k K A'^k for A = sqrt(c) B, is computed by doubling: M <- M + A M A', A <- A A. The
-sum exists only if A's spectral radius is below 1; low-rank factors can exceed this, although Q does
-not. The published D = (1 - c) I gives a different measure. Here D is the solution, by GMRES, of n
-linear equations which state that SimRank has 1 on the diagonal. One plain step bounds the error:
-|X - S*| <= |G(X) - X| / (1 - c). The factors are computed by subspace iteration from a fixed start,
-or by NumPy if the rank is at least n / 4.
+sum exists only if A's spectral radius is below 1. Low-rank factors can violate this, although Q
+never does. The published D = (1 - c) I gives a different measure. Here GMRES solves n linear
+equations for D, so that SimRank is 1 on the diagonal. One plain step bounds the error:
+|X - S*| <= |G(X) - X| / (1 - c). Subspace iteration from a fixed start computes the factors; if the
+rank is about n / 4 or more, NumPy does.
 
-Cost: O(n r^2) per step for D, O(n^2 r) for X. Memory: ``low_rank_bytes``.
+Takes O(n r^2) time per step for D, O(n^2 r) for X, and ``low_rank_bytes`` of memory.
 Source: Li et al. 2010, as described in Yu et al. 2011, 5.1.4 and 6; doubling: Smith 1968; subspace
 iteration: Halko, Martinsson, Tropp 2011; GMRES: Saad, Schultz 1986.
 """
@@ -30,18 +30,18 @@ from cocite.errors import NotConverged
 Floats = NDArray[np.float64]
 _OVERSAMPLED, _POWERS = 10, 6
 _STEPS = 100
-"""Maximum GMRES steps: at decay 0.99, about 70 give the diagonal to six digits."""
+"""Maximum GMRES steps. At decay 0.99, about 70 give six digits of the diagonal."""
 _DOUBLINGS = 64
-"""Doublings for a spectral radius of 1 - 2**-58, the largest that is distinguishable from 1."""
+"""Doublings that a spectral radius of 1 - 2**-58 needs, the largest distinguishable from 1."""
 _NOTHING = 1e-9
-"""Smallest relevant norm of a power: its square is below the rounding error."""
+"""Norm below which a power is ignored, since its square is below the rounding error."""
 
 
 def low_rank_bytes(nodes: int, rank: int, decay: float) -> int:
-    """Return the peak bytes of the factors and of computing D, without the matrix of scores."""
+    """Return the peak bytes for the factors and D, without the matrix of scores."""
     rank = min(rank, nodes)
     factors = 72 * nodes * nodes if _is_large(rank, nodes) else 48 * nodes * (rank + _OVERSAMPLED)
-    # From a power with norm below 1 on, each step squares the norm.
+    # Once the norm of a power is below 1, each step squares it.
     doublings = math.ceil(math.log2(math.log(_NOTHING) / math.log(math.sqrt(decay)))) + 4
     return factors + 8 * rank * rank * (doublings + 4) + 8 * nodes * (_STEPS + 2 * rank)
 
@@ -49,9 +49,9 @@ def low_rank_bytes(nodes: int, rank: int, decay: float) -> int:
 def low_rank_scores(
     rows: WeightedLinks, core: Core, rank: int, decay: float, accuracy: float
 ) -> Floats:
-    """Return X for the classes of ``core``, float64[classes, classes]; ``rows`` are Q by nodes.
+    """Return X for the classes of ``core``, float64[classes, classes]; ``rows`` is Q by nodes.
 
-    Raises :class:`NotConverged` if X does not exist for the factors.
+    Raises :class:`NotConverged` if X does not exist at this rank.
     """
     u, e, v = _factors(rows, rank)
     powers = _powers(e[:, None] * v.T @ u, decay)
@@ -73,7 +73,7 @@ def low_rank_scores(
 
 
 def _powers(b: Floats, decay: float) -> list[Floats]:
-    """Return A, A^2, A^4, ... for A = sqrt(decay) B, as long as they affect the sum."""
+    """Return the powers A, A^2, A^4, ... of A = sqrt(decay) B that affect the sum."""
     power: Floats = math.sqrt(decay) * b
     found: list[Floats] = []
     with np.errstate(over="ignore", invalid="ignore"):
@@ -102,9 +102,9 @@ def _stein(start: Floats, powers: list[Floats]) -> Floats:
 
 
 def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> Floats:
-    """Return x with all entries of |times(x) - right| at most ``enough``, or the last iterate.
+    """Solve times(x) = right for a linear ``times``, starting from ``right``.
 
-    ``times`` is linear; the iteration starts from ``right``.
+    Stops when all entries of |times(x) - right| are at most ``enough``, or after ``_STEPS``.
     """
     rest = right - times(right)
     size = float(np.linalg.norm(rest))
@@ -131,7 +131,7 @@ def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> F
 
 
 def _factors(rows: WeightedLinks, rank: int) -> tuple[Floats, Floats, Floats]:
-    """Return (U, E, V) of Q, to ``rank`` or the number of nonzero singular values."""
+    """Return (U, E, V) of Q with at most ``rank`` singular values, all nonzero."""
     n = rows.rows
     if _is_large(rank, n):
         full = np.zeros((n, n))
@@ -150,7 +150,7 @@ def _factors(rows: WeightedLinks, rank: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _is_large(rank: int, nodes: int) -> bool:
-    """Return whether NumPy's decomposition of the full matrix is as fast."""
+    """Return whether decomposing the full matrix with NumPy is as fast."""
     return rank + _OVERSAMPLED >= nodes / 4
 
 

@@ -1,18 +1,17 @@
-"""Sweeps over the matrix of scores, with one class per way of storing or computing them.
+"""Sweeps over the matrix of scores, a class for each way of computing or storing them.
 
     plain    T <- c W S W' + the loose nodes' terms; S is T with 1 on the diagonal;
              all from the previous sweep's scores (Jacobi; Yu et al. 2011, eq. 6)
     sor      each block of columns in place: T[:, block] <- (1 - omega) T[:, block] + omega (the
              same formula, with the values already written by this sweep); Gauss-Seidel if omega = 1
-    panels   either of them on a matrix on disk, with equal results
+    panels   either of these with the matrix on disk; the results are equal
     coupled  PSimRank
 
-Each pair is computed once per sweep, with the block of its larger row, and written to both
-positions. Blocks of one column give the paper's iteration (eqs. 11 and 12 with k and k + 1
-exchanged: updated columns are those with j < i). Wider blocks are faster, but their columns do not
-use each other's new values; the bounds in ``allpairs/scores.py`` allow for this.
-
-Memory: the matrix, twice for the plain iteration.
+A sweep computes each pair once, with the block of its larger row, and writes both positions. Blocks
+of one column give the paper's iteration (eqs. 11 and 12 with k and k + 1 exchanged: updated columns
+are those with j < i). Wider blocks are faster, but their columns do not use each other's new
+values; the bounds in ``allpairs/scores.py`` allow for this. The plain iteration stores the matrix
+twice.
 """
 
 from __future__ import annotations
@@ -32,22 +31,22 @@ Matrix = NDArray[Any]
 
 
 def identity(products: Products) -> Matrix:
-    """Return S before the first sweep: the identity, with 0 for classes of several nodes."""
+    """Return the initial S: the identity, with 0 for classes of several nodes."""
     matrix = np.zeros((products.core.size,) * 2, products.dtype)
     np.fill_diagonal(matrix, products.core.sizes == 1)
     return matrix
 
 
 def _single(core: Core) -> NDArray[np.uint8]:
-    """Return which classes are single nodes, whose diagonal stays 1."""
+    """Return the mask of classes of one node, whose diagonal stays 1."""
     return np.asarray(core.sizes == 1, np.uint8)
 
 
 class Sweeps:
-    """Sweeps over a ``matrix`` in memory, which begins as the identity or ``start``.
+    """Sweeps over a ``matrix`` in memory, initially the identity or ``start``.
 
-    ``omega`` is the factor of in-place over-relaxation. Without it, the iteration is plain and
-    alternates between two matrices.
+    ``omega`` relaxes in place. Without it, the iteration is plain and alternates between two
+    matrices.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class Sweeps:
         return ExactSweep(change)
 
     def _settle(self, first: int, panel: Matrix) -> float:
-        """Write the panel of one block, relaxed against ``matrix``."""
+        """Write a block's panel, relaxed against ``matrix``."""
         from cocite.kernels import allpairs
 
         end, target = panel.shape[0], self._next
@@ -95,18 +94,18 @@ class Sweeps:
 #     W S    by panel, from the same panel of S
 #     T      by panel, as W times the transpose of the rows of W S with the same numbers
 #
-# T overwrites W S: only pairs on and above the diagonal are computed, then mirrored, so the rows of
-# W S still needed are below those written. Three panels are in memory at a time. Over-relaxation
-# works in place, and gathers the rows that each block links to; the reads are sequential only if
-# the order of nodes makes links short. Values are summed as in memory, so the bytes are the same.
-# Yu et al. 2011, 4.2, which considers input and output, keeps S in memory.
+# T overwrites W S. Only pairs on and above the diagonal are computed, then mirrored, so the rows of
+# W S that are still needed lie below those written. Three panels are in memory at a time.
+# Over-relaxation works in place, and gathers the rows that each block links to; its reads are
+# sequential only if the node order makes links short. Sums run as in memory, so the bytes are the
+# same. Yu et al. 2011, 4.2, considers input and output, but keeps S in memory.
 
 _LEAST = 64
 
 
 def panel_width(size: int, itemsize: int, room: int, block: int) -> int:
-    """Return the columns per panel: whole blocks, at least 64, so that three panels fit in
-    ``room``; if none fit, the minimum, negated.
+    """Return the columns per panel, whole blocks of at least 64, so that three panels fit in
+    ``room``. Return the minimum, negated, if none fit.
     """
     least = -(-_LEAST // block) * block
     fitting = min(room // (3 * size * itemsize) // least, -(-size // least)) * least
@@ -114,7 +113,7 @@ def panel_width(size: int, itemsize: int, room: int, block: int) -> int:
 
 
 class PanelMatrix:
-    """A square matrix in panels of ``width`` columns; the last panel may have unused columns."""
+    """A square matrix in panels of ``width`` columns; the last may have unused columns."""
 
     def __init__(self, size: int, width: int, dtype: np.dtype[Any], scratch: Scratch) -> None:
         self.size, self.width = size, width
@@ -135,9 +134,7 @@ class PanelMatrix:
 
 
 class PanelSweeps:
-    """Sweeps like :class:`Sweeps`, over panels of ``width`` columns: whole blocks of
-    ``products``.
-    """
+    """:class:`Sweeps` over panels of ``width`` columns, whole blocks of ``products``."""
 
     def __init__(
         self,
@@ -194,7 +191,7 @@ class PanelSweeps:
             evict(self.matrix.panels, self._next.panels)
 
     def _turned(self, first: int, end: int) -> Matrix:
-        """Return the transpose of some rows of W S."""
+        """Return rows [first, end) of W S, transposed."""
         from cocite.kernels import allpairs
 
         size, width = self.matrix.size, self._width
@@ -211,7 +208,7 @@ class PanelSweeps:
         return turned
 
     def _settle(self, first: int, panel: Matrix) -> float:
-        """Write one block to both positions; the mirrored one panel by panel."""
+        """Write a block to both positions, the mirrored one by panel."""
         from cocite.kernels import allpairs
 
         end, width = panel.shape[0], self._width
@@ -238,14 +235,14 @@ class PanelSweeps:
 #     F(u, v) = sum of p over (I(u) - I(v)) x I(v), divided by |I(v)|
 #
 # Let M[w, v] be the sum of p(w, .) over I(v). Then F(u, v) |I(v)| is the sum of M[w, v] over I(u)
-# minus the sum over I(u) & I(v): a product as in SimRank, minus a sum over common in-neighbors.
-# These are found through the out-links of each in-neighbor w of v, in as many steps as the sum of
-# squared out-degrees. Nodes with equal in-neighbors have equal scores, and score c with each other,
-# so they form a class as in ``allpairs/core.py``; the excess of the diagonal cancels in F.
+# minus the sum over I(u) & I(v): a product as in SimRank, minus a sum over common in-neighbors,
+# which are found through the out-links of each in-neighbor w of v. Nodes with equal in-neighbors
+# have equal scores, and score c with each other, so they form a class as in ``allpairs/core.py``;
+# the excess of the diagonal cancels in F.
 #
 # A step shrinks differences by c, as the weights within the parentheses sum to at most the union,
 # so the bounds of the plain iteration apply (``allpairs/scores.py``). A sweep takes 2 n m additions
-# plus the sum of squared out-degrees.
+# plus the sum of the squared out-degrees.
 # Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.2.
 
 
@@ -256,7 +253,7 @@ class CoupledSweeps:
         self.products, self._decay = products, decay
         core = products.core
         self._sizes = np.diff(core.shared.offsets).astype(products.dtype)
-        # Counts of links, not shares: the formula divides by |I(v)| only once.
+        # Undo the normalization of weights, as the formula divides by |I(v)| only once.
         products.weights *= np.repeat(self._sizes, np.diff(core.links.offsets))
         self.matrix = identity(products)
         self._parts = np.empty_like(self.matrix)

@@ -1,15 +1,15 @@
 r"""Messages and progress on standard error.
 
-People see lines of text and, on a terminal, bars with rate and remaining time. Without a terminal,
-a progress line appears after ten seconds, then once a minute. ``--quiet`` prints only warnings and
-errors. ``--log-json`` prints a JSON object per line:
+Messages are lines of text. Progress is shown as bars on a terminal; elsewhere as a line after ten
+seconds, then once a minute. ``--quiet`` prints only warnings and errors. ``--log-json`` prints a
+JSON object per line:
 
     {"time": "2026-01-31T12:00:00.123+00:00", "level": "info", "message": "read links.tsv: ..."}
     {"time": ..., "level": "info", "message": "reading", "done": 4096, "total": 9000, "unit": ...}
     {"time": ..., "level": "error", "message": "links.tsv does not exist", "code": 1}
 
-Names are untrusted, so characters that control a terminal or override the writing direction are
-escaped, for example as ``\x1b`` and ``\u202e``.
+Names are untrusted, so characters that control a terminal or change the text direction are escaped,
+such as ``\x1b`` and ``\u202e``.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from cocite.deadline import clock
 from cocite.resources import format_size, format_time
 
 _READ = "\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069\ufeff"
-"""Control characters beyond ASCII: DEL, C1; line separators; direction overrides and isolates."""
+"""Control characters other than C0: DEL, C1, line separators, and text directions."""
 _SIGNS = re.compile(f"[\x00-\x08\x0b-\x1f{_READ}]")
 _IN_JSON = re.compile(f"[{_READ}]")
 QUIET = ("-q", "--quiet")
 LOG_JSON = "--log-json"
 _KEYWORD = re.compile(r" \([a-z_]+=(?:\.\.\.|'[^']*'|[\w.]*)\)")
-"""A Python parameter name in a message, as in ``--output-format (kind=)``."""
+"""A Python parameter in a message, as in ``--output-format (kind=)``."""
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with control characters escaped, except tabs and line ends."""
+    """Escape the control characters in ``text``, except tabs and line ends."""
     if text.isascii() and text.isprintable():
         return text
 
@@ -49,19 +49,19 @@ def printable(text: str) -> str:
 
 
 def printable_json(text: str) -> str:
-    """Return equivalent JSON, with characters that control a terminal escaped."""
+    """Return equivalent JSON, with terminal control characters escaped."""
     return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 @dataclass
 class Console:
-    """Message output; ``quiet`` omits all but warnings and errors; ``as_json`` prints JSON."""
+    """Output of messages: only warnings and errors if ``quiet``, and JSON if ``as_json``."""
 
     quiet: bool = False
     as_json: bool = False
 
     def choose(self, arguments: Sequence[str]) -> None:
-        """Apply ``--quiet`` and ``--log-json`` before the arguments are parsed, which may fail."""
+        """Apply ``--quiet`` and ``--log-json``, also for errors in other arguments."""
         given = set(arguments[: arguments.index("--")] if "--" in arguments else arguments)
         self.quiet, self.as_json = not given.isdisjoint(QUIET), LOG_JSON in given
 
@@ -71,7 +71,7 @@ class Console:
         return sys.stderr.isatty() and not self.quiet and not self.as_json
 
     def say(self, message: str, level: str = "info", **more: Any) -> None:
-        """Print a message; ``more`` are further fields of its JSON."""
+        """Print a message; ``more`` adds fields to its JSON."""
         if self.quiet and level == "info":
             return
         message = _KEYWORD.sub("", message)
@@ -85,7 +85,7 @@ class Console:
         print(text, file=sys.stderr, flush=True)
 
     def interrupted(self, notes: str = "") -> None:
-        """Print that the command was interrupted, and ``notes``, even if ``quiet``."""
+        """Print that the command was interrupted, even if ``quiet``."""
         if self.as_json:
             self.say(f"interrupted{notes}", "error", code=130)
         else:
@@ -108,7 +108,7 @@ class Stages:
     """Progress of a command, as bars, log lines or JSON: ``with Stages(units) as stages: ...``.
 
     Call ``stages(stage, done, total, remark="")``, with total 0 if unknown. ``units`` maps the
-    first word of a stage to its unit; other stages show no amount.
+    first word of a stage to a unit; stages without a unit show no amount.
     """
 
     def __init__(self, units: dict[str, str]) -> None:
@@ -156,7 +156,7 @@ class Stages:
             say(", ".join(part for part in (*parts, self._left(done, total)) if part))
 
     def _left(self, done: int, total: int) -> str:
-        """Describe the remaining time of the stage; "" if unknown."""
+        """Return the stage's remaining time in words, or "" if unknown."""
         _, before, began = self._stage
         if not total or done <= before:
             return ""
@@ -184,28 +184,28 @@ def _amount(done: float, total: float | None, unit: str) -> str:
 
 
 def _bars() -> Any:
-    """Return progress bars that take one line per stage at any terminal width."""
+    """Return progress bars with one line per stage at any terminal width."""
     from rich import progress
     from rich.console import Console as Screen
     from rich.table import Column
     from rich.text import Text
 
     class Amount(progress.ProgressColumn):
-        """Column with the amount done."""
+        """The amount done."""
 
         def render(self, task: Any) -> Text:
             unit = task.fields["unit"]
             return Text(_amount(task.completed, task.total, unit) if unit else "")
 
     class Rate(progress.ProgressColumn):
-        """Column with the rate."""
+        """The rate."""
 
         def render(self, task: Any) -> Text:
             unit, speed = task.fields["unit"], task.finished_speed or task.speed
             return Text(f"{_amount(speed, None, unit)}/s" if unit and speed else "")
 
     class Left(progress.TimeRemainingColumn):
-        """Column with the remaining time."""
+        """The remaining time."""
 
         def render(self, task: Any) -> Text:
             text = super().render(task)

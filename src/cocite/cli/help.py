@@ -1,9 +1,8 @@
 """Help of a command: on one screen (``--help``), or in full (``--help-all``).
 
-Help that fits the screen is shown in full. Otherwise, each option has one line: the first sentence
-of its description. Settings of measures are listed only if they apply: to the named index (``cocite
-related web.index --help``), to ``--measure``, or to the default measure for links, a graph, or a
-command that builds. ``cocite measures NAME`` lists the settings of any measure.
+Help that does not fit on a screen shows one line per option, the first sentence of its description.
+It lists only the settings of one measure: that of the named index (``cocite related web.index
+--help``), that of ``--measure``, or the default for links, graphs and commands that build.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
 
 
 SETTING = "setting_"
-"""Prefix of parameters for settings, as options may have the same names."""
+"""Prefix of parameters for settings, whose names options may share."""
 _SCREEN = 46
-"""Lines from which help is shortened."""
+"""Number of lines from which help is shortened."""
 _NAMED = 24
-"""Maximum width of option names; the values of longer ones follow the description."""
+"""Maximum width of option names; wider ones have their values after the description."""
 _SHORT = 12
 """Maximum length of a default at the end of a line."""
 _PART = 15
@@ -33,11 +32,11 @@ _PART = 15
 _ARGUMENTS = "cocite.arguments"
 _WHOLE = "cocite.help.whole"
 _Line = tuple[str, str, str]
-"""The line of an option: names, description, and values or default."""
+"""An option's names, its description, and its values or default."""
 
 
 class Sectioned(click.Option):
-    """An option in a titled section of the help of a :class:`SectionedCommand`."""
+    """An option in a titled section of a :class:`SectionedCommand`'s help."""
 
     def __init__(self, *declarations: Any, section: str, brief: bool = True, **more: Any) -> None:
         """Create the option; ``brief`` adds it to the short help."""
@@ -57,10 +56,10 @@ def _titled(option: click.Option) -> str:
 
 
 class SectionedCommand(click.Command):
-    """A command whose help lists common options first, then titled sections."""
+    """A command whose help lists untitled options first, then titled sections."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Store the arguments, on which the help depends."""
+        """Store the arguments for the help, which depends on them."""
         ctx.meta[_ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
 
@@ -78,7 +77,7 @@ class SectionedCommand(click.Command):
         return [*others, whole, last]
 
     def get_help(self, ctx: click.Context) -> str:
-        """Return the full help if it fits the screen, or on request; else the short help."""
+        """Return the full help if requested or if it fits the screen, otherwise the short one."""
         whole = super().get_help(ctx)
         if ctx.meta.get(_WHOLE) or whole.count("\n") < _SCREEN:
             return whole
@@ -140,7 +139,7 @@ class SectionedCommand(click.Command):
 
 
 def _measure_of(ctx: click.Context) -> tuple[Measure | None, bool]:
-    """Return the measure whose settings apply, or None, and whether it is that of an index."""
+    """Return the measure whose settings apply, or None, and whether an index fixes it."""
     from cocite.measures import DEFAULT, find_measure
     from cocite.storage import Manifest, kind_of
 
@@ -164,7 +163,7 @@ def _measure_of(ctx: click.Context) -> tuple[Measure | None, bool]:
 def _of_measure(
     option: click.Option, name: str, measure: Measure | None, indexed: bool
 ) -> _Line | None:
-    """Return the line of a setting for a measure, or None if the measure lacks it."""
+    """Return the help line of a measure's setting, or None if there is no such setting."""
     takes = () if measure is None else measure.ask if indexed else (*measure.build, *measure.ask)
     for setting in takes:
         if setting.name == name:
@@ -177,7 +176,7 @@ def _of_measure(
 
 
 def _line_of(ctx: click.Context, option: click.Option) -> _Line:
-    """Return the names, first sentence, and default or choices of an option."""
+    """Return an option's names, first sentence, and default or choices."""
     names, text = _record(ctx, option) or ("", "")
     found = re.search(r"\[default: ([^\];]+)\]", text)
     values = f"  [{found[1]}]" if found and len(found[1]) <= _SHORT else ""
@@ -190,7 +189,7 @@ def _line_of(ctx: click.Context, option: click.Option) -> _Line:
 
 
 def _record(ctx: click.Context, parameter: click.Parameter) -> tuple[str, str] | None:
-    """Return click's names and description of an option, with shorter types of numbers."""
+    """Return click's names and description of an option, with short names for number types."""
     record = parameter.get_help_record(ctx)
     if record is None:
         return None
@@ -201,7 +200,7 @@ def _record(ctx: click.Context, parameter: click.Parameter) -> tuple[str, str] |
 
 
 def _cut(text: str, width: int) -> str:
-    """Shorten a text to ``width`` columns, at the end of a clause or else of a word."""
+    """Cut a text to ``width`` columns, after a clause or else after a word."""
     if len(text) <= width:
         return text
     for sign in ("; ", ": ", " (", ", "):

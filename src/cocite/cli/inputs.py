@@ -1,8 +1,7 @@
-"""Inputs of commands: a stored graph or index, or links, for which one is built and cached.
+"""Inputs of commands: a stored index or graph, or links, for which both are built and cached.
 
-An index fixes the measure and its build settings, so only query settings can be chosen; for a graph
-or links, all settings can. Options that do not apply are refused. Notes on standard error say how
-links were read, and how to correct that.
+With an index, only query settings can be chosen; with a graph or links, build settings also. Other
+options are refused. Notes on standard error say how links were read, and how to correct that.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ _QUERY = takes(QuerySource, "_where", settings=ASKING)
 
 
 class IndexSource(NamedTuple):
-    """The options that turn a path into an index, and the settings of the query."""
+    """Options that turn a path into an index, with the settings of the query."""
 
     where: QuerySource
     graph: MeasureOptions
@@ -69,12 +68,12 @@ class IndexSource(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return all settings given; an index refuses those for building."""
+        """Return all settings given, for queries and for building."""
         return {**self.where.settings, **self.graph.settings}
 
 
 def asks(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of an :class:`IndexSource` to a command, its parameter ``source``."""
+    """Add an :class:`IndexSource`'s options to a command, which receives it as ``source``."""
 
     @wraps(command)
     def call(*args: Any, _where: Any, _graph: Any, reading: Any, **parameters: Any) -> Any:
@@ -109,7 +108,7 @@ def is_links(path: str) -> bool:
 
 
 def graph_url(path: str) -> str | None:
-    """Return ``path`` if it is the URL of a stored graph, not of a database of links."""
+    """Return ``path`` if it is the URL of a stored graph, or None."""
     from cocite.io.remote import is_url
 
     return path if is_url(path) and not is_links(path) else None
@@ -125,7 +124,7 @@ def graph_of(
 ) -> str:
     """Return the path of a stored graph: ``path``, or one built from its links.
 
-    Raises :class:`UsageError` for a ``lasting`` graph if it can only be temporary.
+    Raises :class:`UsageError` if a ``lasting`` graph cannot be cached.
     """
     if not is_links(path):
         refuse_unused(path, source)
@@ -149,8 +148,7 @@ def index_of(path: str, source: SourceOptions, **limits: Any) -> str:
 
 
 def stored_of(path: str) -> list[str]:
-    """Return the stores to verify: ``path``, the parts of a partitioned graph, or those cached for
-    links.
+    """Return the stores to verify: ``path``, the parts of a partitioned graph, or caches of links.
 
     Raises :class:`UsageError` if there are none, and :class:`Damaged` if parts are missing.
     """
@@ -181,12 +179,12 @@ def stored_of(path: str) -> list[str]:
 
 
 def _called(path: str) -> tuple[str, str]:
-    """Return the name of an input for messages, and for shell commands."""
+    """Return an input's name for messages and for shell commands."""
     return ("standard input", "FILE") if path == "-" else (path, shlex.quote(path))
 
 
 def refuse_folder(path: str) -> None:
-    """Raise :class:`UsageError` for a folder that is neither a store nor links; suggest a path."""
+    """Raise :class:`UsageError`, with advice, for a folder that is neither a store nor links."""
     folder = Path(path)
     if not folder.is_dir() or (folder / "manifest.json").exists() or is_links(path):
         return
@@ -207,8 +205,9 @@ def refuse_folder(path: str) -> None:
 def refuse_unused(
     path: str, source: SourceOptions, reading: ReadingOptions | None = None, *, stored: bool = False
 ) -> None:
-    """Raise :class:`UsageError` for options of links if ``path`` is a stored graph or index, or
-    another folder. ``stored``: an index of it is cached.
+    """Raise :class:`UsageError` if ``path`` is not links, and options of links are given.
+
+    ``stored`` says that an index of the graph at ``path`` is cached.
     """
     refuse_folder(path)
     for given, flag, has in (
@@ -243,11 +242,10 @@ def cached(
     exclude: Sequence[str] = (),
     **limits: Any,
 ) -> str:
-    """Return the path of an index of links or of a stored graph, or of a graph of links, from the
-    cache or newly built.
+    """Return the path of a cached or new ``index`` of links or a graph, or of a graph of links.
 
     Temporary ones are removed when the command ends. ``built`` are the options of an index other
-    than the default; ``exclude`` are the nodes to exclude.
+    than the default; ``exclude`` lists nodes to remove.
     """
     from cocite.search.cache import find_or_make
 
@@ -316,7 +314,7 @@ def _typed_here() -> set[str]:
 def report_inputs(graph: Graph, typed: Callable[[str], str] = str, links: bool = True) -> None:
     """Print how ``links`` and titles were read, what was skipped, and examples of each side.
 
-    ``typed`` formats an option of ``cocite ingest`` that corrects the reading.
+    ``typed`` returns what to type for an option of ``cocite ingest`` that corrects the reading.
     """
 
     def hint(line: str) -> None:
@@ -365,8 +363,8 @@ def opened(
 ) -> tuple[Index, dict[str, Any]]:
     """Return the index of a path, and the settings of the query.
 
-    ``named`` are the query nodes, ``limits`` threads and memory. If the path was given after the
-    nodes, the error says so.
+    ``named`` are the query nodes, to detect a path given after them; ``limits`` are threads and
+    memory.
     """
     from cocite.search import open_index
 
@@ -400,7 +398,9 @@ def opened(
 def _built_for(
     path: str, source: IndexSource, what: str
 ) -> tuple[BuildOptions | None, dict[str, Any]]:
-    """Return the build options for links or a graph (None: default), and the query settings."""
+    """Return the build options for links or a graph, None for the default, and the query
+    settings.
+    """
     from cocite.index.plan import BuildOptions
 
     chosen, measure = source.graph, find_measure(source.graph.measure or DEFAULT)
@@ -449,7 +449,7 @@ def _left_out(path: str, file: Path | None, links: bool, named: Sequence[str]) -
 def query_nodes(
     index: Index, nodes: Sequence[str], unseen: UnseenOptions
 ) -> tuple[Index, Sequence[str]]:
-    """Return the index, extended by the draft if there is one, and the query nodes."""
+    """Return the index, including a given draft, and the query nodes."""
     if unseen.draft is None:
         for name in unseen.changed():
             raise UsageError(
@@ -477,7 +477,7 @@ def query_nodes(
 
 
 def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
-    """Return the option that narrows intervals of a measure without samples, or "".
+    """Return an option that narrows the intervals of a measure without samples, or "".
 
     ``settings`` are those of the answer.
     """
@@ -491,7 +491,7 @@ def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
 
 @contextmanager
 def preparing(index: Index, refine: bool) -> Iterator[None]:
-    """Show the preparation of refined answers; if there are none, say what narrows intervals."""
+    """Show the preparation of refined answers; if not supported, say what narrows intervals."""
     if refine and index.refiner is None:
         option = "--refine" if is_set("refine") else "--target-error"
         measure = index.stored.measure
@@ -511,7 +511,7 @@ def preparing(index: Index, refine: bool) -> Iterator[None]:
 
 
 def show_refining(index: Index, stages: Stages) -> None:
-    """Add the preparation of refined answers to the progress shown."""
+    """Include the preparation of refined answers in the progress."""
     if index.refiner is not None:
         index.refiner.report = lambda sweep, done, total: stages(
             f"refining {sweep + 1}", done, total
@@ -527,10 +527,10 @@ _INDEXES = ("index.html", "index.htm", "index.xhtml", "index.xht", "index.shtml"
 def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = None) -> list[str]:
     """Return the names of ``nodes`` as stored in the index of ``path``, on one ``side`` if given.
 
-    Raises :class:`UsageError` for a side if the graph is not bipartite. Other spellings and titles
-    are accepted if they are unambiguous. In a folder of HTML pages, so are paths as a shell
-    completes them: ``site/guide/install.html`` or, inside the folder, ``./guide/install.html`` for
-    the page ``guide/install.html``. In a folder of notes, so are names as in wiki links.
+    Unambiguous titles and other spellings are accepted. In a folder of HTML pages, paths as
+    completed by a shell are too: ``site/guide/install.html`` or, inside the folder,
+    ``./guide/install.html`` for the page ``guide/install.html``. In a folder of notes, names are
+    resolved as in wiki links. Raises :class:`UsageError` for a side if the graph is not bipartite.
     """
     if side is not None:
         sides = index.nodes.sides
@@ -549,8 +549,9 @@ def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = 
 
 
 def _page(names: Names, folder: str, typed: str) -> str:
-    """Return the page at a path relative to the working directory, else to the folder; for a
-    folder, its index page, as in a URL. Returns the typed text if there is none.
+    """Return the page at a path relative to the working directory or to the folder.
+
+    For a folder, returns its index page; if there is no page, returns the typed text.
     """
     root = Path(os.path.realpath(folder))
     for base in (Path(), root):

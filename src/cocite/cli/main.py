@@ -1,4 +1,4 @@
-"""``cocite``: the command group, which imports each command on use and reports all errors.
+"""``cocite``: the command group, which imports each command on use and reports its errors.
 
 Exit codes: 0 done, 1 failed, 2 wrong use or unknown node, 130 interrupted.
 """
@@ -56,7 +56,7 @@ _COMMANDS = {
 
 
 class StoredPath(click.Path):
-    """A path; the URL of a stored graph or index becomes the path of its local copy."""
+    """A path, or the URL of a stored graph or index, which becomes the path of a local copy."""
 
     def convert(
         self,
@@ -64,7 +64,7 @@ class StoredPath(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> str | bytes | os.PathLike[str]:
-        """Return ``value``, or the path of the local copy if it is the URL of a store."""
+        """Return ``value``, or a local copy's path if it is the URL of a store."""
         if isinstance(value, str) and "://" in value:
             from cocite.cli.inputs import graph_url
 
@@ -78,7 +78,7 @@ class StoredPath(click.Path):
 _STORES = {"GRAPH", "INDEX"}
 """Metavars of stored graphs and indexes."""
 _BY_URL = {"index", "refresh", "ingest"}
-"""Commands that receive the URL, which cluster nodes copy, or where ``refresh`` updates."""
+"""Commands that receive the URL itself, to pass to cluster nodes or to update the store there."""
 _PATHS = {"DIR", "FILE", "FILES", "FOLDER", "GRAPH", "INDEX", "LINKS", "OUTPUT"}
 """Metavars of paths."""
 
@@ -98,11 +98,11 @@ _SAID = (
         "level and message.",
     ),
 )
-"""Options accepted before or after the name of any command; see :class:`Console`."""
+"""Options accepted before and after the name of every command; see :class:`Console`."""
 
 
 def _also_here(command: click.Command) -> None:
-    """Add the common options to a command and its subcommands, hidden from their help."""
+    """Add the common options, hidden, to a command and its subcommands."""
     if not any(QUIET[1] in parameter.opts for parameter in command.params):
         for option in _SAID:
             option(command)
@@ -113,7 +113,7 @@ def _also_here(command: click.Command) -> None:
 
 
 class _LazyGroup(click.Group):
-    """The commands in the order of typical use; each module is imported on use."""
+    """Commands in the order of typical use, imported on use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -135,7 +135,7 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve a command; suggest names for an unknown one, and a command line for a file."""
+        """Resolve a command. For an unknown one, suggest names; for a file, a command line."""
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
             if os.path.exists(args[0]):
                 asked = shlex.join(["cocite", "related", *args])
@@ -199,7 +199,7 @@ _NOWHERE = click.Context(cli)
 
 
 class _Log(logging.Handler):
-    """Print log messages of the package as lines on standard error."""
+    """Handler that prints the package's log messages on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         CONSOLE.say(record.getMessage(), "warning" if record.levelno >= logging.WARNING else "info")
@@ -277,8 +277,9 @@ def _run(given: list[str]) -> int:
 
 
 def _invoke(given: list[str], again: bool = True) -> None:
-    """Run a command. If its cached data is damaged, delete the data and run the command ``again``,
-    unless it read standard input.
+    """Run a command. If its cached data is damaged, delete the data and run the command ``again``.
+
+    A command that read standard input is not repeated.
     """
     with cli.make_context("cocite", list(given)) as context:
         context.meta[GIVEN] = given
@@ -301,7 +302,7 @@ def _invoke(given: list[str], again: bool = True) -> None:
 
 
 def _plain(error: click.BadParameter) -> str:
-    """Return the message, with click's errors about numbers reworded."""
+    """Return click's message, reworded if it is about a number."""
     kind = getattr(error.param, "type", None)
     value, wrong, _ = error.message.partition(" is not ")
     if not wrong or not isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
@@ -314,7 +315,7 @@ def _plain(error: click.BadParameter) -> str:
 
 
 def _by_option(given: list[str], message: str) -> str:
-    """Replace a Python parameter name at the start of a message with the command's flag."""
+    """Replace a Python parameter at the start of a message with the command's flag."""
     keyword, space, rest = message.partition(" ")
     command: click.Command | None = cli
     for word in given:
@@ -327,7 +328,7 @@ def _by_option(given: list[str], message: str) -> str:
 
 
 def _of_ingest(error: click.NoSuchOption) -> str | None:
-    """Return what to type for an option that only ``ingest`` has, or None."""
+    """Return advice if the option is one of ``cocite ingest``, or None."""
     from cocite.cli.commands.ingest import ingest
 
     known = {name for option in ingest.params for name in option.opts}
@@ -340,7 +341,7 @@ def _of_ingest(error: click.NoSuchOption) -> str | None:
 
 
 def run() -> None:
-    """Run the console script: treat SIGTERM like Ctrl-C, and escape unencodable output."""
+    """Run the console script; treat SIGTERM like Ctrl-C, and escape unencodable output."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,8 +1,8 @@
-"""Flags: derived from option classes (``cocite/options/``) and measures' settings, or defined here
-if only the command line has them: formats, threads and memory, clusters, checksums.
+"""Flags, derived from option classes (``cocite/options/``) and from the settings of measures.
 
-Measures share names of settings. A flag's help lists the measures that accept it, with their
-defaults. Settings not given are left to the measure, which refuses those that it lacks.
+Flags that only the command line has are defined here: formats, threads, memory, clusters,
+checksums. A setting that several measures share is one flag, whose help lists the measures with
+their defaults.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Decorator = Callable[[Any], Any]
 
 
 def _meeting_weight(value: str | list[float]) -> str | list[float]:
-    """Return the numbers in a file; return other text as it is, to be checked with the walks."""
+    """Return the numbers in a file; return other text unchanged, as it depends on the walks."""
     if not isinstance(value, str) or value == "hitting" or not Path(value).is_file():
         return value
     try:
@@ -65,7 +65,7 @@ def _sample_range(value: str | range) -> range:
 
 
 def _type_of(option: Option[Any]) -> Any:
-    """Return click's type for an option's values; None for text."""
+    """Return click's type for an option, None for text."""
     if option.name == MEETING_WEIGHT.name:
         return _meeting_weight
     if option.choices:
@@ -87,9 +87,9 @@ def _type_of(option: Option[Any]) -> Any:
 
 
 SETTINGS = "Settings of the measure"
-"""Title of the help section of settings."""
+"""Title of the help section for settings."""
 ASKED = frozenset(setting.name for measure in MEASURES.values() for setting in measure.ask)
-"""Query settings, including those that other measures use when building."""
+"""Names of query settings; some measures use them when building."""
 Chooser = Callable[[Measure], Iterable[Option[Any]]]
 BUILDING: Mapping[str, Chooser] = {SETTINGS: lambda measure: measure.build}
 """Build settings: ``--samples``, ``--length``, ..."""
@@ -118,9 +118,9 @@ def takes(
 ) -> Decorator:
     """Give a command the flags of ``kind``, which it receives as one object called ``name``.
 
-    ``only`` and ``without`` select fields; the default is all. ``section`` is their section in the
-    help, and ``brief`` includes them in the short help. ``settings`` adds settings of measures, by
-    section. ``changes`` overrides attributes of options: ``k={"text": "How many rows."}``.
+    ``only`` and ``without`` select fields. ``section`` is their section in the help; ``brief``
+    includes them in the short help. ``settings`` adds measures' settings by section. ``changes``
+    overrides attributes of options: ``k={"text": "How many rows."}``.
     """
     chosen_settings = [
         (setting, title)
@@ -190,14 +190,14 @@ def _completed(context: click.Context, parameter: click.Parameter, text: str) ->
 
 
 def _as_option(value: Any, option: Option[Any]) -> Any:
-    """Convert a value of the command line to its Python form."""
+    """Convert a command-line value to its Python form."""
     if option.type is NodeNames and isinstance(value, Path):
         return names_in(value)
     return option.default if value is None or (option.many and not value) else value
 
 
 def _settings(chooser: Chooser) -> list[Option[Any]]:
-    """Return the settings of all measures, merged by name with their texts."""
+    """Return the settings of all measures, with equal names merged."""
     takers: dict[str, dict[str, Option[Any]]] = {}
     for measure in MEASURES.values():
         for setting in chooser(measure):
@@ -233,7 +233,7 @@ def _settings(chooser: Chooser) -> list[Option[Any]]:
 
 
 def is_set(parameter: str) -> bool:
-    """Return whether a parameter of this command was given."""
+    """Return whether the user gave a parameter of this command."""
     source = click.get_current_context().get_parameter_source(parameter)
     return source is not ParameterSource.DEFAULT
 
@@ -244,7 +244,7 @@ def is_set(parameter: str) -> bool:
 def target_for(
     output: OutputOptions, types: Types | None = None, endings: Iterable[str] | None = None
 ) -> Target | None:
-    """Return the destination of a table, checked in advance; None to print it."""
+    """Return the checked destination of a table, or None to print it."""
     from cocite.io.writers import target_of
 
     return target_of(
@@ -260,7 +260,7 @@ def target_for(
 
 
 def _remembered(*names: str, **more: Any) -> tuple[Decorator, Callable[[], bool]]:
-    """Return a flag that commands do not receive, and a function that says whether it is set."""
+    """Return a flag that commands do not receive, and a function that returns its value."""
     key = f"cocite{names[0]}"
 
     def remember(context: click.Context, parameter: click.Parameter, chosen: bool) -> None:
@@ -285,7 +285,7 @@ no_verify_option, _unverified = _remembered(
 
 
 def verifying() -> bool:
-    """Return whether the command verifies checksums of its input."""
+    """Return whether to verify the checksums of the input."""
     return not _unverified()
 
 
@@ -303,14 +303,14 @@ def _formats(names: Sequence[str], more: str = "") -> Decorator:
 
 
 format_option: Decorator = _formats(list(OUTPUTS))
-"""Adds ``show``, the function that prints the reply, to a command."""
+"""Gives a command ``show``, the function that prints its reply."""
 
 graph_format_option: Decorator = _formats(
     [*OUTPUTS, *GRAPH_OUTPUTS],
     "; or a graph that links the listed nodes to those of them that they are near, for Gephi, "
     "NetworkX or Graphviz",
 )
-"""The same, for a command whose reply has a graph."""
+"""The same, for commands whose replies have a graph."""
 
 
 def overwrite_option(kind: str) -> Decorator:
@@ -385,9 +385,10 @@ def cluster_option(what: str) -> Decorator:
 def partition_option(
     graph: str, address: str | None, memory: int | None, *, cut: bool = False
 ) -> Iterator[tuple[BlockedGraph, int]]:
-    """Open a partitioned graph on the cluster at ``address``; yield the graph, and the bytes for a
-    block there. Raises :class:`UsageError` without an address, or if options would ``cut`` the
-    graph.
+    """Open a partitioned graph on the cluster at ``address``.
+
+    Yields the graph and the bytes for a block there. Raises :class:`UsageError` without an address,
+    or if options would ``cut`` the graph.
     """
     from cocite.graph.partitions import BlockedGraph
 
@@ -412,8 +413,8 @@ def partition_option(
 def excluded_in(file: Path | None, links: Iterable[str]) -> list[str] | None:
     """Return the names in the file of ``--exclude-nodes``, or None without a file.
 
-    Raises :class:`UsageError` if the file and the ``links`` are both ``-``, standard input, and
-    :class:`InputError` if it is not UTF-8.
+    Raises :class:`UsageError` if standard input (``-``) is also one of the ``links``, and
+    :class:`InputError` if the file is not UTF-8.
     """
     if file is None or str(file) != "-":
         return None if file is None else names_in(file)
@@ -423,7 +424,7 @@ def excluded_in(file: Path | None, links: Iterable[str]) -> list[str] | None:
 
 
 def names_in(path: Path) -> list[str]:
-    """Return the names in a file, one per line, without empty ones; raises :class:`InputError`."""
+    """Return the nonempty lines of a file; raises :class:`InputError`."""
     return _names(path.read_bytes(), str(path))
 
 

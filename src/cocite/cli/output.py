@@ -1,10 +1,9 @@
 """Replies on standard output: one function per format, and text that fits the terminal.
 
-A command returns one :class:`Reply`, independent of the format. To add a format, write a function
-that takes a reply, and add it to ``OUTPUTS``.
+To add a format, write a function that takes a :class:`Reply`, and add it to ``OUTPUTS``.
 
 Names are never truncated, so that they can be copied; the titles before them may be. Widths are in
-terminal columns, as a character can occupy none, one or two.
+terminal columns: a character occupies none, one or two.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reply:
-    """A command's answer: the ``document`` for programs, ``text()`` for people ("" prints nothing)
-    and, if supported, ``graph(kind)``, the answer as a graph.
+    """A command's answer: the ``document`` for programs, ``text()`` for people ("" prints nothing),
+    and optionally ``graph(kind)``, the answer as a graph.
     """
 
     document: Document
@@ -55,7 +54,7 @@ def show_json(reply: Reply) -> None:
 
 
 def show_csv(reply: Reply, safe: bool = False) -> None:
-    """Print the rows as CSV; ``safe`` keeps spreadsheets from running them as formulas."""
+    """Print the rows as CSV; ``safe`` escapes text that spreadsheets would run as formulas."""
     write_csv(reply.document.rows(), sys.stdout, safe)
 
 
@@ -75,9 +74,9 @@ OUTPUTS: dict[str, Show] = {
     "csv": show_csv,
     "markdown": show_markdown,
 }
-"""Values of ``--format``, the default first, and their functions."""
+"""Values of ``--format`` with their functions, the default first."""
 GRAPH_OUTPUTS = ["graphml", "gexf", "dot"]
-"""More values, for answers that are graphs; copied from ``io/writers``, which is slow to import."""
+"""More values, for graphs. They repeat ``io/writers``, which is slow to import."""
 
 
 def output_called(name: str, *, safe: bool = False) -> Show:
@@ -91,14 +90,14 @@ def output_called(name: str, *, safe: bool = False) -> Show:
 
 
 _LEAST = 16
-"""Minimum width of titles, however long the names after them."""
+"""Minimum width of titles, regardless of the names after them."""
 _INDENT = 4
 _LEAST_PROSE = 20
 """Minimum width for wrapping text."""
 
 
 def width_of(text: str) -> int:
-    """Return the number of terminal columns that a text occupies."""
+    """Return the width of a text in terminal columns."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
@@ -148,10 +147,10 @@ def names_text(
     optional: Sequence[Sequence[str]] = (),
     least: int = _LEAST,
 ) -> str:
-    """Return a table of names, which are the last column and count as at most ``least`` wide.
+    """Return a table whose last column is names, of which only ``least`` columns must fit.
 
-    ``named`` are titles of pages, in the column before. On a narrow terminal, ``optional`` columns
-    are dropped in order, and a note lists them.
+    ``named`` are the titles of pages, shown before their names. On a narrow terminal, ``optional``
+    columns are dropped in order, and a note lists them.
     """
     widths = dict(zip(titles, _widths(titles, rows), strict=True))
     widths[titles[-1]] = min(widths[titles[-1]], least)
@@ -177,10 +176,10 @@ def names_text(
 
 
 def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool = False) -> str:
-    """Return a table with columns aligned to the right, except the last one, text of any length.
+    """Return a table with right-aligned columns, except the last, which is text of any length.
 
-    The rule under the titles fits the terminal. Long names are left to the terminal to wrap, so
-    that they can be copied whole; ``prose`` is wrapped in its column.
+    The terminal wraps long names, so that they can be copied whole; ``prose`` is wrapped in its
+    column.
     """
     widths, columns = _widths(titles, rows), terminal_width()
     before = sum(widths[:-1]) + 3 * len(widths[:-1])
@@ -192,7 +191,7 @@ def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool
         )
         if prose and columns - before >= _LEAST_PROSE:
             lines.append(_wrapped(start + last, " " * before))
-        elif prose and columns < before + widths[-1]:  # too narrow: wrap it below its row
+        elif prose and columns < before + widths[-1]:  # too narrow: wrap the text below its row
             indent = " " * _INDENT
             lines.append(f"{start.rstrip(' ')}\n{_wrapped(indent + last, indent)}")
         else:
@@ -203,7 +202,7 @@ def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool
 
 
 def prose_text(text: str) -> str:
-    """Wrap a paragraph to the width of the terminal."""
+    """Wrap a paragraph to the terminal's width."""
     return _wrapped(text, "")
 
 
@@ -220,7 +219,7 @@ def _wrapped(line: str, indent: str) -> str:
 
 
 def facts_text(facts: Mapping[str, str | None]) -> str:
-    """Format named values, one per line, without empty ones."""
+    """Format named values, one per line; omit empty ones."""
     shown = {title: text for title, text in facts.items() if text}
     width = max(map(len, shown))
     return "\n".join(f"{title:<{width}}  {text}" for title, text in shown.items())
@@ -268,14 +267,14 @@ def defaults_text(found: object) -> dict[str, str]:
 
 
 def texts_in_words(texts: Mapping[str, int] | None, nodes: int) -> str:
-    """Describe how many of the ``nodes`` have texts, and how many words they have."""
+    """Describe how many ``nodes`` have texts, and how many words these have."""
     if not texts:
         return ""
     return f"of {texts['pages']:,} of the {nodes:,} pages, {texts['words']:,} words"
 
 
 def staleness_in_words(local: LocalRefresh) -> tuple[str, str]:
-    """Describe how many nodes a local refresh recomputed, and how stale the others are."""
+    """Describe how many nodes a local refresh recomputed, and how stale the rest is."""
     if not local.checked:
         return f"{local.nodes:,} nodes", "none"
     return f"{local.nodes:,} nodes", (
@@ -286,7 +285,7 @@ def staleness_in_words(local: LocalRefresh) -> tuple[str, str]:
 
 @contextmanager
 def held(name: str) -> Iterator[list[str]]:
-    """Collect the notes of a logger instead of printing them; warnings pass."""
+    """Collect a logger's notes instead of printing them; let warnings pass."""
     log, notes = logging.getLogger(name), list[str]()
 
     def collect(record: logging.LogRecord) -> bool:
