@@ -1,15 +1,15 @@
-"""Thread teams, ordered parallel maps, and pools of workers for the blocks of a graph.
+"""Thread teams, ordered parallel maps, and worker pools for a graph's blocks.
 
 * :class:`Team` splits each of many small steps into one range per thread, aligned so that threads
   do not share cache lines.
 * :func:`in_order` runs items on workers with their own scratch memory, and yields results in order.
-  At most one item more than there are workers is submitted.
+  It submits at most one item more than there are workers.
 * :class:`WorkerPool` creates one object per block and calls its methods, one call at a time per
   object. A call returns *handles*: pass them to other calls, or ``take`` their values. ``Alone`` is
   a pool within this process, ``cluster/workers.py`` a pool on a cluster.
 
-Kernels release the interpreter lock. Items too short for threads run without them (:class:`Pace`),
-as switching the lock takes ten times as long.
+Kernels release the interpreter lock. Short items run without threads (:class:`Pace`), as handing
+over the lock would take ten times as long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 
 class Team:
-    """``with Team(threads) as team: team.split(work, n)`` runs ``work(low, high)`` on threads."""
+    """Runs ``work(low, high)`` on threads: ``with Team(n) as team: team.split(work, size)``."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -51,8 +51,8 @@ class Team:
     ) -> list[Any]:
         """Return the results of ``work`` for each part of range(size), in order.
 
-        ``load``, ascending and one longer than the range, is the cumulative work before each item;
-        by default all items are equal. Parts begin at multiples of ``aligned``.
+        ``load`` [size + 1] is the cumulative work before each item; by default all items are equal.
+        Parts begin at multiples of ``aligned``.
         """
         cuts = self._cuts(size, load, aligned)
         ranges: Sequence[tuple[int, int]] = list(pairwise(cuts))
@@ -80,12 +80,12 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _QUICK = 150e-6
-"""Seconds per item below which threads do not pay."""
+"""Seconds per item below which threads do not pay off."""
 
 
 class Pace:
-    """Decides whether items of one kind run on threads, by the time of recent items: two slow items
-    in a row start threads, several quick ones stop them.
+    """Decides whether items run on threads, by the time of recent items: two slow ones in a row
+    start threads, and several quick ones stop them.
     """
 
     def __init__(self) -> None:
@@ -107,9 +107,9 @@ class Pace:
 def in_order(
     workers: Sequence[Callable[[T], R]], items: Iterable[T], pace: Pace | None = None
 ) -> Iterator[R]:
-    """Yield ``worker(item)`` for every item, in the items' order.
+    """Yield ``worker(item)`` for every item, in order.
 
-    An exception of a worker is raised here, and cancels all items that have not begun.
+    Raises a worker's exception, after canceling all items that have not begun.
     """
     coming = iter(items)
     first = list(islice(coming, 2)) if len(workers) > 1 else []
@@ -151,14 +151,14 @@ def in_order(
             yield waiting.popleft().result()
     finally:
         # Wait for running items, but do not join threads: the garbage collector may close abandoned
-        # iterators while the locks that joining takes are held.
+        # iterators while locks are held that joining needs.
         if pool is not None:
             pool.shutdown(wait=False, cancel_futures=True)
         wait([future for future in waiting if not future.cancelled()])
 
 
 class WorkerPool(Protocol):
-    """Objects, one per block, and calls of their methods. ``take`` and ``again`` may raise
+    """One object per block, called by method. ``take`` and ``again`` may raise
     :class:`~cocite.errors.WorkerLost`.
     """
 
@@ -167,7 +167,7 @@ class WorkerPool(Protocol):
         """Return the number of objects."""
 
     def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
-        """Call a method of one object; return handles of its ``answers``, a tuple if several."""
+        """Call an object's method; return handles of its result, a tuple if several ``answers``."""
 
     def take(self, handles: Sequence[Any]) -> list[Any]:
         """Wait for handles and return their values."""
@@ -177,7 +177,7 @@ class WorkerPool(Protocol):
 
 
 Hiring = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]], int], WorkerPool]
-"""Creates a pool from a kind of object, the arguments of each, and bytes of memory per object."""
+"""Creates a pool, given a kind of object, each object's arguments, and its bytes of memory."""
 
 
 class Alone:

@@ -1,8 +1,8 @@
 """A worker pool on a cluster: one actor per block, distributed over the nodes.
 
-A handle is an answer on the cluster; if passed to another call, it moves between nodes without this
-process. Ray replaces lost actors without their state. Taking calls that were running, or that were
-made before :meth:`ClusterPool.again`, raises :class:`~cocite.errors.WorkerLost`.
+A handle is an answer on the cluster. Passed to another call, it moves from node to node directly.
+Ray replaces lost actors without their state. Then calls that were running, and calls made before
+:meth:`ClusterPool.again`, raise :class:`~cocite.errors.WorkerLost`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EACH = 5.0
 class ClusterPool:
     """Actors of a ``kind``, one for each of the ``arguments``, with ``memory`` bytes each.
 
-    Each reserves only a fraction of a core, so that replacements fit after the loss of a node.
+    Actors reserve only a fraction of a core, so that replacements fit after a node is lost.
     ``lost`` counts the losses.
     """
 
@@ -39,7 +39,7 @@ class ClusterPool:
         arguments: Sequence[tuple[Any, ...]],
         memory: int,
     ) -> None:
-        """Request the actors; ``take`` raises if they did not start."""
+        """Request the actors; if they do not start, ``take`` raises an error."""
         self._cluster = cluster
         self.actors: list[Actor] = []
         self.lost = 0

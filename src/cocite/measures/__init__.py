@@ -1,4 +1,4 @@
-"""The measures, one module each, and a table of them by name."""
+"""The measures by name, one module each."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ MEASURES: Mapping[str, Measure] = _Measures()
 
 
 def find_measure(name: str) -> Measure:
-    """Return the measure named ``name`` (case-insensitive), or the blend that ``name`` describes.
+    """Return the measure with this name, in any case, or the blend that ``name`` describes.
 
     Raises :class:`~cocite.errors.UsageError`.
     """

@@ -6,15 +6,14 @@
     blend:0.6*psimrank+0.4*coupling                     any weights, divided by their sum
     blend:psimrank(hubs=rare,direction=both)+cocitation(idf=true)
 
-Parentheses set the settings, ``direction`` and ``layout`` of one component. All other settings
+Parentheses contain settings, ``direction`` and ``layout`` for one component. All other settings
 apply to every component that accepts them. A measure that is itself a blend is expanded into its
 components, which divide its weight.
 
-Convention: scores are not rescaled, since rescaling would make a pair's score depend on other
-pages. Components based on walks use independent samples, equally many; sample i of the blend is the
-weighted sum of their samples i.
-Cost: the sum of its components' costs. Related: P-Rank (Zhao, Han, Sun 2009) mixes two directions
-within its recursion.
+Convention: scores are not rescaled, since a pair's score would then depend on other pages.
+Components based on walks use equally many independent samples; sample i of the blend is the
+weighted sum of their samples i. Costs add up. Related: P-Rank (Zhao, Han, Sun 2009) mixes two
+directions within its recursion.
 """
 
 from __future__ import annotations
@@ -109,9 +108,7 @@ def _union(settings: Iterable[Takes]) -> Takes:
 def _components(
     term: re.Match[str], weight: float, named: Counter[str], measures: Mapping[str, Measure]
 ) -> tuple[list[Component], str]:
-    """Return the components of a term, numbered after the ``named`` ones, and its canonical
-    settings.
-    """
+    """Return a term's components, numbered after the ``named`` ones, and its canonical settings."""
     name = term["name"]
     if name not in measures:
         raise UsageError(f"no measure is called {name!r}; there are " + ", ".join(sorted(measures)))
@@ -161,7 +158,7 @@ def _assignment(name: str, item: str) -> tuple[str, str]:
 
 
 def _read(setting: Setting[Value], text: str) -> object:
-    """Parse a value. Text of another type is returned unchanged; the setting then rejects it."""
+    """Parse a value; return invalid text unchanged, for the setting to reject."""
     try:
         if type(setting.default) is bool:
             return {"true": True, "false": False}.get(text, text)
@@ -171,12 +168,12 @@ def _read(setting: Setting[Value], text: str) -> object:
 
 
 def _decimal(value: float) -> str:
-    """Format a weight without an exponent, so that parsing restores the same number."""
+    """Format a weight without exponent, so that it parses to the same number."""
     return np.format_float_positional(value, trim="0")
 
 
 def _written(own: Mapping[str, Value | None]) -> str:
-    """Return the settings that are not None in parentheses, or ""."""
+    """Return the settings other than None in parentheses, or ""."""
     items = ",".join(
         f"{key}={str(value).lower() if isinstance(value, bool) else value}"
         for key, value in own.items()

@@ -1,5 +1,5 @@
-"""Cocitation: two pages are similar if the same pages link to both. Coupling: if both link to the
-same.
+"""Cocitation: two pages are similar if the same pages link to both.
+Coupling: two pages are similar if both link to the same pages.
 
 I(v) are the in-neighbors of v (for coupling, the out-neighbors). ``form`` selects the score:
 
@@ -9,8 +9,8 @@ I(v) are the in-neighbors of v (for coupling, the out-neighbors). ``form`` selec
     w(x)       1;  with ``idf`` log(nodes / |O(x)|), O(x) the nodes that x links to
 
 Convention: a node scores 1 with itself (``count``: the number of its in-neighbors), and nodes
-without common neighbors score 0. Coupling in the direction ``out`` is cocitation. Cost: one
-addition per link of each in-neighbor. Exact.
+without common neighbors score 0. Coupling in the direction ``out`` is cocitation. Scores are exact,
+and take one addition per link of each in-neighbor.
 Source: Small 1973, *Co-citation in the scientific literature*; Kessler 1963, *Bibliographic
 coupling between scientific papers*; Spärck Jones 1972 for the weights.
 """

@@ -7,11 +7,11 @@
 
 HITS stops after 100 iterations, or when a changes by less than 1e-10 in total. The sum of a is 1.
 
-Convention: in-links; ``out`` reverses all links, which swaps hubs and authorities. Not symmetric.
-Nodes outside the vicinity score 0. The vicinity is not expanded through pages other than u with
-more than ``max_degree`` links in that direction. The default, max(100, sqrt(links)), was best on
-four labeled graphs (``python -m benchmarks.max_degree``). The steps of the paper that use texts or
-hosts are omitted. Cost: one read of the vicinity's links, and about 10 ns per link and iteration.
+Convention: in-links; ``out`` reverses all links, which swaps hubs and authorities. Scores are not
+symmetric, and 0 outside the vicinity. Except through u, the vicinity does not expand through pages
+with more than ``max_degree`` links in that direction; the default, max(100, sqrt(links)), was best
+on four labeled graphs (``python -m benchmarks.max_degree``). The paper's steps that use texts or
+hosts are omitted. A query reads the vicinity's links, then takes 10 ns per link and iteration.
 Source: Dean, Henzinger 1999, *Finding related pages in the World Wide Web*, 3.1; Kleinberg 1999.
 """
 

@@ -3,13 +3,13 @@
     score(u, v) = evidence(n) * s(u, v)  for u != v,   score(u, u) = 1
     geometric     1 - 2**-n      exponential     1 - e**-n
 
-n is the number of common neighbors of u and v in the index's direction. Errors and intervals of s
-are multiplied by the factor, which is exact and ignores link weights.
+n is the number of common neighbors of u and v in the index's direction. The factor is exact,
+ignores link weights, and also multiplies errors and intervals of s.
 Source: Antonellis, Garcia-Molina, Chang 2008, *Simrank++: query rewriting through link analysis of
 the click graph*, 7.
 
-This module also contains formulas for the minimum memory of a build, by layout. Builders check less
-(``index/layouts/memory_plan.py``); a test compares the two.
+This module also contains formulas for the minimum memory of a build, by layout.
+``index/layouts/memory_plan.py`` has the exact checks; a test compares the two.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MOST = 64
-"""Number of common neighbors from which both forms equal 1 in 64-bit arithmetic."""
+"""Number of common neighbors from which both forms equal 1 in float64."""
 _FORMS = {
     "geometric": np.array([1.0 - 0.5**n for n in range(_MOST + 1)]),
     "exponential": np.array([-math.expm1(-n) for n in range(_MOST + 1)]),
@@ -62,5 +62,5 @@ FLOOR_WORDS = (
 
 
 def floor_text(layout: str) -> str:
-    """Return the sentence on minimum memory that error messages append."""
+    """Return the sentence on minimum memory for error messages."""
     return f". The least for the layout {layout} is {FLOORS[layout]} (see: cocite measures)"

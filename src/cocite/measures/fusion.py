@@ -13,20 +13,20 @@ Each node has two sparse rows of weights over nodes, compared by the weighted Ja
     R'(v)  1/2 R(v) + 1/2 sum of w(x) R(x) over the first six nodes x in N(v), w(x) being their
            nearness divided by its sum; only the largest values are stored, 50 in N' and 100 in P'
 
-``ppr-pmi`` is J(P(u), P(v)). P is the positive pointwise mutual information of the two ends of a
-walk, the matrix that node embeddings factorize. N finds similar nodes, but scores most pairs 0; P
-reaches all connected nodes.
+``ppr-pmi`` is J(P(u), P(v)). P is the positive pointwise mutual information of a walk's two ends,
+the matrix that node embeddings factorize. N finds similar nodes, but scores most pairs 0; P reaches
+all connected nodes.
 
 Convention: values are stored in 8 bits, code = round(255 sqrt(value / scale)), and scores are exact
-functions of the codes. The scale is the upper limit of the values: 1 for N' and log(volume / least
+functions of the codes. The scale is the largest possible value: 1 for N' and log(volume / least
 degree) for P'. Ties go to the node with the smaller hash. The push stops when the error of p(v, x)
-/ d(x) is below 3e-5 (1e-5 if the volume is below 1e5), or earlier if all values of the row exceed
+/ d(x) is below 3e-5 (1e-5 if the volume is below 1e5), or earlier if all values in the row exceed
 their possible error. ``size`` sets the values per row of N' and P': 30 and 50 (small), 50 and 100,
-or 100 and 200 (large). A node scores 1 with itself.
+or 100 and 200 (large). A node scores 1 with itself. Walks use link weights; N ignores them.
 
-Weights: used by walks, ignored by N. Cost: the index takes 10 bytes per value, about 1.5 kB per
-node; a build computes one list and one push per node. A query takes one addition per entry that its
-rows have in common with other rows. Source: Jarvis, Patrick 1973 and Zhong et al. 2017 for N
+The index takes 10 bytes per value, about 1.5 kB per node. A build computes one list and one push
+per node. A query takes one addition per entry that its rows have in common with other rows.
+Source: Jarvis, Patrick 1973 and Zhong et al. 2017 for N
 (``measures/snn.py``); Levy, Goldberg 2014, *Neural word embedding as implicit matrix
 factorization*, and Qiu et al. 2018, *NetMF*, for P; Chum et al. 2007, *Total recall*, for the
 expansion. ``docs/evaluation.md`` compares the results.
@@ -39,11 +39,11 @@ from cocite.measures.settings import Setting
 from cocite.measures.snn import MAX_DEGREE
 
 OWN = 0.25
-"""Weight of a node among its own neighbors. With 1, linked nodes would be near each other even if
-they had nothing else in common; with 0, sparse graphs would have few near nodes.
+"""Weight of a node as its own neighbor. With 1, linked nodes would be near each other even if they
+had nothing else in common; with 0, sparse graphs would have few near nodes.
 """
 SIZES = {"small": (30, 50), "default": (50, 100), "large": (100, 200)}
-"""Values stored in each row of N' and of P'."""
+"""Values per row of N' and of P'."""
 SIZE = Setting(
     "size",
     "default",

@@ -24,7 +24,7 @@ PREFIX = "blend:"
 
 
 class Choice(Protocol):
-    """A function that chooses the layout of an index and the settings that depend on the layout."""
+    """A function that chooses an index's layout, and the settings that depend on the layout."""
 
     def __call__(
         self, layout: str | None, given: Mapping[str, object], settings: WholeSettings
@@ -36,17 +36,17 @@ class Choice(Protocol):
 class Measure:
     """A measure: its name, settings, layouts and properties.
 
-    ``summary`` is one line; the first of ``layouts`` is the default. ``step`` is the kind of step
-    of its walks, ``weighted_step`` the kind with link weights or ``hubs``; None if unsupported.
+    The first of ``layouts`` is the default. ``step`` is the kind of step of the measure's walks,
+    ``weighted_step`` the kind with link weights or ``hubs``; None if unsupported.
 
-    Scores: ``symmetric`` if s(u, v) = s(v, u), ``unit`` if in [0, 1], ``monotone`` if a larger
-    decay lowers none. In the layouts ``noisy``, scores of unrelated nodes scatter around 0.
+    Scores are ``symmetric`` if s(u, v) = s(v, u), ``unit`` if in [0, 1], and ``monotone`` if a
+    larger decay lowers none. In the layouts ``noisy``, scores of unrelated nodes scatter around 0.
 
-    Links: ``weighted`` measures use link weights; ``lenient`` blends have components that may
-    ignore the weights. ``direction`` is the default among ``directions``. A ``turned`` measure uses
-    out-links in the direction ``in``; for a ``joint`` one, ``both`` is a single score instead of
-    the mean of two. With ``own_links``, a page without links in the query's direction has no hits.
-    A measure of ``texts`` uses no links; its direction is NO_LINKS.
+    ``weighted`` measures use link weights; ``lenient`` blends have components that may ignore them.
+    ``direction`` is the default among ``directions``. A ``turned`` measure uses out-links in the
+    direction ``in``; for a ``joint`` one, ``both`` is a single score instead of the mean of two.
+    With ``own_links``, a page without links in the query's direction has no hits. A measure of
+    ``texts`` uses no links; its direction is NO_LINKS.
 
     ``reader`` is the class for the layout ``links``, as ``module:class``. ``chooses`` selects
     interdependent layouts and settings. A blend is the weighted mean of its ``parts``
@@ -78,11 +78,11 @@ class Measure:
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """Return the components of a blend, or the measure itself as the only component."""
+        """Return a blend's components, or the measure itself as the only one."""
         return self.parts or (Component(self),)
 
     def looks_at(self, direction: str) -> str:
-        """Return which links the measure uses in a direction: ``in``, ``out`` or ``both``."""
+        """Return which links the measure uses for a query in this direction."""
         return opposite(direction) if self.turned else direction
 
     def checked_way(self, direction: str) -> str:
@@ -114,8 +114,8 @@ class Measure:
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
         """Return all settings of a query, with defaults; raises :class:`UsageError`.
 
-        Settings without effect are omitted: ``meeting_weight`` if it is decay**t, and the decay if
-        no component uses it.
+        Omits settings without effect: ``meeting_weight`` if it is decay**t, and the decay if no
+        component uses it.
         """
         found = self._filled("asking", self.ask, given)
         if not any(MEETING_WEIGHT in component.measure.ask for component in self.components):
@@ -132,9 +132,7 @@ class Measure:
         return found.only(s for s in self.ask if s.name not in left_out)
 
     def _filled(self, when: str, settings: Takes, given: Mapping[str, object]) -> WholeSettings:
-        """Return the given settings and the defaults; for a blend, only the defaults that all parts
-        share.
-        """
+        """Return the settings with defaults; a blend has only defaults that all parts share."""
         known = {setting.name for setting in settings}
         for name in given:
             if name not in known:
@@ -170,8 +168,8 @@ class Component:
     """A component of an index: the only measure, or one of a blend.
 
     ``weight`` is its share of the scores, ``label`` the prefix of its files (empty for the only
-    component), ``number`` its position. ``fixed`` contains settings that users cannot change, as is
-    a ``direction`` or ``layout`` that is not None.
+    component), ``number`` its position. Users cannot change the ``fixed`` settings, nor a
+    ``direction`` or ``layout`` that is not None.
     """
 
     measure: Measure
@@ -209,8 +207,9 @@ class Component:
 
 
 def overall_direction(ways: Set[str]) -> str:
-    """Return the common direction of an index's components, or ``mixed``. Components without links,
-    or with links of both directions, do not count.
+    """Return the common direction of an index's components, or ``mixed``.
+
+    Components without links, or with the direction ``any``, do not count.
     """
     found = ways - {"any", NO_LINKS} or ways - {NO_LINKS} or ways
     return next(iter(found)) if len(found) == 1 else "mixed"

@@ -9,11 +9,12 @@
     hitting                     1 - t / (length + 1): with E the mean number of steps, cut off at
                                 length + 1, E = (1 - score) (length + 1)
 
-f need not decrease. Walks stop after ``length`` steps; to bound the weight of later meetings
+f need not decrease. Walks stop after ``length`` steps. To bound the weight of later meetings
 (``MeetingWeights.beyond``), expressions are evaluated up to step 1000 and clipped to [0, 1].
 
-The text is parsed by Python's ``ast`` and evaluated here, never executed: only numbers, the names
-above and operations are accepted. All numbers are floats, so integers cannot grow without bound.
+Python's ``ast`` parses the text, which is evaluated here and never executed: only numbers, the
+names above and operations are accepted. All numbers are floats, so integers cannot grow without
+bound.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3, Definition 1.
 """
 
@@ -120,7 +121,7 @@ class MeetingWeights:
 def weights_of(asked: PartSettings, built: PartSettings) -> MeetingWeights:
     """Return a component's meeting weights, from the settings of the query and of the index.
 
-    Raises :class:`UsageError` for an invalid function; call once before a query starts.
+    Raises :class:`UsageError` for an invalid function, so call it before a query starts.
     """
     return _weight(asked.get(MEETING_WEIGHT, MEETING_WEIGHT.default), asked[DECAY], built[LENGTH])
 
@@ -137,8 +138,7 @@ def numbers_in(by: str) -> int | None:
 
 
 def sampled(by: object, length: int) -> object:
-    """Return the values of a function at steps 1 to ``length``, as text; return other values
-    unchanged.
+    """Return a function's values at steps 1 to ``length``; return other arguments unchanged.
 
     Raises :class:`UsageError` if the function fails or does not return numbers.
     """
@@ -250,7 +250,7 @@ def _joined(numbers: list[float]) -> str:
 
 @lru_cache(maxsize=256)
 def _tree(text: str) -> ast.expr:
-    """Parse an expression or a tuple of numbers; raises :class:`UsageError` for other elements."""
+    """Parse an expression or a tuple of numbers; raises :class:`UsageError` for others."""
     text = _NAMED.get(text, text)
     if len(text) > _LONGEST * (1 + 2 * ("," in text)):
         raise UsageError(f"meeting_weight has {len(text):,} characters; {_LONGEST} are allowed")
@@ -271,7 +271,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def _check(tree: ast.expr, text: str, variables: tuple[str, ...]) -> None:
-    """Raise :class:`UsageError` for elements that are not allowed in an expression."""
+    """Raise :class:`UsageError` if the expression contains anything that is not allowed."""
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call) and not n.keywords}
     for node in ast.walk(tree):
         match node:

@@ -6,17 +6,17 @@
 
 O(x) are the out-neighbors of x, and PR is the PageRank, scaled to mean 1. ``normalized`` divides
 s(u, v) by sqrt(s(u, u) s(v, v)), which changes the order and makes the range [0, 1].
-``decay_per=path`` applies the decay once per path, as in the paper's equation 2; its worked example
-applies the decay once per hop.
+``decay_per=path`` applies the decay once per path, as in the paper's equation 2, instead of once
+per hop, as in the paper's worked example.
 
-Threshold: paths are followed while they carry at least ``threshold``. The index stores c(v), a
-bound on what the features PG(., v) lose in total. Then
+Paths are followed while they carry at least ``threshold``. The index stores c(v), a bound on the
+total loss in the features PG(., v). Then
 
     -(c(u) + c(v)) <= s(u, v) - score <= 2 (c(u) + c(v)),
 
 because a term rises by at most 2 per unit of its smaller feature, and falls by at most 1 per unit
-of its larger feature. s(v, v) is too low by at most c(v). With a threshold of 0, the number of
-paths can explode; a build fails at ``most_steps``.
+of its larger one. s(v, v) is too low by at most c(v). With a threshold of 0, the number of paths
+can explode; a build fails at ``most_steps``.
 
 Convention: paths skip self-loops, which still count as out-links. ``out`` reverses links and
 PageRank. A larger decay raises every feature, but can lower a score.

@@ -1,4 +1,4 @@
-"""Personalized PageRank along links, or (``ppr-symmetric``) on the undirected graph.
+"""Personalized PageRank along links or, for ``ppr-symmetric``, on the undirected graph.
 
     ppr             score(u, v) = (1 - d) [u = v] + d * sum of score(u, x) / |O(x)| over x in I(v)
     ppr-symmetric   score(u, v) = min(1, sum over k >= 1 of d**k (N**k)(u, v))   for u other than v
@@ -13,10 +13,9 @@ Convention: ``ppr`` follows out-links by default and is **not symmetric**. Both 
 bounds of the exact ones, and intervals include the error. For ``ppr``, the errors sum to at most
 ``tolerance``. ``ppr-symmetric`` reads about ``max_edges`` links, or more to find ``min_results``
 nodes; its error is at most sqrt(D(u) D(v)) e / (1 - d), where e is the largest residual divided by
-its node's degree. Weights: ``ppr`` follows links in proportion to their weights; for
-``ppr-symmetric`` the weights are the entries of A. Cost: ``ppr`` takes 0.6 ms on a crawl of 3
-million mostly local links, and 20 sweeps over all links in the worst case; ``ppr-symmetric`` takes
-about 3 ns per link read.
+its node's degree. ``ppr`` follows links in proportion to their weights; for ``ppr-symmetric`` the
+weights are the entries of A. ``ppr`` takes 0.6 ms on a crawl with 3 million mostly local links, and
+20 sweeps over all links in the worst case; ``ppr-symmetric`` takes about 3 ns per link read.
 Source: Page, Brin, Motwani, Winograd 1999, 6; Haveliwala 2002; Zhou et al. 2004, *Learning with
 local and global consistency*, for N; Andersen, Chung, Lang 2006 for the search and its bound
 (``kernels/push.py``).

@@ -9,8 +9,8 @@ mean of two SimRanks (``simrank``, ``direction=both``), the recursion mixes both
 
 Walks: s(u, v) = E[decay**tau], where tau is the step at which two walkers first meet. At every
 step, both move to a random neighbor in the same direction, along in-links with probability
-``in_share``, otherwise along out-links. One draw sets the direction of all walkers at a step of a
-sample. Convention: the directions ``in`` and ``out`` give SimRank. Link weights are ignored.
+``in_share``, otherwise along out-links. In a sample, one draw per step sets the direction of all
+walkers. Convention: the directions ``in`` and ``out`` give SimRank. Link weights are ignored.
 Source: Zhao, Han, Sun 2009, *P-Rank: a comprehensive structural similarity measure over information
 networks*, 3 (their lambda is ``in_share``); walks as in Fogaras, Racz, *Scaling ...*, 1.3.
 """

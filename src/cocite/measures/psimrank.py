@@ -1,4 +1,4 @@
-"""PSimRank: SimRank with coupled walks, which meet with the highest possible probability.
+"""PSimRank: SimRank with coupled walks that meet with the highest possible probability.
 
     p(u, u) = 1
     p(u, v) = decay * [ |I(u) & I(v)| / |I(u) | I(v)|
@@ -6,11 +6,11 @@
                       + mean over (I(v) - I(u)) x I(u) of p * |I(v) - I(u)| / |I(u) | I(v)| ]
 
 I(x) are the in-neighbors of x; the score is 0 if either set is empty. Each step has one random
-order of all pages, and each walk moves to its first in-neighbor in that order. So walks at u and v
-meet in the next step with a probability equal to the Jaccard coefficient of their in-neighborhoods.
+order of all pages, and each walk moves to its first in-neighbor in that order. So the probability
+that walks at u and v meet in the next step is the Jaccard coefficient of their in-neighborhoods.
 
-Weights (of links, and by ``hubs`` as in ``measures/simrank.py``): a walk at v moves to the u with
-the smallest E(u) / w(u, v), which is u with probability w(u, v) / sum of w(., v). The E(u) are
+With link weights, or ``hubs`` as in ``measures/simrank.py``, a walk at v moves to the u with the
+smallest E(u) / w(u, v), and so to each u with probability w(u, v) / sum of w(., v). The E(u) are
 exponentially distributed, drawn for each step and shared by all walks. Walks with weights x and y
 meet with a probability equal to the *probability Jaccard coefficient*
 

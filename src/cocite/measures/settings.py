@@ -1,14 +1,13 @@
 """Settings of measures: names, defaults, allowed values and chosen values.
 
-A *setting* has the same name and meaning in every measure. Looking up values by setting makes them
-typed:
+A *setting* has the same name and meaning in every measure. Values are looked up by setting, so they
+have types:
 
     settings[DECAY]        a float for mypy
 
 :class:`WholeSettings` are the settings of an index or a query; :class:`PartSettings` are those of
-one component, including values fixed by a blend. Only :class:`~cocite.measures.measure.Component`
-converts between the two; separate types prevent mix-ups. The command line, Python and JSON use
-dictionaries: ``to_json`` creates them, and ``checked`` reads them.
+one component, including values fixed by a blend. Separate types prevent mix-ups: only
+:class:`~cocite.measures.measure.Component` converts between the two.
 """
 
 from __future__ import annotations
@@ -27,13 +26,11 @@ Other = TypeVar("Other")
 
 @dataclass(frozen=True)
 class Setting(Option[Kind_co]):
-    """An option of a measure. Numbers are 0 or more unless ``low`` says otherwise.
+    """An option of a measure. Numbers are at least 0 by default.
 
-    A ``late`` setting is newer than existing indexes. Manifests and answers list it only if it
-    differs from the default, so older files remain valid.
-
-    If ``by_links`` is given, 0 selects ``by_links(number of links)``. Multiplying the value by
-    ``narrower`` narrows intervals.
+    A ``late`` setting is newer than some indexes. Manifests and answers list it only if it differs
+    from the default, so older files remain valid. With ``by_links``, 0 selects ``by_links(number of
+    links)``. Multiplying the value by ``narrower`` narrows intervals.
     """
 
     low: float = 0
@@ -101,8 +98,8 @@ class Settings:
 
 
 class WholeSettings(Settings):
-    """Settings of a whole index or query. For a blend: the given settings, and the defaults that
-    its components share.
+    """Settings of a whole index or query. A blend has the given settings, and the defaults that its
+    components share.
     """
 
 

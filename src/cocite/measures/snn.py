@@ -17,8 +17,8 @@ N(v) are v and its neighbors; the members of x are the pages v with x in N(v).
 Convention: nearness is rounded to float32; ties go to the smaller hash. With ``both``, near(u, v)
 is the mean over in-links and out-links, and each page has one list. The default max_degree,
 max(1000, 4 sqrt(links)), bounds the cost of a list without lowering quality on labeled graphs
-(``python -m benchmarks.max_degree``). Cost: a list takes one addition per member of each neighbor;
-a query takes one per entry that other lists have in common with the node's list. Exact.
+(``python -m benchmarks.max_degree``). A list takes one addition per member of each neighbor; a
+query takes one per entry that other lists have in common with the node's list. Scores are exact.
 Source: Jarvis, Patrick 1973, *Clustering using a similarity measure based on shared near
 neighbors*; Zhong, Zheng, Cao, Li 2017, *Re-ranking person re-identification with k-reciprocal
 encoding*, for mutual lists and the comparison of lists by minima and maxima.
@@ -35,7 +35,7 @@ NEIGHBORS = Setting("neighbors", 50, "maximum length of a list of nearest pages"
 
 
 def _default_max_degree(links: int) -> int:
-    """Return the default maximum degree: 1000 up to 62,500 links."""
+    """Return the default for this many links: 1000 up to 62,500."""
     return max(1000, 4 * math.isqrt(links))
 
 

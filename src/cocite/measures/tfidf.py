@@ -9,10 +9,10 @@ Only the ``words`` largest weights of a page count, with ties in alphabetical or
 than ``min_df`` texts, or in more than the share ``max_df``, are ignored. As in scikit-learn, a word
 is two or more letters, digits or underscores, in lower case. There are no stop words.
 
-Convention: a page without words scores 1 with itself, and 0 with all others. Links are ignored.
-Cost: 16 bytes per word of a page; a query takes one addition per word of the page and other page
-that contains the word. Vectors are float32, so scores have a relative error of up to 2.4e-7, which
-intervals include.
+Convention: a page without words scores 1 with itself, and 0 with all others. Links are ignored. An
+index takes 16 bytes per word of a page; a query takes one addition per word and page that contains
+the word. Vectors are float32, so scores have a relative error of up to 2.4e-7, which intervals
+include.
 Source: Salton, Buckley 1988, *Term-weighting approaches in automatic text retrieval*; Spärck Jones
 1972 for the weights of rare words.
 """
@@ -30,7 +30,7 @@ MIN_DF = Setting("min_df", 5, "ignore words that are in fewer texts", 1, 2**32 -
 MAX_DF = Setting("max_df", 0.5, "ignore words that are in a larger share of texts", 0, 1)
 
 SHARE = 0.5
-"""Default weight in a blend with another measure; see ``docs/evaluation.md``."""
+"""Default weight in a blend; see ``docs/evaluation.md``."""
 
 TFIDF = Measure(
     name="tfidf",

@@ -4,14 +4,14 @@
     J_k(u, v)  = |I_k(u) & I_k(v)| / |I_k(u) | I_k(v)|
 
 I_k(v) are the nodes that reach v in at most k links, including v. A sample is a random order of all
-nodes: the first nodes of I_k(u) and I_k(v) in this order are equal with probability J_k(u, v)
+nodes. The first nodes of I_k(u) and I_k(v) in this order are equal with probability J_k(u, v)
 (Lemma 4).
 
 Convention: in-links. ``normalized`` divides by decay - decay**(length + 1), the score of a node
 with itself. A larger decay moves weight to larger k, which can lower a score. With ``bits``, the
-index stores b bits of a hash of each first node. Different nodes then match with probability 2**-b;
-subtracting this keeps estimates unbiased, but they vary more, and scatter around 0 for unrelated
-nodes.
+index stores b bits of a hash of each first node. Different nodes then match with probability 2**-b.
+Subtracting this keeps estimates unbiased, but they vary more: for unrelated nodes, they scatter
+around 0.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Definition 3, Lemma 4); Li,
 Koenig 2010, *b-bit minwise hashing*.
 """
@@ -56,7 +56,7 @@ def ring_weights(settings: PartSettings, length: int) -> list[float]:
 def _choose(
     layout: str | None, given: Mapping[str, object], settings: WholeSettings
 ) -> tuple[str, WholeSettings]:
-    """Choose layout and bits together: nonzero bits mean layout sketch, and vice versa."""
+    """Choose layout and bits together: only the layout sketch has nonzero bits."""
     bits = settings[BITS]
     found = layout or ("sketch" if bits else "minhash")
     if found == "minhash" and bits:

@@ -1,7 +1,7 @@
 """Declarations of options: names, types, defaults, bounds and help texts.
 
-Classes derived from :class:`Options` hold the options of a query, a build or a ranking; their
-fields are declared with :func:`option`. All interfaces derive from these fields:
+The fields of :class:`Options` classes are declared with :func:`option`. All interfaces derive from
+these fields:
 
     the command line     cli/options.py: flags
     HTTP                 server/requests.py: parameters of queries and bodies, and their OpenAPI
@@ -43,10 +43,10 @@ class Option(Generic[T_co]):
     """One option.
 
     ``low`` and ``high`` bound numbers, and are excluded if ``open``; ``choices`` lists the allowed
-    words. The type is ``kind``, or the type of the default. ``unset`` describes a default of None.
+    words. The type is ``kind``, or the default's type. ``unset`` describes a default of None.
     ``negated`` is the help text of a flag that turns the option off. ``fronts`` are the interfaces
     with this option; web pages show it if it has a ``label``. ``served`` are narrower bounds for
-    servers, to limit the time and memory of a query.
+    servers, which limit the time and memory of queries.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Option(Generic[T_co]):
         return self.kind or type(self.default)
 
     def checked(self, value: object) -> T_co:
-        """Return the value in its stored form; raise :class:`UsageError` if it is not allowed."""
+        """Return the value as stored; raises :class:`UsageError` if it is not allowed."""
         if not self.allows(value):
             raise self.wrong(value)
         number: Any = value
@@ -86,7 +86,7 @@ class Option(Generic[T_co]):
             raise self.wrong(value) from None
 
     def wrong(self, value: object) -> UsageError:
-        """Return the error for a value that is not allowed."""
+        """Return the error for a value."""
         return UsageError(f"{self.name} is {shown(value)}; it must be {self.allowed}")
 
     def allows(self, value: object) -> bool:
@@ -133,7 +133,7 @@ class Option(Generic[T_co]):
 
 
 def shown(value: object) -> str:
-    """Return the first 100 characters of a value's repr, for messages."""
+    """Return a value's repr for messages, cut to 100 characters."""
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:100]}..."
 
@@ -147,11 +147,11 @@ _KINDS: dict[str, dict[str, Any]] = {
     "str | int | None": {"kind": object},
     "Any": {"kind": object},
 }
-"""Option types by annotation, where defaults do not determine them."""
+"""Option types by annotation, for defaults without a type."""
 
 
 def option(default: T, text: str, **more: Any) -> T:
-    """Declare a field of :class:`Options`; ``more`` sets other fields of :class:`Option`."""
+    """Declare a field of :class:`Options`; ``more`` are other fields of :class:`Option`."""
     declared = {"default": default, "text": text, **more}
     return field(default=default, metadata={"option": declared})
 
@@ -160,7 +160,7 @@ def option(default: T, text: str, **more: Any) -> T:
 class Options:
     """Base class of options, which are checked on creation.
 
-    ``class Mine(Options, fronts=CLI)`` sets the interfaces of the fields that ``Mine`` declares.
+    ``class Mine(Options, fronts=CLI)`` sets the interfaces of all fields that ``Mine`` declares.
     """
 
     def __init_subclass__(cls, fronts: frozenset[str] | None = None) -> None:
@@ -192,10 +192,10 @@ class Options:
 
     @classmethod
     def of(cls, options: Self | None, given: Mapping[str, Any]) -> Self:
-        """Return ``options``, by default the defaults, with the fields in ``given`` replaced.
+        """Return ``options``, or the defaults, with the fields in ``given`` replaced.
 
-        Unknown names become settings of the measure, if the class has settings; otherwise they
-        raise :class:`UsageError`.
+        Unknown names become the measure's settings; in classes without settings they raise
+        :class:`UsageError`.
         """
         known = cls._keywords()
         if given and not given.keys() <= known:
@@ -235,7 +235,7 @@ class Options:
 
 
 def _equal(value: object, default: object) -> bool:
-    """Return whether a value is the default; tables and arrays are compared by identity."""
+    """Return whether a value is the default; compares tables and arrays by identity."""
     if value is default:
         return True
     return isinstance(value, str | int | float | tuple) and value == default
@@ -313,7 +313,7 @@ def opposite(direction: str) -> str:
 
 
 def checked_direction(direction: str) -> str:
-    """Return the direction; raises :class:`UsageError` if there is no such direction."""
+    """Return the direction if it is valid; raises :class:`UsageError`."""
     if direction not in DIRECTIONS:
         raise UsageError(f"direction is {direction!r}; it must be " + " or ".join(DIRECTIONS))
     return direction

@@ -13,7 +13,7 @@ METHODS = ("gauss-seidel", "plain", "sor", "svd")
 
 @dataclass(frozen=True)
 class AllPairsOptions(Options):
-    """Options for computing the scores of all pairs."""
+    """Options of ``cocite all-pairs``."""
 
     measure: str = option(
         "simrank",
@@ -105,7 +105,7 @@ class AllPairsOptions(Options):
     )
 
     def resolved(self) -> AllPairsRun:
-        """Return the options with their method, omega and rank.
+        """Return the options with method, omega and rank filled in.
 
         Raises :class:`UsageError` for options that exclude each other.
         """
@@ -142,7 +142,7 @@ class AllPairsOptions(Options):
 
 @dataclass(frozen=True)
 class AllPairsRun(AllPairsOptions):
-    """Options with the chosen method, omega (1 if the method has none) and rank."""
+    """Options with method, omega (1 for methods without it) and rank filled in."""
 
     method: str = "gauss-seidel"
     omega: float = 1.0

@@ -16,12 +16,12 @@ class ExistingPath:
 
 
 class Sample:
-    """Kind of an option that is a range of numbers: ``100..199``, in Python a ``range``."""
+    """Kind of an option that is a range: ``100..199``, in Python a ``range``."""
 
 
 @dataclass(frozen=True)
 class MeasureOptions(Options):
-    """What an index contains. ``settings`` are those of its measure, by name."""
+    """What an index contains. ``settings`` are the measure's, by name."""
 
     measure: str | None = option(
         None,

@@ -1,7 +1,6 @@
 """Options that many commands share: outputs and sources.
 
-A source is a stored index, a stored graph, or links. Links are read as in ``cocite ingest`` and
-cached.
+A source is a stored index, a stored graph, or links, which are read as in ``cocite ingest``.
 """
 
 from __future__ import annotations
@@ -80,4 +79,4 @@ class QuerySource(SourceOptions, fronts=CLI):
         unset="the side of the targets, item",
     )
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of queries, by name."""
+    """Query settings by name."""

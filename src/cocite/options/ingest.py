@@ -11,7 +11,7 @@ from cocite.options import Options, option
 
 @dataclass(frozen=True)
 class ReadingOptions(Options):
-    """Options for reading links: ``cocite ingest``, and all commands that accept links directly."""
+    """Options for reading links, in ``cocite ingest`` and all commands that accept links."""
 
     input_format: str = option(
         "auto", "The format of LINKS. --help-all lists the names.", metavar="NAME"

@@ -26,7 +26,7 @@ class RanksFile:
 
 @dataclass(frozen=True)
 class ScoreOptions(Options):
-    """Accuracy of scores. ``settings`` are the query settings of the measure, by name."""
+    """Accuracy of scores. ``settings`` are the measure's query settings, by name."""
 
     refine: bool = option(
         False,
@@ -61,7 +61,7 @@ class ScoreOptions(Options):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def keywords(self) -> dict[str, Any]:
-        """Return the changed fields except ``k``, with the settings of the measure."""
+        """Return the changed fields except ``k``, and the settings, by name."""
         chosen = self.changed()
         chosen.pop("k", None)
         return chosen | dict(self.settings)
@@ -148,7 +148,7 @@ class OrderOptions(Options):
 
 @dataclass(frozen=True)
 class ListOptions(Options):
-    """Length and start of the list, and the aggregation of several nodes' scores."""
+    """The list's length and start, and the aggregation of several nodes' scores."""
 
     k: int = option(
         DEFAULT_K,
@@ -170,7 +170,7 @@ class ListOptions(Options):
 
 @dataclass(frozen=True)
 class QueryOptions(ScoreOptions, OrderOptions, FilterOptions, ListOptions):
-    """Options of a query for the nodes most related to one or several nodes."""
+    """Options of a query for related nodes."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class BatchOptions(QueryOptions):
     )
 
     def keywords(self) -> dict[str, Any]:
-        """Return the fields that a batch takes by name."""
+        """Return the options that a batch takes by name."""
         own = "intervals", "resume"
         return {name: value for name, value in super().keywords().items() if name not in own}
 

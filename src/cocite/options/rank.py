@@ -13,7 +13,7 @@ DANGLING = ("spread", "uniform", "remove")
 
 @dataclass(frozen=True)
 class RankOptions(Options):
-    """Options for computing ranks. HITS accepts ``tolerance``, ``max_sweeps``,
+    """Options of ``cocite rank``. HITS accepts ``tolerance``, ``max_sweeps``,
     ``until_top_stable``, ``weighted`` and ``blocks``.
     """
 

@@ -11,7 +11,7 @@ from cocite.options.query import ShardOptions
 
 @dataclass(frozen=True)
 class _ServerOptions(Options):
-    """Addresses, load limits and safety of a server."""
+    """A server's addresses, load limits and safety."""
 
     host: str = option(
         "127.0.0.1",

@@ -1,4 +1,4 @@
-"""``cocite cluster``: start Ray nodes on this machine, for testing, or list a cluster's nodes."""
+"""``cocite cluster``: start Ray nodes on this machine for testing, or list a cluster's nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClusterDocument(Document):
-    """A cluster: the address of its head node, and all nodes, including lost ones."""
+    """A cluster: its head node's address, and all nodes, including lost ones."""
 
     address: str
     nodes: list[ClusterNode]
@@ -44,9 +44,9 @@ class LocalDocument(Document):
 
 @click.group()
 def cluster() -> None:
-    """Start Ray nodes on this machine, for testing, and show the nodes of a cluster.
+    """Start Ray nodes on this machine for testing, and show the nodes of a cluster.
 
-    Commands with --cluster can start local nodes themselves, for one run: --cluster local:4.
+    Commands with --cluster can start local nodes for one run: --cluster local:4.
     """
 
 
@@ -63,7 +63,7 @@ def cluster() -> None:
 def up(count: int, show: Show) -> None:
     """Start a cluster of N nodes on this machine. It runs until cocite cluster down.
 
-    Use it with --cluster auto. Access requires a token, which is stored with your compiled kernels.
+    Use it with --cluster auto. Access requires a token, which is stored in your cache directory.
     """
     from cocite.cluster.ray.local import start_cluster
 

@@ -1,12 +1,12 @@
-"""``cocite completion``: shell scripts that complete commands, options and node names; and ``cocite
-help``.
+"""``cocite completion``: scripts with which shells complete commands, options and node names.
+``cocite help``: the help of a command.
 
 The shell runs the program with ``_COCITE_COMPLETE`` set. click completes commands, options and
 choices; ``node_names`` completes nodes of the index, graph or links before them.
 
 Node names can contain blanks, quotes and colons. zsh and fish quote what they insert. bash does
-not, and splits words at some characters, so its script differs: the program gets the line as typed
-and removes everything up to the last character at which bash splits; bash quotes the rest.
+not, and splits words at some characters, so its script passes the line as typed. The program
+removes everything up to the last character at which bash splits; the script quotes the rest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHELLS = {
     "fish": "cocite completion fish | source   in ~/.config/fish/config.fish",
 }
 _OFFERED = 50
-"""Maximum number of names offered."""
+"""Maximum number of names to offer."""
 
 
 _BREAKS = ":=@"
@@ -43,7 +43,7 @@ _BREAKS = ":=@"
 
 @add_completion_class
 class _Bash(BashComplete):
-    """Completion for bash, which splits the line and quotes completions differently."""
+    """Completion for bash, which splits and quotes differently."""
 
     source_template = r"""
 %(complete_func)s() {
@@ -68,7 +68,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the current one, and that one."""
+        """Return the words before the current one, and the current one."""
         # Append a character, so that the last word exists even if empty or in an open quote.
         *words, last = split_arg_string(os.environ["COMP_LINE"] + "x")[1:]
         begun = last[:-1]
@@ -84,7 +84,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 def answer(cli: click.Command, instruction: str) -> int:
-    """Answer a shell that requests completions, or its script."""
+    """Answer a shell that requests completions or its script."""
     return shell_complete(cli, {}, "cocite", COMPLETE, instruction)
 
 
@@ -114,7 +114,7 @@ def _commands(context: click.Context, parameter: click.Parameter, begun: str) ->
 @click.argument("commands", metavar="[COMMAND]", nargs=-1, shell_complete=_commands)
 @click.pass_context
 def help(context: click.Context, commands: tuple[str, ...]) -> None:
-    """Show the help of a command, as its --help does."""
+    """Show the help of a command, like its --help."""
     at, command = context.find_root(), context.find_root().command
     for name in commands:
         if not isinstance(command, click.Group):
@@ -127,7 +127,7 @@ def help(context: click.Context, commands: tuple[str, ...]) -> None:
 
 
 def measure_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
-    """Return names of measures with this prefix, each with its summary."""
+    """Return the measures with this prefix, each with its summary."""
     from cocite.measures import MEASURES
 
     found = MEASURES.values()
@@ -135,16 +135,16 @@ def measure_names(context: click.Context, parameter: click.Parameter, begun: str
 
 
 def direction_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Return directions with this prefix."""
+    """Return the directions with this prefix."""
     from cocite.options import DIRECTIONS
 
     return [name for name in DIRECTIONS if name.startswith(begun)]
 
 
 def node_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
-    """Return nodes whose names begin so, with titles, from the index, graph or cache in use.
+    """Return the nodes with this prefix, with titles, from an index, a graph or the cache.
 
-    Returns [] on errors, which would disturb the shell.
+    Returns [] on errors, whose messages would disturb the shell.
     """
     path = context.params.get("index") or context.params.get("path")
     two, side = context.params.get("bipartite"), context.params.get("side")

@@ -141,7 +141,7 @@ def _notes(found: StudyDocument) -> list[str]:
 
 
 def _text(found: StudyDocument) -> str:
-    """Return the table of methods, with the columns that fit the terminal."""
+    """Return the table of methods, with as many columns as fit the terminal."""
     from cocite.evaluation.report import summary
 
     titles, rows = summary(found.study.methods)
@@ -161,7 +161,7 @@ def _short(cell: str) -> str:
 
 
 _NAME = 20
-"""Columns for a candidate's name that must fit; the terminal wraps longer names."""
+"""Width reserved for a candidate's name; the terminal wraps longer names."""
 
 
 @click.command(cls=SectionedCommand)
@@ -197,11 +197,11 @@ def tune(
     cocite tune web.graph -o index-settings.toml
     cocite index web.graph --settings index-settings.toml -o web.index
 
-    It hides some of the links, tries measures in every direction with a few values of their
+    It hides some of the links, tries every measure in all directions with a few values of its
     settings, and scores each list by how many of its pages share the hidden links (company). Half
-    of the pages select the best candidate; the other half confirm it. Another choice replaces the
-    default only if it is significantly better on both halves. With --labels, half of the labeled
-    pages select.
+    of the pages select the best candidate, and the other half confirm it. The default is replaced
+    only by a candidate that is significantly better on both halves. With --labels, half of the
+    labeled pages select.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation.tune import tune as run
     from cocite.search.builds import BUILD_LOG

@@ -74,8 +74,8 @@ def index(
     """Build an index of a stored GRAPH, or of the cached graph of LINKS.
 
     It first prints the disk space, memory and time that the build needs. To resume an interrupted
-    build, repeat the command. The same --seed gives the same index, for any threads, memory, blocks
-    and shards.
+    build, repeat the command. The same --seed gives the same index, regardless of threads, memory,
+    blocks and shards.
     """
     from cocite.graph import Graph
     from cocite.graph.partitions import is_blocked
@@ -133,7 +133,7 @@ def index(
 
 
 def run_build(work: Any) -> Any:
-    """Run a build or a refresh, show its progress, and return its report."""
+    """Run a build or a refresh with progress, and return its report."""
     stage = "sampling" if work.unit == "samples" else "computing"
     with Stages({stage: work.unit, "refining": "nodes"}) as stages:
         return work.run(
@@ -207,7 +207,7 @@ def _whole(measure: Measure) -> str:
 
 
 def _list(found: MeasuresDocument) -> str:
-    """Describe all measures, then their settings, then the memory that layouts need."""
+    """Describe all measures, their settings, and the memory that layouts need."""
     layouts = sorted({layout for measure in found.measures for layout in measure.layouts})
     lists = [
         ([each.name for each in m.build], [each.name for each in m.ask], m.layouts)

@@ -1,6 +1,5 @@
 """``cocite info``: show a graph, an index or the cache. ``cocite verify``: check all checksums.
-
-``cocite cache``: show or clear the cache.
+``cocite cache``: clear the cache.
 """
 
 from __future__ import annotations
@@ -174,7 +173,7 @@ def _index_text(found: IndexDocument) -> str:
 
 
 def _shown_parts(found: IndexDocument) -> dict[str, str]:
-    """Return a line for each part of a blend: weight, links, and its own settings."""
+    """Return a line for each part of a blend, with its weight, links and own settings."""
     from cocite.index.plan import links_in_words
 
     shown: dict[str, str] = {}
@@ -193,9 +192,9 @@ def _shown_parts(found: IndexDocument) -> dict[str, str]:
 def verify(path: str, show: Show) -> None:
     """Read every file of a store in full and compare it with its checksum.
 
-    For a partitioned graph, this covers all local parts; for a file of LINKS, the cached graph and
-    indexes. The manifest is also compared with the content, as its own checksum does not reveal
-    deliberate changes. Files that do not belong to the store are listed.
+    This covers all local parts of a partitioned graph, and the cached graph and indexes of a file
+    of LINKS. The manifest is also compared with the content, as its own checksum does not reveal
+    deliberate changes. Files that are not part of the store are listed.
     """
     from cocite.index.verify import VerifiedLinks, VerifyDocument
 
@@ -219,7 +218,7 @@ def _whole(found: VerifyDocument) -> str:
 
 @dataclass(frozen=True)
 class CacheDocument(Document):
-    """The location of the cache (``path``, None if no location is safe), why it was chosen, and its
+    """The cache's location (``path``, None if no location is safe), why it was chosen, and its
     contents.
     """
 
@@ -229,7 +228,7 @@ class CacheDocument(Document):
     """Copies of stores at URLs."""
     bytes_of_copies: int
     links: dict[str, int]
-    """Cached results of links and of stored graphs: bytes by source."""
+    """Bytes cached for links and stored graphs, by source."""
 
 
 @dataclass(frozen=True)

@@ -136,8 +136,8 @@ def web(
 ) -> None:
     """Make a web-like graph: hosts, sections, templated pages, topics.
 
-    Some pages have very many in-links, most links stay within a host, and hosts on one topic link
-    to each other. The same --pages, --links and --seed always give the same graph. Memory use does
+    Some pages have very many in-links, most links stay within a host, and hosts on the same topic
+    link to each other. The same --pages, --links and --seed always give the same graph. Memory does
     not grow with the number of links.
     """
     from cocite.cli.commands.info import graph_reply

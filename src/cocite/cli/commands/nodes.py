@@ -56,8 +56,8 @@ def nodes(
 ) -> None:
     """Find nodes whose names or titles contain TEXT; without TEXT, list all nodes.
 
-    Case, accents, underscores for blanks, and percent-encoding are ignored. An exact match comes
-    first, then names that begin with TEXT, then the others. Ties are ordered by in-links.
+    The search ignores case, accents, underscores for blanks, and percent-encoding. An exact match
+    comes first, then names that begin with TEXT, then the others. Ties are ordered by in-links.
     """
     from cocite.search.resolver import NodesDocument
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
-"""Source of the theorems on the accuracy of samples."""
+"""Source of the theorems on accuracy."""
 
 
 @click.command(cls=SectionedCommand)
@@ -44,7 +44,7 @@ def plan(
 
     It draws a few samples, deletes them, and extrapolates the size, memory and time of the whole
     index. Set the number of samples with --samples, --delta, --disk or --time. A second column
-    shows figures for twice as many samples.
+    is for twice as many samples.
 
     For an INDEX, it estimates the time, memory and output size of related-all.
     """
@@ -67,7 +67,7 @@ _OF_AN_INDEX = ("graph", "k", "threads", "memory", "scratch", "show")
 
 
 def _refuse_building(index: str) -> None:
-    """Raise :class:`UsageError` for options that apply only to building an index."""
+    """Raise :class:`UsageError` for options that only apply when building an index."""
     for parameter in click.get_current_context().command.params:
         name = parameter.name or ""
         own = name in _OF_AN_INDEX or name.removeprefix(SETTING) in ASKED
@@ -106,7 +106,7 @@ def _plan_batch(
 
 
 def _text(plan: Plan) -> str:
-    """Format a plan: facts, then its figures beside those of twice as many samples."""
+    """Format a plan: facts, then its figures beside those for twice as many samples."""
     from cocite.index.plan import links_in_words
     from cocite.measures import find_measure
 

@@ -1,4 +1,4 @@
-"""``cocite rank``: the PageRank of every node; with ``--score``, hubs and authorities (HITS)."""
+"""``cocite rank``: every node's PageRank or, with ``--score``, its hub and authority (HITS)."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def rank(
     source: SourceOptions,
     show: Show,
 ) -> None:
-    """Compute PageRank, the share of time a random surfer spends at each node.
+    """Compute PageRank, the share of time that a random surfer spends at each node.
 
-    Print the top K nodes and how the iteration ended. --output or --to writes all ranks, too.
+    Print the top K nodes and how the iteration ended. --output and --to write all ranks.
     """
     from cocite.graph.partitions import is_blocked
     from cocite.io.writers import numbers_types
@@ -193,7 +193,7 @@ def _check_writing(asked: _RankRequest, limit: int) -> int:
 
 
 def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Graph:
-    """Open the graph, on a cluster if it is partitioned, and print the expected cost."""
+    """Open the graph, on a cluster if partitioned, and print the expected cost."""
     from cocite.graph import Graph
     from cocite.graph.partitions import is_blocked
     from cocite.ranking import plan_ranks

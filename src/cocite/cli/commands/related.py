@@ -43,12 +43,12 @@ cached until the file or the graph changes. An INDEX answers directly.
 
 In the table, error is the standard error of a score, and the true score lies between low and
 high (see --confidence). If pages meet in few samples, the error is unreliable: use low and high.
-The last line says up to which rank the order is certain: each page up to there scores higher than
-the next one, listed or not. More samples, or --refine, extend it. Write -- before a NODE
+The last line says up to which rank the order is certain: each of these pages scores higher than the
+next one, listed or not. More samples or --refine make more ranks certain. Write -- before a NODE
 that begins with -.
 
-If NODE is -, names are read from standard input, one per line; each is answered immediately with a
-line of JSON.
+If NODE is -, names are read from standard input, one per line, and each is answered immediately
+with a line of JSON.
 """
 
 
@@ -116,7 +116,7 @@ def related(
 
 
 def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
-    """Answer each name on standard input with a line of JSON; an ``error`` explains a failure."""
+    """Answer each name on standard input with a line of JSON, which may have an ``error``."""
     wrong = 0
     for line in sys.stdin:
         name = line.rstrip("\r\n")
@@ -133,7 +133,7 @@ def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
 
 
 def _none(found: RelatedDocument, query: QueryOptions) -> str:
-    """Explain an empty list by the options of the query."""
+    """Explain an empty list by the query's options."""
     node, floor = and_of(found.nodes), query.min_score
     filtered = replace(query, min_score=0.0).filters
     if query.offset:
@@ -148,7 +148,7 @@ def _none(found: RelatedDocument, query: QueryOptions) -> str:
 def _why_none(
     index: Index, found: RelatedDocument, query: QueryOptions, source: IndexSource, links: bool
 ) -> str:
-    """Explain an empty list by its filters or the links of the node, with advice."""
+    """Explain an empty list by its filters or the node's links, with advice."""
     if found.offset or len(found.nodes) > 1:
         return ""
     from cocite.search.empty import why_empty, why_filtered
@@ -166,7 +166,7 @@ def _why_none(
 
 
 def _complete(found: RelatedDocument, query: QueryOptions) -> str:
-    """Return a note if the list is short because there are no other hits, or ""."""
+    """Return a note if a short list is complete, or ""."""
     if not found.complete or len(found.hits) >= query.k:
         return ""
     filtered = replace(query, min_score=0.0).filters
@@ -210,7 +210,7 @@ def numbers(score: Score | Hit) -> list[str]:
 
 
 def unmet(found: RelatedDocument | SimilarityDocument | PairsDocument, target: float | None) -> str:
-    """Return a note if the target error is not reached, or ""."""
+    """Return a note if the target error is not met, or ""."""
     bound = found.loss.get("error_bound", 0.0)
     if target is None or bound <= target:
         return ""
@@ -218,12 +218,12 @@ def unmet(found: RelatedDocument | SimilarityDocument | PairsDocument, target: f
 
 
 def is_open(found: Hit | Score) -> bool:
-    """Return whether the interval, as displayed, is wider than one value."""
+    """Return whether the displayed interval is wider than one value."""
     return f"{found.low:.4f}" != f"{found.high:.4f}"
 
 
 def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
-    """Describe up to which rank the order is certain, for two hits or more."""
+    """Describe up to which rank the order is certain, for at least two hits."""
     if certain == len(hits):
         return "the order is certain"
     rank = offset + certain + 1

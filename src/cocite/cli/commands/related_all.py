@@ -1,4 +1,4 @@
-"""``cocite related-all``: the most related nodes of every node, as a file, a folder or a stream."""
+"""``cocite related-all``: every node's most related nodes, as a file, a folder or a stream."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def summary_text(plan: BatchPlan) -> str:
 
 @contextmanager
 def _machines(cluster: str, threads: int | None, memory: int | None) -> Iterator[Machines]:
-    """Yield the machines of a cluster, with the threads and memory of a task."""
+    """Yield a cluster's machines, with the threads and memory of a task."""
     from cocite.cluster.ray import Cluster
     from cocite.search.batch.run import Machines
 

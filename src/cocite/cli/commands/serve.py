@@ -91,8 +91,9 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
 
 
 def _needed_to_open(path: str, options: ServeOptions, threads: int) -> int:
-    """Return the bytes that a server process needs to open an index. The index is closed again, so
-    that processes do not inherit it.
+    """Return the bytes that a server process needs to open an index.
+
+    Closes the index again, so that processes do not inherit it.
     """
     from cocite.search import open_index
     from cocite.server.fresh import FreshLinks
@@ -105,7 +106,7 @@ def _needed_to_open(path: str, options: ServeOptions, threads: int) -> int:
 
 
 def _origin(text: str) -> str:
-    """Return an origin for the ``frame-ancestors`` policy; raises :class:`UsageError`."""
+    """Return a valid ``frame-ancestors`` origin; raises :class:`UsageError`."""
     if not text or any(sign in text or not text.isprintable() for sign in ";, '\""):
         raise UsageError(
             f"--frame-ancestors is {text!r}; it must be a site, such as https://example.org"
@@ -114,7 +115,7 @@ def _origin(text: str) -> str:
 
 
 def _root(url: str) -> str:
-    """Return the URL before the paths of a site; raises :class:`UsageError`."""
+    """Return the URL that precedes a site's paths; raises :class:`UsageError`."""
     from cocite.server.pages.view import outward
 
     if outward(url) is None or "#" in url:
@@ -173,9 +174,8 @@ def mcp(
     """Answer AI assistants over the Model Context Protocol: related nodes, similarities, reasons.
 
     Configure the assistant's host, such as an editor or a desktop application, to start this
-    command; it then communicates over standard input and output. Tools: related, similarity, why,
-    find. All are read-only. An INDEX answers at once; for a GRAPH or LINKS, an index is built
-    first.
+    command; it then communicates over standard input and output. The tools related, similarity, why
+    and find are read-only. An INDEX answers at once; for a GRAPH or LINKS, an index is built first.
     """
     need("mcp", "cocite mcp", "mcp")
     from cocite.server.assistants import PATH, Assistants, serve_http, serve_stdio

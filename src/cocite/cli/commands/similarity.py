@@ -74,8 +74,8 @@ def similarity(
     pair_columns: str | None,
     **chosen: Any,
 ) -> None:
-    """Print how similar the nodes A and B are, with an interval for the true score; or score the
-    pairs in a file (--pairs).
+    """Print how similar A and B are, with an interval for the true score, or score the pairs in a
+    file (--pairs).
 
     Write -- before names that begin with -.
     """
@@ -107,7 +107,7 @@ def similarity(
 
 
 class _SimilarityQuery(NamedTuple):
-    """The options of a query."""
+    """Options of a query."""
 
     output: OutputOptions
     level: ScoreOptions
@@ -212,7 +212,7 @@ def _read(
 
 
 def _pieces(index: Index, found: Similarities) -> Iterator[Columns]:
-    """Yield tables of some thousand rows, with names."""
+    """Yield tables of at most ``_PIECE`` rows, with names."""
     for low in range(0, len(found), _PIECE):
         some = slice(low, low + _PIECE)
         piece: dict[str, Any] = {title: getattr(found, title)[some] for title in _NUMBERS}

@@ -44,7 +44,7 @@ _EXAMPLES = 3
 def site(
     folder: str, options: SiteOptions, memory: int | None, threads: int | None, show: Show
 ) -> None:
-    """Put a list of related pages on each page of FOLDER, based on the links between them.
+    """Add a list of related pages to each page of FOLDER, based on the links between them.
 
     \b
     cocite site build/html -k 5           insert the lists, or update them
@@ -120,7 +120,7 @@ def _text(found: SiteDocument, options: SiteOptions) -> str:
 
 
 _WAIT = 250
-"""Milliseconds between the watcher's checks whether to stop."""
+"""Milliseconds between checks whether to stop watching."""
 
 
 @click.command(cls=SectionedCommand)
@@ -131,11 +131,10 @@ _WAIT = 250
 def watch(
     watched: str, source: IndexSource, memory: int | None, threads: int | None, show: Show
 ) -> None:
-    """Keep the index of LINKS up to date. LINKS is a folder of notes, pages or code, or a file of
-    links.
+    """Keep the index of LINKS, a file of links or a folder of notes, pages or code, up to date.
 
-    Rebuild the cached index whenever LINKS changes, so that queries with the same options find it
-    ready. Unchanged notes and pages are not parsed again.
+    Rebuild the cached index whenever LINKS changes, so that it is ready for queries with the same
+    options. Unchanged notes and pages are not parsed again.
 
     \b
     cocite watch vault/                      in one terminal, or started by an editor
@@ -172,7 +171,7 @@ def watch(
 
 
 def changes(place: Path) -> Iterator[list[str]]:
-    """Yield lists of changed paths; the first one is empty and says that watching has begun."""
+    """Yield lists of changed paths, first an empty one when watching begins."""
     from watchfiles import DefaultFilter
     from watchfiles import watch as watching
 

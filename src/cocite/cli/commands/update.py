@@ -47,14 +47,14 @@ def merge(
 ) -> None:
     """Join indexes that contain different samples of one graph, or different nodes.
 
-    Build them on any machines, with "cocite index --sample-range" or, for fusion and ppr-pmi,
+    Build them on any machines, with "cocite index --sample-range" or, for fusion, ppr-pmi and snn,
     "cocite index --only-range". The result is byte-identical to a single build. Ranges must be
-    consecutive, without gaps or overlaps; graph, measure and settings must be the same. A merge of
+    consecutive, without gaps or overlaps; graph, measure and settings must be the same. Merging
     ranges of nodes reads names from the graph.
 
-    An index that has lost files of samples answers from the others. To repair it, build an index of
-    the lost samples (cocite verify lists them), and merge the two; with --overwrite the output may
-    be one of them. An interrupted merge leaves nothing behind.
+    An index that has lost some samples answers from the others. To repair it, build an index of the
+    lost samples (cocite verify lists them), and merge the two; with --overwrite the output may be
+    one of them. An interrupted merge leaves nothing behind.
     """
     from cocite.index.merge import open_merge
     from cocite.index.results import MergeDocument
@@ -114,12 +114,12 @@ def refresh(
     cluster: str | None,
     show: Show,
 ) -> None:
-    """Update INDEX after links and nodes of GRAPH have changed, by drawing some samples again.
+    """Update INDEX after links or nodes of GRAPH have changed, by drawing some samples again.
 
-    New samples replace the oldest; the others stay, without removed nodes. Measure and settings do
-    not change. A measure without samples is recomputed. Meanwhile, the index answers queries. To
-    resume an interrupted refresh, repeat the command. A GRAPH that has hardly any nodes of the
-    index is refused. An index that is up to date with GRAPH is not changed.
+    New samples replace the oldest ones; removed nodes are dropped from the others. Measure and
+    settings do not change. A measure without samples is recomputed. Meanwhile, the index answers
+    queries. To resume an interrupted refresh, repeat the command. An index that is up to date does
+    not change. A GRAPH with hardly any nodes of the index is refused.
     """
     from cocite.graph import Graph
     from cocite.index.cluster import of_nodes, spread_on

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _GAP = 3
 """Columns between two table columns."""
 _LEAST = 10
-"""Minimum width of a page or a path, however narrow the terminal."""
+"""Minimum width of a page or a path on any terminal."""
 _LEGIBLE = 36
 """Path width below which other columns are dropped."""
 
@@ -77,8 +77,8 @@ def why(
     of links on the paths from A and from B to the page. A line without a head is a link of unknown
     direction, or several links; dots are other pages on the path. A page after ~ is near because
     both link to the same pages, or the same pages link to both. Long names are cut to fit the
-    terminal, but not in JSON and CSV. In CSV, rows without a rank sum up the pages not shown, and
-    the samples whose graph was not found. Write -- before names that begin with -.
+    terminal, but are complete in JSON and CSV. In CSV, rows without a rank are the sums for pages
+    not shown, and for samples whose graph was not found. Write -- before names that begin with -.
     """
     from cocite.search.results import WhyDocument
 
@@ -97,7 +97,7 @@ def why(
 
 
 class _Request(NamedTuple):
-    """The index, the settings of the measure, and the locations of its graphs."""
+    """The index, the measure's settings, and the locations of the index's graphs."""
 
     opened: Index
     settings: dict[str, Any]
@@ -135,12 +135,12 @@ def _page_text(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
 
 
 def _number(value: float, score: float) -> str:
-    """Format part of a score with enough decimals, as scores of ``ppr`` are small."""
+    """Format part of a score with enough decimals; those of ``ppr`` are small."""
     return f"{value:.{max(4, 2 - math.floor(math.log10(score)))}f}"
 
 
 def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
-    """Return the columns that are not empty; pages and paths share the remaining width."""
+    """Return a table of the nonempty columns; pages and paths share the remaining width."""
     why, index = page.why, asked.opened
     reasons, more = why.reasons, why.others > 0
     parts = [reason.contribution for reason in reasons] + [why.remaining] * more
@@ -216,7 +216,7 @@ _LEGEND = {
 
 
 def _signs() -> dict[str, str]:
-    """Return arrows and ellipsis, in Unicode if standard output can encode it."""
+    """Return arrows and ellipsis, in Unicode if standard output allows."""
     utf = writes_unicode()
     arrows = ("→", "←", "↔", "–", "~", "┄") if utf else ("->", "<-", "<->", "-", "~", "--")
     names = ("to", "from", "both", "line", "near", "by")
@@ -225,15 +225,15 @@ def _signs() -> dict[str, str]:
 
 
 _Path = list[tuple[str, str | None]]
-"""Names, None for omitted nodes, each after the arrow that leads to it."""
+"""Pairs of an arrow and the name to which it leads, None for omitted nodes."""
 
 
 def _path(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Path, int]:
-    """Return the path from a through the page to b, and the position of the page in it.
+    """Return the path from a through the page to b, and the page's position in the path.
 
     If the measure is not symmetric, the links continue in the same direction after the page. For a
-    joint measure, also in a blend, no links connect the three: the page is near both. A word is in
-    both texts.
+    joint measure, also in a blend, and for words, no links connect the three: the page is near
+    both, or the word is in both texts.
     """
     joint = measure.joint or reason.links == "both"
     if reason.links == NO_LINKS or (reason.steps is None and joint):
@@ -251,8 +251,9 @@ def _path(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Path, int]
 
 
 def _arrows(asked: _Request) -> Callable[[str, str], str]:
-    """Return a function from two pages to the sign for the links between them: a line if the graph
-    or a page is missing, or if there is no link.
+    """Return a function from two pages to the sign for the links between them.
+
+    The sign is a line if the graph or a page is missing, or if there is no link.
     """
     from cocite.search.explainer import links_between
 
@@ -266,11 +267,9 @@ def _arrows(asked: _Request) -> Callable[[str, str], str]:
 
 
 def _as_they_go(path: _Path, arrow: Callable[[str, str], str]) -> _Path:
-    """Return the path with the directions of its links, for a measure that follows links either
-    way.
+    """Return the path with the directions of its links, for a measure that ignores them.
 
-    If the path to a page is unknown, or the page is only near, a direct link is shown if there is
-    one.
+    If the path to a page is unknown, or the page is only near, shows any direct link.
     """
     steps = [path[0]]
     for (_, before), (sign, name) in pairwise(path):
@@ -308,7 +307,7 @@ def _joined(path: _Path, signs: dict[str, str]) -> str:
 
 
 def _cut(name: str, width: int) -> str:
-    """Shorten a name to ``width`` columns in its middle, as the ends of URLs identify them."""
+    """Cut a name to ``width`` columns in its middle, as the ends of URLs identify them."""
     gap = _signs()["gap"]
     if len(name) <= width:
         return name

@@ -1,6 +1,6 @@
-"""Work on several machines with Ray, which is imported only here (extra ``cluster``).
+"""Work on several machines with Ray (extra ``cluster``), which is imported only here.
 
-Ray schedules, moves, retries and restarts work; results do not depend on it.
+Ray schedules, moves and retries work; results do not depend on it.
 """
 
 from cocite.cluster.ray.cluster import Actor, Answer, Cluster, ClusterNode

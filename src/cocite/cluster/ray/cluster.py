@@ -8,8 +8,8 @@ An address is ``local:N`` (N nodes on this machine, for one run), ``HOST:PORT`` 
 this machine. Nodes must run this release of cocite, and NumPy of the same major version.
 
 Errors of cocite are returned as values: Ray would wrap them, and pickling would lose some
-attributes. If an answer is an argument of another call, that call also raises its error. Cost:
-connecting takes a second, and a process per node; an item takes some milliseconds.
+attributes. A call whose argument is a failed answer fails with the same error. Connecting takes a
+second and a process per node; an item takes some milliseconds.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ R = TypeVar("R")
 
 
 def library() -> Any:
-    """Return the module of Ray; raises :class:`MissingLibrary` with the command that installs
-    it.
-    """
+    """Return the module ``ray``; raises :class:`MissingLibrary`, with the install command."""
     return need("ray", "a cluster", "cluster")
 
 
@@ -72,7 +70,7 @@ class Failed:
 
 
 def attempt(work: Callable[..., R], *arguments: Any) -> R | Failed:
-    """Return the result of ``work``, or a :class:`CociteError` of the work or of an argument."""
+    """Return the result of ``work``, or a :class:`CociteError` from it or from an argument."""
     for argument in arguments:
         if isinstance(argument, Failed):
             return argument
@@ -83,7 +81,7 @@ def attempt(work: Callable[..., R], *arguments: Any) -> R | Failed:
 
 
 def attempt_unless(stopped: bytes, work: Callable[..., R], *arguments: Any) -> R | Failed | None:
-    """Return the result of :func:`attempt`, or None once the cluster has a note ``stopped``.
+    """Return the result of :func:`attempt`, or None if the cluster has a note ``stopped``.
 
     Ray's own ``cancel`` can abort the calling process if a task is about to start (Ray 2.60: "Tried
     to complete task that was not pending").
@@ -94,7 +92,7 @@ def attempt_unless(stopped: bytes, work: Callable[..., R], *arguments: Any) -> R
 
 
 def _notes() -> Any:
-    """Return the notes shared by all processes of a cluster, by name."""
+    """Return Ray's key-value store, which all processes of a cluster share."""
     return import_module("ray.experimental.internal_kv")
 
 
@@ -129,10 +127,10 @@ def translated(error: Exception) -> Exception:
 
 
 class ActorValues:
-    """The object in an actor, created there; its methods are called by name.
+    """The object in an actor, created there and called by method name.
 
     A caller that relies on state from earlier calls marks the object and passes the mark with each
-    call. A replacement has no mark, even if no call was running when the object was lost.
+    call. A replacement has no mark, so the caller notices every loss.
     """
 
     def __init__(self, kind: Callable[..., Any], *arguments: Any) -> None:
@@ -160,8 +158,8 @@ class ActorValues:
 
 @dataclass(frozen=True)
 class Answer(Generic[R]):
-    """A value on the cluster, or a pending one, freed with its last reference. Ray replaces answers
-    among the arguments of a call by their values.
+    """A value on the cluster, perhaps pending, freed with its last reference. Ray replaces answers
+    among a call's arguments by their values.
     """
 
     reference: Any
@@ -174,13 +172,14 @@ class Actor:
     handle: Any
 
     def mark(self, mark: int) -> None:
-        """Set a mark; later calls see it."""
+        """Set the mark that later calls check."""
         self.handle.take_mark.remote(mark)
 
     def call(self, method: str, *arguments: Any, mark: int | None = None) -> Answer[Any]:
-        """Start ``value.method(*arguments)`` there. Calls run one by one, in order, and wait for
-        arguments that are an :class:`Answer`. The answer raises :class:`WorkerLost` if the object
-        does not have this ``mark``.
+        """Start ``value.method(*arguments)`` there.
+
+        Calls run one by one, in order, and wait for arguments that are an :class:`Answer`. The
+        answer raises :class:`WorkerLost` if the object does not have this ``mark``.
         """
         return Answer(self.handle.call.remote(method, *map(_sent, arguments), mark=mark))
 
@@ -193,7 +192,7 @@ class Actor:
         return [Answer(each) for each in ([found] if parts == 1 else found)]
 
     def alive(self, seconds: float = 1.0) -> bool:
-        """Return whether it answers within ``seconds``; False if it was replaced or is busy."""
+        """Return whether the actor answers within ``seconds``; False if it is lost or busy."""
         ray = library()
         try:
             ray.get(self.handle.__ray_ready__.remote(), timeout=seconds)
@@ -204,7 +203,7 @@ class Actor:
     def kill(self, *, restart: bool = False) -> None:
         """Kill the actor; with ``restart``, Ray replaces it as after a fault.
 
-        Does nothing without a connection: Ray would start a cluster to look for the actor.
+        Without a connection, does nothing, as Ray would start a cluster to find the actor.
         """
         ray = library()
         if ray.is_initialized():
@@ -259,7 +258,7 @@ T = TypeVar("T")
 _log = logging.getLogger("cocite")
 
 _SILENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
-"""Ray's options: no usage statistics, no messages on errors that no caller awaits."""
+"""Ray's options: no usage statistics, and no messages about unhandled errors."""
 _AGAIN = 8
 """Maximum retries of an item whose worker was lost."""
 _ANSWERS = 120.0
@@ -267,14 +266,12 @@ _ANSWERS = 120.0
 _LOOK = 5.0
 """Seconds without an answer before the head node is checked."""
 _LOOKS = 6
-"""Consecutive failed checks before the head node is considered lost; Ray would wait forever."""
+"""Failed checks in a row after which the head node is lost; Ray would wait forever."""
 
 
 @dataclass(frozen=True)
 class ClusterNode:
-    """A node: Ray's ``id``, its address, its ``cpus`` and bytes of ``memory`` for work, and whether
-    it is ``alive``.
-    """
+    """A node with its ``cpus`` and bytes of ``memory`` for work; ``id`` is Ray's."""
 
     id: str
     address: str
@@ -296,11 +293,11 @@ class Cluster:
 
     @classmethod
     def connect(cls, address: str, *, check: bool = True) -> Self:
-        """Connect to a cluster, after starting local nodes.
+        """Connect to a cluster; for ``local:N``, first start the nodes.
 
         Raises :class:`MissingLibrary`, :class:`UsageError` for an invalid address, and
-        :class:`ClusterError` if the cluster does not answer, or (``check``) if nodes have other
-        versions than this process.
+        :class:`ClusterError` if the cluster does not answer or, with ``check``, if its nodes have
+        other versions than this process.
         """
         for name, value in _SILENT.items():
             os.environ.setdefault(name, value)
@@ -349,7 +346,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Disconnect. This process's work and local nodes end."""
+        """Disconnect, which ends this process's work and its local nodes."""
         self._open = False
         self._ray.shutdown()
         if self._local is not None:
@@ -358,7 +355,7 @@ class Cluster:
     # -- nodes -----------------------------------------------------------------------------
 
     def nodes(self) -> list[ClusterNode]:
-        """Return all present and past nodes; local nodes are in order of number."""
+        """Return all nodes, including lost ones; local nodes are in order of number."""
         found = [
             ClusterNode(
                 each["NodeID"],
@@ -377,12 +374,13 @@ class Cluster:
         return [node for node in self.nodes() if node.alive and node.cpus]
 
     def threads_each(self, asked: int | None) -> int:
-        """Return the threads of a task: as requested, or the number that every node has."""
+        """Return the threads of a task: as ``asked``, by default as many as every node has."""
         return asked or min((node.cpus for node in self._workers()), default=1)
 
     def memory_each(self, asked: int | None, threads: int) -> int:
-        """Return the bytes for a task with this many threads: as requested, or half of its share of
-        the smallest node's memory.
+        """Return the bytes for a task with this many threads, as ``asked``.
+
+        The default is half of the task's share of memory on the smallest node.
         """
         shares = [
             node.memory // max(1, node.cpus // threads)
@@ -392,7 +390,7 @@ class Cluster:
         return asked or min(shares, default=0) // 2
 
     def slots(self, threads: float, memory: int) -> int:
-        """Return how many tasks of this size run at a time; raises :class:`UsageError` for none."""
+        """Return how many tasks of this size fit at a time; raises :class:`UsageError` if none."""
         nodes = self._workers()
         each = [min(int(n.cpus / threads), n.memory // max(1, memory)) for n in nodes]
         found = sum(each)
@@ -407,9 +405,7 @@ class Cluster:
         return found
 
     def kill_node(self, number: int) -> None:
-        """Kill a node of a local cluster with its workers; node 0 is the head and stays. For
-        tests.
-        """
+        """Kill a node of a local cluster, except the head (0), with its workers. For tests."""
         if self._local is None:
             raise UsageError("only nodes of a local cluster can be killed")
         self._local.kill(number)
@@ -450,13 +446,12 @@ class Cluster:
         memory: int,
         ahead: int | None = None,
     ) -> Iterator[R]:
-        """Yield ``work(item)``, computed on any node, for every item, in the items' order.
+        """Yield ``work(item)``, computed on any node, for every item, in order.
 
         Each item reserves ``threads`` and ``memory`` on a node. At most ``ahead`` items are
-        submitted before the first result is yielded, by default twice the number that runs at a
-        time. If its worker is lost, an item runs again elsewhere. Errors of the work are raised
-        unchanged. Closing the iterator drops waiting items; running ones end at the latest with
-        this process.
+        submitted at a time, by default twice as many as run. An item whose worker is lost runs
+        again elsewhere. Errors of the work are raised unchanged. Closing the iterator drops waiting
+        items; running ones end at the latest with this process.
         """
         most = ahead or 2 * self.slots(threads, memory)
         task = self._ray.remote(attempt_unless).options(
@@ -488,13 +483,12 @@ class Cluster:
         nodes: Sequence[str] | None = None,
         concurrency: int = 1,
     ) -> list[Actor]:
-        """Create ``kind(*each)`` for each of the arguments, on the nodes with these ids, or
-        distributed over all.
+        """Create ``kind(*each)`` for each of the arguments, on ``nodes`` (ids) or on all.
 
         A lost object is replaced up to ``restarts`` times (-1: always), elsewhere if its node is
-        gone. Meanwhile calls wait; calls that were running fail with :class:`WorkerLost`. Up to
-        ``concurrency`` calls run at a time. With ``threads`` of 0, objects reserve none, and start
-        on any node.
+        gone. Meanwhile new calls wait, and calls that were running fail with :class:`WorkerLost`.
+        Up to ``concurrency`` calls run at a time. With ``threads`` of 0, objects reserve no
+        threads, and start on any node.
         """
         if threads:
             self.slots(threads, memory)
@@ -513,7 +507,7 @@ class Cluster:
         return found
 
     def put(self, value: R) -> Answer[R]:
-        """Store a value on the cluster, once for all readers."""
+        """Store a value on the cluster."""
         return Answer(self._ray.put(value))
 
     def get(self, answer: Answer[R], seconds: float | None = None) -> R:
@@ -544,7 +538,7 @@ class Cluster:
     def wait(
         self, answers: Sequence[Answer[R]], seconds: float | None = None, *, least: int = 1
     ) -> tuple[list[Answer[R]], list[Answer[R]]]:
-        """Wait for ``least`` answers, or ``seconds``; return those ready, and the others."""
+        """Wait for ``least`` answers, or ``seconds``; return the ready ones, and the others."""
         if not answers:
             return [], []
         by = {each.reference: each for each in answers}
@@ -559,7 +553,7 @@ class Cluster:
 
 
 def _redirect(ray: Any) -> None:
-    """Send Ray's messages about lost nodes to our log; Ray would print them among the results."""
+    """Log Ray's messages about lost nodes, which Ray would print among the results."""
 
     def tell(data: dict[str, Any], ignore_prefix: bool) -> None:
         for line in data["lines"]:
@@ -569,5 +563,5 @@ def _redirect(ray: Any) -> None:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions that all nodes must have in common."""
+    """Return the versions that all nodes must share."""
     return {"cocite": __version__, "numpy": version("numpy").partition(".")[0]}

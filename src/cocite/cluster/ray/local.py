@@ -2,9 +2,8 @@
 
 A separate process owns the nodes (``cluster/ray/nodes.py``), and stops them when its standard input
 ends. Nodes started by ``cocite cluster up`` are permanent; a file in the user's cache, locked while
-they run, contains their address and token. Token authentication is on. Ray listens on the machine's
-own address, because its client replaces loopback addresses. The dashboard and usage statistics are
-off.
+they run, contains their address and token. Ray listens on the machine's own address, because its
+client replaces loopback addresses, so access requires a token.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _SECONDS = 30.0
 
 
 def local_nodes(address: str) -> int:
-    """Return N of the address ``local:N``; raises :class:`UsageError`."""
+    """Return N in the address ``local:N``; raises :class:`UsageError`."""
     match = _LOCAL.fullmatch(address)
     if match is None or not 1 <= int(match[1]) <= _MOST:
         raise UsageError(
@@ -45,7 +44,7 @@ def local_nodes(address: str) -> int:
 
 
 def set_token(token: str) -> None:
-    """Set the token for Ray in this process, before it connects."""
+    """Set Ray's token in this process, before it connects."""
     os.environ["RAY_AUTH_MODE"] = "token"
     os.environ[_TOKEN] = token
     if "ray" in sys.modules:  # Ray reads its settings on import
@@ -62,7 +61,7 @@ def _own_token() -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment for the process of the nodes, with the same cocite as here."""
+    """Return the environment for the nodes' process, with the same cocite as here."""
     found = dict(os.environ)
     source = str(Path(__file__).parents[3])
     found["PYTHONPATH"] = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -119,7 +118,7 @@ class LocalNodes:
 
 
 def _started(arguments: list[str], *, keep: bool) -> subprocess.Popen[str]:
-    """Start the process of the nodes, in its own session, which Ctrl-C does not reach."""
+    """Start the nodes' process in its own session, which Ctrl-C does not reach."""
     return subprocess.Popen(
         [sys.executable, "-m", "cocite.cluster.ray.nodes", *arguments],
         stdin=subprocess.DEVNULL if keep else subprocess.PIPE,
@@ -132,7 +131,7 @@ def _started(arguments: list[str], *, keep: bool) -> subprocess.Popen[str]:
 
 
 def _report(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """Wait for the process's report that the nodes are up."""
+    """Wait for the process to report that the nodes are up."""
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
@@ -176,7 +175,7 @@ class RunningCluster:
 
 
 def address_file() -> Path:
-    """Return the file of the permanent cluster; raises :class:`ClusterError`."""
+    """Return the path of the permanent cluster's file; raises :class:`ClusterError`."""
     written = place().folder
     if written is None:
         raise ClusterError(
@@ -229,12 +228,12 @@ def stop_cluster() -> RunningCluster:
 
 
 def to_json(found: RunningCluster) -> str:
-    """Return the cluster as stored in the file."""
+    """Return the content of the cluster's file."""
     return json.dumps(asdict(found))
 
 
 def _is_held(path: Path) -> bool:
-    """Return whether a process has locked the file of a cluster."""
+    """Return whether a process has locked the cluster's file."""
     try:
         with open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,9 +1,9 @@
 """The process that owns a local cluster's nodes: ``python -m cocite.cluster.ray.nodes --nodes N``.
 
 Once the nodes are up, the process prints a JSON line (address, ids). ``kill I`` on standard input
-kills a node with SIGKILL; the end of the input stops all. With ``--keep FILE``, the process reads
-no input: it writes the address to FILE, locks FILE, and stops on SIGTERM. Each node has an equal
-share of the cores and the memory, and 100 MB for objects; more objects go to disk.
+kills node I with SIGKILL; the end of the input stops all. With ``--keep FILE``, the process reads
+no input: it writes the address to FILE, locks FILE, and stops on SIGTERM. Nodes have equal shares
+of the cores and the memory, and 100 MB for objects, beyond which objects go to disk.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Nodes:
 
 
 def _kill(process: int, *, itself: bool = True) -> None:
-    """Send SIGKILL to a process's descendants, and (``itself``) to the process."""
+    """Send SIGKILL to a process's descendants and, if ``itself``, to the process."""
     psutil = import_module("psutil")  # installed with Ray
     with suppress(psutil.NoSuchProcess):
         parent = psutil.Process(process)
@@ -68,7 +68,7 @@ def _kill(process: int, *, itself: bool = True) -> None:
 
 
 def _started(count: int, folder: str) -> _Nodes:
-    """Start nodes, with retries: on a busy machine, Ray may time out."""
+    """Start nodes; retry, as Ray may time out on a busy machine."""
     for attempt in range(_TRIES):
         try:
             return _Nodes(count, folder)
