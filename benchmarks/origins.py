@@ -38,6 +38,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "benchmarks.suites": _ANSWERS,
     "benchmarks.texts": (*_ANSWERS, "integrations"),
     "benchmarks.tune": (*_ANSWERS, "evaluation"),
+    "benchmarks.turns": (*_ANSWERS, "ranking", "allpairs", "evaluation", "io"),
 }
 """The source that each command measures, below ``src/cocite``."""
 FILES = {"benchmarks": "20", "benchmarks.simulator": "cluster"}

@@ -107,7 +107,7 @@ def _blocks(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
 def _questions(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
     plan, samples = run["plan"], run["index"]["samples"]
     for key, ended in (("cluster", 0), ("killed", plan["shards"] - run["killed"]["shards"])):
-        measured, named = run[key], f"questions to {plan['shards']} shards"
+        measured, named = run[key], f"queries to {plan['shards']} shards"
         if ended:
             named += f", {ended} of them ended"
         simulated = asked(found, found.processors, plan["nodes"], plan["shards"], samples, ended)

@@ -89,9 +89,9 @@ class Kind:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a web takes: in a ``form``, bytes of ``graph`` and ``index``, ``memory`` a machine, the
-    ``build``; seconds of PageRank and its bytes on the wire; questions a second with their 99th
-    percentile, and bytes of the index a machine.
+    """Costs of a web: its ``form``, bytes of ``graph`` and ``index``, ``memory`` per machine, the
+    ``build``, seconds of PageRank and its bytes on the wire, queries per second with their 99th
+    percentile, and bytes of the index per machine.
     """
 
     web: Web
@@ -236,8 +236,8 @@ def _hours(seconds: float) -> str:
 def table(found: list[Plan]) -> Iterator[str]:
     """The lines of a table in Markdown."""
     yield (
-        "| web | nodes, links | machines | built | graph, index on disk | memory a machine | hours "
-        "| machine hours | on the wire | PageRank, hours |"
+        "| web | nodes, links | machines | built | graph, index on disk | memory per machine "
+        "| hours | machine hours | on the wire | PageRank, hours |"
     )
     yield "| --- | ---: | ---: | --- |" + " ---: |" * 6
     for each in found:
@@ -249,7 +249,7 @@ def table(found: list[Plan]) -> Iterator[str]:
             f"| {_size(build.wire)} | {_hours(each.ranked.seconds)} |"
         )
     yield ""
-    yield "| web | machines | index a machine | questions a second | 99th percentile |"
+    yield "| web | machines | index per machine | queries per second | 99th percentile |"
     yield "| --- |" + " ---: |" * 4
     for each in {each.web: each for each in found}.values():
         yield (

@@ -67,8 +67,8 @@ class UsageError(CociteError, ValueError):
 
 
 class UnknownNode(UsageError, KeyError):
-    """No node has this name. ``suggestions`` are similar names, ``titled`` the (name, title) of
-    nodes with this title, and ``note`` adds details, such as which pages are in an index.
+    """No node has this name. ``suggestions`` are similar names, ``titled`` has (name, title) of
+    nodes whose titles contain it, and ``note`` adds details, such as which pages an index has.
     """
 
     def __init__(
