@@ -1,1 +1,1 @@
-"""Refined answers: better scores for the best hits of samples."""
+"""Refined answers: more accurate scores, computed from the graph."""

@@ -1,16 +1,13 @@
-"""Refined answers: better scores of the best hits, computed from the graph.
+"""Refine the best hits by drawing further samples from the graph.
 
-* SimRank is computed in its linearized form, with walks of any length and guaranteed intervals
-  (``search/refine/linear.py``).
-* For other walk-based measures, and blends that include them, the index's best max(100, 4 k) hits
-  are candidates. Rounds that double the number of samples draw the candidates' walks in samples
-  that the index does not have, as a sample depends only on its number. A candidate is dropped when
-  its interval is below those of k others. Rounds end when k candidates are left, all intervals are
-  narrow enough, or ``MOST_SAMPLES`` are drawn. Intervals use equal bets and hold jointly, over all
-  nodes and rounds.
-* For XJaccard, the candidates' neighborhoods are compared (``search/refine/linear.py``).
+The best max(100, 4 k) hits of the index are candidates. Each round doubles the number of samples:
+samples depend only on their number, so those that the index lacks can be drawn for the candidates
+alone. A candidate is dropped when its interval lies below those of k others. Rounds end when k
+candidates are left, all intervals are narrow enough, or ``MOST_SAMPLES`` are drawn. Intervals use
+equal bets and hold jointly, over all nodes and rounds. A sample takes about 0.1 ms.
 
-Parts without samples are added unchanged. Cost: about 0.1 ms per sample.
+Parts without samples are added unchanged. SimRank and XJaccard are computed without samples instead
+(``search/refine/linear.py``).
 Source: Waudby-Smith, Ramdas 2024, as in ``search/intervals.py``.
 """
 
@@ -53,8 +50,8 @@ DEFAULT_TARGET = 0.001
 
 @dataclass(frozen=True)
 class Level:
-    """How far to refine: the target error, the confidence for samples, and the confidence with
-    which hits must be above a score, if required.
+    """How far to refine: the target error, the confidence of intervals, and the confidence with
+    which hits must exceed ``min_score``; None if not required.
     """
 
     target: float
@@ -70,7 +67,7 @@ class Level:
         confidence: float,
         above: float | None = None,
     ) -> Level:
-        """Return the level of a query; raise :class:`UsageError` if it cannot be refined."""
+        """Create a query's level; raises :class:`UsageError` if the query cannot be refined."""
         if stored.drafted:
             raise UsageError("refined answers need pages of the graph: omit refine for a draft")
         refuse_evidence(stored.parts, settings)
@@ -91,32 +88,32 @@ class Refined(NamedTuple):
     least: Floats | None = None
 
     def taken(self, places: NDArray[np.intp]) -> Refined:
-        """Return the hits at some places, in their order."""
+        """Return the hits at these positions, in this order."""
         columns: Any = (None if each is None else each[places] for each in self)
         return Refined(*columns)
 
 
 class Refiner(ABC):
-    """Refines answers of one index. Threads may share it."""
+    """Refines answers from one index. Threads may share it."""
 
     certain = False
-    """Whether intervals always hold, not just with a probability."""
+    """Whether intervals always hold, not just with probability ``confidence``."""
 
     def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
         self._stored, self._given, self._means = stored, graph, means
         self.report: Callable[[int, int, int], None] = lambda sweep, done, total: None
-        """Called with (sweep, nodes done, nodes in total) while the first query prepares data."""
+        """Called with (sweep, nodes done, total nodes) while the first query prepares data."""
         self._lock = threading.Lock()
 
     @cached_property
     def graph(self) -> Graph:
-        """Return the graph of the index, validated."""
+        """Return the index's graph, validated."""
         found = find_graph(self._stored, self._given)
         found.check()
         return found
 
     def ends(self, direction: str) -> tuple[Links, Links]:
-        """Return the graph's links in a direction and in the opposite one, without weights."""
+        """Return the links in a direction and in the opposite one, without weights."""
         return self._ends[direction], self._ends[opposite(direction)]
 
     @cached_property
@@ -124,7 +121,7 @@ class Refiner(ABC):
         return {way: links_of(self.graph, way, self._means.memory) for way in ("in", "out")}
 
     def check(self, settings: WholeSettings) -> None:
-        """Raise :class:`UsageError` for a query that is not supported; by default, all are."""
+        """Raise :class:`UsageError` for an unsupported query; by default, all are supported."""
         return
 
     @abstractmethod
@@ -133,17 +130,17 @@ class Refiner(ABC):
 
     @abstractmethod
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
-        """Return the score of ``other`` in the row of ``node``, a different node."""
+        """Return the score of ``node`` with ``other``, a different node."""
 
 
 def most_of(stored: StoredIndex, settings: WholeSettings) -> float:
-    """Return the maximum score of different nodes if all parts are walks: their mean decay."""
+    """Return the maximum score of different nodes for walk measures: the weighted mean decay."""
     return added(part.weight * decay_of(part, settings) for part in stored.parts)
 
 
 def decay_of(part: StoredPart, settings: WholeSettings) -> float:
-    """Return the decay of a linearized part; raises :class:`UsageError` for other meeting weights,
-    which have no linearized form.
+    """Return a part's decay; raises :class:`UsageError` for other meeting weights, which have no
+    linearized form.
     """
     own = part.ask_settings(settings)
     if own[MEETING_WEIGHT] != MEETING_WEIGHT.default:
@@ -158,12 +155,12 @@ _FEWEST = 100
 
 
 class CandidateRefiner(Refiner):
-    """Refines indexes whose sampled parts have one ``kind`` of reader."""
+    """Refines candidates from an index whose sampled parts have readers of class ``kind``."""
 
     kind: ClassVar[type[Reader]]
 
     def __init__(self, scorer: Scorer, graph: GivenGraph, means: Resources) -> None:
-        """Create it; ``scorer`` finds candidates."""
+        """Create a refiner; ``scorer`` finds candidates."""
         super().__init__(scorer.stored, graph, means)
         self._scorer = scorer
         self._others = [each for each in scorer.readers if not isinstance(each, self.kind)]
@@ -172,14 +169,14 @@ class CandidateRefiner(Refiner):
     def _settled(
         self, node: int, ids: Ids, k: int | None, settings: WholeSettings, level: Level
     ) -> Refined:
-        """Refine candidates: those that may be among the best ``k``, or all for None."""
+        """Refine the candidates that may be among the best ``k``; None refines all."""
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """Return the best k of the candidates; ties are broken by hash."""
+        """Return the best k candidates; ties are broken by hash."""
         from cocite.kernels.listing import order
 
         k, chosen = query.k, query.chosen
-        # Accept any estimate, as refined scores replace them (see Filter.passing).
+        # Any estimate is accepted, as refined scores replace it (see Filter.passing).
         wide = query._replace(k=max(_FEWEST, 4 * k), chosen=replace(chosen, min_score=0.0))
         ids, _ = self._scorer.top(node, wide)
         found = self._settled(node, ids, k, query.settings, level)
@@ -187,12 +184,12 @@ class CandidateRefiner(Refiner):
         return found.taken(places[chosen.passing(found.scores[places])][:k])
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
-        """Return the score of two nodes, without other candidates."""
+        """Return the score of ``node`` with ``other``, a different node."""
         return self._settled(node, np.array([other], np.uint32), None, settings, level)
 
     def _exact(self, node: int, ids: Ids, settings: WholeSettings) -> Floats:
-        """Return float64[h, 3]: the contributions, in grains, of parts without samples to scores
-        with ``node``; and how far the exact ones, as scores, may be below and above.
+        """Return float64[h, 3]: the contributions of unsampled parts, in grains; and how far the
+        exact ones may be below and above, as scores.
         """
         found = np.zeros((ids.size, 3))
         with borrowed(self._stored.nodes) as scratch:
@@ -206,7 +203,7 @@ class CandidateRefiner(Refiner):
 
 
 def shared_confidence(confidence: float, tests: int) -> float:
-    """Return the confidence of each interval if all must hold together with ``confidence``."""
+    """Return the confidence per interval for which all hold jointly with ``confidence``."""
     return min(1 - 1e-15, 1 - (1 - confidence) / max(1, tests))
 
 
@@ -218,11 +215,11 @@ MOST_SAMPLES = 4096
 
 @dataclass(frozen=True)
 class _Candidates:
-    """The remaining candidates, and their data.
+    """The remaining candidates.
 
-    ``ids`` are uint32[h]. For each sampled part, ``counts`` uint64[h, 16] say how often a candidate
-    met the node after each number of steps. ``exact`` float64[h, 3] are the contributions of other
-    parts in grains, and how far the exact ones, as scores, may be below and above.
+    ``ids`` are uint32[h]. ``counts`` has an array per sampled part, uint64[h, 16]: how often a
+    candidate met the node after each number of steps. ``exact`` float64[h, 3] is as in
+    :meth:`CandidateRefiner._exact`.
     """
 
     ids: Ids
@@ -236,7 +233,7 @@ class _Candidates:
 
 
 class SampleRefiner(CandidateRefiner):
-    """Refines indexes of walks."""
+    """Refines walk measures, and blends that include them."""
 
     kind = MeetingReader
 
@@ -246,7 +243,7 @@ class SampleRefiner(CandidateRefiner):
 
     @cached_property
     def movers(self) -> tuple[Mover, ...]:
-        """Return the mover of each part with walks."""
+        """Return a mover per part with walks."""
         found, memory = [], self._means.memory
         for part in (reader.part for reader in self._walking):
             links = links_of(self.graph, part.direction, memory, weighted=part.weighted)
@@ -256,13 +253,13 @@ class SampleRefiner(CandidateRefiner):
     def _settled(
         self, node: int, ids: Ids, k: int | None, settings: WholeSettings, level: Level
     ) -> Refined:
-        """Draw rounds of samples until the order is settled."""
+        """Draw rounds of samples until the order is settled or the error small enough."""
         held = self._stored.freshness.newest
         samples, first = len(held), held.start
         counts = tuple(_counts(reader, node, ids, held) for reader in self._walking)
         for reader, each in zip(self._walking, counts, strict=True):
             lost = np.setdiff1d(held, reader.part.freshness.held).tolist()
-            if lost:  # drawn again, so that answers equal those of the undamaged index
+            if lost:  # draw them again, so that answers equal those of the undamaged index
                 mover = self.movers[self._walking.index(reader)]
                 self._follow(mover, reader.part.settings[LENGTH], node, ids, lost, each)
         still = _Candidates(ids, counts, self._exact(node, ids, settings))
@@ -302,7 +299,7 @@ class SampleRefiner(CandidateRefiner):
         samples: Iterable[int],
         counts: NDArray[np.uint64],
     ) -> None:
-        """Add the meetings in further samples to ``counts``."""
+        """Draw samples, and add their meetings to ``counts``."""
         nodes = self._stored.in_graph(np.concatenate([np.array([node], np.uint32), ids]))
         for sample in samples:
             check()
@@ -313,7 +310,7 @@ class SampleRefiner(CandidateRefiner):
     def _estimated(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
     ) -> Refined:
-        """Return the scores that an index with this number of samples would give."""
+        """Return the scores that an index with this many samples would give."""
         from cocite.kernels import totals
 
         best = np.zeros((still.ids.size, 2))
@@ -336,8 +333,10 @@ class SampleRefiner(CandidateRefiner):
     def _held(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
     ) -> tuple[Floats, Floats]:
-        """Return joint intervals of sums over walks: of the mean, over the samples of all parts, of
-        each value times the part's weight and the number of parts.
+        """Return interval ends for the weighted sum of all walk parts.
+
+        The sum is the mean over the samples of all parts, of a value times the part's weight and
+        the number of parts.
         """
         parts = len(self._walking)
         values, most, counts, spans = [], [], [], []
@@ -362,7 +361,7 @@ class SampleRefiner(CandidateRefiner):
 
 def _counts(reader: MeetingReader, node: int, ids: Ids, newest: range) -> NDArray[np.uint64]:
     """Return uint64[ids, 16]: how often each candidate met the node after each number of steps, in
-    the newest available samples.
+    the available samples of the newest snapshot.
     """
     found = np.zeros((ids.size, 16), np.uint64)
     there = reader.part.freshness.held >= newest.start

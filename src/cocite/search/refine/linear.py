@@ -1,16 +1,17 @@
-"""Refined answers without samples: rows of linearized SimRank, and neighborhoods of XJaccard.
+"""Refine without samples: rows of linearized SimRank, and neighborhoods for XJaccard.
 
     s(u, v)   = sum over l of c**l sum over w of (Q**l)(u, w) D(w) (Q**l)(v, w)
     J_k(u, v) = |I_k(u) & I_k(v)| / |I_k(u) | I_k(v)|,      k = 1, ..., length
 
-Two runs from u along the links (``kernels/linear.py``) omit at most ``bound`` of a SimRank score,
-and the factor of the diagonal D is between 1 + low and 1 + high (``engine/diagonal.py``). So found
-/ (1 + high) <= s(u, v) <= (found + bound) / (1 + low) always holds. Thresholds are lowered until
-the bound is small enough, or the next run would read too many links. The diagonal is stored in an
-index built with ``refine``; otherwise the first query computes it. Neighborhoods are counted
-exactly (``kernels/push.py``), candidate by candidate, up to a number of links read.
+For SimRank, two runs from u along the links (``kernels/linear.py``) omit at most ``bound`` of a
+score, and the diagonal D is off by a factor between 1 + low and 1 + high
+(``engine/diagonal.py``). Therefore found / (1 + high) <= s(u, v) <= (found + bound) / (1 + low)
+always holds. Thresholds are lowered until the bound is small enough or the next run would read too
+many links. An index built with ``refine`` stores the diagonal; otherwise the first query computes
+it. A link read takes about 4 ns.
 
-Cost: the links read, about 4 ns each for SimRank, 2 ns for XJaccard.
+For XJaccard, neighborhoods are counted exactly (``kernels/push.py``), candidate by candidate, up to
+a limit on links read, at about 2 ns each.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.3
 (``measures/xjaccard.py``).
 """
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 
 
 _FIRST = 2e-5
-"""First threshold, relative to the target; one or two runs usually meet the target."""
+"""First threshold, relative to the target; one or two runs usually suffice."""
 _LEFT_OUT = 1 / 40
 """Fraction of the target that a backward step may omit."""
 _SHARPER = 8.0
@@ -68,19 +69,17 @@ _ENTRIES = 1 << 16
 
 @dataclass(frozen=True)
 class LinearRow:
-    """Errors of a row of scores: what may be missing, and the number of links read."""
+    """What may be missing from a row of scores, and the number of links read."""
 
     bound: float
     links: int
 
 
 class Linear:
-    """Rows of SimRank scores of one graph, in one direction. Threads may share it."""
+    """Computes rows of SimRank scores in one direction. Threads may share it."""
 
     def __init__(self, rows: Links, columns: Links, diagonal: Diagonal) -> None:
-        """Prepare for the links ``rows``, the in-links of a graph, and ``columns``, its out-links;
-        or the reverse.
-        """
+        """Create a solver; ``rows`` are the in-links and ``columns`` the out-links, or vice versa."""
         from cocite.kernels.linear import Rows
 
         self._rows = Rows(rows.offsets, rows.neighbors)
@@ -90,7 +89,7 @@ class Linear:
     def add_row(
         self, node: int, target: float, most_links: int, weight: float, scratch: QueryScratch
     ) -> LinearRow:
-        """Add the scores with ``node``, times ``weight``, to the totals, with an error of at most
+        """Add the scores with ``node``, times ``weight``, to the totals. The error is at most
         ``target`` if ``most_links`` links suffice.
         """
         from cocite.kernels import linear
@@ -131,7 +130,7 @@ class Linear:
 
 
 class _Lent:
-    """Scratch of one thread, for graphs of up to ``nodes`` nodes."""
+    """A thread's scratch, for graphs of up to ``nodes`` nodes."""
 
     def __init__(self, nodes: int) -> None:
         self.nodes, self._entries = nodes, _ENTRIES
@@ -149,7 +148,7 @@ _local = threading.local()
 
 @contextmanager
 def _borrowed(nodes: int) -> Iterator[_Lent]:
-    """Lend this thread's scratch, all zeros; a failed query discards it."""
+    """Lend the thread's scratch, all zeros; a failed query discards it."""
     found: _Lent | None = getattr(_local, "lent", None)
     if found is None or found.nodes < nodes:
         found = _Lent(nodes)
@@ -173,7 +172,7 @@ class LinearRefiner(Refiner):
         self._built = cache(self._make)
 
     def linear(self, number: int, decay: float) -> Linear:
-        """Return the linear solver of a part for a decay, cached."""
+        """Return a part's solver for a decay, cached."""
         with self._lock:
             return self._built(number, decay)
 
@@ -190,11 +189,11 @@ class LinearRefiner(Refiner):
         return Linear(rows, columns, diagonal)
 
     def check(self, settings: WholeSettings) -> None:
-        """Raise for meeting weights other than the decay."""
+        """Raise :class:`UsageError` for meeting weights other than the decay."""
         most_of(self._stored, settings)
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """Return the best k of the computed row; ties are broken by hash."""
+        """Return the best k nodes; ties are broken by hash."""
         with borrowed(self._stored.nodes) as scratch:
             error = self._add_rows(node, query.settings, level.target, scratch)
             ids, best = query.chosen.best(scratch, query.k)
@@ -211,8 +210,9 @@ class LinearRefiner(Refiner):
     def _add_rows(
         self, node: int, settings: WholeSettings, target: float, scratch: QueryScratch
     ) -> tuple[float, float, float]:
-        """Add the rows of all parts, capped at the maximum score of different nodes; return what
-        may be missing, and the extremes of the residuals.
+        """Add the rows of all parts, capped at the maximum score of different nodes.
+
+        Returns the bound on what may be missing, and the diagonals' lowest and highest residual.
         """
         bound, low, high = 0.0, 0.0, 0.0
         for number, part in enumerate(self._stored.parts):
@@ -228,9 +228,7 @@ class LinearRefiner(Refiner):
     def _with_intervals(
         self, ids: Ids, scores: Floats, error: tuple[float, float, float], settings: WholeSettings
     ) -> Refined:
-        """Return scores with intervals from what may be missing and the extremes of the residuals.
-        Different nodes score at most the decay.
-        """
+        """Return scores with intervals, from the result of :meth:`_add_rows`."""
         bound, least, most = error
         low = np.maximum(0.0, scores / (1 + most) - _ROUNDING)
         high = (scores + bound) / (1 + least) + _ROUNDING
@@ -239,8 +237,10 @@ class LinearRefiner(Refiner):
 
 
 class SelectedRefiner(LinearRefiner):
-    """Refines SimRank for the selected pages of ``stored``. As paths may leave these, rows are
-    computed over the whole graph. Callers use ids of the index; rows use ids of the graph.
+    """Refines SimRank for an index of selected pages.
+
+    Paths may leave these pages, so rows are computed over the whole graph, with the graph's ids;
+    callers use the index's ids.
     """
 
     def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
@@ -249,7 +249,7 @@ class SelectedRefiner(LinearRefiner):
         self._requested = stored.in_graph(everybody)
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
-        """Return the best k of the selected pages; ties are broken by hash."""
+        """Return the best k selected pages; ties are broken by hash."""
         chosen = query.chosen
         only = (self._requested, *(self._requested[ids] for ids in chosen.only))
         if chosen.within is not None:
@@ -319,8 +319,8 @@ class NeighborhoodRefiner(CandidateRefiner):
         return Refined(ids, scores, errors, low[0], high, low[len(levels) - 1])
 
     def _coefficients(self, reader: MatchReader, node: int, ids: list[int], most: int) -> Floats:
-        """Return float64[h, length]: the coefficients with each candidate, by ids in the graph; NaN
-        beyond the limit on links.
+        """Return float64[h, length]: the coefficients J_k with each candidate, given by graph ids;
+        NaN beyond the limit on links.
         """
         from cocite.kernels.push import TOO_MANY, reachable
 
@@ -356,13 +356,13 @@ class NeighborhoodRefiner(CandidateRefiner):
         return found
 
 
-# -- which way -----------------------------------------------------------------------------
+# -- choice of a refiner -------------------------------------------------------------------
 
 
 def refiner_for(scorer: Scorer, graph: GivenGraph, means: Resources) -> Refiner | None:
-    """Return the refiner of an index; None if it has no sampled part.
+    """Return the refiner for an index; None if no part is sampled.
 
-    Raises :class:`UsageError` if its parts need different refiners.
+    Raises :class:`UsageError` if parts need different refiners.
     """
     stored, sampled = scorer.stored, scorer.sampled
     if all(part.plan.linearized for part in stored.parts):
@@ -375,6 +375,6 @@ def refiner_for(scorer: Scorer, graph: GivenGraph, means: Resources) -> Refiner 
     if all(isinstance(reader, MatchReader) for reader in sampled):
         return NeighborhoodRefiner(scorer, graph, means)
     raise UsageError(
-        f"{stored.measure.name} has no refined answers: measures of walks and xjaccard are refined "
-        "in different ways. Build an index of more samples (--samples) instead"
+        f"{stored.measure.name} has no refined answers: walk measures and xjaccard are refined "
+        "differently. Build an index with more samples (--samples) instead"
     )

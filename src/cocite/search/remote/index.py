@@ -1,14 +1,12 @@
-"""Shards of samples on other machines: the server of a shard, and the scorer of responses.
+"""Sample shards on other machines: the server of a shard, and the scorer of responses.
 
-Names, titles, the graph, filters, and parts without samples stay on this machine; only responses of
-samples are transferred. A query is sent to all shards once (``search/remote/replicas.py``); a
-:class:`~cocite.search.scorer.Scorer` answers it from the samples that responded. If all respond,
-the answer is bit-identical to that of the whole index.
+Names, titles, the graph, filters, and unsampled parts stay on this machine; only responses of
+samples are transferred. A query goes to all shards once (``search/remote/replicas.py``). A
+:class:`~cocite.search.scorer.Scorer` answers from the samples that responded, with one look-up per
+candidate and sample. If all shards respond, the answer is bit-identical to that of the whole index.
 
-A shard is one of ``shards`` ranges of the samples of each part; for a refreshed index, every n-th
-sample, so that all shards know all nodes about equally well.
-
-Cost: one round of calls, and for each candidate and sample a look-up in the responses.
+A shard is one of ``shards`` ranges of each part's samples. In a refreshed index, a shard has every
+n-th sample instead, so that each node is in about the same number of samples of every shard.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ from cocite.search.scorer import Scorer
 
 
 def spread_parts(stored: StoredIndex) -> list[int]:
-    """Return the parts of an index whose samples are remote; raises :class:`UsageError`."""
+    """Return the sampled parts; raises :class:`UsageError` if one cannot be remote."""
     found = [i for i, part in enumerate(stored.parts) if is_sampled(part.layout)]
     for i in found:
         refuse_layout(stored.parts[i].layout)
@@ -48,7 +46,7 @@ def spread_parts(stored: StoredIndex) -> list[int]:
 
 
 def held_by(part: StoredPart, shard: int, shards: int) -> Ints:
-    """Return int64[s], ascending: the sample numbers of a part in a shard."""
+    """Return int64[s], ascending: the numbers of a part's samples in a shard."""
     held = part.freshness.held
     if len(part.freshness.snapshots) > 1:
         return held[shard::shards]
@@ -56,14 +54,14 @@ def held_by(part: StoredPart, shard: int, shards: int) -> Ints:
 
 
 def marked(stored: StoredIndex) -> str:
-    """Return an identifier of the index, which changes if another one replaces it."""
+    """Return an identifier that changes if another index replaces this one."""
     return f"{stored.store.manifest.digest()} {sorted(stored.store.lost)}"
 
 
 @dataclass(frozen=True)
 class Holds:
-    """State of a server: its shard and index, the smallest number of samples of a part, damage
-    found by queries, and its process.
+    """A server's state: ``mark`` identifies the index, ``samples`` is the minimum over the parts,
+    ``lost`` are files that queries found damaged, and ``process`` is the process id.
     """
 
     shard: int
@@ -74,7 +72,7 @@ class Holds:
 
 
 class SampleHolder:
-    """An open shard, whose methods remote machines call, one at a time."""
+    """The server of a shard. Clients call one method at a time."""
 
     def __init__(self, path: str, shard: int, shards: int) -> None:
         """Open the index at ``path``; raises :class:`~cocite.errors.StoreError`."""
@@ -83,7 +81,7 @@ class SampleHolder:
         self._numbers = {i: held_by(stored.parts[i], shard, shards) for i in spread_parts(stored)}
         self._lost: tuple[str, ...] = ()
         self._open(stored)
-        if stored.nodes:  # load what all queries need, so that the first one takes no longer
+        if stored.nodes:  # load what all queries need, so that the first one is not slow
             self.tell(ShardRequest(rows=(0,), pairs=((0, stored.nodes - 1),), ways=True))
 
     def _open(self, stored: StoredIndex) -> None:
@@ -99,12 +97,12 @@ class SampleHolder:
         self._queried = stored.ask_settings({})
 
     def holds(self) -> Holds:
-        """Return the state of the server; also serves as a health check."""
+        """Return the server's state; serves as a health check, too."""
         counts = [reader.part.samples for reader in self._readers.values()]
         return Holds(self._shard, self._mark, min(counts), self._lost, os.getpid())
 
     def tell(self, request: ShardRequest) -> tuple[str, dict[int, ShardResponse]]:
-        """Return the identifier of the index, and for each part the response of its samples."""
+        """Return the index identifier, and the response of each part's samples."""
         while True:
             try:
                 return self._mark, {
@@ -117,11 +115,11 @@ class SampleHolder:
 
 
 class ShardStatus(NamedTuple):
-    """State of a server for its clients.
+    """A server's state, as clients observe it.
 
-    ``node`` is its location; ``state`` is ``answers``, or ``left alone`` with the ``fault``.
-    ``waiting`` is the number of pending queries, ``seconds`` the mean time of an answer, ``opened``
-    how often the server failed, and ``restarts`` how often its process was replaced.
+    ``node`` is the location; ``state`` is ``answers``, or ``left alone`` because of ``fault``.
+    ``waiting`` counts pending queries, ``opened`` failures, and ``restarts`` replaced processes;
+    ``seconds`` is the mean response time.
     """
 
     shard: int
@@ -137,22 +135,24 @@ class ShardStatus(NamedTuple):
 
 
 class ShardQuery(Protocol):
-    """The interface for queries to shards (``search/remote/replicas.py``)."""
+    """The interface for shard queries (``search/remote/replicas.py``)."""
 
     shards: int
 
     def ask(self, request: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """Return the responses, by part, of ``shards`` shards by the deadline, at least one."""
+        """Query ``shards`` shards; return (shard, responses by part) received by the deadline, at
+        least one.
+        """
 
     def status(self) -> list[ShardStatus]:
-        """Return the state of all servers."""
+        """Return each server's state."""
 
     def close(self) -> None:
         """Stop the servers."""
 
 
 class Answered(NamedTuple):
-    """Samples and shards that answered a query, and the total number of shards."""
+    """How many samples and shards answered a query, and the total number of shards."""
 
     samples: int
     shards: int
@@ -160,11 +160,11 @@ class Answered(NamedTuple):
 
 
 class RemoteShards:
-    """The shards of an index's samples. Threads may share it."""
+    """An index's sample shards. Threads may share it."""
 
     def __init__(self, stored: StoredIndex, company: ShardQuery) -> None:
-        """Use the servers ``company``. Raises :class:`UsageError` for an index without samples, or
-        with samples that cannot be remote.
+        """Use the servers ``company``. Raises :class:`UsageError` for an index without samples that
+        can be remote.
         """
         self._stored, self.company = stored, company
         self.parts = spread_parts(stored)
@@ -178,7 +178,7 @@ class RemoteShards:
         _ = stored.names, stored.titles, stored._cached_settings  # all queries share these
 
     def with_samples(self, samples: int) -> RemoteShards:
-        """Return shards for queries to this number of samples, on the least busy servers."""
+        """Return shards whose queries use this many samples, on the least busy servers."""
         self._stored.with_samples(samples)  # raises an error if there are fewer
         found = copy(self)
         found._some = samples
@@ -197,16 +197,16 @@ class RemoteShards:
 
     @property
     def status(self) -> list[ShardStatus]:
-        """Return the state of all servers."""
+        """Return each server's state."""
         return self.company.status()
 
     @property
     def answered(self) -> Answered | None:
-        """Return the samples that answered the last query of this thread."""
+        """Return what answered this thread's last query."""
         return self._last.__dict__.get("answered")
 
     def close(self) -> None:
-        """Stop the servers of samples."""
+        """Stop the servers."""
         self.company.close()
 
     def refuse(self, what: str, instead: str) -> NoReturn:
@@ -217,9 +217,9 @@ class RemoteShards:
         )
 
     def ask(self, whole: Scorer, request: ShardRequest) -> tuple[Scorer, Answered]:
-        """Return a scorer of the shards' responses to a query, and which shards responded.
+        """Send a request; return a scorer of the responses, and what answered.
 
-        ``whole`` is the scorer of the index, which has the parts without samples.
+        ``whole`` is the index's scorer, used for unsampled parts.
         """
         company = self.company
         responses = company.ask(request, self.query_shards)

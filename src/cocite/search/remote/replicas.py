@@ -1,13 +1,13 @@
-"""Queries to all shards: choice of servers, deadlines, and circuit breakers.
+"""Query all shards: choice of servers, deadlines, and circuit breakers.
 
-A query goes to the least busy replica of each shard; if that fails, or has not responded after half
-of the time, also to the next one. The answer combines the responses received by the deadline; if
-there are none, the query waits for whichever shard responds first. A server that fails, or misses
-two consecutive queries that others answered, gets no more queries (its breaker opens), so a lost
-machine delays no query. A thread checks it several times a second until it responds. Responses
-carry a mark of the server's index; those from another index are ignored.
+A query calls the least busy replica of each shard in parallel. If a replica fails, or has not
+responded after half of the time, the next one is called as well. The answer combines the responses
+received by the deadline or, if there are none, the first response. Responses from another index are
+ignored.
 
-Cost: parallel calls to all shards, some milliseconds with Ray.
+If a server fails, or misses two consecutive queries that others answered, its breaker opens: it
+gets no more queries, so a lost machine delays no query. A thread checks the server several times a
+second until it responds.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ _SILENCES = 2
 
 
 class Breaker:
-    """Circuit breaker of one server, whose owner must lock it."""
+    """The circuit breaker of a server, whose owner must hold a lock."""
 
     def __init__(self) -> None:
         self.open = True
-        """The state of the server is not known yet."""
+        """Whether the server gets no queries; true until its first response."""
         self.opened = 0
-        """How often it opened since it was first closed: restarts, and long silences."""
-        self.fault = "it has not said yet what it holds"
+        """How often a closed breaker opened."""
+        self.fault = "it has not responded yet"
         self._silent = 0
 
     def answered(self) -> None:
-        """Record an answer of the server."""
+        """Record an answer."""
         self.open, self._silent, self.fault = False, 0, ""
 
     def silent(self) -> None:
-        """Record a timeout of the server after others answered."""
+        """Record a timeout of a query that other servers answered."""
         self._silent += 1
         if self._silent >= _SILENCES:
-            self._opens("it leaves queries unanswered")
+            self._opens("it does not answer queries")
 
     def failed(self, fault: str) -> None:
-        """Record that the server cannot answer."""
+        """Record a failure."""
         self._opens(fault)
 
     def _opens(self, fault: str) -> None:
@@ -101,15 +101,15 @@ class OnCluster(Protocol):
         restarts: int,
         nodes: Sequence[str] | None = None,
     ) -> Sequence[Any]:
-        """Start servers on the nodes with these ids."""
+        """Start a server per row of ``arguments``, on the nodes with these ids."""
 
     def get(self, answer: Answer, seconds: float | None = None) -> Any:
-        """Return the result of a call."""
+        """Wait for a call, and return its result."""
 
     def wait(
         self, answers: Sequence[Answer], seconds: float | None = None, *, least: int = 1
     ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Return completed calls, and the others."""
+        """Wait for ``least`` calls; return the completed calls, and the others."""
 
 
 class _Server:
@@ -128,7 +128,6 @@ class _Server:
         self.refused: StoreError | None = None
 
     def status(self) -> ShardStatus:
-        """Return the state of the server for its clients."""
         state = "left alone" if self.breaker.open else "answers"
         return ShardStatus(
             self.shard,
@@ -145,7 +144,7 @@ class _Server:
 
 
 def _fault(error: Exception) -> str:
-    """Describe the error of a server."""
+    """Describe a server's error."""
     if isinstance(error, WorkerLost):
         return "its process or its node is lost, and is being restarted"
     return str(error) or type(error).__name__
@@ -159,7 +158,7 @@ class _Call:
 
 
 class ReplicaSet:
-    """The servers of all shards of an index. Threads may share it."""
+    """The servers of an index's shards. Threads may share it."""
 
     def __init__(
         self,
@@ -172,7 +171,7 @@ class ReplicaSet:
         deadline: float,
         ended: Callable[[], None] | None = None,
     ) -> None:
-        """Start the servers. Queries need not wait for that: they wait for the first server."""
+        """Start the servers without waiting for them; a query waits for the first one."""
         self.shards, self.replicas, self.deadline = shards, replicas, deadline
         self._cluster, self._mark, self._ended = cluster, mark, ended
         nodes = [node for node in cluster.nodes() if node.alive and node.cpus]
@@ -201,8 +200,11 @@ class ReplicaSet:
     # -- queries --------------------------------------------------------------------------
 
     def ask(self, wanted: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """Return the responses of ``shards`` shards by the deadline, in their order; at least one.
-        Raises :class:`QueryTimeout` if none answers for long, and the servers' error if all fail.
+        """Query ``shards`` shards; return (shard, responses by part) received by the deadline, at
+        least one.
+
+        Raises :class:`QueryTimeout` if no shard responds in time, and the servers' error if all
+        fail.
         """
         began = time.monotonic()
         end, second = began + self.deadline, began + self.deadline / 2
@@ -259,7 +261,7 @@ class ReplicaSet:
         return sorted(found.items())
 
     def _chosen(self, shards: int) -> list[int]:
-        """Return ``shards`` available shards, the least busy first; ties rotate."""
+        """Return ``shards`` available shards, least busy first; ties rotate."""
         with self._lock:
             there = {
                 i: min(s.waiting for s in servers if not s.breaker.open)
@@ -281,7 +283,7 @@ class ReplicaSet:
         calls: list[_Call],
         whoever: bool = False,
     ) -> None:
-        """Call the next untried server of a shard, if there is one."""
+        """Call a shard's next untried server; do nothing if all were tried."""
         tried = asked.setdefault(shard, set())
         with self._lock:
             left = [
@@ -296,14 +298,14 @@ class ReplicaSet:
         tried.add(server.replica)
         try:
             calls.append(_Call(server, server.actor.call("tell", wanted)))
-        except Exception as error:  # any error of the transport for a lost server
+        except Exception as error:  # the transport may raise anything for a lost server
             self._failed(server, error)
             with self._lock:
                 server.waiting -= 1
 
     def _reported(self, call: _Call, end: float) -> dict[int, ShardResponse] | None:
-        """Fetch and return the result of a completed call; None if it failed, is late, or is from
-        another index.
+        """Return a completed call's result; None if it failed, is late, or comes from another
+        index.
         """
         server = call.server
         try:
@@ -322,7 +324,7 @@ class ReplicaSet:
         with self._lock:
             server.waiting -= 1
             if mark != self._mark:
-                server.breaker.failed("it holds another index")
+                server.breaker.failed("it has another index")
                 return None
             server.breaker.answered()
             server.seconds += (_SMOOTH if server.seconds else 1.0) * (seconds - server.seconds)
@@ -337,7 +339,7 @@ class ReplicaSet:
             self._late += calls
             for call in calls if blamed else ():
                 call.server.breaker.silent()
-                call.server.doubted = True  # the next answer may come from another process
+                call.server.doubted = True  # the process may be replaced
         self._wake.set()
 
     def _failed(self, server: _Server, error: Exception) -> None:
@@ -348,14 +350,16 @@ class ReplicaSet:
     # -- servers --------------------------------------------------------------------------
 
     def status(self) -> list[ShardStatus]:
-        """Return the state of all servers."""
+        """Return each server's state."""
         with self._lock:
             return [server.status() for servers in self._servers for server in servers]
 
     def begin(self, seconds: float) -> int:
-        """Wait at most ``seconds`` until every shard has a server that answers; return the number
-        of such shards. Raises the servers' error if they cannot open the index, and
-        :class:`ResourceError` if no shard answers.
+        """Wait until every shard has an available server, at most ``seconds``; return the number of
+        shards that have one.
+
+        Raises the servers' error if they cannot open the index, and :class:`ResourceError` if no
+        shard is available.
         """
         end = time.monotonic() + seconds
         while True:
@@ -374,13 +378,13 @@ class ReplicaSet:
             time.sleep(_SLICE)
 
     def look(self) -> None:
-        """Check servers that do not answer, and discard late calls."""
+        """Check unavailable servers, and discard late calls."""
         with suppress(Exception):  # the cluster may be shutting down
             self._reap()
             self._probe()
 
     def _watch(self) -> None:
-        """Check servers regularly."""
+        """Check servers until the set is closed."""
         while not self._stop.is_set():
             self.look()
             self._wake.wait(_LOOKS)
@@ -430,10 +434,10 @@ class ReplicaSet:
                     server.restarts += 1
                 server.process, server.doubted = holds.process, False
                 if holds.mark == self._mark:
-                    if server.breaker.open:  # otherwise only an answered query counts
+                    if server.breaker.open:  # only answered queries reset a closed breaker
                         server.breaker.answered()
                 else:
-                    server.breaker.failed("it holds another index")
+                    server.breaker.failed("it has another index")
 
     def close(self) -> None:
         """Stop the servers."""
@@ -449,18 +453,18 @@ class ReplicaSet:
 
 
 _BEGIN = 120.0
-"""Seconds for servers to start, as a node may have to compile kernels first."""
+"""Seconds for servers to start; a node may have to compile kernels first."""
 _EACH = 2
-"""Default number of shards per node: more than one, so that a node recovers step by step."""
+"""Default number of shards per node; with several, a node recovers step by step."""
 
 
 def open_spread(
     stored: StoredIndex, cluster: str | OnCluster, options: ShardOptions
 ) -> RemoteShards:
-    """Open the shards of an index on a cluster.
+    """Open an index's shards on a cluster.
 
-    If ``cluster`` is an address, closing the index disconnects from it. Raises :class:`UsageError`,
-    and errors of the cluster or the servers.
+    If ``cluster`` is an address, closing the index disconnects from the cluster. Raises
+    :class:`UsageError`, and errors from the cluster or the servers.
     """
     spread = [stored.parts[i].samples for i in spread_parts(stored)]
     most = min(spread, default=1)
