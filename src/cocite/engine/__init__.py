@@ -1,1 +1,1 @@
-"""Passes over a stored graph: walks, scans, and the diagonal of linearized SimRank."""
+"""Algorithms that pass over a graph's links: walks, scans, and the SimRank diagonal."""

@@ -1,15 +1,13 @@
-"""Links sorted by source within blocks of destinations, for scans and PageRank out of core.
+"""Links sorted by source within destination blocks, for out-of-core scans and PageRank.
 
-A pass reads the sources' rows sequentially; random writes go only to the rows of the block, which
-fit in memory. The links are sorted once, in *strips* that fit in memory, and written to scratch. A
-pass merges all strips of a block, one window of sources at a time. A strip may end between two
-in-links of a node; since in-links ascend, a node's terms are still added in ascending order of
-source.
+A pass reads the sources' rows sequentially; random writes go only to the block's rows, which fit in
+memory. The links are sorted once, in *strips* that fit in memory, and written to scratch. A pass
+merges all strips of a block, one window of sources at a time. A strip may end between two in-links
+of a node; in-links ascend, so a node's terms are still added in ascending order of source.
 
 A strip is a stream of 32-bit words: a source, then its targets in the block, the last one marked
-(``kernels/scan.py``). This takes 4 bytes per link, and 4 per source in each strip.
-
-Cost: sorting takes 50 to 80 ns per link. Memory: 24 bytes per link of a strip.
+(``kernels/scan.py``). This takes 4 bytes per link, and 4 per source in each strip. Sorting takes 50
+to 80 ns per link, and 24 bytes of memory per link in a strip.
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
@@ -27,14 +25,14 @@ from cocite.storage import evict
 Values = NDArray[Any]
 Weights = NDArray[np.float32]
 Strip = tuple[int, int]
-"""(begin, end) of a strip's words."""
+"""Positions (begin, end) of a strip's words."""
 NO_WEIGHTS: Weights = np.empty(0, np.float32)
 
 
 def sorted_links(
     keys: NDArray[np.uint64], weights: Weights = NO_WEIGHTS
 ) -> tuple[NDArray[np.uint64], Weights]:
-    """Sort links by source, then target. May sort ``keys`` in place; reorders ``weights`` alike."""
+    """Return links and weights sorted by source, then target; may sort ``keys`` in place."""
     if not weights.size:
         keys.sort()
         return keys, weights
@@ -45,7 +43,7 @@ def sorted_links(
 def words_of(
     keys: NDArray[np.uint64], weights: Weights = NO_WEIGHTS
 ) -> tuple[NDArray[np.uint32], Weights]:
-    """Return sorted links as words, and their weights at the positions of the words."""
+    """Encode sorted links as words; return the words, and a weight per word."""
     from cocite.kernels import rank_blocks, scan
 
     words = np.empty(2 * keys.size, np.uint32)
@@ -58,7 +56,7 @@ def words_of(
 
 @dataclass(frozen=True)
 class SourceWords:
-    """Strips: ``words`` uint32, and ``weights`` float32 if the links are weighted."""
+    """The words of all strips, uint32, and a weight per word, float32, if links are weighted."""
 
     words: NDArray[np.uint32]
     weights: Weights = field(default_factory=lambda: NO_WEIGHTS)
@@ -72,10 +70,10 @@ class SourceWords:
         into: Values,
         combination: tuple[Any, tuple[Any, ...]] | None = None,
     ) -> None:
-        """Add the rows of x of ``sources`` to the rows ``into`` of their targets in one block.
+        """Combine rows of x, for ``sources``, into the rows ``into`` of their targets in a block.
 
         ``window`` rows of x are in memory at a time. ``combination`` comes from
-        :meth:`~cocite.engine.scan.Fold.combination`. The default, and the only one with weights, is
+        :meth:`~cocite.engine.scan.Fold.combination`; the default, which weighted links require, is
         the sum of a single lane.
         """
         code, identity = combination or _one_sum()
@@ -86,7 +84,7 @@ class SourceWords:
                 begin, at[i] = at[i], self._pushed(at[i], end, stop, x, into, (code, identity))
                 self.evict(begin, at[i])
             evict(x[low * lanes : stop * lanes])
-        for begin, end in strips:  # also where the strip was only examined
+        for begin, end in strips:  # a pass also loads words that it does not use
             self.evict(begin, end)
 
     def _pushed(
@@ -100,7 +98,7 @@ class SourceWords:
         return int(scan.push(words, here, x, last, *combination, into))
 
     def evict(self, begin: int, end: int) -> None:
-        """Release the memory of the words from ``begin`` to ``end``."""
+        """Release the memory of words ``begin`` to ``end``."""
         evict(self.words[begin:end], self.weights[begin:end])
 
 

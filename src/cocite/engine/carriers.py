@@ -4,14 +4,13 @@
               (leave), and sends a message to every block: tokens, and records of meetings
     then      the messages of step s - 1 are dropped, and step s + 1 begins
 
-A block is a :class:`BlockWalker`, which may run in another process and stores only its own rows.
-Its steps are those of the walk on disk (``engine/walk_blocks.py``), so samples are byte-identical.
-The conductor, :class:`BlocksWalk`, counts live tokens and bytes sent.
+A :class:`BlockWalker` stores the rows of one block and may run in another process. The steps are
+those of the walk on disk (``engine/walk_blocks.py``), so samples are byte-identical. The conductor,
+:class:`BlocksWalk`, counts live tokens and bytes sent. A block needs memory for its rows, a
+``BlockPart``, and per sample 24 bytes per token and 12 per record.
 
-Cost: as for the walk on disk, without files; :class:`Traffic` reports the bytes sent. Memory of a
-block: its rows, a ``BlockPart``, and for each sample 24 bytes per token and 12 per record. Source:
-Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: hosts own nodes, and "the tokens are
-transferred on the network to their new owner", which merges those that have met.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: hosts own nodes, and "the
+tokens are transferred on the network to their new owner", which merges those that have met.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from cocite.engine.walk_blocks import BlockPart, MovingSample
 from cocite.graph.blocks import Links
 
 TOKENS, INNER, OUTER = 0, 1, 2
-"""Kinds of rows: tokens; records with node and parent in one block; other records."""
+"""Kinds of rows: tokens; records whose node and parent are in one block; other records."""
 
 Rows = NDArray[np.uint32]
 
 
 class Message(NamedTuple):
-    """The rows that one block sends to another in one step, for all samples.
+    """The rows that a block sends to another in one step, for all samples.
 
-    ``rows`` uint32[k, 3]; ``table`` int64[p, 4] of (sample, kind, tag, number of rows). Rows with
-    equal sample, kind and tag are in order.
+    ``rows`` is uint32[k, 3]; ``table`` int64[p, 4] lists (sample, kind, tag, number of rows). Rows
+    with equal sample, kind and tag are in order.
     """
 
     rows: Rows
@@ -46,7 +45,7 @@ class Message(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Return the size of the message in bytes."""
+        """Return the message size in bytes."""
         return self.rows.nbytes + self.table.nbytes
 
 
@@ -62,7 +61,7 @@ class MemorySpool:
             self.put(bucket, tag, rows[int(starts[bucket]) : int(starts[bucket + 1])].copy())
 
     def put(self, bucket: int, tag: int, rows: Rows) -> None:
-        """Append rows to a bucket without copying; the caller must not change them afterwards."""
+        """Append rows to a bucket without copying; the caller must not modify them later."""
         self._batches[bucket].append((tag, rows))
 
     def take(self, bucket: int) -> list[tuple[int, Rows]]:
@@ -71,11 +70,11 @@ class MemorySpool:
         return found
 
     def readers(self, bucket: int) -> list[_Run]:
-        """Return one run per batch, each in ascending order."""
+        """Return an ascending run per batch."""
         return [_Run(rows) for _, rows in self._batches[bucket]]
 
     def pieces(self, bucket: int, buffer: Rows) -> Iterator[tuple[int, Rows]]:
-        """Yield (tag, rows), with the rows copied to ``buffer``."""
+        """Yield (tag, rows) of a bucket, with the rows copied to ``buffer``."""
         for tag, rows in self._batches[bucket]:
             run = _Run(rows)
             while count := run.fill(buffer):
@@ -83,13 +82,13 @@ class MemorySpool:
 
 
 class _Run:
-    """A run over rows in memory."""
+    """A :class:`~cocite.engine.walk_blocks.Run` over rows in memory."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows, self.left = rows, len(rows)
 
     def fill(self, out: Rows) -> int:
-        """Copy the next rows to ``out``, as many as fit or remain, and return their number."""
+        """Copy the next rows into ``out``, as many as fit, and return their number."""
         begin, count = len(self._rows) - self.left, min(len(out), self.left)
         out[:count] = self._rows[begin : begin + count]
         self.left -= count
@@ -97,7 +96,7 @@ class _Run:
 
 
 def pack(batches: Iterable[tuple[int, int, list[tuple[int, Rows]]]]) -> Message:
-    """Pack batches of (sample, kind, rows of a bucket) into one message."""
+    """Pack (sample, kind, batches of a bucket) into one message."""
     rows: list[Rows] = []
     table: list[list[int]] = []
     for sample, kind, tagged in batches:
@@ -112,7 +111,7 @@ def pack(batches: Iterable[tuple[int, int, list[tuple[int, Rows]]]]) -> Message:
 
 
 def unpack(messages: Iterable[Message | None]) -> Iterator[tuple[int, int, int, Rows]]:
-    """Yield (sample, kind, tag, rows) of all messages."""
+    """Yield (sample, kind, tag, rows) from all messages."""
     for message in messages:
         begin = 0
         for sample, kind, tag, count in () if message is None else message.table.tolist():
@@ -124,8 +123,8 @@ def unpack(messages: Iterable[Message | None]) -> Iterator[tuple[int, int, int, 
 _UNRESERVED = getattr(mmap, "MAP_NORESERVE", 0x4000)
 """Linux's MAP_NORESERVE, for maps that may exceed memory; not all Python releases define it."""
 TOKEN_BYTES = 12
-"""Bytes of a token in a message: target, head, members. A node has at most one token at a step, so
-this also bounds the bytes per node and step, apart from one record per node and sample.
+"""Bytes of a token in a message: target, head, members. A node has at most one token per step, so
+this bounds the bytes per node and step, apart from one record per node and sample.
 """
 
 
@@ -136,9 +135,10 @@ def placed_links(
     first: int,
     nodes: int,
 ) -> Links:
-    """Return links with ``nodes`` rows, of which only those from ``first`` on are stored.
+    """Return links with ``nodes`` rows, of which only those from ``first`` on exist, so that
+    kernels find rows by node id.
 
-    Kernels find rows by node id. Offsets of other rows have no pages; never ``evict`` them.
+    The other rows' offsets have no memory pages; never ``evict`` the links.
     """
     size = 8 * (nodes + 1)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _UNRESERVED
@@ -149,9 +149,10 @@ def placed_links(
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes exchanged between blocks: ``tokens`` and ``records`` by walks, ``trees`` by the layout
-    of trees, ``values`` by scans, ``groups`` by the layout of min-hashes. ``steps`` counts steps in
-    all samples, over ``nodes``.
+    """Bytes exchanged between blocks: ``tokens`` and ``records`` by walks, ``values`` by scans,
+    ``trees`` and ``groups`` by the tree and min-hash layouts.
+
+    ``steps`` counts the steps of all samples, over ``nodes``.
     """
 
     nodes: int
@@ -167,14 +168,14 @@ class Traffic:
         return replace(self, **{name: getattr(self, name) + more[name] for name in more})
 
     def plus_all(self, other: Traffic | None) -> Traffic:
-        """Return the sum of both."""
+        """Return the sum."""
         if other is None:
             return self
         return self.plus(**{each.name: getattr(other, each.name) for each in fields(other)[1:]})
 
     @property
     def each(self) -> float:
-        """Return the bytes of tokens, records and values per node, step and sample."""
+        """Return the mean bytes of tokens, records and values per node, step and sample."""
         sent = self.tokens + self.records + self.values
         return sent / max(1, self.nodes * self.steps)
 
@@ -184,7 +185,7 @@ class Traffic:
         return self.tokens + self.records + self.trees + self.values + self.groups
 
     def facts(self) -> dict[str, int | float]:
-        """Return the values as JSON fields; ``most`` is the bound for a token per node and step."""
+        """Return the amounts as JSON fields."""
         found: dict[str, int | float] = {"bytes_per_node_and_step": self.each}
         if self.values or self.groups:
             found |= {"bytes_of_values": self.values, "bytes_of_groups": self.groups}
@@ -201,8 +202,7 @@ class Traffic:
 class BlockWalker:
     """The walker of block number ``block``.
 
-    ``records`` contains the records from other blocks, by sample; this block's records are in
-    buckets 2 * block and 2 * block + 1.
+    ``records`` contains, by sample, the records received, in buckets 2 * block and 2 * block + 1.
     """
 
     def __init__(self, part: BlockPart, block: int) -> None:
@@ -217,10 +217,10 @@ class BlockWalker:
         self._part.begin()
 
     def step(self, step: int, *messages: Message | None) -> tuple[object, ...]:
-        """Make one step of all samples, after receiving the messages of the previous step.
+        """Receive the previous step's messages, then make one step of all samples.
 
-        Returns int64[samples], the numbers of tokens moved; int64[2], the bytes of tokens and of
-        records for other blocks; then one message per block, None for this block.
+        Returns a tuple: (int64[samples], the numbers of tokens moved; int64[2], the bytes of tokens
+        and of records for other blocks); then one message per block, None for this block.
         """
         self._receive(messages)
         live = np.zeros(len(self._states), np.int64)
@@ -241,7 +241,7 @@ class BlockWalker:
         return (live, sent), *out
 
     def end(self, *messages: Message | None) -> None:
-        """Receive the messages of the last step, which contain only records."""
+        """Receive the last step's messages, which contain only records."""
         self._receive(messages)
 
     def _receive(self, messages: Sequence[Message | None]) -> None:
@@ -249,7 +249,7 @@ class BlockWalker:
         for sample, kind, tag, rows in unpack([own, *messages]):
             if kind == TOKENS:
                 self._states[sample].arrived.put(self._block, tag, rows)
-            else:  # copied: messages are dropped
+            else:  # copy, as messages are dropped
                 bucket = 2 * self._block + (kind == OUTER)
                 self.records[sample].put(bucket, tag, rows.copy())
 
@@ -263,14 +263,14 @@ class BlockWalker:
 
 
 class BlocksWalk:
-    """Conductor of a ``crew`` of :class:`BlockWalker`."""
+    """The conductor of a ``crew`` of :class:`BlockWalker`."""
 
     def __init__(self, crew: WorkerPool, nodes: int, length: int) -> None:
         self.crew, self._length = crew, length
         self.traffic = Traffic(nodes)
 
     def walk(self, samples: range) -> dict[int, tuple[int, ...]]:
-        """Walk the samples; return the number of tokens moved at each step, by sample."""
+        """Walk the samples; return the numbers of tokens moved at each step, by sample."""
         crew, blocks = self.crew, range(self.crew.size)
         begun = [crew.call(block, "begin", samples)[0] for block in blocks]
         crew.take(begun)

@@ -1,22 +1,22 @@
-"""The diagonal of linearized SimRank for a whole graph, with certified bounds.
+"""Compute the diagonal of linearized SimRank for a graph, with certified bounds.
 
     S = sum over l of c**l Q**l D (Q')**l,      D(w) = 1 - c * mean of S over pairs of in-neighbors
 
-Each sweep computes lower and upper bounds on the residual r(v) = S'(v, v) - 1 of the current
-diagonal D' (``kernels/linear.py``), which is 0 for the exact diagonal. The sweep then sets
+The first diagonal D' is 1 - c / d. Each sweep computes lower and upper bounds on the residual
+r(v) = S'(v, v) - 1 (``kernels/linear.py``), which is 0 for the exact diagonal, then sets
 
     D'(v)  <-  D'(v) - r(v) + c / d(v)**2 * sum of r over in-neighbors of v
 
-The remaining residual comes only from pairs of different in-neighbors; it usually shrinks by a
-factor of ten or more. Otherwise, as with a decay near 1, up to twelve more sweeps follow, each of
-which mixes the last few moves. A final sweep only computes the bounds: scores computed with D' are
-between s (1 + low) and s (1 + high), where low and high are the extremes of r. The first diagonal
-is 1 - c / d. The result does not depend on the number of threads.
+Only pairs of different in-neighbors contribute to the remaining residual, which is usually smaller
+by a factor of ten or more. Otherwise, as with a decay near 1, up to twelve more sweeps follow, each
+of which mixes the last few moves. A final sweep only computes the bounds: scores computed with D'
+are between s (1 + low) and s (1 + high), where low and high are the extremes of r. The result does
+not depend on the number of threads.
 
-Cost: from every node, one short backward run for the limits, and per sweep one forward run over
-hundreds to thousands of links. Memory: 120 bytes per node, and 24 per node and thread. Source:
-Maehara, Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (mixing). The correction
-and the bounds are new.
+Each node costs one short backward run for the limits, and per sweep one forward run over hundreds
+to thousands of links. Memory is 120 bytes per node, and 24 per node and thread.
+Source: Maehara, Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (mixing). The
+correction and the bounds are new.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 
 LIMITS = 5
-"""Levels with a limit each; later levels use the last one."""
+"""Number of levels with their own limits; later levels use the last limit."""
 Table = NDArray[np.float32]
 SweepReport = Callable[[int, int, int], None]
-"""Called with (sweep, nodes done, nodes in total) while a diagonal is computed."""
+"""Called with (pass, nodes done, total nodes) during the computation."""
 
 
 @dataclass(frozen=True)
 class Diagonal:
-    """The diagonal and the limits for kernels: ``table`` float32[nodes, 1 + LIMITS].
+    """A diagonal with the limits for kernels: ``table`` float32[nodes, 1 + LIMITS].
 
     All residuals are between ``low`` and ``high``.
     """
@@ -58,14 +58,14 @@ class Diagonal:
 
     @property
     def is_valid(self) -> bool:
-        """Return whether the table has no NaN and is within its bounds, as kernels require."""
+        """Return whether the table is free of NaN and within bounds, as kernels require."""
         most = 1.001 / (1 - self.decay)
         fine = (self.table >= 0) & (self.table <= most)
         return bool(fine.all() and (self.table[:, 0] <= 1).all())
 
 
 def make_space(nodes: int, entries: int = 0) -> RunSpace:
-    """Allocate scratch for graphs of ``nodes`` nodes, and forward runs of up to ``entries``."""
+    """Allocate scratch for ``nodes`` nodes, and forward runs of up to ``entries`` entries."""
     from cocite.kernels.linear import MOST_LEVELS, RunSpace
 
     scratch = Scratch(None)
@@ -87,9 +87,9 @@ _NODE = 160
 
 Column = NDArray[np.float64]
 _SWEEPS = (16, 4, 1)
-"""Accuracy of each sweep, in multiples of the target."""
+"""Accuracy of the sweeps, in multiples of the target."""
 _TOGETHER, _PAST = 12, 4
-"""Maximum number of mixing sweeps, and the number of moves that each one mixes."""
+"""Maximum number of mixing sweeps, and of moves to mix."""
 
 
 def make_diagonal(
@@ -108,35 +108,37 @@ def make_diagonal(
     Parameters
     ----------
     rows, columns
-        The same links by either end: a graph's ``in_links`` and ``out_links``, or the reverse.
+        The same links by either end: a graph's ``in_links`` and ``out_links``, or vice versa.
     decay
         c, between 0 and 1.
     threads
-        Number of cores; does not change the result.
+        The number of threads; does not change the result.
     target
-        Width of the residual's bounds. Nodes that would require more than some millions of links
-        get wider bounds.
+        The target width of the residual's bounds. Nodes that would require more than some millions
+        of links get wider bounds.
     progress
-        Called with (pass, nodes done, nodes in it); passes count from 0.
+        Called with (pass, nodes done, total nodes); passes count from 0.
     reached, keep
-        For resuming: the number of completed stages and their table, and a function called with the
+        To resume: the number of completed stages with their table, and a function called with the
         table after each stage. Neither changes the result.
     """
     return _Making(rows, columns, decay, threads, target, progress)(reached, keep)
 
 
 def diagonal_room(rows: Links, columns: Links, means: Resources) -> int:
-    """Return how many threads fit into the memory; raises :class:`ResourceError` for none."""
+    """Return how many threads fit in memory; raises :class:`ResourceError` for none."""
     return _threads(rows.nbytes + columns.nbytes, rows, means)[0]
 
 
 def diagonal_memory(links: Links, means: Resources) -> int:
-    """Return the bytes for links by one end; raises :class:`ResourceError` if they do not fit."""
+    """Return the bytes needed, given links by one end; raises :class:`ResourceError` if they do not
+    fit.
+    """
     return _threads(2 * links.nbytes, links, means)[1]
 
 
 def _threads(ends: int, links: Links, means: Resources) -> tuple[int, int]:
-    """Return (threads, bytes) if the links by both ends take ``ends`` bytes."""
+    """Return (threads, bytes), if links by both ends take ``ends`` bytes."""
     whole, each = ends + _NODE * links.nodes, 24 * (links.nodes + 1)
     if means.memory < whole + each:
         raise ResourceError(
@@ -149,7 +151,7 @@ def _threads(ends: int, links: Links, means: Resources) -> tuple[int, int]:
 
 
 class _Making:
-    """One computation of a diagonal, with the state of its passes."""
+    """The computation of one diagonal."""
 
     def __init__(
         self,
@@ -196,9 +198,7 @@ class _Making:
         )
 
     def _settle(self, nodes: NDArray[np.uint32], found: NDArray[np.float64], target: float) -> None:
-        """Repeat the moves of nodes whose last move was large, since their residual may still be
-        large.
-        """
+        """Repeat large moves, as the nodes' residuals may still be large."""
         moved = found[:, 0] + found[:, 2]
         for round_ in range(_ROUNDS):
             far = np.abs(moved) > target / 4
@@ -212,10 +212,10 @@ class _Making:
     def _together(
         self, nodes: NDArray[np.uint32], found: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Continue with mixing sweeps; return the residuals of the best diagonal and adopt it.
+        """Continue with mixing sweeps, adopt the best diagonal, and return its residuals.
 
         Each sweep starts from the mixture of recent moves that would have minimized the residual
-        (Anderson mixing), for a decay near 1, where single moves do not converge.
+        (Anderson mixing). With a decay near 1, single moves do not converge.
         """
         best, kept = found, self.table[:, 0].copy()
         least = _worst(found)
@@ -237,7 +237,7 @@ class _Making:
         return best
 
     def _move(self, nodes: NDArray[np.uint32], residuals: NDArray[np.float64]) -> None:
-        """Compute the next diagonal from the residuals."""
+        """Set the next diagonal, given the residuals."""
         steps = np.zeros(self.nodes)
         steps[nodes] = residuals
         back = self._average(steps) / self.fewest
@@ -246,7 +246,7 @@ class _Making:
         self._set(moved)
 
     def _set(self, diagonal: NDArray[np.float64]) -> None:
-        """Set the next diagonal, clipped to [1 - decay, 1], which contains the exact one."""
+        """Set the diagonal, clipped to [1 - decay, 1], which contains the exact one."""
         diagonal[self.degrees == 0] = 1.0
         self.table[:, 0] = np.clip(diagonal, 1 - self.decay, 1.0)
 
@@ -270,7 +270,7 @@ class _Making:
         )
         limits = np.empty((self.nodes, LIMITS), np.float32)
         common = np.full(self.nodes, 1 / (1 - self.decay))
-        for _ in range(64):  # every iterate is an upper bound
+        for _ in range(64):  # each iterate is an upper bound
             common = np.minimum(common, self._average(common) + tops[:, LIMITS])
         for level in range(LIMITS, 0, -1):
             beyond = self._average(common)
@@ -279,8 +279,8 @@ class _Making:
         return limits
 
     def _residuals(self, nodes: NDArray[np.uint32], target: float) -> NDArray[np.float64]:
-        """Return float64[nodes, 3]: lower bound on r, width of its interval, estimated r minus
-        bound.
+        """Return float64[nodes, 3]: the lower bound on r, the width of the interval, and the
+        estimate of r minus the lower bound.
         """
         from cocite.kernels.linear import residuals
 
@@ -296,7 +296,7 @@ class _Making:
         return out
 
     def _pass(self, count: int, work: Callable[..., None]) -> None:
-        """Run the kernel over chunks of ``count`` nodes on all threads."""
+        """Run a kernel over ``count`` nodes in chunks, on all threads."""
         from cocite.cluster import in_order
 
         pieces = [(a, min(a + _PIECE, count)) for a in range(0, count, _PIECE)]
@@ -323,7 +323,7 @@ def _worst(found: NDArray[np.float64]) -> float:
 def mixture(
     moves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
 ) -> NDArray[np.float64]:
-    """Return the mixture of some moves (start, step) that would have minimized the residual.
+    """Return the mixture of moves (start, step) that would have minimized the residual.
 
     NumPy's sums do not depend on the number of threads.
     """

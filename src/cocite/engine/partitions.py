@@ -1,16 +1,14 @@
 """Scans over partitions, and the values that partitions exchange at their borders.
 
-Within a block, the nodes that it reads are numbered by ascending id: nodes of lower blocks, its own
-nodes, nodes of higher blocks. So a node's links keep the order of their sources, sums add the same
-terms in the same order as on one machine, and results are bit-identical for any division into
-blocks. A message contains one value for each of the sender's nodes with links into the receiving
-block. :class:`ScanBlock` stores and scans the rows of one block; :class:`BlocksScan` is the
-conductor.
+A :class:`ScanBlock` stores and scans the rows of one block; :class:`BlocksScan` is the conductor. A
+message contains one value for each of the sender's nodes with links into the receiving block. A
+block numbers the nodes that it reads by ascending id, so sums add the same terms in the same order
+as on one machine, and results are bit-identical for any division into blocks.
 
-Cost: a scan in memory, and the :class:`~cocite.engine.carriers.Traffic`. Memory of a block: twice
-its links, two rows of values per node of its own, and one per node of other blocks that it reads.
-The conductor's memory does not depend on the graph. Source: Haveliwala, *Efficient computation of
-PageRank*, 3 and 3.2; Fogaras, Racz, *Scaling link-based similarity search*, 2.3.2.
+A block needs memory for twice its links, two rows of values per node of its own, and one per node
+that it reads from other blocks. The conductor's memory does not depend on the graph.
+Source: Haveliwala, *Efficient computation of PageRank*, 3 and 3.2; Fogaras, Racz, *Scaling
+link-based similarity search*, 2.3.2.
 """
 
 from __future__ import annotations
@@ -32,9 +30,9 @@ Values = NDArray[Any]
 
 
 class Border:
-    """The nodes whose values a block reads, and the blocks that read its own values.
+    """The nodes whose values a block reads, and the blocks that read its values.
 
-    ``reads`` uint32 are the nodes read, ascending; ``slots`` has the slice owned by each block,
+    ``reads`` uint32 are the nodes read, ascending; ``slots`` has each block's slice of them, and
     ``own`` is this block's slice. ``cuts`` uint32[blocks + 1] are the first nodes of all blocks.
     """
 
@@ -47,7 +45,7 @@ class Border:
 
     @classmethod
     def of(cls, sources: Nodes, first: int, cuts: Nodes) -> Border:
-        """Return the border of the block that begins at ``first``, from its links' sources."""
+        """Create the border of the block that begins at ``first``, from its links' sources."""
         block = int(np.searchsorted(cuts, first, side="right")) - 1
         own = np.arange(cuts[block], cuts[block + 1], dtype=np.uint32)
         others = np.unique(sources)
@@ -55,7 +53,7 @@ class Border:
         return cls(np.concatenate([below, own, above]), cuts, block)
 
     def restricted(self, taken: NDArray[np.bool_]) -> Border:
-        """Return the border without the nodes that are not ``taken``."""
+        """Return the border restricted to the nodes ``taken``."""
         return Border(self.reads[taken], self.cuts, self.block)
 
     def places(self, sources: Nodes) -> Nodes:
@@ -63,24 +61,24 @@ class Border:
         return np.searchsorted(self.reads, sources).astype(np.uint32)
 
     def requests(self) -> list[Nodes]:
-        """Return the nodes read from each block; none from the block itself."""
+        """Return the nodes read from each other block."""
         found = [self.reads[slot] for slot in self.slots]
         found[self.block] = found[self.block][:0]
         return found
 
     def serve(self, requests: Sequence[Nodes]) -> None:
-        """Store which of its nodes each block reads."""
+        """Store which of this block's nodes each block reads."""
         own = self.reads[self.own]
         self._readers = [np.searchsorted(own, nodes).astype(np.uint32) for nodes in requests]
 
     def messages(self, own: Values) -> list[Values | None]:
-        """Return the ``own`` values that each block reads, or None for none."""
+        """Return the ``own`` values that each block reads; None if it reads none."""
         return [own[rows] if rows.size else None for rows in self._readers]
 
     def receive(self, messages: Sequence[Values | None], values: Values) -> None:
-        """Write the messages of all blocks to ``values``, in the order of ``reads``.
+        """Write all blocks' messages into ``values``, in the order of ``reads``.
 
-        The rows of a message may have fewer lanes than ``values``.
+        Messages may have fewer lanes than ``values``.
         """
         for slot, rows in zip(self.slots, messages, strict=True):
             if rows is not None:
@@ -88,24 +86,23 @@ class Border:
 
 
 class BorderWorker:
-    """Interface of a worker with a border, as :func:`connect` calls it."""
+    """A worker with a border, for :func:`connect`."""
 
     border: Border
 
     def requests(self) -> tuple[object, ...]:
-        """Return the number of nodes read from others; then the nodes of each block, ascending."""
+        """Return the number of nodes read from other blocks, then each block's nodes, ascending."""
         found = self.border.requests()
         return sum(nodes.size for nodes in found), *found
 
     def serve(self, *requests: Nodes) -> None:
-        """Store which of its nodes each block reads."""
+        """Store which of this block's nodes each block reads."""
         self.border.serve(requests)
 
 
 def connect(crew: WorkerPool) -> int:
-    """Send the requests of each :class:`BorderWorker` of ``crew`` to the others.
-
-    Returns how many values they exchange per round.
+    """Exchange the requests of all :class:`BorderWorker` in ``crew``; return the number of values
+    sent per round.
     """
     blocks = range(crew.size)
     requests = [crew.call(block, "requests", answers=1 + crew.size) for block in blocks]
@@ -115,11 +112,11 @@ def connect(crew: WorkerPool) -> int:
 
 
 VALUE_BYTES = 4
-"""Bytes of a min-hash in a message, sent per node, sample, step and block that reads it."""
+"""Bytes of a min-hash, sent per node, sample, step and reading block."""
 
 
 def block_scan_bytes(nodes: int, links: int, others: int) -> int:
-    """Return the maximum memory of a block that reads ``others`` nodes of other blocks: row
+    """Return the maximum memory of a block that reads ``others`` nodes from other blocks: row
     offsets, source positions (twice while sorting) and rows of values.
     """
     border = min(others, links)
@@ -127,11 +124,11 @@ def block_scan_bytes(nodes: int, links: int, others: int) -> int:
 
 
 class ScanBlock(BorderWorker):
-    """One block: its links, and the values that it reads.
+    """A block's links, and the values that it reads.
 
-    ``offsets`` uint64[nodes + 1], from 0, and ``sources`` are the links of its nodes, which begin
-    at ``first``; ``cuts`` uint32[blocks + 1] are the first nodes of all blocks. Values are rows of
-    ``lanes``.
+    ``offsets`` uint64[nodes + 1], from 0, and ``sources`` uint32 are the in-links of the block's
+    nodes, which begin at ``first``; ``cuts`` uint32[blocks + 1] are the first nodes of all blocks.
+    Values are rows of ``lanes``.
     """
 
     def __init__(
@@ -151,23 +148,23 @@ class ScanBlock(BorderWorker):
 
     @property
     def _own(self) -> Values:
-        """Return the values of the block's own nodes."""
         return self._values[self.border.own]
 
     def begin(self, values: Values) -> tuple[object, ...]:
-        """Set the values of the block's nodes; return the messages to send."""
+        """Set the block's values; return the messages to send."""
         self._own[:] = values.reshape(-1, self._lanes)
         return self._sent(self._lanes)
 
     def scan(self, fold: str, itself: bool, *messages: Values | None) -> tuple[object, ...]:
-        """Scan once, after receiving ``messages``; return the messages for the next scan.
-        ``itself`` counts each node as its own in-neighbor.
+        """Receive ``messages``, scan once, and return the messages for the next scan.
+
+        With ``itself``, each node counts as its own in-neighbor.
         """
         self._combine(Fold(fold), itself, messages)
         return self._sent(self._lanes)
 
     def values(self) -> Values:
-        """Return a copy of the values of the block's nodes."""
+        """Return a copy of the block's values."""
         return self._own.copy()
 
     def _combine(self, fold: Fold, itself: bool, messages: Sequence[Values | None]) -> None:
@@ -181,7 +178,7 @@ class ScanBlock(BorderWorker):
         self._own[:] = self._next
 
     def _sent(self, lanes: int) -> tuple[object, ...]:
-        """Return the bytes for others, then the first ``lanes`` for each block, None if empty."""
+        """Return the number of bytes, then a message per block of ``lanes`` lanes, None if empty."""
         sent = self.border.messages(self._own[:, :lanes])
         return sum(rows.nbytes for rows in sent if rows is not None), *sent
 
@@ -190,7 +187,7 @@ class ScanBlock(BorderWorker):
 
 
 class BlocksScan:
-    """Conductor of a ``crew`` of :class:`ScanBlock` over ``nodes`` nodes."""
+    """The conductor of a ``crew`` of :class:`ScanBlock` over ``nodes`` nodes."""
 
     def __init__(self, crew: WorkerPool, nodes: int) -> None:
         self.crew, self.traffic = crew, Traffic(nodes)
@@ -198,11 +195,11 @@ class BlocksScan:
         self._ready = False
 
     def evict(self) -> None:
-        """Reset after the loss of a block: the next :meth:`begin` reconnects all blocks."""
+        """Reset after losing a block, so that the next :meth:`begin` reconnects all blocks."""
         self._ready = False
 
     def begin(self, method: str, arguments: Sequence[tuple[Any, ...]], samples: int = 1) -> None:
-        """Call ``method`` on each block, with the block's arguments, to start ``samples`` samples;
+        """Start ``samples`` samples: call ``method`` on each block with the block's arguments, and
         store the messages for the first scan.
         """
         crew, blocks = self.crew, range(self.crew.size)
@@ -215,7 +212,7 @@ class BlocksScan:
         self._take(calls, samples, 0)
 
     def step(self, method: str, *arguments: Any, samples: int = 1) -> None:
-        """Scan once: call ``method`` on each block with the arguments and its messages."""
+        """Scan once: call ``method`` on each block with the arguments and the messages to it."""
         crew, sent = self.crew, self._sent
         calls = [
             crew.call(

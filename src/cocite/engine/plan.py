@@ -1,12 +1,12 @@
-"""The plan of a scan within a memory budget.
+"""Plan a scan within a memory budget.
 
     in memory      links + x + y <= budget            all cores, ranges of destinations
     links read     x + y + chunks of links <= budget  the stored links are read sequentially
     in blocks      any budget of some MB              x and y are read and written sequentially
 
-In blocks, half of a thread's share is for the accumulators of its block. So the number of blocks,
-which is also the number of times x is read, is proportional to the size of y divided by the budget.
-The other half buffers sequential reads:
+In blocks, half of each thread's share is for the block's accumulators, and half buffers sequential
+reads. A scan reads x once per block, and the number of blocks is proportional to the size of y
+divided by the budget:
 
     bytes read per scan  = blocks * size of x + 4 to 8 per link
     bytes of scratch     = size of x + size of y + 8 per link
@@ -28,14 +28,14 @@ ROW_BYTES = 64
 """Maximum bytes of a row: a cache line."""
 _DTYPES = (np.uint32, np.float64)
 LEAST_SHARE = 4 << 20
-"""Minimum memory of a thread; smaller blocks would mostly process boundaries."""
+"""Minimum memory per thread; smaller blocks would mostly process boundaries."""
 _LARGEST_PIECE = 64 << 20
 _STRIP_LINK = 24
-"""Memory per link of a strip during arrangement: key, words, position in the graph."""
+"""Bytes per link of a strip during arrangement: key, words, position in the graph."""
 _LARGEST_STRIP = 1 << 22
-"""Maximum links of a strip: longer strips do not sort faster, and delay other threads."""
+"""Maximum links per strip; longer strips do not sort faster, and delay other threads."""
 _MOST_ROWS = 2**31 - 1
-"""Maximum rows of a block: targets have 31 bits."""
+"""Maximum rows per block; targets have 31 bits."""
 
 
 class Way(Enum):
@@ -48,11 +48,11 @@ class Way(Enum):
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """Plan of a scan in ``memory`` bytes.
+    """The plan of a scan in ``memory`` bytes.
 
     ``cuts`` are the first nodes of all ranges or blocks but the first; a row is ``lanes`` values of
-    ``dtype``. In BLOCKS, a thread buffers ``strip`` links and ``window`` rows of x. A scan reads
-    about ``reads`` bytes from disk; arranged links, x and y take ``scratch`` bytes there.
+    ``dtype``. In BLOCKS, a thread buffers ``strip`` links and ``window`` rows of x. Each scan reads
+    about ``reads`` bytes from disk; arranged links, x and y take ``scratch`` bytes of disk space.
     """
 
     way: Way
@@ -76,16 +76,16 @@ class ScanPlan:
         text = f"{format_total(self.memory)} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
         if self.threads < self.wanted:
-            text += f" (of {self.wanted}: the memory given holds no more)"
+            text += f" (of {self.wanted}: the memory is too small for more)"
         if self.way is Way.STREAMED:
-            text += f", which holds x and y; the links, {format_size(self.reads)}, from disk"
+            text += f", for x and y; a scan reads the links, {format_size(self.reads)}, from disk"
         elif self.way is Way.MEMORY:
-            text += ", which holds the links, x and y"
+            text += ", for the links, x and y"
         else:
             text += f", {self.blocks} block" + "s" * (self.blocks > 1)
             text += (
-                f" of destinations from disk: a scan reads {format_size(self.reads)}, and "
-                f"{format_size(self.scratch)} of scratch are taken"
+                f" of destinations from disk: a scan reads {format_size(self.reads)} and needs "
+                f"{format_size(self.scratch)} of scratch"
             )
         return text
 
@@ -100,11 +100,11 @@ def plan_scan(
     links
         The links to scan: a graph's ``in_links`` or ``out_links``.
     means
-        Its memory is for the links, x, y and buffers.
+        The memory is for the links, x, y and buffers.
     lanes
         Values per node: 1, or as many as fit into 64 bytes.
     dtype
-        Type of the values: uint32 or float64.
+        The values' type: uint32 or float64.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def plan_scan(
 
 
 def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
-    """Choose the plan; rows of x take ``row`` bytes, ``total`` with accumulators."""
+    """Choose the plan; a row of x takes ``row`` bytes, and its accumulators ``total``."""
     threads, memory, blocks = means.threads, means.memory, means.blocks
     vectors = 2 * row * links.nodes
     size = links.offsets.nbytes + links.neighbors.nbytes
@@ -136,7 +136,7 @@ def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
         return ScanPlan(Way.MEMORY, size + vectors, threads, ranges, threads)
     piece = min((memory - vectors) // (2 * threads), _LARGEST_PIECE)
     if piece >= LEAST_SHARE:
-        # Half of the rest: reading a chunk also loads adjacent pages.
+        # Use half of the rest, as reading a chunk also loads adjacent pages.
         cuts = cut_blocks(links, piece)
         if _largest(links, cuts) <= 2 * piece:
             need = vectors + 2 * threads * piece
@@ -152,12 +152,12 @@ def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
 
 
 def _ranges(links: Links, size: int, threads: int) -> tuple[int, ...]:
-    """Cut several ranges per thread: their times differ, and a scan can stop between ranges."""
+    """Cut several ranges per thread, as their times differ and scans stop only between ranges."""
     return cut_evenly(links, max(4 * threads if threads > 1 else 1, size // _LARGEST_PIECE))
 
 
 def _largest(links: Links, cuts: tuple[int, ...]) -> int:
-    """Return the bytes of the largest range, which a node with many in-links can exceed."""
+    """Return the size of the largest range in bytes; a single node may have many in-links."""
     bounds = np.array([0, *cuts, links.nodes])
     before = links.offsets[bounds].astype(np.int64)
     return int((8 * np.diff(bounds) + 4 * np.diff(before)).max())
@@ -166,8 +166,8 @@ def _largest(links: Links, cuts: tuple[int, ...]) -> int:
 def _in_blocks(
     links: Links, row: int, total: int, rows: int, share: int, threads: tuple[int, int]
 ) -> ScanPlan:
-    """Plan blocks of at most ``rows`` rows; ``threads`` (used, requested) have ``share`` bytes
-    each.
+    """Plan blocks of at most ``rows`` rows. ``threads`` are (used, requested); each has ``share``
+    bytes.
     """
     count, wanted = threads
     blocks = -(-links.nodes // min(rows, _MOST_ROWS))

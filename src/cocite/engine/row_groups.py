@@ -3,10 +3,9 @@
     deal      append (key, value) to the file of the key's range
     group     yield, for each range, the number of values per key, then all values by key
 
-The values of a key keep their order. A range that does not fit into memory is read several times,
-once for each subset of keys that fits. If a single key does not fit, its values are streamed.
-
-Cost: two reads of each row, and sorting. Memory: 64 bytes for each of ``rows`` rows.
+The values of a key keep their order. A range that exceeds memory is read several times, once for
+each subset of keys that fits. The values of a key that exceeds memory are streamed. Memory is 64
+bytes for each of ``rows`` rows.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.3 (external sorting).
 """
 
@@ -39,11 +38,11 @@ class RowGroups:
         self._dealer = Dealer(self._cuts, dealt)
 
     def spool(self, directory: Path) -> Spool:
-        """Return an empty spool for rows, in ``directory``."""
+        """Create an empty spool for rows in ``directory``."""
         return Spool(directory, self._cuts.size - 1)
 
     def add(self, spool: Spool, keys: Nodes, values: NDArray[Any], tag: int = 0) -> None:
-        """Add one value for each of ``keys``, at most ``rows`` at a time."""
+        """Add a value for each of ``keys``, at most ``rows`` at a time."""
         rows = self._buffer[: keys.size]
         rows[:, 0], rows[:, 1] = keys, values
         self._dealer.rows(spool, rows, tag)
@@ -79,7 +78,7 @@ class RowGroups:
             first, before = last, int(ends[last - 1])
 
     def _sorted(self, spool: Spool, number: int, first: int, last: int, size: int) -> Nodes:
-        """Return the values of the range's keys from ``first`` to ``last``."""
+        """Return the values of keys ``first`` to ``last``, relative to the range."""
         keys, values = np.empty(size, np.uint32), np.empty(size, np.uint32)
         at = 0
         for rows in self._between(spool, number, first, last):

@@ -1,22 +1,21 @@
-"""Scans, which combine the values of every node's in-neighbors, and min-hashes of neighborhoods.
+"""Combine the values of every node's in-neighbors (a scan), and compute min-hashes.
 
     y[v] = start[v] (+) x[u1] (+) x[u2] (+) ...      u1 < u2 < ... the in-neighbors of v
 
-(+) is a :class:`Fold`: sum, min or max. The default ``start`` is the fold's identity, which is also
-the result for nodes without in-links. x contains one value per node, or a row of *lanes* of up to
-64 bytes, a cache line: 16 samples of 32 bits take about three times as long as one. To scan
-f(x[u]), the caller applies f to x. Float sums are accumulated in float64 and rounded once; sums of
-uint32 are modulo 2**32. Min and max ignore NaN in x.
+(+) is a :class:`Fold`: sum, min or max. ``start`` defaults to the fold's identity, so nodes without
+in-links get the identity. x has one value per node, or a row of *lanes* of up to 64 bytes, a cache
+line: 16 samples of 32 bits take about three times as long as one. Float sums are accumulated in
+float64 and rounded once; sums of uint32 are modulo 2**32. Min and max ignore NaN in x.
 
-In memory, ranges of destinations are distributed over all cores. With less memory, the links are
-read from disk sequentially. With even less, x and y are files, and destination blocks are scanned
-one by one, with links sorted by source (``engine/arrangement.py``). Each y[v] is combined in
-ascending order of source, so results are bit-identical for any number of threads, blocks and memory
-budget.
+In memory, ranges of destinations are distributed over all cores. With less memory, links are read
+from disk sequentially. With even less, x and y are files, and destination blocks are scanned one by
+one, with links sorted by source (``engine/arrangement.py``). Each y[v] is combined in ascending
+order of source, so results are bit-identical for any number of threads, blocks and memory budget.
 
-Cost: O(links * lanes); 3 ns per link for 16 lanes of 32 bits in memory, 1.5 to 3.5 times as long in
-blocks (``engine/plan.py``). Source: Haveliwala, *Efficient computation of PageRank*, 3; with min,
-Fogaras, Racz, *Scaling link-based similarity search*, 2.3.1.
+A scan costs O(links * lanes): 3 ns per link for 16 lanes of 32 bits in memory, 1.5 to 3.5 times as
+much in blocks (``engine/plan.py``).
+Source: Haveliwala, *Efficient computation of PageRank*, 3; with min, Fogaras, Racz, *Scaling
+link-based similarity search*, 2.3.1.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Fold(Enum):
     MAX = "max"
 
     def identity(self, dtype: DTypeLike) -> Any:
-        """Return the neutral element: 0, or the largest or smallest value."""
+        """Return the identity: 0, or the largest or smallest value."""
         kind: np.dtype[Any] = np.dtype(dtype)
         if self is Fold.SUM:
             return kind.type(0)
@@ -62,7 +61,7 @@ class Fold(Enum):
         return kind.type(limits.max if self is Fold.MIN else limits.min)
 
     def combination(self, dtype: DTypeLike, lanes: int) -> tuple[Any, tuple[Any, ...]]:
-        """Return the operation's code for kernels, and the accumulator's identity per lane."""
+        """Return the kernels' code for the operation, and the accumulator's identity per lane."""
         from cocite.kernels import scan
 
         wide = self is Fold.SUM and np.dtype(dtype).kind == "f"
@@ -70,10 +69,10 @@ class Fold(Enum):
 
 
 class Scan:
-    """Repeated scans of one set of links, for rows of one dtype and number of lanes.
+    """Scans a set of links repeatedly, for one dtype and number of lanes.
 
-    The links must be those of a checked graph (:meth:`Graph.check`), in-links or out-links.
-    Arranging the links updates ``plan`` with the bytes to read.
+    The links must be the in-links or out-links of a checked graph (:meth:`Graph.check`). Arranging
+    links in blocks updates ``plan`` with the bytes to read.
     """
 
     def __init__(
@@ -83,19 +82,19 @@ class Scan:
         *,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Prepare the scan; if in blocks, arrange the links.
+        """Prepare the scan; for blocks, arrange the links.
 
         Parameters
         ----------
         links, plan
-            Links, and their plan from :func:`plan_scan`.
+            The links, and a plan from :func:`plan_scan`.
         folder
-            Folder for scratch files, by default that of temporary files.
+            The folder for scratch files, by default the system's.
 
         Raises
         ------
         ResourceError
-            If the arranged links do not fit on the disk.
+            If the arranged links exceed the disk space.
         """
         self._links, self._lanes, self._dtype = links, plan.lanes, np.dtype(plan.dtype)
         self.plan, self._pace = plan, Pace()
@@ -132,7 +131,7 @@ class Scan:
         return (nodes,) if self._lanes == 1 else (nodes, self._lanes)
 
     def vector(self) -> Values:
-        """Allocate zeros for x or y as planned: in memory, aligned to cache lines, or on disk."""
+        """Allocate zeros for x or y, on disk or in memory aligned to cache lines, as planned."""
         if self._scratch.on_disk:
             return self._scratch.zeros(self.shape, self._dtype)
         size = self._links.nodes * self._lanes * self._dtype.itemsize
@@ -154,15 +153,15 @@ class Scan:
         Parameters
         ----------
         x
-            Values, after applying f: of ``shape`` and the scan's dtype, contiguous.
+            The values, contiguous, with :attr:`shape` and the scan's dtype.
         fold
-            How to combine the values.
+            The operation.
         start
             Initial values, shaped like x, by default the identity. Pass x to count each node as its
             own in-neighbor.
         out
-            Array for the result, shaped like x; may be ``start``, but not x. By default a new
-            :meth:`vector`.
+            An array for the result, shaped like x; may be ``start``, but not x. The default is a
+            new :meth:`vector`.
 
         Returns
         -------
@@ -189,7 +188,7 @@ class Scan:
             or not values.flags.c_contiguous
         ):
             raise UsageError(
-                f"{name} is {values.dtype}{list(values.shape)}; this scan takes contiguous "
+                f"{name} is {values.dtype}{list(values.shape)}; this scan requires contiguous "
                 f"{self._dtype}{list(self.shape)}"
             )
         return values.reshape(-1)
@@ -230,7 +229,7 @@ class Scan:
 
 
 class _Part(NamedTuple):
-    """Links [begin, end) of the graph into the block of destinations that begins at ``first``."""
+    """Links [begin, end) of the graph, all into the block that begins at node ``first``."""
 
     block: int
     first: int
@@ -246,7 +245,6 @@ def _parts(links: Links, bounds: list[tuple[int, int]], most: int) -> Iterator[_
 
 
 def _arranged(links: Links, part: _Part) -> NDArray[np.uint32]:
-    """Return the words of one strip."""
     from cocite.kernels import scan
 
     at, offsets = np.uint64(part.begin), links.offsets
@@ -257,29 +255,29 @@ def _arranged(links: Links, part: _Part) -> NDArray[np.uint32]:
 
 
 def _copy(source: Values, target: Values, piece: int) -> None:
-    """Copy in chunks, to limit how much of arrays on disk is in memory."""
+    """Copy in chunks, so that little of an array on disk is in memory."""
     for low in range(0, source.size, piece):
         part = slice(low, low + piece)
         target[part] = source[part]
         evict(source[part], target[part])
 
 
-# Min-hashes: the first node, in a random order, of every node's neighborhoods, for each sample.
+# Min-hashes: for each sample, the first node of each neighborhood in a random order of all nodes.
 #
 #     I_0(v) = {v},  I_k(v) = v and all nodes that reach v in at most k links
 #     fp_k(v) = the smallest position of a node of I_k(v) in a random order
 #             = min of fp_(k-1)(u) over u = v and the in-neighbors u of v
 #
 # The probability that two nodes have the same fp_k is their Jaccard coefficient, |I_k(u) n I_k(v)|
-# / |I_k(u) u I_k(v)|. All rings of a sample use one order, drawn for (seed, sample, 0); the steps
-# of walks count from 1. Samples are computed 16 at a time, one per lane of a scan with min; results
-# do not depend on the grouping. Memory: two rows of 64 bytes per node, or less with a smaller
+# / |I_k(u) u I_k(v)|. All rings of a sample use one order, drawn for (seed, sample, 0); steps of
+# walks count from 1. Samples are computed 16 at a time, one per lane of a scan with min; results do
+# not depend on the grouping. Memory is two rows of 64 bytes per node, or less with a smaller
 # budget. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Algorithm 3).
 
 LANES = ROW_BYTES // 4
 """Samples computed together."""
 _PIECE = 1 << 16
-"""Nodes per chunk when threads convert nodes to positions, or positions to winners."""
+"""Nodes per chunk when converting nodes to positions, or positions to winners."""
 
 
 def plan_ring_scan(links: Links, means: Resources) -> ScanPlan:
@@ -288,7 +286,7 @@ def plan_ring_scan(links: Links, means: Resources) -> ScanPlan:
 
 
 class Ring:
-    """Ring number ``step`` of some samples; valid until the next ring is computed."""
+    """The min-hashes fp_k, k = ``step``, of some samples; valid until the next ring is computed."""
 
     def __init__(
         self, step: int, places: NDArray[np.uint32], orders: NDArray[np.uint32], threads: int
@@ -297,7 +295,7 @@ class Ring:
         self._orders, self._threads = orders, threads
 
     def winners(self, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
-        """Return uint32[samples, nodes]: the first node of each neighborhood by sample."""
+        """Return uint32[samples, nodes]: the first node of each neighborhood."""
         from cocite.kernels import ring_rows
 
         nodes = self.places.shape[0]
@@ -313,7 +311,7 @@ class Ring:
 
 
 class HopNeighborhoods:
-    """Rings of up to 16 samples together, over one set of links."""
+    """Computes the rings of up to 16 samples at a time."""
 
     def __init__(
         self,
@@ -325,7 +323,7 @@ class HopNeighborhoods:
         turn: int = 0,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Prepare the scans by ``plan``, from :func:`plan_ring_scan` for these links.
+        """Prepare the scans; ``plan`` comes from :func:`plan_ring_scan`.
 
         ``turn`` is added to the step number of draws; ``folder`` is for scratch files.
         """
@@ -335,10 +333,7 @@ class HopNeighborhoods:
         self._now, self._next = self._scan.vector(), self._scan.vector()
 
     def __call__(self, samples: Sequence[int]) -> Iterator[Ring]:
-        """Yield the rings 1, 2, ..., length of 1 to 16 samples.
-
-        Unused lanes repeat the last sample.
-        """
+        """Yield rings 1, 2, ..., length of 1 to 16 samples."""
         from cocite.kernels import ring_rows
 
         if not 1 <= len(samples) <= LANES:
@@ -359,7 +354,7 @@ class HopNeighborhoods:
 
 
 def ring_orders(samples: Sequence[int], nodes: int, seed: int, turn: int) -> NDArray[np.uint32]:
-    """Return uint32[LANES, ORDER_WORDS]: the orders of up to 16 samples.
+    """Return uint32[LANES, ORDER_WORDS], the orders of up to 16 samples.
 
     Unused lanes repeat the last sample. ``turn`` is added to the step number of draws.
     """

@@ -1,19 +1,19 @@
-"""The walk: coalescing reversed walks from every node, one sample at a time.
+"""Coalescing reversed walks from every node, one sample at a time.
 
 At every step, each live token moves to one in-neighbor, tokens that meet merge, and tokens at nodes
 without in-links end. The result is the sample's fingerprint graph: for each node that met a smaller
-node, the smallest node of the first group it met, and the step. Out of core, the graph is cut into
-destination *blocks*; the tokens of one block move, and its pages are released, before the next
+one, the smallest node in the first group that it met, and the step. Out of core, the graph is cut
+into destination *blocks*: a block's tokens move, and its memory pages are released, before the next
 block is read. Randomness is keyed by (seed, sample, step, node), so a sample depends only on the
-graph, the seed and its number.
+graph, the seed and the sample number.
 
 With links by both ends (``Links.back``), all walkers of a sample move in the same random direction
 at each step: along the links with probability ``in_share``, otherwise against them.
 
-Cost of a sample: O(live steps), about 2 per node on web graphs for length 10. The weighted step
-takes log(in-degree) times as long; argmin and clock also read all in-links of nodes with tokens.
-Memory: 25 bytes per node. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 and
-2.2.3.
+A sample costs O(live steps), about 2 per node on web graphs for length 10. The weighted step takes
+log(in-degree) times as long; argmin and clock also read all in-links of nodes with tokens. Memory
+is 25 bytes per node.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 and 2.2.3.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ Move = Callable[[NDArray[np.uint32], NDArray[np.uint32], np.uint32, np.uint32], 
 
 @dataclass(frozen=True)
 class FingerprintGraph:
-    """One sample's fingerprint graph, in arrays of length nodes.
+    """A sample's fingerprint graph, in arrays with an item per node.
 
-    ``parent`` uint32, NOWHERE (2**32 - 1) for roots; ``label`` uint8, the step of the meeting;
-    ``extent`` uint32, for roots the size of the tree, otherwise the start of the node's subtree
-    within its parent's. ``live`` counts the tokens at each step. ``spare`` is scratch for the
+    ``parent`` is uint32, NOWHERE (2**32 - 1) for roots; ``label`` uint8, the step of the meeting;
+    ``extent`` uint32, the size of the tree for roots, otherwise the start of the node's subtree
+    within the parent's. ``live`` counts the tokens at each step. ``spare`` is scratch for the
     caller, two arrays uint32[nodes].
     """
 
@@ -53,7 +53,7 @@ class FingerprintGraph:
 
 
 class StepDraws(NamedTuple):
-    """Random draws for all steps of one sample: a key per step, and an order per argmin step."""
+    """The random draws of a sample: a key per step, and an order per argmin step."""
 
     sample: int
     keys: NDArray[np.uint64]
@@ -61,7 +61,7 @@ class StepDraws(NamedTuple):
 
 
 class Mover:
-    """Moves tokens by one step along a set of links; allocates almost nothing."""
+    """Moves tokens one step along the links; allocates almost nothing."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Mover:
         """See :class:`Walker`."""
         from cocite.kernels import random, walk
 
-        # Imported once: on small graphs, a step takes no longer than importing a loaded module.
+        # Import once: on small graphs, importing a loaded module takes as long as a step.
         self._random, self._walk = random, walk
         if weights is None and step.weighted:
             weights = step_weights(links, step)
@@ -96,7 +96,7 @@ class Mover:
     def __call__(
         self, sample: int, step: int, at: NDArray[np.uint32], out: NDArray[np.uint32]
     ) -> None:
-        """Make step ``step`` of a sample, from the nodes ``at`` to ``out``, of equal length."""
+        """Move a sample's tokens from nodes ``at`` to ``out``, an array of equal length."""
         move = self.kernel(sample, step)
         for block in self._blocks:
             move(at, out, *block)
@@ -106,9 +106,9 @@ class Mover:
                     evict(self._weights.values)
 
     def _draws(self, sample: int) -> StepDraws:
-        """Return the draws for all steps of a sample, cached for the last one.
+        """Return a sample's draws, cached for the last sample.
 
-        One call draws for all steps, as on small graphs a step takes less time than a call.
+        One call draws for all steps: on small graphs, a step takes less time than a call.
         """
         found = self._drawn
         if found is None or found.sample != sample:
@@ -128,21 +128,19 @@ class Mover:
         return key
 
     def along(self, sample: int, step: int) -> Links:
-        """Return the links that a step follows."""
+        """Return the links that a step follows, in the direction drawn."""
         if self._links.back is None:
             return self._links
         drawn = int(self._random.draw(self._key(sample, step), NOWHERE))
         return self._links if drawn >> 11 < self._in_share * 2**53 else self._links.back
 
     def against(self, sample: int, step: int) -> Links | None:
-        """Return the links of a step, grouped by their other end; None if that order is not
-        needed.
-        """
+        """Return a step's links, grouped by the other end; None unless the mover has both ends."""
         back = self._links.back
         return self._links if back is self.along(sample, step) else back
 
     def kernel(self, sample: int, step: int) -> Move:
-        """Return the step as a function of (at, out, first node of a block, end of the block)."""
+        """Return a step as a function of (at, out, first node of a block, end of the block)."""
         key, links = self._key(sample, step), self.along(sample, step)
         ends, walk = (links.offsets, links.neighbors), self._walk
         if self._step is Step.ARGMIN:
@@ -163,7 +161,7 @@ AfterStep = Callable[[int, NDArray[np.uint32], NDArray[np.uint32]], None]
 
 
 class Walker:
-    """Computes samples of one set of links. Not thread-safe, as it owns scratch memory."""
+    """Computes samples. Not thread-safe, because of scratch memory."""
 
     def __init__(
         self,
@@ -179,11 +177,10 @@ class Walker:
     ) -> None:
         """Prepare walks along ``links``, a graph's ``in_links`` or ``out_links``.
 
-        If the links have a ``back``, a step follows the links with probability ``in_share``,
-        otherwise ``back``. ``blocks`` are the first nodes of all blocks but the first, ascending.
-        ``turn`` is added to the step number of draws, so walks with different turns are
-        independent. ``weights`` come from ``step_weights`` for this step; without them, a weighted
-        step computes its own.
+        If ``links.back`` exists, a step follows ``links`` with probability ``in_share``, otherwise
+        ``back``. ``blocks`` are the first nodes of all blocks but the first, ascending. ``turn`` is
+        added to the step number of draws, so that walks with different turns are independent.
+        ``weights`` come from ``step_weights``; a weighted step computes them by default.
         """
         self._move = Mover(links, step, seed, blocks, turn, weights, in_share)
         self._length = length
@@ -194,7 +191,7 @@ class Walker:
         self._label = np.empty(nodes, np.uint8)
 
     def __call__(self, sample: int, after: AfterStep | None = None) -> FingerprintGraph:
-        """Return sample number ``sample``; its arrays are valid until the next call.
+        """Compute a sample; the arrays are valid until the next call.
 
         ``after`` is called after each step, once tokens that met have merged.
         """
@@ -221,7 +218,7 @@ class Walker:
 
 
 def count_up(out: NDArray[np.uint32], first: int = 0) -> None:
-    """Fill ``out`` with ``first``, ``first`` + 1, ..., without a temporary array of this length."""
+    """Fill ``out`` with ``first``, ``first`` + 1, ..., without a temporary array."""
     out[:] = 1
     np.add.accumulate(out, out=out)
     out -= 1
@@ -229,31 +226,32 @@ def count_up(out: NDArray[np.uint32], first: int = 0) -> None:
 
 
 def walker_bytes(nodes: int) -> int:
-    """Return the memory of one :class:`Walker`."""
+    """Return the bytes of memory of a :class:`Walker`."""
     return 25 * nodes
 
 
 # -- walks of single nodes ---------------------------------------------------------------
 
-# As draws are keyed by what they decide, these are the walks of the sample itself. ``follow``
-# computes the walks of some nodes until each meets the first one's walk, or ends. ``probe`` finds
-# all walks that meet a given walk x[0] = u, x[1], ..., x[L]. A walk that first meets this walk at
-# step t is at another node at t - 1, and steps to x[t]. So, backwards from the empty set F(L),
+# Draws are keyed by (sample, step, node), so these walks equal those of the whole sample.
+# ``follow`` computes the walks of some nodes until each meets the first one's walk, or ends.
+# ``probe`` finds all walks that meet a given walk x[0] = u, x[1], ..., x[L]. A walk that first
+# meets it at step t is at another node at t - 1, and steps to x[t]. So, backward from the empty
+# set F(L),
 #
 #     F(t - 1) = the nodes whose step t goes to x[t] or into F(t), except x[t - 1]
 #
-# F(0) are all nodes that u meets, each with the step t at which it entered F. Cost: ``follow``
-# computes a step for every walk that continues; ``probe`` computes a step for every node linked
-# from F or from the walk. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.4,
-# here without stored trees; backward search as in Liu et al. 2017 (ProbeSim).
+# F(0) contains all nodes that u meets, each with the step t at which it entered F. ``follow``
+# computes a step for every walk that continues, ``probe`` for every node linked from F or from the
+# walk. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.4, here without stored
+# trees; backward search as in Liu et al. 2017 (ProbeSim).
 
 Nodes = NDArray[np.uint32]
 
 
 def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.uint8]:
-    """Return when each node's walk first meets the first node's walk, in one sample.
+    """Return the step at which each node's walk first meets the first node's walk, in a sample.
 
-    uint8[nodes.size]: 0 for the first node itself, 255 without a meeting within ``length`` steps.
+    Returns uint8[nodes.size]: 0 for the first node, 255 for no meeting within ``length`` steps.
     """
     from cocite.kernels import walk
 
@@ -272,10 +270,9 @@ def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.u
 def probe(
     mover: Mover, length: int, columns: Links, sample: int, node: int
 ) -> tuple[Nodes, NDArray[np.uint8]]:
-    """Return the nodes whose walks meet that of ``node`` in a sample, and the steps of meeting.
+    """Return the nodes whose walks meet the walk of ``node`` in a sample, and the meeting steps.
 
-    ``columns`` are the ``mover``'s links by their other end; a mover in both directions has its
-    own.
+    ``columns`` are the mover's links by the other end, unused if the mover has both ends.
     """
     way = _way(mover, length, sample, node)
     found, times = np.empty(0, np.uint32), np.empty(0, np.uint8)
@@ -298,7 +295,7 @@ def _moved(mover: Mover, sample: int, step: int, at: Nodes) -> Nodes:
 
 
 def _way(mover: Mover, length: int, sample: int, node: int) -> Nodes:
-    """Return the nodes on the walk of ``node``, from step 0 to its end."""
+    """Return the nodes on the walk of ``node``, from step 0."""
     way = [np.uint32(node)]
     for step in range(1, length + 1):
         at = _moved(mover, sample, step, np.array(way[-1:], np.uint32))[0]
@@ -309,7 +306,7 @@ def _way(mover: Mover, length: int, sample: int, node: int) -> Nodes:
 
 
 def _row_entries(links: Links, nodes: Nodes) -> tuple[Nodes, NDArray[np.int64]]:
-    """Return the neighbors of ``nodes``, row by row, and for each entry its index in ``nodes``."""
+    """Return the neighbors of ``nodes``, row by row, and the index in ``nodes`` for each."""
     begins = links.offsets[nodes].astype(np.int64)
     sizes = links.offsets[nodes.astype(np.int64) + 1].astype(np.int64) - begins
     owner = np.repeat(np.arange(nodes.size), sizes)

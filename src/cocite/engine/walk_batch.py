@@ -1,21 +1,19 @@
-"""Walks of several samples together: one scan of the links per step.
+"""Walk several samples together, with one pass over the links per step.
 
     step      for each block:         read its links once; the tokens of all samples in it move
               for each sample:        merge tokens at the same node
 
-If the graph exceeds memory, walks of single samples (``engine/walk.py``) read it for every step of
-every sample. Here, a sample's tokens (node, head, members) and records of meetings are in a scratch
-file between blocks, 12 bytes each. After the first step few tokens are left, so a sample reads and
-writes 40 bytes per live token instead of the graph. Threads share the block; each moves or merges
-the tokens of one sample. Samples are byte-identical.
+If the graph exceeds memory, walks of single samples (``engine/walk.py``) read the graph for every
+step of every sample. Here, a scratch file stores a sample's tokens (node, head, members) and
+records of meetings between blocks, 12 bytes each. Few tokens are left after the first step, so a
+sample reads and writes 40 bytes per live token instead of the graph. Threads share a block; each
+moves or merges the tokens of one sample. Samples are byte-identical. On cnr-2000, the walk with all
+tokens in files (``engine/walk_blocks.py``) takes 1.4 to 1.9 times as much processor time.
 
-On cnr-2000, the walk with all tokens in files (``engine/walk_blocks.py``) takes 1.4 to 1.9 times as
-much processor time.
-
-Cost of a sample: O(live steps), and 1/group of a scan per step. Memory: 25 bytes per node and
-thread, and a block. Scratch: at most 28 bytes per node and sample, 10 to 20 on web graphs. Source:
-Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the web
-graph*, 2.2.
+Memory is 25 bytes per node and thread, and a block. Scratch is at most 28 bytes per node and
+sample, 10 to 20 on web graphs.
+Source: Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the
+web graph*, 2.2.
 """
 
 from __future__ import annotations
@@ -38,9 +36,9 @@ from cocite.storage import evict
 from cocite.storage.spool import ScratchFile
 
 TOGETHER = 16
-"""Minimum number of samples per group, which estimates assume."""
+"""The minimum number of samples per group, which estimates assume."""
 STATE_NODE = 28
-"""Maximum bytes of scratch per node of a sample."""
+"""Maximum bytes of scratch per node and sample."""
 
 FEW = 64
 """Links are read on demand once fewer than one node in FEW has a token."""
@@ -51,12 +49,12 @@ _LEAST_WORDS = 192
 
 @dataclass
 class _BatchState:
-    """One sample between its turns.
+    """The state of a sample between steps.
 
-    Its ``file`` has regions that begin at multiples of 4 bytes per node: nodes of tokens, by block;
-    their positions by head; heads and members, by head; records. ``starts`` uint32[blocks + 1] is
-    where each block's tokens begin; ``ends`` counts the records before each step, and in total;
-    ``live`` counts the tokens that made each step.
+    Regions of ``file`` begin at multiples of 4 bytes per node: token nodes, by block; their
+    positions by head; heads; members; records. Each block's tokens begin at ``starts``
+    uint32[blocks + 1]. ``ends`` counts the records before each step, and in total; ``live`` counts
+    the tokens at each step.
     """
 
     file: ScratchFile
@@ -68,7 +66,7 @@ class _BatchState:
 
 
 class WalkerGroup:
-    """Computes up to ``together`` samples at a time, which its ``walkers`` return."""
+    """Computes up to ``together`` samples at a time, which ``walkers`` return."""
 
     def __init__(
         self,
@@ -103,7 +101,7 @@ class WalkerGroup:
         ]
 
     def __call__(self, samples: range) -> None:
-        """Walk these samples; earlier ones become invalid."""
+        """Walk these samples; earlier samples become invalid."""
         self._states.clear()
         self._states.update(zip(samples, self._spare, strict=False))
         for state in self._states.values():
@@ -114,7 +112,7 @@ class WalkerGroup:
                 self._step(team, step)
 
     def _step(self, team: Team, step: int) -> None:
-        """Make one step of all samples, with one scan of the links."""
+        """Make one step of all samples, with one pass over the links."""
         living = {sample: state for sample, state in self._states.items() if state.tokens}
         for sample, state in living.items():
             state.live.append(state.tokens)
@@ -141,8 +139,8 @@ class WalkerGroup:
 
 
 class GroupWalker:
-    """Moves and merges the tokens of a sample, and returns its fingerprint graph like
-    :class:`~cocite.engine.walk.Walker`. Not thread-safe, as it owns scratch memory.
+    """Moves and merges tokens, and returns fingerprint graphs like
+    :class:`~cocite.engine.walk.Walker`. Not thread-safe, because of scratch memory.
     """
 
     def __init__(
@@ -162,7 +160,7 @@ class GroupWalker:
         self._label = np.empty(nodes, np.uint8)
 
     def leave(self, state: _BatchState, step: int, block: int) -> None:
-        """Move the tokens in a block; targets overwrite nodes."""
+        """Move the tokens in a block; their targets overwrite their nodes."""
         low, high = int(state.starts[block]), int(state.starts[block + 1])
         if low == high:
             return
@@ -215,7 +213,7 @@ class GroupWalker:
         state.tokens = live
 
     def __call__(self, sample: int) -> FingerprintGraph:
-        """Return one of the samples walked; its arrays are valid until the next call."""
+        """Return a walked sample; the arrays are valid until the next call."""
         from cocite.kernels import walk_blocks
 
         state = self._states[sample]
@@ -241,5 +239,5 @@ class GroupWalker:
 
 
 def _rows(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return an array over all nodes as a buffer of records."""
+    """View an array over nodes as a buffer of records."""
     return words[: words.size // 3 * 3].reshape(-1, 3)

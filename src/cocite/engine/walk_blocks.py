@@ -1,4 +1,4 @@
-"""The walk in destination blocks, and the walk with tokens in files.
+"""The walk in destination blocks, with tokens in files or in messages.
 
     arrive    merge the tokens sent by the last step, by head; tokens at the same node meet
     leave     move live tokens along the block's links, and send them to the blocks of their nodes
@@ -10,9 +10,10 @@ process handles all blocks in turn (:class:`ExternalWalker`), or memory, if bloc
 order of head, so both give the same bytes. Tokens merge only on arrival, because the survivor
 depends on tokens from other blocks.
 
-Cost: O(log blocks) per token for merging, and the step itself. Memory: 13 bytes per node of the
-largest block, and 64 for each of ``rows`` rows in transit. Source: Fogaras, Racz, *Scaling
-link-based similarity search*, 2.1.3 (sorting, merging, and hosts that own nodes) and 2.2.3.
+Merging costs O(log blocks) per token. Memory is 13 bytes per node in the largest block, and 64 for
+each of ``rows`` rows in transit.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (sorting, merging, and hosts
+that own nodes) and 2.2.3.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from cocite.storage import evict
 from cocite.storage.spool import Spool
 
 BLOCK_NODE = 13
-"""Bytes per node of the largest block."""
+"""Bytes per node in the largest block."""
 ROW_ROOM = 64
 """Bytes per row in transit: five buffers of rows, and the targets of tokens."""
 
@@ -43,37 +44,37 @@ _LEAST_NODES = 8
 
 
 class Run(Protocol):
-    """Rows in ascending order of head, read once and in order; ``left`` counts unread rows."""
+    """Rows in ascending order of head, read once; ``left`` counts unread rows."""
 
     left: int
 
     def fill(self, out: NDArray[np.uint32]) -> int:
-        """Read the next rows into ``out``, as many as fit or remain, and return their number."""
+        """Read the next rows into ``out``, as many as fit, and return their number."""
 
 
 class RowSpool(Protocol):
-    """Rows in one bucket per block, written in tagged batches."""
+    """Rows in a bucket per block, written in tagged batches."""
 
     def append(self, rows: NDArray[np.uint32], starts: NDArray[np.uint32], tag: int) -> None:
         """Append ``rows[starts[b] : starts[b + 1]]`` to each bucket b; callers reuse ``rows``."""
 
     def readers(self, bucket: int) -> Sequence[Run]:
-        """Return the runs of a bucket."""
+        """Return a bucket's runs."""
 
     def pieces(
         self, bucket: int, buffer: NDArray[np.uint32]
     ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-        """Yield (tag, rows) of a bucket, with the rows read into ``buffer``."""
+        """Yield a bucket's (tag, rows), with the rows read into ``buffer``."""
 
 
 S = TypeVar("S", bound=RowSpool)
 
 
 class MovingSample(Generic[S]):
-    """A sample in progress: its mover, and ``tokens``, the number moved at each step.
+    """A sample in progress; ``tokens`` counts those moved in the current step.
 
-    Tokens that ``arrived`` and those ``going`` have one bucket per block, ``records`` two.
-    ``points``, if recorded, are rows (head, node, 0) in one bucket per block of heads.
+    ``arrived`` and ``going`` are token spools with a bucket per block; ``records`` has two per
+    block. ``points``, if recorded, are rows (head, node, 0) in a bucket per block of heads.
     """
 
     def __init__(self, spool: Callable[[int], S], blocks: int, points: bool = False) -> None:
@@ -85,9 +86,9 @@ class MovingSample(Generic[S]):
 
 
 class Rooms:
-    """Scratch memory, used by the walk and then by the layout of its trees.
+    """Scratch memory for the walk, reused by the tree layout.
 
-    ``flat`` uint32[2 * nodes], ``at`` uint32[nodes] and ``label`` uint8[nodes] are for the largest
+    ``flat`` uint32[2 * nodes], ``at`` uint32[nodes] and ``label`` uint8[nodes] fit the largest
     block; ``incoming``, ``merged``, ``records``, ``going`` and ``dealt`` are uint32[rows, 3].
     """
 
@@ -118,8 +119,8 @@ class Dealer:
     def rows(
         self, out: RowSpool, rows: NDArray[np.uint32], tag: int = 0, *, records: bool = False
     ) -> None:
-        """Append rows to the buckets of their first words. With ``records``, rows whose parent is
-        in block b go to bucket 2b or 2b + 1.
+        """Append rows to the buckets of their first words. With ``records``, a row whose parent is
+        in block b goes to bucket 2b or 2b + 1.
         """
         from cocite.kernels import walk_blocks
 
@@ -129,10 +130,10 @@ class Dealer:
 
 
 class BlockPart:
-    """The walk within one block at a time; calls may repeat the block.
+    """The walk within one block at a time.
 
-    ``links`` has at least the rows of its blocks; ``cuts`` uint32[blocks + 1] are the first nodes
-    of all blocks, and the number of nodes.
+    ``links`` needs only the rows of the blocks processed; ``cuts`` uint32[blocks + 1] are the first
+    nodes of all blocks, and the number of nodes.
     """
 
     def __init__(
@@ -149,8 +150,8 @@ class BlockPart:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """Allocate buffers for at most ``rows`` rows. ``largest`` is the size of the largest block
-        to process, by default of all blocks. ``turn``, ``weights`` and ``in_share`` are as in
+        """Allocate buffers for ``rows`` rows. ``largest`` is the size of the largest block to
+        process, by default of all blocks. ``turn``, ``weights`` and ``in_share`` are as in
         ``Walker``.
         """
         self._length, blocks = length, [int(c) for c in cuts[1:-1]]
@@ -179,10 +180,10 @@ class BlockPart:
             self._leave(state, block, count, step)
         return count
 
-    # -- arrivals: what the block's nodes hold after the last step ------------------------
+    # -- arrivals -------------------------------------------------------------------------
 
     def _arrive(self, state: MovingSample[Any], block: int, step: int) -> int:
-        """Merge the tokens that arrive in a block; return the number of live tokens."""
+        """Merge the tokens that arrived in a block; return the number of live tokens."""
         first, last = self.cuts[block], self.cuts[block + 1]
         if step == 1:
             size = int(last) - int(first)
@@ -236,10 +237,10 @@ class BlockPart:
         self._keep(state, met)
         return int(live)
 
-    # -- departures: the step itself ------------------------------------------------------
+    # -- departures -----------------------------------------------------------------------
 
     def _leave(self, state: MovingSample[Any], block: int, count: int, step: int) -> None:
-        """Move the tokens of a block and send them; after the last step, end them."""
+        """Move a block's tokens and send them; after the last step, end them."""
         from cocite.kernels import walk_blocks
 
         rooms, first, last = self.rooms, self.cuts[block], self.cuts[block + 1]
@@ -260,7 +261,7 @@ class BlockPart:
                 at, moved, first, self._standing, rooms.going, rooms.records[self._used :]
             )
             self._keep(state, int(ended))
-            # In the first step, the blocks' runs are consecutive in order of head.
+            # In the first step, the runs of consecutive blocks are one ascending run.
             self.dealer.rows(state.going, rooms.going[:gone], 0 if step == 1 else block)
 
     # -- records ----------------------------------------------------------------------------
@@ -270,7 +271,7 @@ class BlockPart:
             self.send_records(step)
 
     def _keep(self, state: MovingSample[Any], count: int) -> None:
-        """Append the records of a sample to the waiting records."""
+        """Add the sample's latest records to the waiting ones."""
         if count:
             self._waiting.setdefault(state, []).append((self._used, self._used + count))
             self._used += count
@@ -291,15 +292,15 @@ class BlockPart:
 
 
 _BATCH = 256
-"""Approximate bytes of a batch in a spool, without its bucket offsets."""
+"""Approximate bytes of a batch in a spool, without bucket offsets."""
 
 
 @dataclass(frozen=True)
 class Meetings:
-    """One sample's fingerprint graph, as records (node, parent, offset) tagged with the step.
+    """A sample's fingerprint graph, as records (node, parent, offset) tagged with the step.
 
-    Bucket 2b of ``records`` contains those with node and parent in block b, and b's roots (node,
-    NOWHERE, members); bucket 2b + 1 those with the node in a later block. ``live`` counts the
+    Bucket 2b of ``records`` contains records with node and parent in block b, and b's roots (node,
+    NOWHERE, members); bucket 2b + 1, records with the node in a later block. ``live`` counts the
     tokens moved at each step; ``points`` are as in :class:`MovingSample`.
     """
 
@@ -309,13 +310,13 @@ class Meetings:
 
 
 class ExternalWalker:
-    """Computes up to ``together`` samples at a time, with tokens in scratch files in ``directory``
-    and one block in memory.
+    """Computes up to ``together`` samples at a time, with one block in memory and tokens in scratch
+    files.
 
-    One process handles the blocks in turn; a token is written and read once per step. The files
-    take 12 bytes per token, for two steps, and 12 per record. Nodes with more in-links than fit
-    need no extra memory: the uniform step reads one in-link, the argmin step skips the in-links of
-    such hubs, and the clock step reads file pages that the system can reclaim.
+    A token is written and read once per step. The files take 12 bytes per token, for two steps, and
+    12 per record. Hubs whose in-links exceed memory need no extra memory: the uniform step reads
+    one in-link, the argmin step skips their in-links, and the clock step reads file pages that the
+    system can reclaim.
     """
 
     def __init__(
@@ -334,8 +335,10 @@ class ExternalWalker:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """Prepare the walk. ``blocks`` are the first nodes of all blocks but the first; ``rows``
-        limits the rows in memory; ``points`` records points. Other parameters are as in ``Walker``.
+        """Prepare the walk, with scratch files in ``directory``.
+
+        ``rows`` limits the rows in memory; ``points`` records points. Other parameters are as in
+        ``Walker``.
         """
         self._links, self._weights, self._length = links, weights, length
         self.cuts = np.array([0, *blocks, links.nodes], np.uint32)
@@ -350,7 +353,7 @@ class ExternalWalker:
         self._states: dict[int, MovingSample[Spool]] = {}
 
     def __call__(self, sample: int) -> Meetings:
-        """Return one of the samples of the last ``walk``; valid until the next one."""
+        """Return a sample from the last ``walk``, valid until the next one."""
         state = self._states[sample]
         return Meetings(state.records, tuple(state.live), state.points)
 
@@ -386,9 +389,9 @@ class ExternalWalker:
 
 
 def tables(nodes: int, blocks: int, rows: int, together: int) -> int:
-    """Return an upper bound on the bytes of this many samples' spool tables.
+    """Return an upper bound on the bytes of the samples' spool tables.
 
-    Records of all samples are written whenever ``rows`` of them wait, and after every step.
+    All waiting records are written when they reach ``rows``, and after every step.
     """
     batches = MAX_LENGTH + 1 + together * nodes // rows
     return together * (batches * (8 * blocks + _BATCH) + 16 * blocks * blocks)

@@ -1,14 +1,13 @@
-"""Weights of the walk's steps: arrays that weighted steps read in addition to the links.
+"""Weights for walk steps: arrays that weighted steps read in addition to the links.
 
     Step.WEIGHTED   cumulative shares of each node's links, in units of 2**-32: 4 bytes per link
     Step.CLOCK      the weights themselves: one per link, or one per node as an in-neighbor
 
-A weight is that of the link, that of its in-neighbor (``node_weights``), or their product. Node
-weights such as 1 / out-degree (:func:`inverse_degrees`) reduce the weight of links from pages with
-many links, like inverse document frequency for words; CLOCK then needs no array for links. All
-walkers of a run share the arrays.
-
-Cost: one pass over the links each for shares and products; 4 bytes per link of memory or scratch.
+A weight is that of the link, that of the in-neighbor (``node_weights``), or their product. Node
+weights such as 1 / out-degree (:func:`inverse_degrees`) give links from pages with many links less
+weight, like inverse document frequency for words; CLOCK then needs no array for links. All walkers
+of a run share the arrays. Shares and products each cost one pass over the links, and 4 bytes per
+link of memory or scratch.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True)
 class StepWeights:
-    """Weights for a step. ``values`` are uint32[edges] shares for ``Step.WEIGHTED``; for
-    ``Step.CLOCK``, float32[edges], or float32[nodes] if ``by_node``.
+    """Weights for ``step``: uint32[edges] shares for ``Step.WEIGHTED``; for ``Step.CLOCK``,
+    float32[edges], or float32[nodes] if ``by_node``.
     """
 
     step: Step
@@ -42,26 +41,24 @@ class StepWeights:
 
 
 def inverse_degrees(degrees: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Return node weights of 1 / degree, float32[nodes]; 1 for nodes without links, which no walk
-    reaches.
-    """
+    """Return 1 / degree, float32[nodes]; 1 for nodes without links, which no walk reaches."""
     return (1.0 / np.maximum(degrees, 1)).astype(np.float32)
 
 
 def idf_weights(degrees: NDArray[np.uint32], nodes: int) -> NDArray[np.float32]:
-    """Return inverse document frequencies, log((nodes + 1) / degree), as weights float32[nodes].
+    """Return inverse document frequencies, log((nodes + 1) / degree), float32[nodes].
 
-    They are positive even for a page that links to all nodes. Degrees of 0 count as 1.
+    All are positive, even for a page that links to all nodes. Degrees of 0 count as 1.
     """
     return np.log((nodes + 1.0) / np.maximum(degrees, 1)).astype(np.float32)
 
 
 def telling_weights(links: Links, hubs: str) -> NDArray[np.float32]:
-    """Return the weight of a link from each node, float32[nodes].
+    """Return a weight per neighbor in ``links``, float32[nodes].
 
     The weight is :func:`idf_weights` (``hubs`` is ``idf``) or :func:`inverse_degrees` (``rare``) of
-    the node's degree as a neighbor in ``links``: its out-degree for in-links, its in-degree for
-    out-links. Takes one pass over the links, and 4 bytes per node.
+    the neighbor's degree: the out-degree for in-links, the in-degree for out-links. Costs one pass
+    over the links, and 4 bytes per node.
     """
     from cocite.kernels.links import add_counts
 
@@ -86,7 +83,7 @@ def step_weights(
     node_weights: NDArray[np.float32] | None = None,
     scratch: Scratch | None = None,
 ) -> StepWeights:
-    """Prepare the weights of ``links`` for a weighted step.
+    """Prepare link weights for a weighted step.
 
     Parameters
     ----------
@@ -95,14 +92,14 @@ def step_weights(
     step
         ``Step.WEIGHTED`` or ``Step.CLOCK``.
     node_weights
-        float32[nodes], positive and finite: weights of nodes as neighbors.
+        float32[nodes], positive and finite: a weight per neighbor.
     scratch
-        Where to store arrays of 4 bytes per link; in memory by default.
+        The storage for arrays of 4 bytes per link, by default memory.
 
     Raises
     ------
     UsageError
-        If there are no weights, or they are invalid.
+        For missing or invalid weights.
     """
     if node_weights is not None:
         _check(links, node_weights)

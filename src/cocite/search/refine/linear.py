@@ -79,7 +79,7 @@ class Linear:
     """Computes rows of SimRank scores in one direction. Threads may share it."""
 
     def __init__(self, rows: Links, columns: Links, diagonal: Diagonal) -> None:
-        """Create a solver; ``rows`` are the in-links and ``columns`` the out-links, or vice versa."""
+        """Create a solver from in-links ``rows`` and out-links ``columns``, or vice versa."""
         from cocite.kernels.linear import Rows
 
         self._rows = Rows(rows.offsets, rows.neighbors)
