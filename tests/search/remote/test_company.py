@@ -105,7 +105,7 @@ def test_a_server_that_sleeps_does_not_hold_an_answer_past_the_deadline(opened: 
     assert cluster.now == began
     (left,) = [each for each in remote_of(other).status if each.state != "answers"]
     assert (left.shard, left.opened) == (2, 1)
-    assert "unanswered" in left.fault
+    assert left.fault == "it does not answer queries"
     cluster.made[2].delay = 0.0
     until(cluster, lambda: samples(other) == SAMPLES, 15)  # when it has slept its fill
 
@@ -174,7 +174,7 @@ def test_foreign_one_fails(opened: Opened, graph: Graph, index: Index, tmp_path:
     assert {samples(other) for _ in range(5)} == {SAMPLES - 5}
     assert other.related("n7") == other.related("n7")
     assert [each.fault for each in remote_of(other).status if each.fault] == [
-        "it holds another index"
+        "it has another index"
     ]
 
 
