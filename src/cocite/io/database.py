@@ -1,15 +1,15 @@
-"""Addresses of and connections to SQLite, DuckDB and PostgreSQL databases.
+"""Addresses of SQLite, DuckDB and PostgreSQL databases, and connections to them.
 
-    sqlite:///site.db, sqlite:site.db    an SQLite file, relative; absolute with four slashes
+    sqlite:///site.db, sqlite:site.db    an SQLite file; absolute paths take four slashes
     duckdb:///site.duckdb, duckdb:...    a DuckDB file
     postgres://user@host/db              a PostgreSQL server (postgresql://, any URI of libpq)
 
-A table follows a ``#``, with its schema if needed: ``sqlite:///site.db#web.related``. Where only a
-database makes sense, a plain file name is enough.
+A table, with its schema if necessary, follows a ``#``: ``sqlite:///site.db#web.related``. Options
+that accept only databases also accept plain file names.
 
-Databases are untrusted. Connections for reading are read-only; DuckDB loads no extensions, opens
-only the files passed to it, and never expands paths (:func:`file_literal`). ``label``, ``repr`` and
-errors (:func:`reported`) omit passwords.
+Databases are untrusted: connections for reading are read-only, and DuckDB loads no extensions,
+opens only the files passed to it, and never expands paths (:func:`file_literal`). Labels, ``repr``
+and errors (:func:`reported`) omit passwords.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _REFUSED = (
 class Address:
     """A database and, optionally, a table in it.
 
-    ``kind`` is sqlite, duckdb or postgres; ``place`` a file's path or a server's full URI.
+    ``kind`` is sqlite, duckdb or postgres; ``place`` is a file's path or a server's full URI.
     """
 
     kind: str
@@ -83,7 +83,7 @@ class Address:
 
     @property
     def secrets(self) -> list[str]:
-        """Return the address's passwords, as written and decoded, longest first."""
+        """Return the address's passwords, as written, encoded and decoded, longest first."""
         if self.is_file:
             return []
         split = urlsplit(self.place)
@@ -93,7 +93,7 @@ class Address:
         return sorted({value for value in found if value}, key=len, reverse=True)
 
     def masked(self, text: object) -> str:
-        """Mask the address's passwords in ``text``, and put the text on one line."""
+        """Return ``text`` on one line, with the address's passwords masked."""
         said = " ".join(str(text).split())
         for secret in self.secrets:
             said = said.replace(secret, _HIDDEN)
@@ -134,10 +134,10 @@ def address_of(text: str, *, files: bool = False) -> Address:
 
 
 def database_named(text: str) -> Address | None:
-    """Parse a database address or the name of an existing SQLite or DuckDB file; None for other
-    files.
+    """Parse a database address or the name of an existing SQLite or DuckDB file.
 
-    A table may follow after ``#``. Raises :class:`UsageError` for an invalid address.
+    A table may follow a ``#``. Return None for other files. Raises :class:`UsageError` for an
+    invalid address.
     """
     if is_address(text):
         return address_of(text)
@@ -149,7 +149,7 @@ def database_named(text: str) -> Address | None:
 
 
 def file_of_titles(text: str) -> tuple[str, Path | None]:
-    """Return the absolute name of a source of titles, and its file.
+    """Return a title source's absolute name and file.
 
     The file is None for a server, whose changes cannot be detected.
     """
@@ -182,7 +182,7 @@ def _file(text: str) -> Address:
 
 
 def _stored_kind(place: str) -> str:
-    """Detect the database system of a file, "" for none; raises ``OSError``."""
+    """Return sqlite, duckdb or "" from a file's first bytes; raises ``OSError``."""
     with open(place, "rb") as file:
         begins = file.read(16)
     if begins.startswith(b"SQLite format 3\0"):
@@ -196,7 +196,7 @@ def _server(rest: str) -> Address:
     place, table = _behind(rest)
     try:
         split = urlsplit("postgres:" + place)
-    except ValueError as error:  # it may quote the password
+    except ValueError as error:  # its text may contain the password
         raise UsageError(
             "a PostgreSQL address has the form postgres://USER@HOST/DATABASE; put IPv6 addresses "
             "in [ ], and write special characters in names as %XX"
@@ -217,7 +217,7 @@ def _behind(path: str) -> tuple[str, str]:
 
 
 def quoted(name: str) -> str:
-    """Quote the name of a table for SQL; dots outside double quotes separate schema and table.
+    """Quote a table name for SQL; dots outside double quotes separate schema and table.
 
     Raises :class:`~cocite.errors.UsageError`.
     """
@@ -228,7 +228,7 @@ def quoted(name: str) -> str:
 
 
 def quoted_column(name: str) -> str:
-    """Quote the name of a column for SQL."""
+    """Quote a column name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -238,11 +238,11 @@ def literal(text: str) -> str:
 
 
 def file_pattern(path: str | os.PathLike[str]) -> str:
-    """Escape a path for DuckDB, which reads paths as patterns.
+    """Return a path with pattern characters escaped, as DuckDB reads paths as patterns.
 
     Raises :class:`~cocite.errors.InputError` for a path that cannot be escaped.
     """
-    whole = os.path.join(os.getcwd(), path)  # so that "~/a" and "s3:/a" are files
+    whole = os.path.join(os.getcwd(), path)  # absolute, so that "~/a" and "s3:/a" are files
     if not _PATTERN.search(whole):
         return whole
     if "\\" in whole:
@@ -254,12 +254,12 @@ def file_pattern(path: str | os.PathLike[str]) -> str:
 
 
 def file_literal(path: str | os.PathLike[str]) -> str:
-    """Return the SQL literal that makes DuckDB read only the file ``path``."""
+    """Return a path as an SQL literal that DuckDB does not expand."""
     return literal(file_pattern(path))
 
 
 def csv_relation(path: Path, columns: Mapping[str, str]) -> str:
-    """Return a query that reads a clean tab-separated file; ``columns`` maps names to types."""
+    """Return a query of a clean tab-separated file; ``columns`` maps names to types."""
     typed = ", ".join(f"'{column}': '{kind}'" for column, kind in columns.items())
     return (
         f"SELECT * FROM read_csv({file_literal(path.resolve())}, delim = '\t', header = false, "
@@ -269,7 +269,7 @@ def csv_relation(path: Path, columns: Mapping[str, str]) -> str:
 
 
 def matches(pattern: str) -> list[str]:
-    """Return the files that match a DuckDB pattern; [] for a plain path or a server."""
+    """Return the files that match a DuckDB pattern; [] for a plain path or a URL."""
     import duckdb
 
     if not _PATTERN.search(pattern):
@@ -288,10 +288,10 @@ def connect(
     spill: str | None = None,
     files: Iterable[str] = (),
 ) -> Any:
-    """Open a database, read-only unless ``write``, which creates a missing file.
+    """Open a database, read-only or for writing; the caller closes the connection.
 
-    DuckDB may use ``memory`` bytes, ``threads`` and the folder ``spill``, and open ``files``
-    besides the database; names of folders end in a slash. The caller closes the connection.
+    With ``write``, a missing file is created. DuckDB may use ``memory`` bytes, ``threads`` threads
+    and the folder ``spill``. Besides the database, it may open ``files``; folders end in a slash.
 
     Raises :class:`InputError` if the database is missing or cannot be opened, and
     :class:`~cocite.extras.MissingLibrary` without psycopg.
@@ -306,7 +306,7 @@ def connect(
         limit = None if memory is None else f"{max(memory, _LEAST_MEMORY)}B"
         given = {"memory_limit": limit, "threads": threads, "temp_directory": spill}
         config = {name: value for name, value in given.items() if value is not None}
-        if write and address.place != _MEMORY_ALONE:  # for its log and temporary files
+        if write and address.place != _MEMORY_ALONE:  # DuckDB's log and temporary files
             files = [*files, f"{Path(address.place).absolute().parent}/"]
         return open_duckdb(address.place, config, read_only=not write, files=files)
 
@@ -317,8 +317,8 @@ def _sqlite(address: Address, write: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(path)}?mode={mode}", uri=True)
     if not write:
         connection.execute("PRAGMA query_only = 1")
-        connection.execute("PRAGMA trusted_schema = 0")  # views call no risky functions
-    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # raises unless SQLite
+        connection.execute("PRAGMA trusted_schema = 0")  # no unsafe functions in views
+    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # fails unless SQLite
     return connection
 
 
@@ -333,11 +333,10 @@ _ALONE: dict[str, Any] = {
 def open_duckdb(
     place: str, config: dict[str, Any], *, read_only: bool = False, files: Iterable[str] = ()
 ) -> Any:
-    """Open a DuckDB connection that can open only ``place``, ``files`` and its spill folder.
+    """Open a DuckDB connection with access to ``place``, ``files`` and its spill folder only.
 
-    Folders in ``files`` end in a slash. Extensions, Python variables and progress bars are
-    disabled, and queries cannot enable them. Raises :class:`InputError` for a path with a
-    backslash.
+    Folders in ``files`` end in a slash. Extensions, Python variables and progress bars are disabled
+    and locked. Raises :class:`InputError` for a path with a backslash.
     """
     import duckdb
 
@@ -348,7 +347,7 @@ def open_duckdb(
         )
     more = {"read_only": True} if read_only else {}
     connection = duckdb.connect(place, config=_ALONE | config, **more)
-    with suppress(duckdb.InvalidInputException):  # raised in notebooks without progress bars
+    with suppress(duckdb.InvalidInputException):  # raised in notebooks without ipywidgets
         connection.execute("SET enable_progress_bar = false")
     each = list(dict.fromkeys(files))
     folders = [path for path in each if path.endswith("/")]
@@ -373,9 +372,9 @@ def _postgres(address: Address, write: bool) -> Any:
 def reported(
     address: Address, error_type: Callable[[str], CociteError] = InputError
 ) -> Iterator[None]:
-    """Turn a driver's errors into ``error_type``, without passwords.
+    """Convert a driver's errors to ``error_type``, without passwords.
 
-    Running out of memory raises :class:`~cocite.errors.ResourceError`.
+    Out-of-memory errors become :class:`~cocite.errors.ResourceError`.
     """
     try:
         yield

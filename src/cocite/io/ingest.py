@@ -3,12 +3,13 @@
     sources -> read and clean -> load -> number the names -> sort by (destination, source)
             -> drop duplicates -> write
 
-This file chooses the sources and checks the options; ``io/pipeline.py`` does the rest. Readers
+This module selects the sources and checks the options; ``io/pipeline.py`` does the rest. Readers
 (``io/readers/``) parse and validate; DuckDB (``io/tables.py``) sorts and joins within the memory
 limit.
 
-Cost: O(m log m) time, and temporary disk of about twice the decompressed input, next to the output.
-The fast path for integers (``io/integers.py``) takes O(m) time and no temporary disk.
+For m links, ingest takes O(m log m) time, and temporary disk space next to the output: about twice
+the decompressed input. The fast path for integers (``io/integers.py``) takes O(m) time and no disk
+space.
 """
 
 from __future__ import annotations
@@ -72,10 +73,9 @@ def ingest(
           Zstandard. The format is detected from content and file extension.
         - A folder of HTML pages (or a tar or zip archive of one), of notes, of source code, or of
           the parts of a table.
-        - Links in memory: pairs, triples with a weight, an array of two or three columns, a table
-          of pandas, polars or Arrow, a sparse matrix (``nodes`` names its rows), or a graph of
-          NetworkX or igraph (``weight_column`` is its weight attribute). Node names may be any
-          hashable values.
+        - Links in memory: pairs, triples with a weight, an array of two or three columns, a pandas,
+          polars or Arrow table, a sparse matrix (``nodes`` names its rows), or a NetworkX or igraph
+          graph (``weight_column`` is its weight attribute). Node names may be any hashable values.
         - A database, as for ``database``.
         - With ``exclude_nodes`` or ``partitions``, also a single stored graph.
     output
@@ -133,9 +133,9 @@ def _ingest_rest(
     names: tuple[str, ...],
     progress: Progress,
 ) -> Graph:
-    """Store links without the nodes called ``names``.
+    """Store links without the nodes in ``names``.
 
-    A stored graph as the only input is copied; other inputs are stored in full first.
+    If the input is a stored graph, copy the rest; otherwise, first store the whole input.
     """
     with ExitStack() as stack:
         whole = _stored_graph(inputs)
@@ -162,9 +162,9 @@ def _ingest_rest(
 
 
 def _links(inputs: Any, options: IngestOptions, memory: int) -> Any:
-    """Return the source of links: file names, a query, or an object in memory.
+    """Return the source of links: file names, a query, or links in memory.
 
-    Raises :class:`UsageError` for options that do not apply.
+    Raises :class:`UsageError` for options that do not apply to the source.
     """
     named = options.database
     if named is None and (named := database_in(inputs)):
@@ -194,7 +194,7 @@ def _ingest_partitions(
     resources: Resources,
     progress: Progress = no_progress,
 ) -> BlockedGraph:
-    """Store a graph in ``options.partitions`` partitions in the folder ``output``.
+    """Store a graph as ``options.partitions`` partitions in the folder ``output``.
 
     Raises like :func:`cocite.ingest` and :func:`~cocite.io.partitions.split`.
     """
@@ -232,7 +232,7 @@ def _refuse_others(options: IngestOptions, taken: Iterable[str], message: str) -
 
 
 def _stored_graph(inputs: Any) -> Graph | None:
-    """Return the stored graph if ``inputs`` is nothing else, or None."""
+    """Return the stored graph if that is the only input, else None."""
     if isinstance(inputs, str | os.PathLike):
         inputs = [inputs]
     if isinstance(inputs, list | tuple) and len(inputs) == 1:

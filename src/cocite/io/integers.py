@@ -1,14 +1,14 @@
-"""Fast path of ingest: store texts of integers as a graph, in memory.
+"""Fast path of ingest: store integer links from text as a graph, in memory.
 
     read -> sort by (destination, source) -> drop duplicates -> write
 
 A text is *plain* if every row links two integers below 2**32, formatted as by ``str``; blank lines
-and comments are allowed. Other texts, and links that exceed the memory, go through the tables
+and comments are allowed. Other texts, and links that exceed the memory limit, go through DuckDB
 (``io/tables.py``). Both paths write the same bytes.
 
-A link is a key, destination * 2**32 + source. Nodes are renumbered last, in the order of their
-integers. Cost: one to two nanoseconds per byte to read (``kernels/integers.py``) and 25 per link to
-sort. Memory: 16 bytes per link (24 if undirected), and 9 per integer up to the largest id.
+A link is stored as the key destination * 2**32 + source. Nodes are renumbered last, in the order of
+their integers. Reading takes 1 to 2 ns per byte (``kernels/integers.py``), sorting 25 ns per link.
+Memory is 16 bytes per link (24 if undirected), and 9 per integer up to the largest.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from cocite.storage import ArrayWriter, Entry
 
 _PIECE, _MAX_LINE = 1 << 21, 1 << 21
 BUFFER = 10 * _PIECE
-"""Bytes per thread: chunks in transit, and the links of one chunk."""
+"""Bytes per thread: queued chunks, and the links of one chunk."""
 _ROWS = 1 << 19
 """Links per write."""
 _LINK_BYTES, _ID_BYTES = 8, 9
-"""Bytes per link (as read, and again as sorted), and per integer up to the largest id."""
+"""Bytes per link (once as read, once as sorted), and per integer up to the largest."""
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _MOST_LINKS = 1 << 32
 _SPARSE = 16
-"""Maximum ratio of ids to links, beyond a million ids."""
+"""Maximum ratio of the largest integer to the number of links, above a million."""
 
 _Keys = NDArray[np.uint64]
 
 
 class FastPath(NamedTuple):
-    """The manifest's facts, the graph's files, and findings on each text."""
+    """The manifest's facts, the graph's files, and a report on each text."""
 
     facts: dict[str, Any]
     files: dict[str, Entry]
@@ -64,7 +64,7 @@ def store_integers(
 ) -> FastPath | None:
     """Write the links of ``sources`` into ``directory``.
 
-    Return None, having written nothing, if a text is invalid, too large or not plain.
+    If a text is invalid, too large or not plain, write nothing and return None.
     """
     if options.weight or options.normalize_urls or options.count_duplicates or options.sides:
         return None
@@ -88,11 +88,11 @@ def store_integers(
 
 
 class _ForTables(Exception):
-    """A text requires the general reader."""
+    """Raised if a text requires the general path."""
 
 
 class _Read(NamedTuple):
-    """Links and counts of a chunk, and the rows still to skip."""
+    """A chunk's links and counts, and the number of rows still to skip."""
 
     keys: _Keys
     skip: int
@@ -104,7 +104,7 @@ class _Read(NamedTuple):
 def _read_all(
     sources: Sequence[Source], options: ReadOptions, resources: Resources, progress: Progress
 ) -> tuple[list[_Keys], int, list[Found]]:
-    """Return the links of plain texts as keys, the bound of their ids, and findings on each text.
+    """Return (chunks of keys, 1 + the largest integer, a report on each text).
 
     Raises :class:`_ForTables`.
     """
@@ -126,7 +126,7 @@ def _read_all(
                 text.comments += read.comments
                 pieces.append(read.keys)
                 rows, bound = rows + read.keys.size, max(bound, read.largest + 1)
-                # Extrapolate once, from the first piece.
+                # The first chunk's density predicts the number of links.
                 most, whole = max(rows, rows * whole // max(raw.tell(), 1)), 0
                 need = _LINK_BYTES * (1 + each) * most + _ID_BYTES * bound
                 if need > room or each * most >= _MOST_LINKS:
@@ -138,7 +138,7 @@ def _read_all(
 
 
 class _Worker:
-    """Parses chunks, one at a time, into its own arrays."""
+    """Parse chunks, one at a time, into a thread's own arrays."""
 
     def __init__(self) -> None:
         from cocite.kernels import integers
@@ -177,15 +177,15 @@ def _read(
     head = head.removeprefix(b"\xef\xbb\xbf")
     cleaner.decide(head)
     found, rules, skip = cleaner.found, cleaner.rules(), cleaner.to_skip
-    # Column titles may be names of nodes, and comments may begin with a digit.
+    # A title may also be a node name, and a comment may begin with a digit.
     titles = found.first if found.header else ()
     if cleaner.options.comment.isdigit() or any(title.isdigit() for title in titles):
         raise _ForTables
     row = next(iter(cleaner.sampled[found.header :]), [])
     if not all(row[at].strip().isdigit() for at in found.taken if at < len(row)):
-        raise _ForTables  # avoid loading kernels for other names
+        raise _ForTables  # before loading the kernels
     pieces = _pieces(head, source, opened, progress)
-    for piece in pieces:  # titles precede all rows
+    for piece in pieces:  # in order, until the titles have been skipped
         read = workers[0](rules, skip, piece)
         yield read
         skip = read.skip
@@ -220,7 +220,7 @@ def _pieces(
 
 
 def _sorted(pieces: list[_Keys], undirected: bool) -> _Keys:
-    """Return the sorted keys of all links; empties ``pieces`` to save memory."""
+    """Return the sorted keys of all links; empty ``pieces`` to save memory."""
     links = (1 + undirected) * sum(piece.size for piece in pieces)
     keys, at = np.empty(links, np.uint64), 0
     while pieces:

@@ -1,13 +1,12 @@
-"""Links in memory: objects are sources like files, and a reader registers their columns.
+"""Links in memory, as sources: pairs, arrays, tables, matrices and graphs.
 
-Objects are recognized by the module and name of their class or a base class, which requires no
-imports; other iterables are read as rows. Columns of names are NumPy arrays of integers, text
-(NumPy or Arrow), or *mapped*: other hashable values, each stored as a text
-(``graph/name_files.py``).
+Objects are recognized by the module and name of their class or a base class, so no library is
+imported; other iterables are read as rows. A column of names consists of integers, of text, or of
+other hashable values. The last are *mapped*: each is stored as a text (``graph/name_files.py``).
 
-Columns of tables are selected as in files (``io/readers/dialect.py``). Pairs and arrays may have a
-weight as third value. Graphs keep all their nodes. They are weighted if their weights differ: by
-the values of a matrix, or by the attribute ``weight`` (1 where missing).
+Table columns are selected as in files (``io/readers/dialect.py``). Pairs and arrays may have a
+weight as third value. Matrices and graphs keep nodes without links; their weights are a matrix's
+values, unless all are 1, or the attribute ``weight`` (1 where missing).
 """
 
 from __future__ import annotations
@@ -43,9 +42,10 @@ _ENDS = ("the sources of its links", "the targets of its links")
 
 @dataclass(frozen=True)
 class ObjectInput:
-    """Links in memory, as tables for DuckDB, and their name in messages (``what``).
+    """Links in memory, as tables for DuckDB.
 
-    ``links`` has the columns a, b and, if ``weighted``, w; ``nodes`` has the column a.
+    ``links`` has the columns a, b and, if ``weighted``, w; ``nodes`` has the column a. ``what`` is
+    the input's name in messages.
     """
 
     what: str
@@ -61,7 +61,7 @@ class ObjectInput:
 
 
 def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
-    """Return a table's column titles, and a function that returns the column at a position."""
+    """Return a table's column titles, and a function from position to column."""
     if hasattr(table, "iloc"):  # pandas, where titles may repeat
         return list(table.columns), lambda i: _series(table.iloc[:, i])
     if hasattr(table, "to_series"):
@@ -74,11 +74,11 @@ def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
 def _series(series: Any) -> Any:
     """Return a pandas or polars column as an array, with None for missing values.
 
-    Arrow text is not copied.
+    Text stored in Arrow is returned as such, without copying.
     """
     kind = str(series.dtype)
     if kind == "String" and find_spec("pyarrow"):
-        return need("pyarrow", "text of polars", "arrow").chunked_array(series)  # without copying
+        return need("pyarrow", "text of polars", "arrow").chunked_array(series)
     if getattr(series.dtype, "storage", "") == "pyarrow" and kind.startswith("str"):
         return series.array.__arrow_array__()
     if kind == "category":
@@ -100,7 +100,7 @@ def _arrow(column: Any) -> Any:
 
 
 def _array_links(array: NDArray[Any], what: str, options: IngestOptions) -> ObjectInput:
-    """Return the links of an array: (links, 2), (links, 3), or with named fields."""
+    """Return the links in an array: (links, 2), (links, 3), or a structured one."""
     if array.dtype.names:
         fields = array.dtype.names
         return _table_links(what, list(fields), lambda i: array[fields[i]].ravel(), options)
@@ -116,7 +116,7 @@ def _array_links(array: NDArray[Any], what: str, options: IngestOptions) -> Obje
 
 
 def _pair_links(rows: Iterable[Any], what: str, options: IngestOptions) -> ObjectInput:
-    """Return the links in pairs, or in triples with a weight."""
+    """Return the links in pairs, or in triples with weights."""
     listed = list(rows)
     widths = set()
     for place, row in enumerate(listed):
@@ -133,7 +133,7 @@ def _pair_links(rows: Iterable[Any], what: str, options: IngestOptions) -> Objec
 
 
 def names_in(nodes: Any) -> Any:
-    """Return node names from a list, an array, or a column of a table."""
+    """Return node names from a list, an array, or a table column."""
     if nodes is None or isinstance(nodes, np.ndarray):
         return nodes
     if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
@@ -180,7 +180,7 @@ def _table_links(
 
 
 def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
-    """Convert ids in a float array, which also has weights, to integers."""
+    """Convert ids to integers, from a float array that also contains weights."""
     exact = np.abs(column) < 2**53  # exact as float64; False for nan and inf
     fine = (column == np.floor(column)) & exact
     if not fine.all():
@@ -196,9 +196,9 @@ def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
 
 
 def _scipy_links(matrix: Any, what: str, options: IngestOptions) -> ObjectInput:
-    """Return the links of a sparse numeric or boolean matrix, [nodes, nodes], from rows to columns.
+    """Return the links in a sparse matrix [nodes, nodes], numeric or boolean, from rows to columns.
 
-    Nodes are named by index, or by ``nodes``.
+    Node names are indices, or those in ``options.nodes``.
     """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise UsageError(
@@ -220,7 +220,7 @@ def _scipy_links(matrix: Any, what: str, options: IngestOptions) -> ObjectInput:
 
 
 def _weight_of(options: IngestOptions) -> str | None:
-    """Return the link attribute for weights; None to count duplicates instead."""
+    """Return the name of the weight attribute; None to count duplicates instead."""
     if options.count_duplicates and options.weight_column is None:
         return None
     return "weight" if options.weight_column is None else str(options.weight_column)
@@ -236,9 +236,7 @@ def _networkx_links(graph: Any, what: str, options: IngestOptions) -> ObjectInpu
 
 
 def _igraph_links(graph: Any, what: str, options: IngestOptions) -> ObjectInput:
-    """Return the links of an igraph graph, whose nodes are named by their ``name``, or else by
-    index.
-    """
+    """Return the links of an igraph graph; node names are its ``name`` attribute, or indices."""
     weight, ends = _weight_of(options), np.array(graph.get_edgelist(), np.uint64).reshape(-1, 2).T
     nodes: Any = np.arange(graph.vcount(), dtype=np.uint64)
     if "name" in graph.vs.attributes():
@@ -251,7 +249,7 @@ def _igraph_links(graph: Any, what: str, options: IngestOptions) -> ObjectInput:
 def _graph_links(
     what: str, ends: Any, values: list[Any], nodes: Any, both: bool, options: IngestOptions
 ) -> ObjectInput:
-    """Return links with their weights (1 where missing); without weights if all are missing."""
+    """Return a graph's links, with weights (1 where missing) if any link has one."""
     weights, title = None, f"the attribute {_weight_of(options)!r} of its links"
     if values.count(None) < len(values):
         weights = numbers(objects(1.0 if v is None else v for v in values), what, title)
@@ -282,9 +280,9 @@ def _frame_links(table: Any, what: str, options: IngestOptions) -> ObjectInput:
 
 
 class Kind(NamedTuple):
-    """A kind of object: its library and class, and its reader.
+    """A supported kind of object: its library and class, and its reader.
 
-    ``table`` is whether it has rows and selectable columns.
+    ``table`` is whether it has selectable columns.
     """
 
     name: str
@@ -343,8 +341,7 @@ def links_of(value: Any, options: IngestOptions) -> ObjectInput:
 
 
 def split_objects(value: Any) -> tuple[bool, Any]:
-    """Return whether ``value`` is an object with links rather than file names, and the value
-    itself.
+    """Return (whether ``value`` contains links rather than file names, the value itself).
 
     An iterator is returned as a list.
     """
@@ -381,7 +378,7 @@ def _without_missing(values: Iterable[object]) -> NDArray[np.object_]:
 
 
 def numbers(values: Any, what: str, title: str) -> NDArray[np.float64]:
-    """Return weights as float64; raises :class:`UsageError` if they are not numeric."""
+    """Return weights as float64; raises :class:`UsageError` for other than numbers."""
     found = np.asarray(values)
     if found.dtype == object:
         if any(isinstance(value, str | bytes) for value in found):
@@ -406,9 +403,9 @@ def object_input(
 ) -> ObjectInput:
     """Return links from columns of names (NumPy arrays or Arrow text) and weights.
 
-    Integers ``below_zero`` are allowed for graphs only; in tables, they usually mean a missing
-    node. Raises :class:`UsageError` for columns without names, and :class:`InputError` if two names
-    have the same text.
+    Negative integers are names only with ``below_zero``, which graphs set; in tables, they usually
+    mark missing nodes. Raises :class:`UsageError` for columns that contain no names, and
+    :class:`InputError` if two names have the same text.
     """
     given = zip((a, b, nodes), (*titles, "the list of nodes"), strict=True)
     columns = [_column(each, what, title, below_zero) for each, title in given if each is not None]
@@ -425,7 +422,7 @@ def object_input(
 
 
 def _table(columns: dict[str, Any]) -> Any:
-    """Return the input for DuckDB: a dictionary of arrays, or an Arrow table."""
+    """Return columns as DuckDB reads them: a dictionary of arrays, or an Arrow table."""
     if all(isinstance(values, np.ndarray) for values in columns.values()):
         return {title: np.ascontiguousarray(values) for title, values in columns.items()}
     import pyarrow
@@ -442,7 +439,7 @@ def _kind(values: Any) -> str:
 
 
 def _column(values: Any, what: str, title: str, below_zero: bool) -> Any:
-    """Return a valid column of names, as an integer array if possible."""
+    """Check a column of names; return integers as an integer array."""
     if not isinstance(values, np.ndarray):
         return values
     if values.ndim != 1:
@@ -470,7 +467,7 @@ def _column(values: Any, what: str, title: str, below_zero: bool) -> Any:
 
 
 def _mapped(columns: list[Any], what: str) -> tuple[list[Any], NodeLabels]:
-    """Return the columns as texts (None for missing values), and the original name of each text."""
+    """Return the columns as text (None for missing values), and the label of each text."""
     texts: dict[Hashable, str] = {}
     labels: dict[str, Hashable] = {}
 
@@ -518,7 +515,7 @@ class ObjectSource(Source):
 
 
 def sources_of(given: ObjectInput) -> tuple[list[ObjectSource], list[ObjectSource] | None]:
-    """Return the links, and the names of nodes, as sources."""
+    """Return the links and the node names as sources."""
     called = f"{given.what}, its nodes"
     nodes = None if given.nodes is None else [ObjectSource(given, given.nodes, called)]
     return [ObjectSource(given, given.links, given.what)], nodes

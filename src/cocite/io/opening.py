@@ -19,15 +19,15 @@ def open_graph(
     threads: int | None = None,
     **options: Any,
 ) -> Graph:
-    """Open a stored graph, or store links and open them.
+    """Open a stored graph, or store links as a graph and open that.
 
     Parameters
     ----------
     links
         A graph; the path or URL of a stored graph; or any input of :func:`cocite.ingest`: files, a
-        database, pairs, an array, a table of pandas, polars or Arrow, a sparse matrix, a graph of
-        NetworkX or igraph. Such input is stored in a temporary directory, deleted with the last
-        object that uses it.
+        database, pairs, an array, a pandas, polars or Arrow table, a sparse matrix, or a NetworkX
+        or igraph graph. Input that is not stored yet goes into a temporary directory, deleted with
+        the last object that uses it.
     verify
         Verify the checksums of a stored graph before its first use.
     memory, threads
@@ -57,7 +57,7 @@ def open_graph(
 
 
 def _is_store(links: Any) -> bool:
-    """Return whether a path or URL is a store, or missing, which opening reports."""
+    """Return whether a path or URL is a store, or missing (which opening reports)."""
     if not isinstance(links, str | os.PathLike):
         return False
     from cocite.io.database import is_address
