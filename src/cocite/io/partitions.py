@@ -1,8 +1,4 @@
-"""Ingest to a partitioned graph: split a stored graph, or store the input first.
-
-Cost: that of ``io/ingest.py``, and one pass over the links. The intermediate graph is stored next
-to the output, and then deleted.
-"""
+"""Split a stored graph into a partitioned graph, in one pass over its links."""
 
 from __future__ import annotations
 
@@ -43,10 +39,11 @@ def split(
     overwrite: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Split ``graph`` into ``blocks`` blocks of about equal size in the folder ``output``.
+    """Split ``graph`` into ``blocks`` blocks of about equal size; return the path of ``output``.
 
-    Returns its path. A small graph may get fewer blocks. ``progress`` receives links (done, total).
-    Raises :class:`UsageError`, :class:`OutputExists` and :class:`~cocite.errors.Damaged`.
+    A small graph may get fewer blocks. ``progress`` is called with (done, total), in links. Raises
+    :class:`UsageError`, :class:`OutputExists`, :class:`StoreError` and
+    :class:`~cocite.errors.Damaged`.
     """
     path = check_output(output, overwrite)
     graph.check()
@@ -73,7 +70,7 @@ def split(
 
 
 def check_output(output: str | os.PathLike[str], overwrite: bool) -> Path:
-    """Check that ``output`` is free, or a partitioned graph that may be replaced."""
+    """Return ``output`` as a path, if it is free or a partitioned graph that may be replaced."""
     path = Path(output)
     if not path.name:
         raise UsageError(f"{str(output)!r} is not a valid name for a directory")
@@ -120,7 +117,7 @@ def _write_block(path: Path, graph: Graph, place: tuple[int, int, int]) -> None:
 
 
 def _copy(path: Path, array: NDArray[Any], low: int, high: int, less: int = 0) -> Entry:
-    """Write a slice of an array, subtracting ``less`` from each value."""
+    """Write ``array[low:high] - less``, chunk by chunk."""
     with ArrayWriter(path, array.dtype) as writer:
         for begin in range(low, high, _PIECE):
             piece = array[begin : min(begin + _PIECE, high)]

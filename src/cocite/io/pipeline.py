@@ -2,11 +2,11 @@
 
     sources -> RowBatch of rows and a report -> Tables -> number -> sort -> graph files
 
-Texts of integers that fit in memory take a faster path (``io/integers.py``) to the same bytes; all
-other input goes through tables (``io/tables.py``).
+Integer links from text that fit in memory take a faster path (``io/integers.py``) to the same
+bytes; all other input goes through DuckDB (``io/tables.py``).
 
-A reader with ``read_many`` reads all inputs of a format together, so thousands of small files cost
-about as much as one large file. Ids depend on names only, and reports follow the order of inputs.
+A reader with ``read_many`` reads all inputs of its format together, so thousands of small files
+cost about as much as one large file. Ids depend on names only; reports follow the order of inputs.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def database_in(inputs: Any) -> str | None:
 
 
 class StoreRequest(NamedTuple):
-    """What to store, and how: sources of links and of node names, titles, read options."""
+    """Checked input of a run: sources of links and of node names, titles, read options."""
 
     links: list[Source]
     nodes: list[Source]
@@ -81,7 +81,7 @@ class StoreRequest(NamedTuple):
 
     @classmethod
     def of(cls, links: Any, options: IngestOptions, memory: int) -> StoreRequest:
-        """Check the inputs; ``memory`` is the run's limit in bytes."""
+        """Check the inputs, and return the request; ``memory`` is the limit in bytes."""
         read = ReadOptions.checked(options)
         named, nodes = links, options.nodes
         if isinstance(links, ObjectInput):
@@ -108,7 +108,7 @@ class StoreRequest(NamedTuple):
 
     @property
     def sources(self) -> list[Source]:
-        """Return all sources."""
+        """Return the sources of links, node names and titles."""
         return self.links + self.nodes + self.titling.sources
 
 
@@ -131,7 +131,7 @@ _OF_SOME = {
 
 
 def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
-    """Check that some input supports each requested option."""
+    """Raise :class:`UsageError` if no input supports a requested option."""
     for name, what in _OF_SOME.items():
         if getattr(options, name) and not any(name in reader.takes for reader in readers):
             raise UsageError(f"{what}, but the input has none")
@@ -152,7 +152,7 @@ def size_of(sources: list[Source]) -> int | None:
 
 
 def threads_for(sources: list[Source], most: int) -> int:
-    """Return the number of threads that have work; DuckDB starts all it may use."""
+    """Return how many threads the input can use, as DuckDB starts all that it may."""
     if any(s.path is None or s.is_pipe or s.is_directory for s in sources):
         return most
     return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
@@ -196,7 +196,7 @@ def _store_inputs(
 ) -> _Stored:
     """Write the graph's files into ``directory``; return the manifest's facts, and the files.
 
-    ``report`` is called with broken links.
+    ``report`` is called for each broken link.
     """
     disk.make_own_folder(work := directory / "work")
     links, options, titling = request.links, request.options, request.titling
@@ -235,7 +235,7 @@ def _store_inputs(
 
 
 def _with_rows(facts: dict[str, Any], of_links: list[Found], read: list[Found]) -> dict[str, Any]:
-    """Add counts of rows, and findings on the sources, to the facts."""
+    """Add row counts and the reports on sources to the facts."""
     dropped = facts["dropped"] | {"bad_rows": sum(found.bad for found in read)}
     rows = sum(found.rows for found in of_links)
     return facts | {"dropped": dropped, "rows": rows, "sources": facts_of(read)}
@@ -244,7 +244,7 @@ def _with_rows(facts: dict[str, Any], of_links: list[Found], read: list[Found]) 
 def place_for(
     output: str | os.PathLike[str] | None, nbytes: int | None, memory: int
 ) -> tuple[Temporary | None, Path]:
-    """Return the graph's directory: ``output``, or one in a new temporary directory."""
+    """Return (None, ``output``), or a new temporary directory and a path in it."""
     if output is not None:
         return None, Path(os.fspath(output))
     home = Temporary(nbytes, memory)
@@ -261,9 +261,9 @@ def load_all(
     wanted: int,
     options: ReadOptions,
 ) -> list[Found]:
-    """Load ``sources`` into tables; return the findings in the order of the inputs.
+    """Load ``sources`` into tables; return the reports in the order of the inputs.
 
-    ``wanted`` is 2 for links, 1 for node names. Inputs that are read together share their findings.
+    ``wanted`` is 2 for links, 1 for node names. Inputs that are read together may share a report.
     ``to_job`` creates a job from its remaining fields.
     """
     found: list[Found | None] = [None] * len(sources)
@@ -296,13 +296,13 @@ def load_all(
 
 
 def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[RowBatch]:
-    """Yield the rows that a reader finds in ``some`` sources."""
+    """Read the sources ``some``; yield batches of rows."""
     if reader.read_many is not None:
         yield from reader.read_many(job, some)
         return
     assert reader.read is not None
     rows, found, nodes = reader.read(job)
-    if job.wanted == 1 and nodes:  # links: use their nodes
+    if job.wanted == 1 and nodes:  # a format of links that lists its nodes
         rows, nodes = nodes, ""
         found.rows = job.count(f"SELECT count(*) FROM ({rows})")
     job.progress("loading " + job.source.short, 0, 0)
@@ -312,9 +312,9 @@ def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[Row
 def _groups(
     sources: Sequence[Source], options: ReadOptions, wanted: int
 ) -> list[tuple[FormatReader | None, list[int]]]:
-    """Return the positions of sources to read together, in order of the first, and their reader.
+    """Return (reader, positions of the sources to read together), ordered by first position.
 
-    The reader of a pipe is None, and detected later.
+    The reader of a pipe is None; it is detected later.
     """
     groups: dict[object, tuple[FormatReader | None, list[int]]] = {}
     for place, source in enumerate(sources):
@@ -337,9 +337,7 @@ def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
 
 
 def check_some(read: Sequence[Found]) -> None:
-    """Check that some input has a row; raises :class:`UnrecognizedInput` with a summary of the
-    inputs.
-    """
+    """Raise :class:`UnrecognizedInput`, with a summary of the inputs, if none has a row."""
     if any(found.rows for found in read):
         return
     said = []
@@ -361,8 +359,8 @@ def check_some(read: Sequence[Found]) -> None:
 def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
     """Return the manifest's entries on the inputs.
 
-    More than a hundred inputs are merged into one entry per format, with their number as ``files``,
-    so that opening a graph stays fast.
+    To keep manifests small, more than a hundred inputs are merged into one entry per format, with
+    their number as ``files``.
     """
     if len(read) <= _EACH:
         return [_report(found, found.to_json()) for found in read]
@@ -373,7 +371,7 @@ def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
 
 
 def _merged(group: list[Found]) -> dict[str, Any]:
-    """Merge inputs of one format into the entry of the first, with summed counts."""
+    """Return one entry for inputs of the same format, with summed counts."""
     first, values = group[0], [found.to_json() for found in group]
     entry = _report(first, dict(values[0]))
     for name, value in values[0].items():
@@ -391,7 +389,7 @@ def _merged(group: list[Found]) -> dict[str, Any]:
 
 
 def _report(found: Found, value: dict[str, Any]) -> dict[str, Any]:
-    """Return the findings on an input, with only the base name of its path."""
+    """Return an input's entry, with the base name of its path only."""
     value |= {"file": Path(found.file).name or found.file, "read_as": found.describe()}
     value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)
     return value

@@ -5,9 +5,9 @@
     PLACE/copies/DIGEST.lock    contains the URL; locked shared by readers, exclusively for removal
 
 PLACE is the user's cache (``storage/user_cache.py``), or ``COCITE_COPIES``. The manifest is read
-first: it limits the bytes to copy, and the copy is verified against its checksums. All copies
-together may take half of the disk space that is free or used by copies. To make space, the least
-recently used copies without readers are removed.
+first: its sizes limit the download, and its checksums verify the copy. Copies may fill half of the
+disk space that is free or already used by copies. If a new copy needs space, the least recently
+used ones without readers are removed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Remote:
     """A folder at a URL."""
 
     def __init__(self, url: str) -> None:
-        """Raise :class:`UsageError` for an unusable URL."""
+        """Open the file system; raises :class:`UsageError` for an unusable URL."""
         if not is_url(url):
             raise UsageError(f"{url!r} is not a URL such as s3://bucket/folder")
         core = need("fsspec.core", f"reading {url}", "cluster")
@@ -77,7 +77,10 @@ class Remote:
         return f"{self._path}/{_checked(name)}"
 
     def read(self, name: str, most: int) -> bytes | None:
-        """Return the content of a file of at most ``most`` bytes; None if it is missing."""
+        """Return a file's content, or None if it is missing.
+
+        Raises :class:`Damaged` if the file has more than ``most`` bytes.
+        """
         with self._said(name):
             try:
                 with self._fs.open(self._at(name), "rb") as file:
@@ -89,9 +92,7 @@ class Remote:
         return found
 
     def fetch(self, name: str, size: int, out: BinaryIO) -> None:
-        """Copy a remote file into ``out``; raises :class:`Damaged` if it does not have ``size``
-        bytes.
-        """
+        """Copy a file into ``out``; raises :class:`Damaged` unless it has ``size`` bytes."""
         left = size
         with self._said(name):
             try:
@@ -107,7 +108,7 @@ class Remote:
             raise Damaged(f"{self.url}/{name} does not have the recorded size of {size:,} bytes")
 
     def get(self, name: str, size: int, path: Path) -> None:
-        """Copy a file of ``size`` bytes to ``path``, atomically."""
+        """Download a file of ``size`` bytes to ``path``, atomically."""
         with staged_file(path) as file:
             self.fetch(name, size, file)
 
@@ -120,7 +121,7 @@ class Remote:
                     out.write(piece)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a small file, atomically."""
+        """Upload ``data`` as a file, atomically."""
         with self._said(name):
             self._fs.makedirs(self._path, exist_ok=True)
             with self._fs.transaction:
@@ -132,7 +133,7 @@ class Remote:
             return bool(self._fs.exists(self._at(name)))
 
     def names(self) -> list[str]:
-        """List the files of the folder; [] if it is missing."""
+        """Return the names of the folder's files; [] if it is missing."""
         with self._said(""):
             self._fs.invalidate_cache(self._path)
             if not self._fs.exists(self._path):
@@ -154,7 +155,7 @@ class Remote:
 
     @contextmanager
     def _said(self, name: str) -> Iterator[None]:
-        """Turn any error of a backend into :class:`StoreError`, with the URL."""
+        """Convert any error of a backend to :class:`StoreError`, with the URL."""
         try:
             yield
         except (CociteError, KeyboardInterrupt):
@@ -182,7 +183,7 @@ _ORIGINS: dict[Path, str] = {}
 
 
 def cache_folder() -> Path:
-    """Return the folder of copies; raises :class:`StoreError` if no location is safe."""
+    """Return the folder for copies; raises :class:`StoreError` if no location is safe."""
     chosen = os.environ.get(COPIES)
     if chosen:
         found = Path(chosen).expanduser().absolute()
@@ -201,8 +202,8 @@ def cache_folder() -> Path:
 class Copy:
     """A cached copy.
 
-    ``url`` has no password, and is empty if unknown; ``bytes`` is the size; ``used`` the time of
-    last use, in seconds since 1970; ``read`` whether a process uses it now.
+    ``url`` has no password, and is empty if unknown. ``bytes`` is the size, ``used`` the time of
+    last use in seconds since 1970, and ``read`` whether a process is using the copy.
     """
 
     name: str
@@ -229,7 +230,7 @@ def clear_remote_cache() -> list[Copy]:
 
 
 def _cached_files() -> Iterator[tuple[Path, Copy]]:
-    """Yield each copy with its folder, locked against new readers until the next one."""
+    """Yield (folder, copy); each is locked against new readers until the next is requested."""
     for path in _held(cache_folder()):
         with _locked(_lock_of(path), wait=False) as free:
             name = next((each.name for each in path.iterdir()), "")
@@ -252,9 +253,9 @@ def origin(path: str | os.PathLike[str]) -> str | None:
 
 
 def copied(url: str, kind: str | None = None, digest: str | None = None) -> Path:
-    """Copy the store at ``url`` unless a copy exists; return its local path.
+    """Return the local path of a copy of the store at ``url``, made unless it exists.
 
-    ``kind`` and ``digest`` (:meth:`Manifest.digest`) must match, if given. Raises
+    The store must have the given ``kind`` and ``digest`` (:meth:`Manifest.digest`). Raises
     :class:`~cocite.errors.NotAStore`, :class:`Damaged`, :class:`ResourceError` and
     :class:`StoreError`.
     """
@@ -276,9 +277,7 @@ def copied(url: str, kind: str | None = None, digest: str | None = None) -> Path
 
 
 def adopted(url: str, local: Path) -> Path:
-    """Move the store ``local``, which was sent to ``url``, to its place in the cache; return the
-    path.
-    """
+    """Move ``local``, which was uploaded to ``url``, into the cache; return its new path."""
     folder = cache_folder()
     whole = _place(url, (local / MANIFEST).read_bytes(), folder)
     with _cached(url, whole), _locked(folder / f"{whole.parent.name}.making"):
@@ -291,19 +290,20 @@ def adopted(url: str, local: Path) -> Path:
 
 
 def name_of(url: str) -> str:
-    """Return the local name for the store at a URL."""
+    """Return the local folder name for the store at a URL."""
     return re.sub(r"[^A-Za-z0-9_.-]", "_", url.rstrip("/").rsplit("/", 1)[1]).lstrip(".") or "store"
 
 
 def _place(url: str, stated: bytes, folder: Path) -> Path:
-    """Return the path of the copy of a store with the manifest ``stated``."""
+    """Return the copy's path for a store with the manifest ``stated``."""
     return folder / xxhash.xxh3_128_hexdigest(url.encode() + b"\0" + stated) / name_of(url)
 
 
 @contextmanager
 def _cached(url: str, whole: Path) -> Iterator[None]:
-    """Lock a copy, shared. The lock outlasts the context, until this process exits, unless it
-    fails.
+    """Take a shared lock on a copy.
+
+    If the context succeeds, the lock is kept until this process exits.
     """
     if whole not in _READ:
         descriptor = _opened(_lock_of(whole.parent))
@@ -327,7 +327,7 @@ def _opened(path: Path) -> int:
 
 @contextmanager
 def _locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Try to lock a file, or wait for it; yield whether it is locked, until the context ends."""
+    """Lock a file for the context; without ``wait``, yield False if that is not possible now."""
     descriptor = _opened(path)
     try:
         yield lock(descriptor, wait=wait)
@@ -336,7 +336,7 @@ def _locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: Path) -> None:
-    """Copy a store to a temporary folder, verify it, and rename it."""
+    """Download a store into a temporary folder, verify it, and rename the folder."""
     beside = folder / f"{whole.parent.name}.new"
     shutil.rmtree(beside, ignore_errors=True)  # left by a killed process
     beside.mkdir(0o700)
@@ -398,16 +398,16 @@ def _size(path: Path) -> int:
 
 # -- publication -------------------------------------------------------------------------
 
-# A store is created locally, then uploaded in this order, so that readers never see half a store:
+# A store is created locally, then uploaded in this order, so that no reader opens half a store:
 #
 #    1. upload sending.json, which lists new and old files, so that a later run can clean up
 #    2. remove the manifest of an old store
 #    3. upload the files, then their manifest
 #    4. remove the other files of the old store, and sending.json
 #
-# The local folder is next to the copies. An interrupted build can resume there, and the uploaded
-# store becomes a copy. During a replacement, a reader may get files of both stores; checksums
-# detect that. A second run on the same machine is refused, but not one on another machine.
+# The local folder is next to the copies: an interrupted build can resume there, and the uploaded
+# store becomes a copy. During a replacement, readers may get files of both stores, which checksums
+# detect. Concurrent runs are refused only on the same machine.
 
 
 _SENDING = "sending.json"
@@ -417,8 +417,10 @@ class Sending:
     """A new store for ``url``: create it at ``path``, then call :meth:`send`."""
 
     def __init__(self, url: str, kind: str, overwrite: bool) -> None:
-        """Check the URL. Raises :class:`UsageError` if it cannot be reached, :class:`OutputExists`
-        if it is not empty, :class:`NotAStore` if it has no store of this ``kind`` to replace, and
+        """Check the URL, and create the local folder.
+
+        Raises :class:`UsageError` if the URL cannot be reached, :class:`OutputExists` if it is not
+        empty, :class:`NotAStore` if ``overwrite`` would replace another kind of store, and
         :class:`StoreError`.
         """
         self._remote, self._kind, self._overwrite = Remote(url), kind, overwrite
@@ -429,7 +431,7 @@ class Sending:
         self.path = folder / name_of(self.url)
 
     def _earlier(self) -> set[str]:
-        """Return files that may be removed: those of an old store, or of a killed run."""
+        """Return the files that may be removed: those of an old store or a killed run."""
         stated = self._remote.read(MANIFEST, _MANIFEST_BYTES)
         mark = self._remote.read(_SENDING, _MANIFEST_BYTES)
         found = set() if mark is None else set(_listed(mark))
@@ -480,7 +482,7 @@ def _listed(mark: bytes) -> list[str]:
 
 
 def _stated(manifest: bytes) -> tuple[str, set[str]]:
-    """Return the kind and the files of a store from its manifest."""
+    """Return a store's kind and files from its manifest."""
     try:
         told = json.loads(manifest)
         return str(told["cocite"]), set(map(str, told["files"]))

@@ -1,13 +1,13 @@
-"""Write loaded links as the files of a stored graph, as a stream.
+"""Stream loaded links into the files of a stored graph.
 
     number the names -> sort by (destination, source) -> drop duplicates -> write
 
 Duplicates are always dropped, self-loops unless requested; both are counted. A node whose only link
-was dropped is still a node. The weights of duplicates are added in ascending order in float64, and
-stored as float32; the bytes are therefore independent of threads, memory and chunk boundaries.
-Alternatively, the weight of a link is the number of its duplicates.
+was dropped remains. Duplicates' weights are added in ascending order in float64, and the sum is
+stored as float32, so the bytes do not depend on threads, memory or chunk boundaries. With
+``count_duplicates``, a link's weight is the number of its occurrences instead.
 
-Memory besides DuckDB's: 4 bytes per node for the out-degrees, and a few chunks.
+Besides DuckDB's memory, this takes 4 bytes per node for the out-degrees, and a few chunks.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def store_links(
 def graph_facts(
     nodes: int, edges: int, names: str, options: ReadOptions, duplicates: int, loops: int
 ) -> dict[str, Any]:
-    """Return the manifest's facts on the links, where ``duplicates`` and ``loops`` were dropped."""
+    """Return the manifest's facts on the links; ``duplicates`` and ``loops`` were dropped."""
     return {
         "nodes": nodes,
         "edges": edges,
@@ -77,7 +77,7 @@ def graph_facts(
 
 
 def counted(pieces: _Pieces, stage: str, total: int, progress: Progress) -> _Pieces:
-    """Yield ``pieces``, reporting the number of their rows to ``progress``."""
+    """Yield ``pieces``, and report the number of links so far to ``progress``."""
     done = 0
     progress(stage, 0, total)
     for keys, weights in pieces:
@@ -89,12 +89,11 @@ def counted(pieces: _Pieces, stage: str, total: int, progress: Progress) -> _Pie
 def write_links(
     directory: Path, pieces: _Pieces, nodes: int, options: ReadOptions, *, weighted: bool
 ) -> tuple[int, int, dict[str, Any], dict[str, Entry]]:
-    """Stream ascending keys into arrays; return edges, dropped self-loops, facts on weights,
-    entries.
+    """Write ascending keys as arrays; return (edges, dropped self-loops, weight facts, files).
 
-    Each duplicate of a dropped self-loop is counted, so that edges + duplicates + self-loops is the
-    number of rows (twice that for an undirected graph). With counted duplicates, the two directions
-    of an undirected self-loop count as one link.
+    Duplicates of a dropped self-loop count as self-loops, so edges + duplicates + self-loops is the
+    number of rows, or twice that for an undirected graph. With ``count_duplicates``, the two
+    directions of an undirected self-loop count as one link.
     """
     from cocite.kernels.links import add_counts
 
@@ -142,9 +141,9 @@ def write_links(
 def _distinct(
     pieces: _Pieces,
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64], _Weights]]:
-    """Yield each key once, with its count and the sum of its weights.
+    """Yield (distinct keys, their counts, sums of their weights).
 
-    The last key of a chunk is carried over to the next chunk.
+    A chunk's last key is carried over to the next chunk.
     """
     from cocite.kernels.links import sum_runs
 
@@ -176,7 +175,7 @@ def _stored(sums: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict[str, Entry]:
-    """Write the names as ``kind`` (dense, integers or text); return the entries."""
+    """Write the names as ``kind`` (dense, integers or text); return the files."""
     files: dict[str, Entry] = {}
     if kind == "integers":
         with ArrayWriter(directory / VALUES, np.uint64) as values:

@@ -6,9 +6,9 @@
     links(key)      destination * 2**32 + source, ascending, with duplicates and weights w; weights
                     of duplicates ascend, so that their float sum is reproducible
 
-Ids follow the names' sort keys, then their bytes. The sort key of a URL is its SURT form (the
-host's labels reversed, the port, ")", and the rest), so that the pages of a site are adjacent; any
-other name is its own key. In a bipartite graph (``graph/sides.py``) the left side comes first.
+Ids follow the names' sort keys, then their bytes. A URL's sort key is its SURT form (the host's
+labels reversed, the port, ")", and the rest), so a site's pages are adjacent; any other name is its
+own key. In a bipartite graph (``graph/sides.py``), the left side comes first.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from cocite.storage import disk
 
 _PIECE = 1 << 19
 NAMES_PIECE = 1 << 17
-"""Rows per chunk of names, a multiple of a block of names on disk."""
+"""Names per chunk, a multiple of the block size of names on disk."""
 
 
 NO_ROOM = duckdb.IOException, duckdb.TransactionException, duckdb.FatalException
-"""Exceptions of DuckDB if files cannot be written, for example on a full disk."""
+"""DuckDB's exceptions if files cannot be written, for example on a full disk."""
 
 
 def unwritable(directory: Path, error: Exception) -> ResourceError:
-    """Return the error for a database in ``directory`` whose files cannot be written."""
+    """Return the error for a database that cannot write to ``directory``."""
     if {"?", "\\"} & set(str(directory.absolute())):
         return ResourceError(
             f"temporary files in {directory} cannot be written or read: DuckDB does not support ? "
@@ -77,8 +77,8 @@ IS_URL = f"regexp_matches(name, '{_SCHEME}')"
 class TitleTable(NamedTuple):
     """Counts of titles.
 
-    ``names`` have a title; ``unknown`` of them are not nodes, and ``strangers`` are the first of
-    those; ``others`` are further, different titles of a name.
+    ``names`` have a title. ``unknown`` of them are not nodes; ``strangers`` lists the first of
+    those. ``others`` counts titles that differ from the first one of the same name.
     """
 
     names: int
@@ -186,7 +186,7 @@ class Tables:
         self._run("DROP SCHEMA reading CASCADE")
 
     def load(self, relation: str, wanted: int, integers: bool) -> None:
-        """Load a reader's result: links if ``wanted`` is 2, node names if 1.
+        """Load a reader's relation: links if ``wanted`` is 2, node names if 1.
 
         ``integers`` is whether all names are integers.
         """
@@ -202,7 +202,7 @@ class Tables:
     def rename(self, normal: Callable[[str], str], which: str) -> tuple[int, int]:
         """Apply ``normal`` to the names that satisfy the SQL condition ``which``.
 
-        Return how many names changed, and by how much the number of distinct names fell.
+        Return (how many names changed, how many distinct names were merged away).
         """
         columns = [(part, "ab") for part in self._parts] + [(p, "a") for p in self._node_parts]
         columns = [(part, ends) for part, ends in columns if part.endswith("_text")]
@@ -231,7 +231,7 @@ class Tables:
         return int(count), int(merged)
 
     def trim(self) -> int:
-        """Strip blanks from the ends of names; return how many names were merged with others."""
+        """Strip blanks around names; return how many names were merged with others."""
         _, merged = self.rename(trimmed, PADDED)
         if merged:
             _log.warning(
@@ -243,8 +243,8 @@ class Tables:
     def mark(self, title: str) -> str:
         """Prefix the names of sources, to distinguish them from targets; return the prefix.
 
-        The prefix is ``title`` with enough colons that no target starts with it. Names loaded as
-        nodes do not change.
+        The prefix is ``title`` and as many colons as needed so that no target starts with it. Names
+        loaded as nodes are unchanged.
         """
         self.integers = False
         targets = " UNION ALL ".join(f"SELECT b::VARCHAR AS b FROM {t}" for t in self._parts)
@@ -261,7 +261,7 @@ class Tables:
         return mark
 
     def marked(self) -> int:
-        """Return how many of the numbered names have the mark."""
+        """Return how many of the numbered names have the prefix."""
         return self._count(f"names WHERE starts_with(name, '{self._mark}')")
 
     # -- numbering and sorting ------------------------------------------------------
@@ -289,23 +289,21 @@ class Tables:
         return count
 
     def dense(self, count: int) -> bool:
-        """Return whether the names are exactly the integers from 0 to count - 1, and so their own
-        ids.
-        """
+        """Return whether the names are the integers from 0 to ``count`` - 1, their own ids."""
         return self.integers and (
             count == 0 or int(self._run("SELECT max(name) FROM names")[0][0]) == count - 1
         )
 
     def has_urls(self) -> bool:
-        """Return whether ids are in another order than names."""
+        """Return whether the order of ids differs from that of names."""
         if self.integers or self._mark:
             return not self.integers
         return bool(self._run(f"SELECT 1 FROM names WHERE {IS_URL} LIMIT 1"))
 
     def sort(self, dense: bool, undirected: bool) -> int:
-        """Turn raw links into ascending keys; return how many there are, with duplicates.
+        """Convert raw links to ascending keys; return their number, with duplicates.
 
-        In an undirected graph, the reverse of a self-loop adds nothing to its weight.
+        In an undirected graph, a reversed self-loop has weight 0.
         """
         raw = "raw"
         weight, back = (", w", ", if(a = b, 0, w) AS w") if self.weighted else ("", "")
@@ -338,7 +336,7 @@ class Tables:
         self._insert("titled", place=np.array(places, np.uint64), **texts)
 
     def load_titles(self) -> TitleTable:
-        """Assign titles to nodes; of several titles, the one with the first position wins."""
+        """Assign titles to nodes; of a node's titles, the one with the lowest position counts."""
         self._run(
             "CREATE TABLE firsts AS SELECT name, min(place) AS place FROM titled GROUP BY name"
         )
@@ -357,13 +355,13 @@ class Tables:
         return TitleTable(names, without, more, [str(row[0]) for row in strangers])
 
     def titles(self) -> Iterator[list[str]]:
-        """Yield chunks of titles in order of id, "" for none, aligned with those of names."""
+        """Yield chunks of titles in order of id, "" for none, as large as those of names."""
         return (piece.tolist() for piece in self._stream("titles", "title", NAMES_PIECE))
 
     # -- output -------------------------------------------------------------------
 
     def links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64] | None]]:
-        """Yield chunks of ascending keys, with their weights, if any."""
+        """Yield chunks of ascending keys, with weights or None."""
         if not self.weighted:
             return ((key, None) for key in self._stream("links", "key", _PIECE))
         return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
@@ -373,7 +371,7 @@ class Tables:
         return self._stream("names", "name", _PIECE)
 
     def text_names(self) -> Iterator[list[str]]:
-        """Yield chunks of names in order of id, in multiples of a block."""
+        """Yield chunks of names in order of id, of :data:`NAMES_PIECE` names."""
         return (piece.tolist() for piece in self._stream("names", "name", NAMES_PIECE))
 
     def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
@@ -382,7 +380,7 @@ class Tables:
         return self._stream("by_name", "id", _PIECE)
 
     def sort_hashes(self, pieces: Iterator[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint64]]:
-        """Sort the names' hashes, given in order of id; yield chunks of hash * 2**32 + id."""
+        """Yield chunks of hash * 2**32 + id, ascending, from hashes in order of id."""
         self._run("CREATE TABLE hashes(key UBIGINT)")
         base = 0
         for hashes in pieces:
@@ -395,7 +393,7 @@ class Tables:
 
 
 def _places(sources: list[Source]) -> list[str]:
-    """Return the paths of files as named, as patterns, and resolved."""
+    """Return the sources' paths in all forms that DuckDB may check: absolute, escaped, resolved."""
     named = [str(source.path) for source in sources if source.path is not None]
     found = []
     for path in named:
@@ -408,6 +406,6 @@ def _places(sources: list[Source]) -> list[str]:
 
 
 def _folder(path: Path) -> list[str]:
-    """Return a folder, as a path and as a pattern."""
+    """Return a folder as a path and as an escaped pattern."""
     where = path.resolve()
     return [f"{where}/", file_pattern(where) + "/"]

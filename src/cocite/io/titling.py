@@ -1,12 +1,12 @@
 """Titles of nodes during ingest.
 
 Titles come from tables, from objects in memory (a mapping of names to titles, pairs, or a table
-with two columns), and from readers that find titles with links. Given titles take precedence, and
-the first title of a node wins. Titles of unknown names are counted, rows without a name or a title
-skipped. A series, or a data frame with one column, has the names in its index.
+with two columns), and from readers of links. Given titles take precedence over those that readers
+find; of several titles, the first counts. Titles of unknown names are counted, and rows without a
+name or a title are skipped. The names of a series, or of a data frame with one column, are its
+index.
 
-Cost: a pass over the titles, and a few microseconds for each title in memory; tables in memory are
-converted to lists.
+Titles in memory take a few microseconds each, and tables in memory are converted to lists.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from cocite.io.tables import Tables
 
 _BEHIND = 1 << 40
-"""Position of the first title that a reader of links finds, after all given titles."""
+"""Position of the first title from a reader of links: after all given titles."""
 _DATABASES = ("SQLite", "DuckDB", "PostgreSQL")
 
 
 class Titling:
     """The titles of one run: those ``given`` to :func:`cocite.ingest`, and those found by readers.
 
-    ``columns`` are the columns of tables; ``sources`` are the files and databases among the given
-    titles. Raises :class:`UsageError` for objects without titles or missing columns, and
-    :class:`~cocite.errors.UnrecognizedInput` for a file that is not a table.
+    ``columns`` are a table's columns for names and titles; ``sources`` are the files and databases
+    among the given titles. Raises :class:`UsageError` for objects without titles or for missing
+    columns, and :class:`~cocite.errors.UnrecognizedInput` for a file that is not a table.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class Titling:
         )
 
     def read(self, tables: Tables, called: Callable[[str], str], progress: Progress) -> None:
-        """Read the given titles; ``called`` turns their names into names of nodes."""
+        """Read the given titles; ``called`` maps a name in the input to a node name."""
         self._given = TitleSink(tables.add_titles, called=called)
         self.met = TitleSink(tables.add_titles, _BEHIND, called)
-        """Receives the titles that readers of links find."""
+        """Sink for the titles that readers of links find."""
         with tables.reading() as database:
             for name, title in self._pairs:
                 self._given.add(name, title)
@@ -91,9 +91,9 @@ class Titling:
         self._given.flush()
 
     def store(self, directory: Path, tables: Tables) -> tuple[dict[str, Any], dict[str, Entry]]:
-        """Write the titles of the numbered nodes; return the manifest's facts and the files.
+        """Write the nodes' titles in order of id; return the manifest's facts and the files.
 
-        Both are empty without titles.
+        Both are empty if no node has a title.
         """
         self.met.flush()
         if not self._given.count + self.met.count:
@@ -121,7 +121,7 @@ class Titling:
 
 
 def _check(source: Source, options: ReadOptions) -> None:
-    """Raise :class:`UnrecognizedInput` for anything but a table; ``options`` are those of links."""
+    """Raise :class:`UnrecognizedInput` for anything but a table."""
     readable = reader_at(TEXT), reader_at(PARQUET.reader)
     known = isinstance(source, SqlSource)
     if not known and reader_of(source, options.for_nodes(), 1) not in readable:
@@ -132,7 +132,7 @@ def _check(source: Source, options: ReadOptions) -> None:
 
 
 def _facts(table: NameTable, titles: int, without: int) -> dict[str, Any]:
-    """Return the manifest's entry on a table, with only the base name of its path."""
+    """Return a table's manifest entry, with the base name of its path only."""
     name = Path(table.file).name
     kind = f"a table of {table.delimiter}" if table.delimiter in _DATABASES else table.separated
     text = f"{name}: {titles:,} title{'s' * (titles != 1)}, {kind}"
@@ -155,7 +155,7 @@ def _facts(table: NameTable, titles: int, without: int) -> dict[str, Any]:
 
 
 def title_sources(named: Any, memory: int) -> list[Source]:
-    """Return files and databases of titles, in the given order; ``memory`` is for DuckDB."""
+    """Return files and databases of titles as sources; ``memory`` is DuckDB's limit."""
     if named is None:
         return []
     found: list[Source] = []
@@ -197,7 +197,7 @@ def split_titles(
 
 
 def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:
-    """Return the pairs of a table, or the rows of another object."""
+    """Return the (name, title) rows of a table, or the items of another object."""
     kind = kind_of_object(titles)
     if isinstance(titles, np.ndarray):
         return titles.tolist()  # type: ignore[no-any-return]
@@ -217,7 +217,7 @@ def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:
 
 
 def _checked(rows: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """Yield (name, title) as text."""
+    """Yield (name, title) as text, without incomplete rows."""
     for row in rows:
         if not isinstance(row, Sequence) or isinstance(row, str | bytes) or len(row) != 2:
             raise UsageError(f"{row!r} is not a name and its title: {_ALLOWED}")

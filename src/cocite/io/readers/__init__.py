@@ -1,7 +1,7 @@
-"""Readers: each turns one format into clean rows for the tables of ``ingest``.
+"""Readers: each converts one format to clean rows for ``ingest``.
 
-To add a format, write a file in this folder with a ``READER`` (see ``io/readers/contract.py``), and
-list it in ``io/readers/formats.py``.
+To add a format, write a module with a ``READER`` (see ``io/readers/contract.py``), and list it in
+``io/readers/formats.py``.
 """
 
 from cocite.io.readers.contract import FormatReader as FormatReader

@@ -5,10 +5,10 @@
     0   com.example   (17)                  *vertices*.txt.gz: id, name with its labels reversed
     0   1                                   *edges*.txt.gz: ids of source and target
 
-A node alone on a row has no links. Undirected lists that contain each link once need
-``--undirected``. Vertices are found next to their edges; nodes are named ``example.com``
-(https://commoncrawl.org/web-graphs). Cost: a microsecond per name of a list; for edges, that of
-text and a join.
+A node alone on a row has no links. Undirected lists that contain each link once require
+``--undirected``; adjacency lists take a microsecond per name. For web graphs, the vertex file is
+next to the edge file, and ``com.example`` becomes ``example.com``. Reading edges costs as much as
+reading text, and a join. https://commoncrawl.org/web-graphs
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LONGEST = 1 << 28
 
 
 def _read_lists(job: Job) -> Read:
-    """Read all links, and the first node of each row."""
+    """Read all links, and each row's first name as a node."""
     by = _separator(job)
     with LinkWriter(job) as out:
         for line, names in _rows(job, by):
@@ -68,7 +68,7 @@ def _separator(job: Job) -> str:
 
 
 def _rows(job: Job, by: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, names) of each row, skipping blank lines and comments."""
+    """Yield (line number, names) for each row; skip blank lines and comments."""
     for line, text in text_lines(job, _LONGEST, "row"):
         if text.startswith(("%", job.options.comment or "%")):
             continue
@@ -90,7 +90,7 @@ _WITHOUT_TITLES = ReadOptions(delimiter="tab", header="no", columns=("1", "2"), 
 
 
 def _read_crawl(job: Job) -> Read:
-    """Read edges by name, and all vertices; from a file of vertices, only nodes."""
+    """Read the links of an edge file by name; read a vertex file as nodes only."""
     nodes = "SELECT name AS a FROM reading.vertices"
     if _is_vertices(job.source):
         _load_vertices(job, [job.source])
@@ -150,7 +150,7 @@ def _is_vertices(source: Source) -> bool:
 
 
 def _vertices_of(job: Job) -> list[Source]:
-    """Return the vertex files: those among the inputs, or else the one next to the edges."""
+    """Return the vertex files among the inputs, or else the one next to the edge file."""
     named = [Source(source.path) for source in job.inputs if _is_vertices(source)]
     if named:
         return named
@@ -165,7 +165,7 @@ def _vertices_of(job: Job) -> list[Source]:
 
 
 def _load(job: Job, source: Source, table: str) -> TextInput:
-    """Load two columns of a file into a table of the schema ``reading``."""
+    """Load a file's first two columns into a table of the schema ``reading``."""
     skip = job.options.bad_rows if table == "edges" else "stop"
     alone = replace(job, wanted=2, options=replace(_WITHOUT_TITLES, bad_rows=skip))
     read = load_text(alone, source, table)

@@ -1,11 +1,11 @@
 """BVGraph, the format of LAW's web graphs: ``NAME.graph`` and ``NAME.properties``.
 
 The input is either file, or NAME alone. The graph is decoded sequentially, without
-``NAME.offsets``. Nodes are the integers from 0 on, or have the names in ``NAME.urls`` (compressed
-or not), one per line in the order of nodes, if that file exists.
+``NAME.offsets``. If ``NAME.urls`` (compressed or not) exists, its lines are the node names, in
+order; otherwise, nodes are the integers from 0 on.
 
-Cost: 60 nanoseconds per link to decode (``kernels/bvgraph.py``), and as much again to load; memory
-for a few MB and the longest lists.
+A link takes 60 nanoseconds to decode (``kernels/bvgraph.py``), and as much again to load. Memory is
+a few MB, and the longest lists.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PARTS = {
 
 
 def _read(job: Job) -> Read:
-    """Read all links, and all nodes."""
+    """Read all links and nodes."""
     path = job.source.path
     assert path is not None
     base = path.with_suffix("") if path.suffix in (".graph", ".properties") else path
@@ -92,7 +92,7 @@ def _insert(job: Job, sources: NDArray[np.uint64], targets: NDArray[np.uint64]) 
 
 
 class _Properties:
-    """Parameters for decoding a graph, from ``BASE.properties``."""
+    """A graph's parameters, from ``BASE.properties``."""
 
     def __init__(self, base: Path) -> None:
         self.file = f"{base}.properties"
@@ -178,7 +178,7 @@ def _links(
 
 
 class _Decoder:
-    """The decoding kernel with its arrays."""
+    """The decoding kernel and its buffers."""
 
     def __init__(self, rules: NDArray[np.int64], links: int = _LINKS, rows: int = _ROWS) -> None:
         from cocite.kernels import bvgraph as k
@@ -194,17 +194,17 @@ class _Decoder:
         self._taken = 0
 
     def run(self) -> int:
-        """Decode until input or space runs out."""
+        """Decode until the input or a buffer is exhausted; return the kernel's status."""
         arrays = (self._begins, self._links, self._parts)
         return int(self.k.decode(self._words, self._rules, self._state, *arrays))
 
     def place(self) -> tuple[int, int]:
-        """Return the current node, and the bit at which its list begins."""
+        """Return (current node, first bit of its list)."""
         state = self._state
         return int(state[self.k.NEXT]), self._read * 8 + int(state[self.k.POSITION])
 
     def feed(self, more: bytes) -> None:
-        """Append ``more`` to the undecoded bits; empty at the end of the file."""
+        """Append ``more`` to the undecoded bytes; empty bytes mark the end of the file."""
         k, state = self.k, self._state
         done = int(state[k.POSITION]) // 64 * 8
         self._bytes = self._bytes[done:] + more
@@ -216,8 +216,9 @@ class _Decoder:
         self._words = np.frombuffer(padded, ">u8").astype(np.uint64)
 
     def taken(self, *, all_of_it: bool) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-        """Yield the links decoded since the last call, if the buffers are half full or
-        ``all_of_it``.
+        """Yield the links decoded since the last call, if a buffer is half full or ``all_of_it``.
+
+        The last lists of the window stay in the buffers, as later lists refer to them.
         """
         k, state = self.k, self._state
         rows = int(state[k.NEXT] - state[k.FIRST])
@@ -238,7 +239,7 @@ class _Decoder:
         self._taken = int(state[k.NEXT])
 
     def grow(self) -> None:
-        """Enlarge the buffers for a list that did not fit."""
+        """Enlarge the buffers until the longest list fits."""
         k, state = self.k, self._state
         need = int(state[k.USED] + state[k.LONGEST])
         if need > self._links.size:
@@ -255,7 +256,7 @@ class _Decoder:
 def _load_names(job: Job, base: Path, nodes: int) -> tuple[str, bool] | None:
     """Load ``BASE.urls``, one row per node.
 
-    Return (the file's name, whether all names are integers), or None if it is missing.
+    Return (the file's name, whether all names are integers), or None without such a file.
     """
     files = [base.with_name(f"{base.name}.urls{packing}") for packing in _PACKINGS]
     file = next(filter(Path.is_file, files), None)

@@ -1,13 +1,13 @@
 """The interface of readers: options, jobs, reports, URL normalization, and titles.
 
-A reader turns inputs into *relations*: DuckDB queries with the columns ``a`` and ``b``, source and
-destination (only ``a`` for names of nodes), and ``w``, the weight as DOUBLE, if weights are
-requested. Formats that list their nodes have a second relation for these. Temporary tables go into
-the schema ``reading``.
+A reader returns *relations*: DuckDB queries with the columns ``a`` and ``b``, source and
+destination (only ``a`` for node names), and ``w``, the weight as DOUBLE, if weights are requested.
+Formats that list their nodes have a second relation for these. Temporary tables go into the schema
+``reading``.
 
-Names are nonempty UTF-8 without control characters, of at most 65,535 bytes; they are integers
-(UBIGINT) if all are canonical integers below 2**64, else text. Invalid rows are refused, or counted
-by kind. Formats without a faster method pass their rows to ``clean_rows`` (``io/readers/rows.py``).
+Names are nonempty UTF-8 without control characters, of at most 65,535 bytes. They are UBIGINT if
+all are canonical integers below 2**64, else text. Invalid rows raise an error, or are counted by
+kind. Readers without a faster method pass rows to ``clean_rows`` (``io/readers/rows.py``).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 # -- names of pages ----------------------------------------------------------------------
 #
-# --normalize-urls gives every page one name, at 4 µs per name. It changes only URLs of http and
-# https, in ways that make no difference to a server:
+# --normalize-urls gives every page one name, at 4 µs per name. It changes only http and https URLs,
+# in ways that make no difference to a server:
 #
 #    parsed as by a browser (WHATWG, ada-url)    HTTP://Example.COM:80/a/../b -> http://example.com/b
 #    fragment removed                            http://a.org/b#c     -> http://a.org/b
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 #    other escapes in upper case
 #    parameters of TRACKING removed              http://a.org/?utm_source=x&p=1 -> http://a.org/?p=1
 #
-# All else may matter to a server and is unchanged: http or https, www., a trailing slash,
-# index.html, the case of the path, the order of other parameters, a user name.
+# Everything else may matter to a server, and stays unchanged: http or https, www., a trailing
+# slash, index.html, the case of the path, the order of other parameters, a user name.
 
 
 IS_WEB = r"^\s*[hH][tT][tT][pP][sS]?:"
@@ -53,7 +53,7 @@ TRACKING = (
     *("gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid", "twclid"),
     *("ttclid", "igshid", "mc_cid", "mc_eid"),
 )
-"""Query parameters for tracking visitors: Google, Meta, Microsoft, Yandex, Mailchimp, ..."""
+"""Query parameters with which Google, Meta, Microsoft, Yandex, Mailchimp, ... track visitors."""
 
 _WEB = re.compile(IS_WEB)
 _TRACKED = re.compile(rf"(?:^|&)(?:{'|'.join(TRACKING)})(?:=[^&]*)?(?=&|$)")
@@ -107,10 +107,10 @@ def no_progress(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class ReadOptions(IngestOptions):
-    """Options of readers: :class:`~cocite.options.ingest.IngestOptions` after all checks.
+    """Readers' options: :class:`~cocite.options.ingest.IngestOptions` after all checks.
 
-    ``columns`` are the source and target columns, as titles or numbers from 1; ``sides`` the titles
-    of the two kinds of nodes of a bipartite table.
+    ``columns`` are the source and target columns, as titles or numbers from 1; ``sides`` are the
+    names of the two sides of a bipartite table.
     """
 
     @classmethod
@@ -172,7 +172,7 @@ class ReadOptions(IngestOptions):
 
     @property
     def called(self) -> Callable[[str], str]:
-        """Return a function that maps a name in the input to the name of its node."""
+        """Return a function that maps a name in the input to a node name."""
         return normalizer() if self.normalize_urls else str
 
     @property
@@ -181,9 +181,9 @@ class ReadOptions(IngestOptions):
         return (*self.columns, self.weight) if self.weight else self.columns
 
     def for_nodes(self) -> ReadOptions:
-        """Return the options for a file of nodes, with the names in its first column.
+        """Return the options for a file of node names, which are in its first column.
 
-        The file may lack a header even if files of links have one.
+        Such a file may lack a header even if files of links have one.
         """
         header = "no" if self.header == "no" else "auto"
         return ReadOptions(
@@ -192,15 +192,15 @@ class ReadOptions(IngestOptions):
 
 
 def split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
-    """Split a list of columns, or comma-separated text."""
+    """Return columns, from a list or from comma-separated text."""
     each = columns.split(",") if isinstance(columns, str) else map(str, columns)
     return tuple(column.strip() for column in each)
 
 
 def bad_row_advice(bad: int, rows: int) -> str:
-    """Return advice on the first bad row, when ``bad`` of ``rows`` rows so far are bad.
+    """Return advice on the first bad row, if ``bad`` of ``rows`` rows so far are bad.
 
-    Skipping is suggested only if bad rows are few.
+    The advice is to skip bad rows only if they are few.
     """
     if bad * 2 <= rows and bad <= 1 + rows // 10:
         return SKIP_ADVICE
@@ -221,7 +221,7 @@ _FEW = 10
 
 
 class Together:
-    """Progress of ``sources``: one stage per source if they are few, else one for all."""
+    """Progress of ``sources``: a stage for each if they are few, else one for all."""
 
     def __init__(self, progress: Progress, sources: Sequence[Source]) -> None:
         self._progress, self._few = progress, len(sources) <= _FEW
@@ -231,7 +231,7 @@ class Together:
 
     @contextmanager
     def of(self, *sources: Source) -> Iterator[Progress]:
-        """Yield the progress callback for the sources to read next."""
+        """Yield a progress callback for the sources to be read in the context."""
         if self._few:
             yield self._progress
             return
@@ -253,12 +253,11 @@ _HELD = 1 << 14
 
 
 class TitleSink:
-    """Collects titles and passes them in batches to ``store``, if given, as (position, name,
-    title).
+    """Collect titles, and pass batches of (position, name, title) to ``store`` if given.
 
-    Positions are counted from ``first``; the first title of a node wins. ``called`` maps a name in
-    the input to the name of its node. Titles are trimmed, and each run of blanks, line ends,
-    control characters and direction marks (``graph/spelling.py``) in them becomes one blank. Empty
+    Positions count from ``first``; a node's title is the one with the lowest position. ``called``
+    maps a name in the input to a node name. Titles are trimmed, and each run of blanks, line
+    ends, control characters and direction marks (``graph/spelling.py``) becomes one blank. Empty
     titles are ignored.
     """
 
@@ -285,7 +284,7 @@ class TitleSink:
             raise InputError(
                 f"the title of {name!r} has {len(encoded):,} bytes; the maximum is {_MOST:,}"
             )
-        # Names of nodes have no control characters.
+        # Node names contain no control characters, so this one matches none.
         name = _CONTROL.sub("\x1a", self._called(trimmed(name))).encode("utf-8", "replace").decode()
         place = self._first + self.count + (_LATE if late else 0)
         self._held.append((place, name, encoded.decode()))
@@ -301,9 +300,9 @@ class TitleSink:
 
 
 _ROWS = 1 << 16
-"""Rows of a table to fetch at once."""
+"""Rows per fetch."""
 EXAMPLES = 5
-"""Maximum number of bad rows of an input to show."""
+"""Maximum number of an input's bad rows to show."""
 
 Reported = Callable[[str, str, str, str], None]
 """Called with (page, fault, link as written, target)."""
@@ -315,12 +314,12 @@ def no_report(page: str, what: str, written: str, url: str) -> None:
 
 @dataclass(frozen=True)
 class Job:
-    """One input to read: links if ``wanted`` is 2, names of nodes if 1.
+    """One input to read: links if ``wanted`` is 2, node names if 1.
 
     ``database`` runs the relations, and may read only the inputs and files in the directory
-    ``scratch``. ``inputs`` are all inputs of links, for formats of several files. Readers pass
-    titles to ``titles.add(name, title)`` and broken links to ``report``. ``threads`` is the limit
-    for the reader, ``memory`` that for the whole run, in bytes.
+    ``scratch``. ``inputs`` are all inputs of links, for formats that consist of several files.
+    Readers pass titles to ``titles.add(name, title)``, and broken links to ``report``. ``threads``
+    limits the reader, ``memory`` the whole run, in bytes.
     """
 
     source: Source
@@ -336,12 +335,12 @@ class Job:
     report: Reported = no_report
 
     def run(self, query: str) -> list[tuple[Any, ...]]:
-        """Run a query; return its rows."""
+        """Return the rows of a query."""
         rows: list[tuple[Any, ...]] = self.database.execute(query).fetchall()
         return rows
 
     def count(self, query: str) -> int:
-        """Return the number that a query yields."""
+        """Return the result of a query that yields one number."""
         return int(self.run(query)[0][0])
 
     def streamed(self, table: str, columns: str, where: str = "true") -> Iterator[tuple[Any, ...]]:
@@ -354,11 +353,11 @@ class Job:
 
 @dataclass
 class Found:
-    """How an input was read, and its content, for the manifest.
+    """Report on an input, for the manifest: how it was read, and what it contained.
 
-    ``file`` is the name in messages, ``rows`` the number of rows in the relation, ``bad_rows`` the
-    number of skipped rows by fault, and ``examples`` the first of those; ``integers`` is whether
-    all names are integers. ``note`` adds details on the ``format``.
+    ``file`` is the input's name in messages. ``rows`` is the number of rows in the relation;
+    ``bad_rows`` counts skipped rows by fault, and ``examples`` are the first of those. ``integers``
+    is whether all names are integers. ``note`` adds details on the ``format``.
     """
 
     file: str
@@ -382,30 +381,28 @@ class Found:
         return sum(self.bad_rows.values())
 
     def leave_out(self, kind: str, count: int, examples: Iterable[str]) -> None:
-        """Count ``count`` skipped rows of a ``kind``; the first ``EXAMPLES`` examples overall are
-        stored.
-        """
+        """Add ``count`` skipped rows of a ``kind``, and examples up to ``EXAMPLES`` in total."""
         self.bad_rows[kind] = self.bad_rows.get(kind, 0) + count
         self.examples = [*self.examples, *examples][:EXAMPLES]
 
     def describe(self) -> str:
-        """Return a line for people that starts with ``file``."""
+        """Return a line of text that starts with ``file``."""
         how = f"{self.format}, {self.note}" if self.note else self.format
         return f"{self.file}: {how}" if how else self.file
 
     def read_as(self, title: str, note: str = "") -> Found:
-        """Return the same counts for input in the format ``title``."""
+        """Return the report with the same counts for the format ``title``."""
         counted = self.file, self.rows, self.bad_rows, self.examples, self.integers
         return Found(*counted, title, note)
 
 
 @dataclass
 class PagesFound(Found):
-    """Summary of pages.
+    """Report on pages.
 
-    ``links`` counts those between the pages, by tag; ``others`` all other links, by target;
-    ``left_out`` skipped files or records, by kind. ``files`` files were read, the first of them
-    ``file``; ``site`` is the URL of a folder. ``format`` is the noun for the pages.
+    ``links`` counts links between the pages by tag, ``others`` all other links by target, and
+    ``left_out`` skipped files or records by kind. ``files`` files were read, the first of them
+    ``file``. ``site`` is a folder's URL; ``format`` is the noun for the pages.
     """
 
     pages: int = 0
@@ -418,7 +415,7 @@ class PagesFound(Found):
     redirects: int = 0
 
     def describe(self) -> str:
-        """Return one line for people."""
+        """Return a line of text that starts with ``file``."""
         text = self.file + (f" and {self.files - 1:,} more" if self.files > 1 else "")
         text += f": {self.pages:,} {self.format}" + (f" of {self.site}" if self.site else "")
         text += f", {self.redirects:,} redirects" if self.redirects else ""
@@ -435,10 +432,10 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 class Read(NamedTuple):
-    """A reader's result: the relation ``rows`` of links or names, and the findings.
+    """A reader's result: the relation ``rows`` of links or names, and the report.
 
-    ``nodes`` is a relation (column a) if the input lists its nodes; it replaces ``rows`` if names
-    are wanted.
+    ``nodes`` is a relation (column a) if the input lists its nodes, else ""; it replaces ``rows``
+    if node names are requested.
     """
 
     rows: str
@@ -447,7 +444,7 @@ class Read(NamedTuple):
 
 
 class RowBatch(NamedTuple):
-    """A batch to load: one relation of the rows of several inputs, and findings on each input."""
+    """A batch to load: one relation for several inputs, and a report on each."""
 
     rows: str
     sources: list[Source]
@@ -457,17 +454,18 @@ class RowBatch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FormatReader:
-    """A format: ``title`` is its name in messages, ``described`` the description in help.
+    """A format: ``title`` is its name in messages, ``described`` its description in help.
 
-    ``read`` returns the relations and the findings. Alternatively, ``read_many`` yields batches of
-    all files of the format, to keep the cost per file low; each batch is loaded before the next is
-    requested, and ``job.source`` is the first file. Both raise :class:`~cocite.errors.MalformedRow`
-    at the first bad row unless bad rows are skipped, :class:`~cocite.errors.InputError` for
-    unreadable input, and :class:`~cocite.errors.UsageError` for options that do not apply.
+    ``read`` returns the relations and the report on one input. To keep the cost per file low,
+    ``read_many`` yields batches from all files of the format instead; each batch is loaded before
+    the next is requested, and ``job.source`` is the first file. Both raise
+    :class:`~cocite.errors.MalformedRow` at the first bad row unless bad rows are skipped,
+    :class:`~cocite.errors.InputError` for unreadable input, and :class:`~cocite.errors.UsageError`
+    for options that do not apply.
 
     A reader that ``streams`` accepts a pipe. One with ``together`` reads all inputs of its format
     at once, as ``job.inputs``. ``takes`` lists optional features, such as ``pages`` (limit nodes to
-    a list of pages). ``weights`` and ``columns`` are whether the format can have them.
+    a list of pages). ``weights`` and ``columns`` are whether the format can have these.
     """
 
     title: str
@@ -481,7 +479,7 @@ class FormatReader:
     columns: bool = True
 
     def check(self, job: Job) -> None:
-        """Check that the options apply to this format."""
+        """Raise an error for options that do not apply to this format."""
         label, options = job.source.label, job.options
         if options.columns_named and not self.columns:
             raise UsageError(
@@ -495,7 +493,7 @@ class FormatReader:
 
 
 def text_lines(job: Job, longest: int, what: str) -> Iterator[tuple[int, str]]:
-    """Yield (number, text) of each nonblank line, stripped.
+    """Yield (line number, stripped text) for each nonblank line.
 
     Raises :class:`InputError` for a line of ``longest`` bytes; messages call a line ``what``.
     """
@@ -515,9 +513,9 @@ def text_lines(job: Job, longest: int, what: str) -> Iterator[tuple[int, str]]:
 
 
 def follow(database: duckdb.DuckDBPyConnection, table: str) -> int:
-    """Replace the targets in ``table`` (a, b; a unique), such as redirects, by their final targets.
+    """Replace each redirect's target in ``table`` (a, b; a unique) with its final target.
 
-    Circular ones are deleted; their number is returned. Each round doubles the distance covered, so
+    Circular redirects are deleted; return their number. Each round doubles the distance covered, so
     chains of length n take log2(n) joins. A round that reaches no new end is the last.
     """
 
