@@ -1,15 +1,15 @@
-"""Detect how a text is laid out: its delimiter, header and columns, from the first lines.
+"""Detect a text's layout from its first lines: delimiter, header and columns.
 
-* delimiter: the first of tab, comma, semicolon, bar and blanks that splits all lines into the same
-  number of columns, at least two (comma first for ``.csv``);
-* header: the first line, if none of its names is in the rows below, and if the selected columns
-  have well-known titles, or if it has words above a column of numbers and no number above any, or
-  if its words lack a digit, sign or capital that all rows below have;
-* columns: those with well-known titles for the ends of links (ignoring case and punctuation), else
+* Delimiter: the first of tab, comma, semicolon, bar and blanks that splits all lines into the same
+  number of columns, at least two; for ``.csv``, comma comes first.
+* Header: the first line, if none of its names is in the rows below, and one of these holds: the
+  selected columns have well-known titles; a word is above a column of numbers, and no number is;
+  its words lack a digit, a punctuation mark or a capital that all rows below have.
+* Columns: those with well-known titles for the ends of links (ignoring case and punctuation), else
   the first two. Pairs in :data:`_WAYS` distinguish source and target, those in :data:`_SIDES` do
   not.
 
-Names with blanks look like several columns, and arrows like nodes: both raise an error that asks
+Names with blanks look like several columns, and arrows like nodes. Both raise an error that asks
 for ``--columns`` or another delimiter.
 """
 
@@ -26,7 +26,7 @@ from cocite.io.readers.contract import DELIMITERS
 from cocite.io.readers.sources import LOOK, lines_of
 
 OTHERS = " (if others are: --columns SOURCE,TARGET)"
-"""Advice if only the positions of columns indicate the link."""
+"""Advice if columns were selected only by position."""
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:
@@ -55,7 +55,7 @@ _SIDES = _pairs(
     """node1-node2 page1-page2 nodea-nodeb parent-child head-tail start-end user-friend
     userid-friendid follower-following user-follows"""
 )
-"""Titles of two ends in unclear or irrelevant order."""
+"""Titles of two ends; the column that comes first is the source."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -66,11 +66,11 @@ TITLES = frozenset(title for pair in _WAYS + _SIDES for title in pair) | _words(
     """begin cites id imports label linkedpages linkedto links name node pagetitle related seite
     title uri verlinkt verweis verweist"""
 )
-"""Titles of link columns, letters and digits only."""
+"""Titles of link columns, in letters and digits only."""
 _NUMBERS = _words("id rowid index key pk nr no number linkid edgeid")
-"""Titles of a first column that may just number the rows."""
+"""Titles of a first column that may only number the rows."""
 _ABOUT = _words("name label title url uri")
-"""Titles of columns about the node in such a table."""
+"""Titles of columns that describe a node, in a table that begins with row numbers."""
 
 _ANSWERS = {
     ("node", "rank", "related", "score"): (
@@ -81,13 +81,11 @@ _ANSWERS = {
     ("node", "rank"): ("output of cocite rank", ""),
     ("node", "hits"): ("output of cocite related-all", ""),
 }
-"""First titles of results -> their description, and the columns to use as links."""
+"""First titles of a result -> its description, and its columns to use as links."""
 
 
 def answer_in(titles: Sequence[str]) -> str:
-    """Return the error for a table of results rather than links, by its titles; "" for other
-    tables.
-    """
+    """Return an error text if the titles are those of cocite's results, else ""."""
     plain = [title.strip().lower() for title in titles]
     plain = [title for title in plain if title != "title"]
     for begun, (what, columns) in _ANSWERS.items():
@@ -103,10 +101,10 @@ def plain_title(title: str) -> str:
 
 
 def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tuple[int, int] | None:
-    """Return the columns of source and target, from 0 on, by title; None if missing or ambiguous.
+    """Return the positions of source and target by title; None if missing or ambiguous.
 
-    Columns named like the ``sides`` of a bipartite table, with or without ``id`` at the end, have
-    priority.
+    Columns named like the ``sides`` of a bipartite table, or like these with ``id`` at the end,
+    have priority.
     """
     plain = [plain_title(title) for title in titles]
     if sides is not None:
@@ -126,10 +124,10 @@ def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tupl
 
 
 class LinkColumns(NamedTuple):
-    """The selected columns of a table, from 0 on: the ``ends`` of links, and the ``weight``.
+    """A table's selected columns, by position: the ``ends`` of links, and the ``weight``.
 
     ``named`` is whether the ends were requested or have well-known titles; ``unread`` is the title
-    of an unselected weight column.
+    of an unselected weight column, or "".
     """
 
     ends: tuple[int, ...]
@@ -148,11 +146,11 @@ def choose_columns(
     *,
     folded: bool = False,
 ) -> LinkColumns:
-    """Return the columns of links (``wanted`` is 2) or of names of nodes (1) in a table.
+    """Select a table's columns of links (``wanted`` is 2) or node names (1).
 
     Requested columns have priority, then well-known titles, then the first columns. Raises
-    :class:`UsageError` for missing columns or one selected twice, and :class:`InputError` for too
-    few.
+    :class:`UsageError` if a requested column is missing or selected twice, and :class:`InputError`
+    if the table has too few columns.
     """
     if len(titles) < wanted:
         what = "a link needs two, source and target" if wanted == 2 else "one is needed"
@@ -181,7 +179,7 @@ def check_distinct(
 def column_place(
     label: str, titles: Sequence[object], column: str | int, *, folded: bool = False
 ) -> int:
-    """Return the position of a column, from 0 on, by title or else by number from 1.
+    """Return the position of a column given by title, or else by number from 1.
 
     ``folded`` ignores case. Raises :class:`UsageError` if there is no such column.
     """
@@ -211,10 +209,10 @@ def weights_note(unread: str) -> str:
 
 
 def columns_note(titles: Sequence[str], weight: str, guessed: bool, unread: str = "") -> str:
-    """Return a note on the columns that were read.
+    """Return a note on the selected columns.
 
-    It suggests ``--columns`` if they were ``guessed`` by position, and ``--weight-column`` for
-    ``unread``.
+    The note suggests ``--columns`` if they were ``guessed`` by position, and ``--weight-column``
+    for ``unread``.
     """
     note = f"columns {' and '.join(map(repr, titles))}"
     note += f" with the weight in {weight!r}" if weight else ""
@@ -222,7 +220,7 @@ def columns_note(titles: Sequence[str], weight: str, guessed: bool, unread: str 
 
 
 def without_index(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
-    """Return the two columns after an index that pandas wrote, or None."""
+    """Return the positions of the two columns after a pandas index, or None."""
     if len(rows) < 2 or len(rows[0]) < 3 or rows[0][0].strip():
         return None
     cells = [row[0].strip() for row in rows[1:] if row]
@@ -231,7 +229,7 @@ def without_index(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
 
 _SAMPLE_LINES = 100
 _LEAST_SHAPE = 3
-"""Minimum number of rows for their shape to be significant."""
+"""Minimum number of rows for comparing their shape with a header's."""
 
 
 _WEIGHTS = _words(
@@ -245,14 +243,14 @@ _LABELS = _words(
 """Titles of a column of labels."""
 _NO_TITLES = _words("nan na null none nil inf infinity missing unknown true false")
 _OPENED = re.compile(r'(?:^|[,;\t])\s*"')
-"""Start of a quoted field."""
+"""Beginning of a quoted field."""
 _CLOSED = re.compile(r"\s*(?:[,;\t]|$)")
 _ARROW = re.compile(r"<?[-=~]*>|<[-=~]+|[-=]{2,}|[←→↔⇐⇒⟵⟶⟹]")
 _ARROWS = re.compile(r".*\S\s+(?:<?[-=~]+>|<[-=~]+|[←→↔⇐⇒⟵⟶⟹])\s+\S.*")
 
 
 def sample(head: bytes, comment: str) -> list[str]:
-    """Return the first lines with data; the last one is omitted if it may be cut."""
+    """Return the first lines with data, without the last if it may be cut."""
     text = head[:LOOK].decode("utf-8", "replace")
     lines = lines_of(text)
     if len(head) > LOOK and len(lines) > 1:
@@ -290,7 +288,7 @@ def fields(line: str, delimiter: str) -> list[str]:
         sign = DELIMITERS[delimiter]
         try:
             return next(csv.reader([line], delimiter=sign, skipinitialspace=True), [])
-        except csv.Error:  # lines that only another delimiter joins
+        except csv.Error:  # several lines, joined for another delimiter
             return line.split(sign)
     return line.split(DELIMITERS[delimiter])
 
@@ -303,7 +301,7 @@ def _width(line: str, delimiter: str) -> int:
 
 
 def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
-    """Return the delimiter of a file of links (``wanted`` is 2) or of names of nodes (1)."""
+    """Guess the delimiter of a file of links (``wanted`` is 2) or of node names (1)."""
     order = ["tab", "comma", "semicolon", "pipe", "space"]
     if comma_first:
         order = ["comma", "semicolon", "tab", "pipe", "space"]
@@ -323,7 +321,7 @@ def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
 
 
 def in_doubt(lines: list[str], delimiter: str) -> str:
-    """Return why lines split at a guessed ``delimiter`` may not be links, and what to do; or ""."""
+    """Return why rows split at a guessed ``delimiter`` may not be links, with advice, or ""."""
     rows = [fields(line, delimiter) for line in lines]
     if not rows:
         return ""
@@ -357,7 +355,7 @@ def in_doubt(lines: list[str], delimiter: str) -> str:
 def titled_ends(
     rows: list[list[str]], header: str, sides: tuple[str, str] | None = None
 ) -> tuple[int, int] | None:
-    """Return the columns of the ends of links, by the titles in the first of ``rows``, or None.
+    """Return the positions of the ends of links, by titles in the first row, or None.
 
     ``header`` is yes, no or auto.
     """
@@ -372,7 +370,7 @@ def titled_ends(
 
 
 def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, str] | None) -> bool:
-    """Return whether the ``ends`` have titles of sides that are not names in the rows below."""
+    """Return whether ``ends`` have the titles of ``sides``, which no row below contains."""
     titles = {rows[0][i].strip() for i in ends}
     if sides is None or ends_of([rows[0][i] for i in ends], sides) != (0, 1):
         return False
@@ -383,7 +381,7 @@ def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, st
 
 
 def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None) -> bool:
-    """Return whether the first of ``rows`` is a header, given the columns of links and weights."""
+    """Return whether the first row is a header; ``taken`` are the ends of links."""
     if not rows or len(rows[0]) <= max(taken):
         return False
     first, below = [cell.strip() for cell in rows[0]], rows[1:]
@@ -403,7 +401,7 @@ def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None
 
 
 def has_label_header(rows: list[list[str]], taken: tuple[int, int]) -> bool:
-    """Return whether the first of ``rows`` is a header, for names and labels in ``taken``."""
+    """Return whether the first row is a header; ``taken`` are name and label."""
     if not rows or len(rows[0]) <= max(taken):
         return False
     name, label = (rows[0][i].strip() for i in taken)
@@ -417,15 +415,14 @@ def _known(title: str) -> bool:
 
 
 def _worded(cell: str) -> bool:
-    """Return whether a cell may be a title, and not a malformed number."""
+    """Return whether a cell may be a title rather than a malformed number."""
     return bool(re.match(r"[^\W\d]", cell.lstrip("_"))) and cell.lower() not in _NO_TITLES
 
 
 def _of_another_shape(titles: list[str], columns: list[list[str]]) -> bool:
-    """Return whether all titles are plain words, and all names below have a feature that titles
-    lack.
+    """Return whether all titles are plain words, and all names below have a feature they lack.
 
-    Features are digits, punctuation of addresses and files, and capitals.
+    Features are digits, punctuation as in URLs and paths, and capitals.
     """
     digit, address = re.compile(r"\d"), re.compile(r"[:/.?=&#@_]")
     for title, cells in zip(titles, columns, strict=True):
@@ -442,7 +439,7 @@ def _numeric(text: str) -> bool:
 
 
 def see_no_titles(clean: bytes, titles: tuple[str, ...], file: str) -> None:
-    """Raise :class:`~cocite.errors.UnrecognizedInput` if a detected header contains names of nodes.
+    """Raise :class:`~cocite.errors.UnrecognizedInput` if a detected title is also a node name.
 
     ``clean`` are rows of names, separated by tabs.
     """

@@ -1,8 +1,8 @@
-"""Formats by content: what an input may be, how to recognize it, and what to do with it.
+"""Formats: how to recognize each from its content, and its reader.
 
-The first entry of :data:`FORMATS` whose sign matches decides. It has either a reader (see
+The first entry of :data:`FORMATS` whose sign matches applies. It has a reader (see
 ``io/readers/contract.py``) or, for unsupported formats, advice for the error. All other input is
-text. ``--input-format`` selects a reader by the word in ``called``.
+text. ``--input-format`` selects a reader by its ``called``.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class Format:
     """A format: its name in messages, its sign, and its reader, or advice without one.
 
     In the advice, ``{file}`` is the file, ``{content}`` a command that prints it, and ``{ingest}``
-    one that reads standard input. A format that is not ``sure`` applies only if no option describes
-    the rows. ``called`` names a reader by one word, which several formats may share.
+    a command that reads standard input. A format that is not ``sure`` applies only if no option
+    describes the rows. ``called`` is the reader's name for ``--input-format``; several formats may
+    share it.
     """
 
     name: str
@@ -68,7 +69,7 @@ _WORKS = (
 
 
 def _read(called: str, name: str, sign: Sign, reader: str, sure: bool = True) -> Format:
-    """Return a format with a reader in this folder."""
+    """Return a format; ``reader`` is a module in this folder, with :NAME unless READER."""
     reader = reader if ":" in reader else reader + ":READER"
     return Format(name, sign, "", f"cocite.io.readers.{reader}", sure, called)
 
@@ -79,7 +80,7 @@ _FOLDERS = (
     _read("notes", "a folder of Markdown notes", lambda beginning: False, "notes.reader"),
     _read("code", "a folder of source code", lambda beginning: False, "imports"),
 )
-"""Formats of folders, recognized by their files (``io/readers/html/site.py``)."""
+"""Folder formats, recognized by their files (``io/readers/html/site.py``)."""
 
 FORMATS: tuple[Format, ...] = (
     PARQUET,
@@ -254,12 +255,12 @@ FORMATS: tuple[Format, ...] = (
 
 
 def readers() -> dict[str, str]:
-    """Return the names of readers and their modules, in the order of detection."""
+    """Return names of readers -> modules, in the order of detection."""
     return {line.called: line.reader for line in FORMATS if line.reader} | {"text": TEXT}
 
 
 def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> FormatReader:
-    """Return the reader of ``source`` (``wanted``: 2 for links, 1 for names of nodes).
+    """Return the reader for ``source`` (``wanted``: 2 for links, 1 for node names).
 
     Raises :class:`UnrecognizedInput` for unsupported content, and :class:`UsageError` for an
     unknown reader.
@@ -298,25 +299,25 @@ def _found(source: Source, options: ReadOptions, wanted: int) -> FormatReader:
 
 
 def format_of(source: Source) -> Format | None:
-    """Return the format of an input if it is certain and not rows of text."""
+    """Return the format of an input, or None if it is uncertain or text."""
     beginning = source.beginning()
     return next((line for line in FORMATS if line.sure and line.sign(beginning)), None)
 
 
 def folder_format(folder: Path) -> str:
-    """Return the reader name for a folder (a vault, code, pages or notes), or ""."""
+    """Return the name of a folder's reader (code, html or notes), or ""."""
     if not is_vault(folder) and is_code(folder):
         return "code"
     return folder_kind(folder)
 
 
 def holds_links(folder: Path) -> bool:
-    """Return whether a folder is read as links: by its format, or as parts of a table."""
+    """Return whether a folder has a reader, or consists of parts of a table."""
     return bool(folder_format(folder) or parts_in(folder))
 
 
 def _streamed(source: Source, reader: FormatReader) -> FormatReader:
-    """Return the reader if it supports streams, or ``source`` is a plain file."""
+    """Return the reader; raise an error if it cannot read ``source`` as a stream."""
     packed = source.packed
     if reader.streams or not (source.is_pipe or packed):
         return reader
@@ -343,7 +344,7 @@ def reader_at(place: str) -> FormatReader:
 
 
 def _filled(advice: str, source: Source) -> str:
-    """Fill in the file and commands of a source."""
+    """Fill a source's file and commands into an advice."""
     file = "FILE" if source.path is None else str(source.path)
     commands = {
         "{file}": file if source.path is None else shlex.quote(file),

@@ -3,12 +3,14 @@
     src/app/main.py: from .db import connect    src/app/main.py -> src/app/db.py
     package.json: "workspaces": ["packages/*"]  @me/a -> @me/b, if a needs b
 
-Nodes are file paths, titled by their module names, and npm workspace names. Code is parsed
-(``ast``), never run. An import leads to the most specific module of that name, relative to the
-file's folder, to the folder above its package, or to the root; else to the least deep file with
-that module name, unless the standard library has one. With ``--keep-external``, other imports are
-nodes named by their first component. Hidden folders, environments, ``node_modules`` and symbolic
-links are skipped. Cost: 1 ms per file of 10 kB.
+Nodes are file paths, with module names as titles, and names of npm workspaces. Code is parsed
+(``ast``), never run; a file of 10 kB takes 1 ms.
+
+An import is resolved to the most specific module of that name, relative to the folder above the
+file's package, the file's own folder, or the root. Failing that, it is the least deep file with
+that module name, unless the standard library has such a module. With ``--keep-external``, other
+imports become nodes, named by their first component. Hidden folders, environments,
+``node_modules`` and symbolic links are skipped.
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ from cocite.io.readers.notes.note import load_yaml
 from cocite.io.readers.rows import LinkWriter
 
 _LARGEST = 1 << 20
-"""Maximum number of bytes to read of a file; less if memory is short."""
+"""Maximum size of a file in bytes; lower if memory is short."""
 _BYTES = 1 << 10
-"""Memory per byte of code in the worst case, lines of ``x``; usually a tenth."""
+"""Memory per byte of code in the worst case (lines of ``x``); usually a tenth of it."""
 _PNPM = "pnpm-workspace.yaml"
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 _NOTES = (".md", ".rst", ".adoc", ".txt")
@@ -42,7 +44,7 @@ _NEEDS = ("dependencies", "devDependencies", "peerDependencies", "optionalDepend
 
 
 def is_code(folder: Path) -> bool:
-    """Return whether a folder is a Python project or npm workspaces, or mostly Python files."""
+    """Return whether a folder is a Python project, has npm workspaces, or is mostly Python."""
     if any((folder / name).is_file() for name in ("index.html", "index.htm")):
         return False
     try:
@@ -61,7 +63,7 @@ def is_code(folder: Path) -> bool:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """Yield the paths of files relative to the folder, in order."""
+    """Yield paths of files, relative to ``folder``, in sorted order."""
     for above, folders, names in os.walk(folder):
         folders[:] = sorted(
             name
@@ -77,7 +79,7 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def _read_code(job: Job) -> Read:
-    """Read all links, and all files."""
+    """Read all imports as links, and all files and packages as nodes."""
     folder = job.source.path
     if folder is None or not job.source.is_directory:
         raise UnrecognizedInput(f"{job.source.label} is a file. To read source code, name a folder")
@@ -111,7 +113,7 @@ READER = FormatReader(
 
 
 class _Modules:
-    """The modules of a folder; ``names`` maps paths to module names."""
+    """A folder's Python modules; ``names`` maps paths to module names."""
 
     def __init__(self, paths: list[str]) -> None:
         packages = {os.path.dirname(path) for path in paths if path.endswith("__init__.py")}
@@ -129,13 +131,13 @@ class _Modules:
                 self._called[name].add(path)
 
     def at(self, folder: str, name: str) -> str | None:
-        """Return the file of a module relative to a folder, or None."""
+        """Return the file of the module ``name`` in a folder, or None."""
         place = os.path.join(folder, *name.split(".")) if name else folder
         tried = (f"{place}.py", os.path.join(place, "__init__.py"))
         return next((path for path in tried if path in self.paths), None)
 
     def find(self, importer: str, name: str) -> str | None:
-        """Return the file of the most specific module that is a prefix of ``name``, or None."""
+        """Return the file of the longest prefix of ``name`` that is a module, or None."""
         while name:
             for root in dict.fromkeys((self._roots[importer], os.path.dirname(importer), "")):
                 if found := self.at(root, name):
@@ -202,7 +204,7 @@ def _content(path: Path, most: int = _LARGEST) -> bytes:
 
 
 def _patterns(folder: Path) -> list[str]:
-    """Return the folder patterns of npm, Yarn or pnpm workspaces."""
+    """Return the folder patterns of the npm, Yarn or pnpm workspaces."""
     pnpm = folder / _PNPM
     if pnpm.is_file():
         need("yaml", f"reading {_PNPM}", "notes")
@@ -226,7 +228,7 @@ def _package(path: Path) -> dict[str, Any]:
 
 
 def _workspaces(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield (package, the workspaces it needs)."""
+    """Yield (workspace, workspaces that it needs)."""
     if not (folder / "package.json").is_file():
         return
     found: dict[str, dict[str, Any]] = {}

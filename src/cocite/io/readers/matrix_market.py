@@ -1,10 +1,10 @@
 """Matrix Market: an entry of a square matrix is a link from its row to its column.
 
-Nodes are numbered from 1, like rows and columns. An entry of a symmetric matrix counts for both
-positions. Rectangular matrices, which have two kinds of nodes, are refused. The value of an entry
-is the weight of its link, selected as column 3 or as ``value``.
+Nodes are numbered from 1, like rows and columns. An entry of a symmetric matrix is a link in both
+directions. Rectangular matrices, which have two kinds of nodes, are refused. With column 3 or
+``value`` as weight column, an entry's value is the link's weight.
 
-Cost: that of text (``io/readers/text.py``), which uses the same kernel. Boisvert, Pozo, Remington,
+Uses the kernel for text (``io/readers/text.py``), at the same speed. Boisvert, Pozo, Remington,
 "The Matrix Market exchange formats", NISTIR 5935, 1996.
 """
 
@@ -24,7 +24,7 @@ from cocite.resources import format_least, short_of
 _HEAD = 1 << 20
 _MOST = 2**32 - 1
 _ROW = 16
-"""Bytes of a node without links in a graph's arrays."""
+"""Bytes per node without links in a graph's arrays."""
 _BANNER = re.compile(r"%%MatrixMarket\s+matrix\s+(\w+)\s+(\w+)\s+([\w-]+)\s*", re.I)
 _VALUES = {"pattern": 0, "integer": 1, "real": 1, "double": 1, "complex": 2}
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
@@ -32,7 +32,7 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 @dataclass(frozen=True)
 class _MatrixHeader:
-    """The header: its number of ``lines``, ``size`` in rows and columns, and ``entries``."""
+    """A header of ``lines`` lines: ``size`` rows and columns, and ``entries``."""
 
     field: str
     symmetry: str
@@ -132,7 +132,7 @@ def _sized(source: Source, text: str, line: int, field: str, symmetry: str) -> _
 
 
 def _check_rows(job: Job, header: _MatrixHeader) -> None:
-    """Check that rows without entries fit in memory: a small file can claim billions of rows."""
+    """Check that rows without entries fit in memory, as a small file can claim billions."""
     need = _ROW * (header.size - 2 * header.entries)
     if need > job.memory:
         raise ResourceError(
@@ -159,7 +159,7 @@ def _check_weight(job: Job, header: _MatrixHeader) -> None:
 
 
 def _check_range(job: Job, header: _MatrixHeader, found: Found) -> None:
-    """Check that entries are within the matrix."""
+    """Check that all entries are within the matrix; skip or refuse others."""
     within = " AND ".join(
         f"coalesce(TRY_CAST({end} AS UBIGINT) BETWEEN 1 AND {header.size}, false)" for end in "ab"
     )
@@ -180,7 +180,7 @@ def _check_range(job: Job, header: _MatrixHeader, found: Found) -> None:
 
 
 class _EntryCleaner(Cleaner):
-    """Cleans lines of two integers and a value."""
+    """Clean lines of two integers and, depending on the field, values."""
 
     def __init__(self, source: Source, options: Any, header: _MatrixHeader) -> None:
         super().__init__(source, 2, options)

@@ -1,12 +1,12 @@
-"""Dependencies in the files of package managers: a link from each package to those it needs.
+"""Package managers' lock files: a link from each package to those it needs.
 
     poetry.lock, uv.lock, pdm.lock, Cargo.lock     TOML with a [[package]] for each
     package-lock.json, npm-shrinkwrap.json         npm, versions 1 to 3
     pip inspect                                    the installed packages, as JSON
 
-Nodes are names of packages, without versions and, for Python, normalized (``typing-extensions``).
-Dependencies for some systems only, or for tests, count if the file lists them; extras of installed
-packages do not. Python's parsers read the whole file.
+Nodes are package names without versions; for Python, normalized (``typing-extensions``). Listed
+dependencies count even if they are for tests or for some systems only; extras of installed packages
+do not. The whole file is parsed in memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINK = tuple[str, str]
 
 
 def _read_packages(job: Job) -> Read:
-    """Read all dependencies, and all packages."""
+    """Read all dependencies as links, and all packages as nodes."""
     names, needs = _packages(job)
     with LinkWriter(job, ("need", "package")) as out:
         for number, name in enumerate(names, 1):
@@ -47,7 +47,7 @@ READER = FormatReader(
 
 
 def _packages(job: Job) -> tuple[list[str], list[_LINK]]:
-    """Return names of packages, and their dependencies."""
+    """Return (package names, their dependencies)."""
     label = job.source.label
     try:
         text = whole_text(job).decode("utf-8-sig")
@@ -80,7 +80,7 @@ def _read(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _tables(packages: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
-    """Parse TOML: tables by name (Poetry), lists of tables (uv), texts (PDM, Cargo)."""
+    """Parse TOML; dependencies are a table (Poetry), tables (uv), or texts (PDM, Cargo)."""
     for package in packages:
         needs: list[str] = []
         groups = [package.get("dependencies", [])]
@@ -94,7 +94,7 @@ def _tables(packages: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _npm(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Parse versions 2 and 3: packages by folder; "" is the project itself."""
+    """Parse npm versions 2 and 3: packages by folder; "" is the project itself."""
     packages = whole["packages"]
     here = {_npm_name(folder, package, whole) for folder, package in packages.items()}
     for folder, package in packages.items():
@@ -112,7 +112,7 @@ def _npm_name(folder: str, package: dict[str, Any], whole: dict[str, Any]) -> st
 
 
 def _npm_first(package: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Parse version 1: nested packages, without dependencies of the project itself."""
+    """Parse npm version 1: nested packages, without the project's own dependencies."""
     for name, content in package.get("dependencies", {}).items():
         needs = content.get("requires") or {}
         yield name, list(needs) if isinstance(needs, dict) else []
@@ -120,7 +120,7 @@ def _npm_first(package: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _installed(packages: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
-    """Parse pip inspect: dependencies are PEP 508 texts; skip those of extras, and missing ones."""
+    """Parse pip inspect's PEP 508 texts; skip dependencies of extras, and missing ones."""
     here = {_spelt(package["metadata"]["name"]) for package in packages}
     for package in packages:
         metadata = package["metadata"]

@@ -1,9 +1,9 @@
-"""Parquet edge lists: read by DuckDB; this file selects columns and checks rows.
+"""Parquet edge lists, read by DuckDB: select columns and check rows.
 
-Source and target are the columns given by ``--columns`` (titles, or numbers from 1), else those
-with well-known titles (``io/readers/dialect.py``), else the first two; the weight is given by
-``--weight-column``. As in text, a row is malformed if it has a null, an empty or invalid name
-(``graph/spelling.py``), or a weight that is not positive.
+Source and target are the ``--columns`` (titles, or numbers from 1), else the columns with
+well-known titles (``io/readers/dialect.py``), else the first two; ``--weight-column`` is the
+weight. A row is malformed if it has a null, an empty or invalid name (``graph/spelling.py``), or a
+weight outside the range from 1e-30 to 1e30.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAX_NAME = 65_535
 _TOGETHER = 500
 """Files per scan."""
 _FILE = "the file of cocite"
-"""Column for the names of files; DuckDB refuses files that have such a column."""
+"""Column for file names; DuckDB refuses files that have such a column."""
 BAD_WEIGHT = "(w IS NULL OR NOT (w >= 1e-30 AND w < 1e30))"
 
 
@@ -54,7 +54,7 @@ _PARTS = (
     ),
     (r"corrupt|thrift|decompress|snappy|zstd|gzip|brotli|checksum", "it is damaged"),
 )
-"""Patterns of DuckDB's messages -> their meaning."""
+"""Patterns in DuckDB's messages -> meaning."""
 
 
 def not_parquet(source: Source, error: Exception) -> InputError:
@@ -88,7 +88,7 @@ READER = FormatReader("Parquet", "a table in Parquet", streams=False, read_many=
 
 
 def read_file(job: Job, source: Source, path: Path) -> tuple[str, Found]:
-    """Return the relation of ``path`` and the findings; messages refer to ``source``."""
+    """Return the relation of ``path``, and the report; messages refer to ``source``."""
     import duckdb
 
     try:
@@ -103,10 +103,10 @@ def read_file(job: Job, source: Source, path: Path) -> tuple[str, Found]:
 
 
 class _Taken(NamedTuple):
-    """The selected columns: names of the ends, and the weight.
+    """Titles of the selected columns: the ends, and the weight.
 
-    ``integers`` is whether the ends are integers; ``guessed`` whether only the positions of the
-    columns suggest that they are the ends.
+    ``integers`` is whether the ends are integers, ``guessed`` whether they were selected only by
+    position; ``unread`` is an unselected weight column.
     """
 
     chosen: tuple[str, ...]
@@ -116,7 +116,7 @@ class _Taken(NamedTuple):
     unread: str = ""
 
     def of(self, source: Source) -> Found:
-        """Return the findings on a file, before its rows are counted."""
+        """Return the report on a file, before its rows are counted."""
         note = columns_note(self.chosen, self.weight or "", self.guessed, self.unread)
         return Found(source.label, format="Parquet", note=note)
 
@@ -132,7 +132,7 @@ class _Taken(NamedTuple):
         return " OR ".join(each if self.weight is None else [*each, BAD_WEIGHT])
 
     def rows(self, paths: Iterable[str]) -> str:
-        """Return the rows of files, with file, row number, and ``n`` for negative names."""
+        """Return a query of the files' rows, with file, row number, and ``n`` if negative."""
         negative = " OR ".join(f"{quoted_column(c)} < 0" for c in self.chosen)
         pairs = [f"{quoted_column(c)} AS {n}" for c, n in zip(self.chosen, self.ends, strict=True)]
         if self.weight is not None:
@@ -151,7 +151,7 @@ class _Taken(NamedTuple):
         examples: list[tuple[int, list[Any]]],
         options: ReadOptions,
     ) -> None:
-        """Raise an error for ``count`` malformed rows of ``every``, or record them."""
+        """Raise an error for the ``count`` malformed rows of ``every``, or record them."""
         what = "a null, an empty name, a control character, or a name that is too long"
         if self.weight is not None:
             what += ", or a weight that is not a number from 1e-30 to below 1e30"
@@ -163,7 +163,7 @@ class _Taken(NamedTuple):
         found.leave_out("bad value", count, shown)
 
     def _turn(self, content: list[Any]) -> str:
-        """Describe direction marks in the names of a row; they would distort messages."""
+        """Describe the direction marks in a row's names, which would distort messages."""
         names = content[: len(self.ends)]
         turns = filter(None, (turn_in(name) for name in names if name is not None))
         return next((f"a name with {turn}" for turn in turns), "")
@@ -202,7 +202,7 @@ def _taken(job: Job, source: Source, path: Path) -> _Taken:
 
 
 def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> list[list[Source]]:
-    """Group sources with equal columns by schema, each file once per group.
+    """Group sources by schema; a file that is named twice is in two groups.
 
     Raises ``duckdb.Error``.
     """
@@ -220,7 +220,7 @@ def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) ->
 
 
 def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
-    """Scan files with equal columns together; errors name the file."""
+    """Scan files of the same schema together; on an error, one by one, to name the file."""
     import duckdb
 
     paths = {str(_path(source)): source for source in group}
@@ -237,8 +237,9 @@ def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
 
 
 def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, list[Found]]:
-    """Return the relation of files with equal columns, and findings on each; ``paths`` maps to
-    sources.
+    """Return the relation of files of the same schema, and a report on each.
+
+    ``paths`` maps paths to sources.
     """
     rows, bad, name = taken.rows(paths), taken.bad, quoted_column(_FILE)
     weight = "" if taken.weight is None else "w"
@@ -272,7 +273,7 @@ def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, li
 
 
 def _path(source: Source) -> Path:
-    """Return the path of a file, as DuckDB spells it."""
+    """Return a file's path in the form that DuckDB returns."""
     assert source.path is not None
     return source.path.absolute()
 
@@ -282,7 +283,7 @@ def _list(paths: Iterable[str]) -> str:
 
 
 def bad_name(column: str) -> str:
-    """Return the SQL condition for an invalid name in a column."""
+    """Return the SQL condition for an invalid name in ``column``."""
     text = f"CAST({column} AS VARCHAR)"
     return (
         f"({column} IS NULL OR {text} = '' OR strlen({text}) > {MAX_NAME} "

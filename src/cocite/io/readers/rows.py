@@ -1,9 +1,8 @@
 """Check the rows of formats without a faster method.
 
-Rows pass through the kernel that cleans text (``io/readers/text.py``), so that the same names are
-valid in all formats, and bad rows are counted and reported alike.
-
-Cost: about a microsecond per row, and memory for a few thousand rows.
+Rows pass through the kernel that cleans text (``io/readers/text.py``), so the same names are valid
+in all formats, and bad rows are reported in the same way. A row takes about a microsecond; a few
+thousand are in memory at once.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from cocite.storage import disk
 _ROWS = 1 << 12
 NODES = "nodes.tsv"
 _MARK = "-\t"
-"""Prefix of every line, which is therefore never blank."""
+"""Prefix that keeps lines from being blank."""
 _BREAKS = str.maketrans(dict.fromkeys("\t\n\r", "\x01"))
-"""Replaces line breaks with a control character, which is invalid in names."""
+"""Table that replaces separators with a control character, which is invalid in names."""
 
 
 def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
-    """Return the relation of ``rows``, and the findings, for input in the format ``title``.
+    """Return the relation of ``rows``, and the report, for input in the format ``title``.
 
-    A row is the source and the destination of a link, followed by the weight as text if weights are
-    requested; or one name of a node. Messages count rows from 1.
+    A row is a link's source and destination, followed by the weight as text if weights are
+    requested; or one node name. Messages count rows from 1.
     """
     with new_clean_file(job) as out:
         writer = RowWriter(job, out, job.wanted, weighted=bool(job.options.weight), unit="row")
@@ -44,10 +43,10 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
 
 
 class LinkWriter:
-    """Collects links and nodes one by one, as a context manager.
+    """Context manager that collects links and nodes one by one.
 
-    ``units`` say what the positions of bad links and nodes count; links have weights if
-    ``weighted``.
+    ``units`` are the units, for messages, in which positions of links and nodes are counted; links
+    have weights if ``weighted``.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class LinkWriter:
         self._open.close()
 
     def finish(self, title: str, note: str, *, named: bool = True) -> Read:
-        """Write the remaining rows; return the relations of links, and of nodes if ``named``."""
+        """Write the remaining rows; return relations of links and, if ``named``, of nodes."""
         links, nodes = self.links.finish(), self.nodes.finish()
         self._open.close()
         found = links.read_as(title, note.replace("{nodes}", f"{nodes.rows:,}"))
@@ -85,7 +84,7 @@ class LinkWriter:
 
 
 class RowWriter(Cleaner):
-    """Writes clean rows to ``out``: names of nodes, and a weight if ``weighted``.
+    """Clean rows of ``names`` node names, and a weight if ``weighted``, and write them to ``out``.
 
     Each row has a position, counted in ``unit``.
     """
@@ -119,7 +118,7 @@ class RowWriter(Cleaner):
         self._other: dict[str, int] = {}
 
     def add(self, row: Sequence[str], place: int) -> None:
-        """Add a row."""
+        """Add a row at the position ``place``."""
         self._lines.append(
             _MARK + "\t".join([t if t.isprintable() else t.translate(_BREAKS) for t in row]) + "\n"
         )
@@ -134,7 +133,7 @@ class RowWriter(Cleaner):
         self._other[kind] = self._other.get(kind, 0) + 1
 
     def finish(self) -> TextInput:
-        """Write the remaining rows; return the findings."""
+        """Write the remaining rows; return the report."""
         self.flush()
         found = self._report()
         for kind, count in self._other.items():
@@ -154,6 +153,6 @@ class RowWriter(Cleaner):
         self._stand_at.clear()
 
     def refuse(self, line: int, what: str, content: str) -> None:
-        """Handle a bad row, reporting its position."""
+        """Raise an error for a bad row, or store an example, with its position."""
         shown = content.removeprefix(_MARK).split("\t")[: self._shown]
         super().refuse(self._stand_at[line - self._before - 1], what, "\t".join(shown))

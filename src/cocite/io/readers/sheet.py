@@ -1,12 +1,14 @@
-"""Convert one sheet of a spreadsheet to comma-separated text. Run as a script, print that text.
+"""Script that prints one sheet of a spreadsheet as comma-separated text.
 
-A cell at XFD1048576, or a gigabyte cell in a zip archive of a megabyte, exhausts the memory, and
-calamine then aborts its process. This file therefore runs in a separate process
+A cell at XFD1048576, or a cell of a gigabyte in a zip archive of a megabyte, exhausts the memory,
+and calamine then aborts its process. So this script runs in a process of its own
 (``io/readers/spreadsheet.py``), imports nothing of cocite, and limits its address space to
-``limit`` more bytes (``RLIMIT_AS``, where its current size is known). It reads a line of JSON,
-``{"path": path, "named": name, "limit": bytes}``, and prints lines of JSON, then rows:
-``{"reading": name}`` before a sheet is read, ``{"sheet": name}`` before the rows of the selected
-sheet, or ``{"error": kind, "text": ...}``. If it ends by a signal, memory was insufficient.
+``limit`` more bytes (``RLIMIT_AS``, if its current size is known). If a signal ends the process,
+memory was insufficient.
+
+It reads a line of JSON, ``{"path": path, "named": name, "limit": bytes}``, and prints lines of JSON
+before the rows: ``{"reading": name}`` before reading a sheet, then ``{"sheet": name}`` for the
+selected one, or ``{"error": kind, "text": ...}``.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import Any
 
 
 class Refused(Exception):
-    """An error of the file or the request: ``kind``, and a text."""
+    """Raised for an invalid file or request: ``kind`` and a text."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
@@ -91,11 +93,11 @@ def _read(book: Any, name: str) -> Any:
 
 
 def _print_rows(rows: Iterable[Sequence[Any]]) -> None:
-    """Print rows as comma-separated lines; empty rows as blank lines."""
+    """Print rows as comma-separated lines, empty rows as blank lines."""
     out = io.TextIOWrapper(sys.stdout.buffer, "utf-8", errors="surrogatepass", newline="")
     write = csv.writer(out, lineterminator="\n").writerow
     quote = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
-    for row in rows:  # with the empty rows above the first cells
+    for row in rows:  # including the empty rows above the first cells
         cells = [_written(value) for value in row]
         if any(cell != cell.strip(" ") for cell in cells):
             quote(cells)  # names are trimmed later, where merges are counted
@@ -107,7 +109,7 @@ def _print_rows(rows: Iterable[Sequence[Any]]) -> None:
 
 
 def _written(value: Any) -> str:
-    """Return the text of a cell."""
+    """Return a cell's text, on one line."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return " ".join(str(value).splitlines()) if isinstance(value, str) else str(value)

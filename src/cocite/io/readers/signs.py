@@ -1,10 +1,9 @@
-"""Signs of formats: tests whether the beginning of an input (:class:`Beginning`) is in a format.
+"""Signs of formats: tests of an input's first 64 KiB (:class:`Beginning`).
 
 Binary formats are recognized by their magic numbers, text formats by the structure of their first
 lines. A list of links may contain any text, so a sign must not occur in rows of two columns: it is
-a closed tag, a JSON value that ends with its line, or a header line of the format.
-
-Cost: one check of 64 KiB. ``io/readers/formats.py`` determines the order of checks.
+a closed tag, a JSON value that ends with its line, or the format's header line.
+``io/readers/formats.py`` determines the order of the tests.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ _CLOSED = re.compile(r"</[a-z]|/>|\?>|<!doctype", re.I)
 
 
 def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
-    """Return a test whether one of the ``magic`` bytes is at byte ``at``.
+    """Return a test for one of the ``magic`` numbers at byte ``at``.
 
-    Magic bytes that text may begin with (``words``) match only binary content.
+    With ``words``, for magic numbers that a text may begin with, only binary content matches.
     """
 
     def found(beginning: Beginning) -> bool:
@@ -47,7 +46,7 @@ def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
 
 
 def hive(beginning: Beginning) -> bool:
-    """Test for columns separated by character 1."""
+    """Test for columns separated by the character U+0001."""
     return bool(beginning.lines) and all(
         "\x01" in line and not CONTROL.search(line.replace("\x01", "").encode())
         for line in beginning.lines
@@ -55,7 +54,7 @@ def hive(beginning: Beginning) -> bool:
 
 
 def spreadsheet(beginning: Beginning) -> bool:
-    """Test for a workbook of Excel or OpenDocument."""
+    """Test for an Excel or OpenDocument workbook."""
     content = beginning.content
     names = (b"xl/", b"[Content_Types].xml", b"mimetypeapplication/vnd.oasis.opendoc")
     packed = content.startswith(b"PK\x03\x04") and any(name in content for name in names)
@@ -66,7 +65,7 @@ _PROPERTIES = re.compile(rb"(?m)^graphclass\s*[=:]\s*(?:class )?it\.unimi\.dsi\.
 
 
 def webgraph(beginning: Beginning) -> bool:
-    """Test for a graph of WebGraph, or its properties, if both files exist."""
+    """Test for a WebGraph properties file, or a graph file with one next to it."""
     path = beginning.path
     graph = path is not None and path.suffix == ".graph" and _has_properties(path)
     content = beginning.content
@@ -86,7 +85,7 @@ zip_archive = begins(b"PK\x03\x04", b"PK\x05\x06")
 
 
 def tar(beginning: Beginning) -> bool:
-    """Test for a tar archive by the first header's checksum, which also covers old formats."""
+    """Test for a tar archive by its first header's checksum, which old formats have too."""
     head = beginning.content[:512]
     digits = head[148:156].strip(b"\0 ")
     if len(head) < 512 or not re.fullmatch(b"[0-7]{1,7}", digits):
@@ -95,12 +94,12 @@ def tar(beginning: Beginning) -> bool:
 
 
 def binary(beginning: Beginning) -> bool:
-    """Test whether most lines have control characters."""
+    """Test whether most lines contain control characters."""
     return bad_lines(beginning.content, beginning.whole, CONTROL)
 
 
 def other_text(beginning: Beginning) -> bool:
-    """Test for text whose lines beyond ASCII are not UTF-8."""
+    """Test for text whose non-ASCII lines are not UTF-8."""
     if is_utf8(beginning.content) or CONTROL.search(beginning.content):
         return False
     lines = beginning.content.split(b"\n")
@@ -114,8 +113,9 @@ def other_text(beginning: Beginning) -> bool:
 
 
 def warc(beginning: Beginning) -> bool:
-    """Test for a record of a web archive; for lz4, and Zstandard with a dictionary, by the file
-    name.
+    """Test for a web archive's first record.
+
+    For lz4, and Zstandard with a dictionary, test the file name.
     """
     content, path = beginning.content, beginning.path
     if path is not None and content.startswith((b"\x04\x22\x4d\x18", b"\x5d\x2a\x4d\x18")):
@@ -128,13 +128,13 @@ _WIKI = re.compile(rb"create\s+table\s[^;]*[`\"](?:" + b"|".join(_WIKI_COLUMNS) 
 
 
 def wiki(beginning: Beginning) -> bool:
-    """Test for a table of links from a wiki's database."""
+    """Test for a dump of one of MediaWiki's tables of links and pages."""
     content = beginning.content
     return any(name in content for name in _WIKI_COLUMNS) and bool(_WIKI.search(content))
 
 
 _FEW, _LOOKED = 100, 8192
-"""Lines, and characters, to examine for text that is not a table."""
+"""Number of lines, and of characters, to examine."""
 
 _LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
 
@@ -149,9 +149,10 @@ def has_line(pattern: str, first: int = 100) -> Sign:
 
 
 def begun(pattern: str, *, table: bool = False) -> Sign:
-    """Return a test whether the stripped, nonblank lines begin with ``pattern``, ignoring case.
+    """Return a test whether a text begins with ``pattern``, ignoring case.
 
-    Leading comments may precede. Rows with a tab each do not match unless ``table``.
+    Blank lines and leading comments are skipped. If all rows have a tab, the text is a table, which
+    matches only with ``table``.
     """
     wanted = re.compile(pattern, re.I)
 
@@ -163,7 +164,7 @@ def begun(pattern: str, *, table: bool = False) -> Sign:
 
 
 def each(pattern: str) -> Sign:
-    """Return a test whether all of the first rows match in full."""
+    """Return a test whether all of the first rows match ``pattern`` in full."""
     wanted = re.compile(pattern)
 
     def found(beginning: Beginning) -> bool:
@@ -180,12 +181,12 @@ def _is_table(beginning: Beginning) -> bool:
 
 
 def html(beginning: Beginning) -> bool:
-    """Test for an opening and a closing element of HTML."""
+    """Test for an HTML start tag, followed by an end tag."""
     return bool(_HTML.match(beginning.text) and _CLOSED.search(beginning.text))
 
 
 def tagged(*roots: str) -> Sign:
-    """Return a test for XML, with one of the elements ``roots``, if any, near the beginning."""
+    """Return a test for XML; with ``roots``, one of these elements must be near the beginning."""
     wanted = re.compile(rf"<(?:\w+:)?(?:{'|'.join(roots)})\b", re.I) if roots else None
 
     def found(beginning: Beginning) -> bool:
@@ -205,7 +206,7 @@ def rooted(*roots: str) -> Sign:
 
 
 def _json(beginning: Beginning) -> tuple[bool, bool]:
-    """Return whether the first value is JSON, and whether another one follows on a new line."""
+    """Return (whether the text begins with a JSON value, whether another one follows)."""
     text = beginning.text.lstrip()
     if not text.startswith(("{", "[")):
         return False, False
@@ -214,7 +215,7 @@ def _json(beginning: Beginning) -> tuple[bool, bool]:
     except RecursionError:
         return True, False
     except ValueError:
-        # Broken, or cut here: still JSON, if it begins like no other format.
+        # Invalid, or cut here; still JSON if no other format begins like this.
         return bool(re.match(r'\{\s*"[^"]*"\s*:|\[\s*[\[{]?\s*("[^"]*"|-?\d+)\s*[,:]', text)), False
     rest = re.match(r"[ \t,]*(?:\r\n|\n|\r|$)\s*(.?)", text[end:])
     return rest is not None, rest is not None and rest[1] in tuple("{[")
@@ -226,7 +227,7 @@ def json_value(beginning: Beginning) -> bool:
 
 
 def node_link(beginning: Beginning) -> bool:
-    """Test for nodes and links in one object; a truncated one may show only one of both."""
+    """Test for an object with nodes and links; one of both suffices if the rest is cut off."""
     if not beginning.text.lstrip().startswith("{"):
         return False
     keys = ("nodes", "links|edges")
@@ -243,16 +244,15 @@ _NAMED = re.compile(r'\{\s*"(?:id|_id|DOI|paperId|corpusid)"\s*:')
 
 
 def wrapped(beginning: Beginning) -> bool:
-    """Test for one object with works and citations: a file or a service's response."""
+    """Test for an object that contains works, as in a service's response."""
     return bool(_WORKS.match(beginning.text.lstrip()))
 
 
 def json_rows(beginning: Beginning) -> bool:
-    """Test for a JSON value per line, a list of objects or of lists of names, or works in an
-    object.
+    """Test for a JSON value per line, a list of objects or name lists, or an object with works.
 
-    A single line is a row if the file extension or its keys indicate links or works, or if it is
-    longer than the examined part.
+    A single line matches if the file extension or its keys indicate links or works; if the line is
+    cut off, its first key must be an id.
     """
     one, more = _json(beginning)
     if more or (one and wrapped(beginning)):
@@ -275,7 +275,7 @@ def json_rows(beginning: Beginning) -> bool:
 
 
 def rdf(beginning: Beginning) -> bool:
-    """Test for RDF by lines of three terms and a period, by prefixes, or by the file name."""
+    """Test for RDF: lines of three terms and a period, prefixes, or the file extension."""
     rows, path = beginning.rows, beginning.path
     if path is not None and {".ttl", ".trig", ".nt", ".nq"} & set(path.suffixes) and rows:
         return "\t" not in rows[0] or ntriples(beginning)
@@ -291,7 +291,7 @@ def ntriples(beginning: Beginning) -> bool:
 
 
 def gml(beginning: Beginning) -> bool:
-    """Test for a graph in brackets, with nodes in brackets."""
+    """Test for ``graph [`` and ``node [``; the latter may be cut off."""
     text = beginning.text
     if "[" not in text:
         return False
@@ -303,12 +303,12 @@ SEPARATORS = ("\t", ",", ";", " ")
 
 
 def separator(beginning: Beginning) -> str:
-    """Return the separator of names in an adjacency list, or ""."""
+    """Return an adjacency list's separator, or ""."""
     return next((by for by in SEPARATORS if _is_adjacency(beginning, by)), "")
 
 
 def lock(beginning: Beginning) -> bool:
-    """Test for a lock file of a package manager, in TOML or JSON, or output of pip inspect."""
+    """Test for a package manager's lock file (TOML or JSON), or output of pip inspect."""
     text = beginning.text
     if text.lstrip().startswith("{"):
         npm = re.search(r'"lockfileVersion"\s*:\s*\d', text)
@@ -320,7 +320,7 @@ def lock(beginning: Beginning) -> bool:
 
 
 def common_crawl(beginning: Beginning) -> bool:
-    """Test for vertices, or edges with a file of vertices, by file names and rows."""
+    """Test for a vertex file, or an edge file with a vertex file, by names and rows."""
     path = beginning.path
     if path is None or not beginning.lines:
         return False
@@ -334,10 +334,10 @@ def common_crawl(beginning: Beginning) -> bool:
 
 
 def _is_adjacency(beginning: Beginning, separator: str) -> bool:
-    """Test for rows of a node and its neighbors, of different lengths and with distinct first
-    names.
+    """Test for rows of different lengths with distinct first names.
 
-    If the other names never come first, only lists of integers with three different lengths match.
+    In addition, all first names must end in a colon, or half of the other names must be first
+    names, or all names must be integers and rows have three different lengths.
     """
     rows = beginning.rows[:1000]
     if separator not in beginning.text:
@@ -348,7 +348,7 @@ def _is_adjacency(beginning: Beginning, separator: str) -> bool:
     lengths = Counter(map(len, cut))
     if len(lengths) < 2 or max(lengths) < 3:
         return False
-    # Links, with or without more columns, and some malformed rows.
+    # Links, possibly with more columns or malformed rows, have mostly one length.
     if lengths[2] * 2 > len(cut) or max(lengths.values()) * 10 > len(cut) * 8:
         return False
     heads = Counter(row[0].strip().rstrip(":") for row in cut)

@@ -1,12 +1,12 @@
-"""Inputs as named by the user: files, globs, standard input; plain or compressed.
+"""Inputs: files, globs and standard input, plain or compressed.
 
 Compression (gzip, bzip2, xz, Zstandard) and UTF-16 are recognized by the first bytes, never by the
-name; UTF-16 is converted to UTF-8. The beginning of an input (:class:`Beginning`) is examined
-decompressed, and can be read again afterwards, even from a pipe.
+name; UTF-16 is converted to UTF-8. Formats are detected in the decompressed beginning of an input
+(:class:`Beginning`), which can be read again afterwards, even from a pipe.
 
-A compressed input may decompress to at most :data:`MOST_RATIO` times its size, or
-:data:`ALWAYS_UNPACKED` bytes if that is more; reading beyond raises an error. Decompression needs
-at most a few hundred megabytes: xz with a larger dictionary is refused, as by other libraries.
+An input may decompress to at most :data:`MOST_RATIO` times its size, or :data:`ALWAYS_UNPACKED`
+bytes if that is more; reading beyond raises an error. Decompression takes at most a few hundred
+megabytes of memory, so xz with a larger dictionary is refused.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
 
 def encoding_of(content: bytes) -> str:
-    """Return UTF-16 if the content has its byte order mark, else ""."""
+    """Return "UTF-16" if the content begins with a UTF-16 byte order mark, else ""."""
     return "UTF-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else ""
 
 
 def bad_lines(content: bytes, whole: bool, bad: re.Pattern[bytes] | None) -> bool:
     """Return whether most lines contain the pattern ``bad`` or, if None, are not UTF-8."""
     if not bad.search(content) if bad else is_utf8(content):
-        return False  # the usual case, without splitting lines
+        return False  # the usual case, which needs no splitting
     lines = [line for line in re.split(b"\r\n|\n|\r", content) if line.strip()]
     if not whole and len(lines) > 1:
         lines.pop()
@@ -87,7 +87,7 @@ class Pieces(io.RawIOBase):
 
 
 def rejoined(begun: bytes, stream: Any, damage: Exception | None = None) -> Iterator[bytes]:
-    """Yield the bytes already read, then raise ``damage`` or yield the rest of the stream."""
+    """Yield the bytes ``begun``; then raise ``damage``, or yield the rest of the stream."""
     yield begun
     if damage is not None:
         raise damage
@@ -111,7 +111,7 @@ def _recoded(stream: Any, encoding: str) -> Iterator[bytes]:
 
 
 def _unxz(packed: io.BufferedReader) -> Iterator[bytes]:
-    """Decompress xz in bounded memory, unlike :class:`lzma.LZMAFile`."""
+    """Decompress xz within a memory limit, which :class:`lzma.LZMAFile` lacks."""
     rest = packed.read1(1 << 16)
     while rest:
         unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
@@ -128,7 +128,7 @@ def _unxz(packed: io.BufferedReader) -> Iterator[bytes]:
 class Counted(io.RawIOBase):
     """A stream that counts bytes and calls ``check`` with the count.
 
-    Bytes go directly to the caller: a copy takes a third of the time of reading a file.
+    Bytes are read directly into the caller's buffer, as a copy would add a third to the time.
     """
 
     def __init__(self, inner: Any, check: Callable[[int], None] = lambda count: None) -> None:
@@ -158,19 +158,19 @@ class Counted(io.RawIOBase):
 
 
 LOOK = 1 << 16
-"""Bytes of decompressed content to examine for the format."""
+"""Number of decompressed bytes in which to detect the format."""
 _STEP = 1 << 13
 MOST_RATIO = 200
-"""Maximum compression ratio; links and pages have 3 to 50."""
+"""Maximum compression ratio; that of links and pages is 3 to 50."""
 ALWAYS_UNPACKED = 1 << 28
-"""Bytes to which any compressed input may decompress."""
+"""Decompressed size in bytes that is allowed for any input."""
 _XZ_MEMORY = 256 << 20
 """Memory for decompressing xz; ``xz -9`` needs 65 MiB."""
 
 
 @dataclass(frozen=True)
 class _Packing:
-    """A compression: its signature, a function to open it, and a command to decompress it."""
+    """A compression: its signature, a function that opens it, and a shell command."""
 
     begins: re.Pattern[bytes]
     open: Callable[[io.BufferedReader], Any]
@@ -193,7 +193,7 @@ PACKED = {
 
 
 def lines_of(text: str) -> list[str]:
-    """Split a text into lines, which end with LF, CR or both."""
+    """Split a text into lines, which end with LF, CR or CRLF."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.split("\n")
@@ -203,8 +203,8 @@ def lines_of(text: str) -> list[str]:
 class Beginning:
     """The decompressed beginning of an input.
 
-    ``whole`` is whether that is all of it. ``packed`` is the compression, ``path`` the path if it
-    is a file, and ``encoding`` UTF-16 or "".
+    ``whole`` is whether ``content`` is the entire input. ``packed`` is the compression, or "";
+    ``path`` is a file's path; ``encoding`` is UTF-16 or "".
     """
 
     content: bytes
@@ -215,7 +215,7 @@ class Beginning:
 
     @cached_property
     def text(self) -> str:
-        """Return the content as UTF-8, with replacement characters, without a byte order mark."""
+        """Return the content decoded as UTF-8, without a byte order mark."""
         return self.content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
 
     @cached_property
@@ -238,13 +238,13 @@ class Beginning:
 
 
 _SIZES = 20
-"""Maximum size of stored links relative to the file."""
+"""Maximum ratio of a graph's stored size to its file's size."""
 
 
 class Source:
     """One input; ``path`` is None for standard input.
 
-    A pipe is opened once, when it is first examined; the examined bytes can still be read.
+    A pipe is opened only once, to examine its beginning; the examined bytes are read again later.
     """
 
     def __init__(self, path: Path | None, label: str = "") -> None:
@@ -254,7 +254,7 @@ class Source:
         self.shared = False
         self._beginning: Beginning | None = None
         self.reader: Any = None
-        """The reader, if determined on creation."""
+        """The reader, if known in advance."""
         self.readers: dict[Any, Any] = {}
         """Detected readers, by options (``io/readers/formats.py``)."""
         self._begun: tuple[IO[bytes], BinaryIO] | None = None
@@ -266,7 +266,7 @@ class Source:
 
     @property
     def short(self) -> str:
-        """Return the label without the folder, unless inputs share that name."""
+        """Return the label without the folder, unless several inputs have that name."""
         return self.label if self.path is None or self.shared else self.path.name or self.label
 
     @property
@@ -283,7 +283,7 @@ class Source:
 
     @cached_property
     def most_stored(self) -> int | None:
-        """Return the maximum size when stored; None if unknown, as for compressed input."""
+        """Return an upper bound on the stored size in bytes, or None if unknown."""
         if self.path is None or self.is_pipe or self.is_directory or self.packed:
             return None
         return _SIZES * self.nbytes
@@ -295,14 +295,13 @@ class Source:
 
     @cached_property
     def is_pipe(self) -> bool:
-        """Return whether the input can be read only once, in order."""
+        """Return whether the input can be read only once."""
         return self.path is None or not (self.is_directory or self.path.is_file())
 
     def beginning(self) -> Beginning:
         """Return the first :data:`LOOK` bytes, decompressed; none for a directory.
 
-        For damaged compressed input, return the bytes before the damage, which the reader will
-        report.
+        If compressed data is damaged, return the bytes before the damage; the reader reports it.
         """
         if self._beginning is None:
             self._beginning = self._look()
@@ -320,7 +319,7 @@ class Source:
         return self.beginning().packed
 
     def evict(self) -> None:
-        """Free the examined bytes if they can be read again; detected formats stay cached."""
+        """Free the examined bytes, unless they are from a pipe."""
         if self._begun is None:
             self._beginning = None
 
@@ -381,7 +380,7 @@ class Source:
                 raise unpacks_to_more(self, most, PACKED[self.packed].command)
 
     def open(self) -> tuple[IO[bytes], BinaryIO]:
-        """Return the decompressed stream, and the raw one, whose ``tell`` shows progress."""
+        """Return (decompressed stream, raw stream); ``tell`` of the latter shows progress."""
         encoding = "" if self.is_directory else self.encoding
         if self._begun is not None:
             (stream, raw), self._begun = self._begun, None
@@ -394,7 +393,7 @@ class Source:
 
     @contextmanager
     def reading(self) -> Iterator[tuple[IO[bytes], BinaryIO]]:
-        """Open the source for the context; damaged compression raises an error that names it."""
+        """Open the source for the context; convert decompression errors to InputError."""
         stream, raw = self.open()
         try:
             yield stream, raw
@@ -421,7 +420,7 @@ def unpacks_to_more(source: Source, most: int, command: str) -> InputError:
 
 
 def zstd() -> Any:
-    """Return the Zstandard module, or its backport."""
+    """Return Python's Zstandard module, or its backport."""
     if sys.version_info >= (3, 14):
         from compression import zstd as found
     else:
@@ -435,7 +434,7 @@ def unpack_errors() -> tuple[type[Exception], ...]:
 
 
 def _pair(name: str) -> list[str]:
-    """Return the graph for a name without extension, if WebGraph's two files exist."""
+    """Return [NAME.graph] if that and NAME.properties exist, else []."""
     both = [name + ".graph", name + ".properties"]
     return both[:1] if all(map(os.path.isfile, both)) else []
 
@@ -445,7 +444,7 @@ _BESIDE = re.compile(r"[._].*|manifest|(?:readme|license|release_notes)(?:\.\w+)
 
 
 def parts_in(folder: str | os.PathLike[str]) -> list[str]:
-    """Return the sorted files of a folder if all are parts of one table, else [].
+    """Return a folder's sorted files if all are parts of one table, else [].
 
     OpenAlex (``part_000.gz``) and Spark write such folders.
     """
@@ -462,8 +461,8 @@ def parts_in(folder: str | os.PathLike[str]) -> list[str]:
 def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Source]:
     """Return the inputs as sources, with globs and folders of parts expanded in sorted order.
 
-    ``-`` is standard input. Raises :class:`UsageError` if there are none, and :class:`InputError`
-    for a missing file.
+    ``-`` is standard input. Raises :class:`UsageError` without inputs, and :class:`InputError` for
+    a missing file.
     """
     if isinstance(inputs, str | os.PathLike):
         inputs = [inputs]

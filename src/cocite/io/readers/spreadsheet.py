@@ -1,12 +1,12 @@
 """Spreadsheets: the rows of one sheet of an .xlsx, .xlsb, .xls or .ods file.
 
-The sheet is the one given by ``--sheet``, or the only one with rows. It is converted to
-comma-separated text and read like text (``io/readers/text.py``), which detects header, columns and
-weights; malformed rows are reported by their number in the sheet.
+The sheet is ``--sheet``, or the only one with rows. It is converted to comma-separated text and
+read like text (``io/readers/text.py``), which detects header and columns; malformed rows are
+reported by their number in the sheet.
 
 A sheet may claim any size, so it is read in a process with limited memory
 (``io/readers/sheet.py``): the limit for decompression (``io/readers/sources.py``), or ``--memory``
-if that is less. Cost: 5 million cells a second, about 130 bytes of memory per cell.
+if that is less. Reads 5 million cells per second, with about 130 bytes of memory per cell.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ READER = FormatReader(
 def _begun(job: Job, text: BinaryIO, code: int, most: int) -> str:
     """Read the lines of JSON before the rows, and return the sheet's name.
 
-    Raises their error, or one for an exit ``code`` other than 0; a signal means that memory was
-    insufficient.
+    Raises the error that they contain, or one for an exit ``code`` other than 0. A negative code, a
+    signal, means that memory was insufficient.
     """
     label, name = job.source.label, ""
     for line in text:
@@ -89,10 +89,7 @@ def _begun(job: Job, text: BinaryIO, code: int, most: int) -> str:
 
 
 def run_script(script: str, out: int | BinaryIO = subprocess.PIPE) -> subprocess.Popen[bytes]:
-    """Start one of this package's scripts in a process that untrusted input may crash.
-
-    It has the import path of this process.
-    """
+    """Start one of this package's scripts in a process of its own, with the same import path."""
     paths = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(
         [sys.executable, "-P", script],

@@ -1,13 +1,13 @@
-"""Rows of a database: of a query or a table, with the columns of links or titles.
+"""Links or titles from a database's query or table.
 
     --sql "select src, dst from 'clicks.parquet'"             DuckDB, on files
-    --database site.sqlite --table links                      a table; its file is not changed
+    --database site.sqlite --table links                      a table, read-only
     --titles 'site.duckdb#pages'                              a table of names and titles
 
 Names are integers or text. Rows of SQLite and PostgreSQL stream through the kernel for text
-(``io/readers/rows.py``), at a few microseconds each; DuckDB first writes its results to a Parquet
-file. Messages count rows from 1. Only a single, read-only query is run. It can read the database's
-own tables and, in DuckDB, the files that it quotes.
+(``io/readers/rows.py``), at a few microseconds each; DuckDB first writes its result to a Parquet
+file. Messages count rows from 1. A query must be a single, read-only statement; it can read the
+database's own tables and, in DuckDB, the files that it quotes.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _LINKS = "Name one, or a query: --table NAME, or --sql 'select source, target fr
 
 
 class SqlSource(Source):
-    """A query of the database ``address``, or of DuckDB alone if None, within ``memory`` bytes."""
+    """A query of the database ``address``, or of files if None; DuckDB may use ``memory`` bytes."""
 
     def __init__(self, address: Address | None, sql: str, memory: int) -> None:
         label = "the query"  # queries and addresses may contain passwords
@@ -91,7 +91,7 @@ class SqlSource(Source):
 
 
 def _read(job: Job) -> Read:
-    """Read the rows of any database."""
+    """Read a query's or a table's rows."""
     source = job.source
     assert isinstance(source, SqlSource)
     address = source.address or Address("duckdb", ":memory:")
@@ -122,14 +122,14 @@ READER = FormatReader("a database", "a query or a table of SQLite, DuckDB or Pos
 
 
 def _result(job: Job) -> Path:
-    """Return the path for DuckDB's results, absolute as older versions require for permissions."""
+    """Return the path for DuckDB's result; older versions require an absolute one."""
     return job.scratch.resolve() / "query.parquet"
 
 
 def _files_of(query: str) -> Iterator[str]:
-    """Yield the files that a query may open: all quoted texts, and words with a dot.
+    """Yield the files that a query may open: all quoted texts and words with a dot.
 
-    A pattern yields its current matches.
+    A pattern yields the files that it matches now.
     """
     for text, name, word in _QUOTED.findall(query):
         path = text.replace("''", "'") or name.replace('""', '"') or word
@@ -139,7 +139,7 @@ def _files_of(query: str) -> Iterator[str]:
 
 
 def _spelled(path: str) -> Iterator[str]:
-    """Yield a path as written, absolute and resolved; folders end in a slash."""
+    """Yield a path as written, absolute, and resolved; folders end in a slash."""
     home = os.path.expanduser(path)
     slash = "/" if os.path.isdir(home) else ""
     for each in (path, os.path.abspath(home), os.path.realpath(home)):
@@ -150,7 +150,7 @@ def _spelled(path: str) -> Iterator[str]:
 
 
 def _tables(connection: Any, address: Address) -> list[str]:
-    """Return the names of the existing tables."""
+    """Return the names of a database's tables and views, for messages."""
     if address.kind == "sqlite":
         query = "SELECT '', name FROM sqlite_master WHERE type IN ('table', 'view') "
         query += "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
@@ -168,9 +168,9 @@ def _tables(connection: Any, address: Address) -> list[str]:
 
 
 def _table_query(connection: Any, address: Address, hint: str) -> str:
-    """Return the query for all columns of the named table, or of the only one.
+    """Return a query for all columns of the named table, or of the only one.
 
-    ``hint`` is advice if there are several. Raises :class:`UsageError`.
+    ``hint`` is the advice if there are several. Raises :class:`UsageError`.
     """
     there = _tables(connection, address)
     table = address.table
@@ -191,9 +191,9 @@ def _table_query(connection: Any, address: Address, hint: str) -> str:
 def _columns_query(
     connection: Any, address: Address, hint: str, choose: Callable[[list[str]], Sequence[int]]
 ) -> tuple[str, list[str]]:
-    """Return the query for the required columns of the named or only table, and their titles.
+    """Return a query for the selected columns of the named or only table, and their titles.
 
-    ``choose`` selects the columns from all titles.
+    ``choose`` maps all titles to the positions of the selected columns.
     """
     query = _table_query(connection, address, hint)
     with reported(address):
@@ -206,10 +206,10 @@ def _columns_query(
 def table_rows(
     source: SqlSource, choose: Callable[[list[str]], tuple[int, int]]
 ) -> Iterator[tuple[str | None, str | None]]:
-    """Yield names and titles in a table, None if missing.
+    """Yield (name, title) for each row of a table, None if missing.
 
-    ``choose`` selects the two columns from all titles. Raises :class:`InputError`,
-    :class:`~cocite.errors.UsageError`.
+    ``choose`` maps the columns' titles to the positions of the two columns. Raises
+    :class:`InputError`, :class:`~cocite.errors.UsageError`.
     """
     address = source.address
     assert address is not None
@@ -236,12 +236,12 @@ def table_rows(
 
 
 def _escaped(text: str) -> str:
-    """Escape invalid UTF-8 in a text from SQLite."""
+    """Return a text from SQLite with invalid UTF-8 escaped."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
-    """Return the positions of the ends and of the weight, from 0 on."""
+    """Return the positions of the ends and, if requested, of the weight."""
     named, weight, sides = job.options.columns, job.options.weight, job.options.sides
     found = choose_columns(source.label, names, job.wanted, named, weight, sides, folded=True)
     return [*found.ends, *([] if found.weight is None else [found.weight])]
@@ -251,7 +251,10 @@ def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
 
 
 def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job, guessed: bool) -> Read:
-    """Read the result via a Parquet file; ``guessed`` is whether a table's columns were."""
+    """Read a query's result via a Parquet file.
+
+    ``guessed`` is whether the columns were selected only by position.
+    """
     import duckdb
 
     address = source.address or Address("duckdb", "the query")
@@ -268,7 +271,7 @@ def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job, guessed
 
 
 def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
-    """Read the result row by row."""
+    """Read a query's result row by row."""
     address = source.address
     assert address is not None
     weighted = bool(job.options.weight)
@@ -300,7 +303,7 @@ def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
 
 
 def _guessed(titles: Sequence[str], job: Job) -> bool:
-    """Return whether only the positions of the columns indicate the link."""
+    """Return whether the columns of links were selected only by position."""
     known = job.options.columns or ends_of(titles[: job.wanted], job.options.sides)
     return job.wanted == 2 and not known
 
@@ -313,7 +316,7 @@ def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, Non
     elif address.kind == "duckdb":
         cursor = connection.cursor().execute(query)
     else:
-        cursor = connection.cursor(name=_CURSOR)  # on the server
+        cursor = connection.cursor(name=_CURSOR)  # server-side
         cursor.itersize = _FETCHED
         try:
             cursor.execute(query)
@@ -334,7 +337,7 @@ def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, Non
 
 
 def cell_text(value: Any) -> str | None:
-    """Return a value as a name, or None if it cannot be one."""
+    """Return a value as a node name, or None if its type is not allowed."""
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):

@@ -1,13 +1,13 @@
 """Tables of a name and a value: titles, labels, texts and weights of nodes, and pairs of names.
 
-Tables are text (plain or compressed) or Parquet, recognized by content as for links, or tables of a
-database; a :class:`TableForm` describes the differences between them. The two columns are those
-requested or, for titles, those with well-known titles (``Id,Label``, ``title,url``); else the first
-two. A header is detected as for links, unless it contains a node's name. A row that lacks a column
-or a label is malformed; for titles, also one wider than the first. Texts may be a folder or a tar
-archive, with one file per node.
+Tables are text (plain or compressed) or Parquet, recognized by content as for links, or database
+tables; :class:`TableForm` describes how they differ. The two columns are those requested or, for
+titles, those with well-known titles (``Id,Label``, ``title,url``); else the first two. A header is
+detected as for links, but a first row that contains a node's name is none. A row that lacks a
+column or a label is malformed; for titles, so is one wider than the first. Texts may also be a
+folder or a tar archive, with one file per node.
 
-Cost: one pass, holding one row or text at a time, of at most 32 Mi characters.
+Reading takes one pass, with one row or text in memory at a time, of at most 32 Mi characters.
 """
 
 from __future__ import annotations
@@ -55,29 +55,31 @@ _NAMES = (
     *("id", "name", "node", "nodeid", "page", "pageid", "pagename", "url", "uri", "link", "key"),
     *("slug", "path", "file", "article", "document", "site", "seite"),
 )
-"""Titles of name columns, best first; next to an id, ``name`` is a title."""
+"""Titles of name columns, best first; next to an id column, ``name`` is the title."""
 _QUOTING = ("comma", "semicolon")
 _PROGRESS_ROWS = 1 << 12
 _PARQUET_ROWS = 8
-"""Rows per fetch: each may have the maximum length, in a file of a few kilobytes."""
+"""Rows per fetch: even in a file of a few kilobytes, each may have the maximum length."""
 _ROW, _COPIED, _MOST_MEMORY = "file_row_number", 2048, 1 << 30
-"""Rows that DuckDB copies at a time, and their maximum total size in bytes."""
+"""DuckDB's row number; rows that it copies at a time, and their maximum size in bytes."""
 LONGEST = 1 << 25
 """Maximum length of a row or a text, in characters."""
 _LONGEST_LABEL = 65_535
-"""Maximum length of a name, as in a graph, and of a label."""
+"""Maximum length of a label, as of a name in a graph."""
 _EXAMPLES = 5
 
 
 class TableForm(NamedTuple):
-    """A kind of table: how to read it, and how messages name its parts.
+    """A kind of table: how to read it, and the words for it in messages.
 
-    ``what`` is the content, as in "titles need two columns"; ``ends`` are the parts of a row,
-    ``cell`` is one of them; ``columns`` are the columns; ``advice`` is for doubtful columns,
-    ``header_advice`` for a wrong header; ``flags`` are the options that determine how it is read.
-    ``titled``: column titles identify the columns, all rows are as wide as the first, and text is
-    UTF-8. ``filled``: both cells are nonempty, and no longer than a name. ``longest``: maximum
-    length of a cell, in characters.
+    In messages, ``what`` is the content, as in "titles need two columns"; ``ends`` are the two
+    values of a row, ``cell`` is one of them, and ``columns`` are the columns. ``advice`` is for
+    doubtful columns, ``header_advice`` for a wrong header; ``flags`` are the options that determine
+    how it is read.
+
+    With ``titled``, titles identify the columns, all rows must be as wide as the first, and text
+    must be UTF-8. With ``filled``, both cells must be nonempty and no longer than a name.
+    ``longest`` is the maximum length of a cell, in characters.
     """
 
     what: str
@@ -125,10 +127,10 @@ VALUES = TableForm("rows", "name and value")
 def places_of(
     form: TableForm, label: str, first: Sequence[str], columns: Sequence[str] = ()
 ) -> tuple[tuple[int, int], bool]:
-    """Return the positions of name and value in a table whose first row is ``first``.
+    """Return the positions of name and value, and whether titles determined them.
 
-    Also return whether titles determine them. Requested ``columns``, titles or numbers from 1, have
-    priority, then well-known titles if the form is ``titled``, then the first two. Raises
+    ``first`` is the first row. Requested ``columns``, titles or numbers from 1, have priority, then
+    well-known titles if the form is ``titled``, then the first two columns. Raises
     :class:`UsageError` and :class:`InputError` for missing columns.
     """
     if len(columns) not in (0, 2):
@@ -154,7 +156,7 @@ def places_of(
 
 
 def _titled(first: Sequence[str]) -> tuple[int, int] | None:
-    """Return the columns of name and title, by their titles, or None."""
+    """Return the positions of name and title by the columns' titles, or None."""
     plain = [plain_title(title) for title in first]
     title = next((word for word in _TITLES if plain.count(word) == 1), None)
     name = next((word for word in _NAMES if word != title and plain.count(word) == 1), None)
@@ -162,12 +164,12 @@ def _titled(first: Sequence[str]) -> tuple[int, int] | None:
 
 
 class NameTable:
-    """A table of a name and a value: an iterable of both, row by row.
+    """A table of a name and a value: an iterable of (name, value).
 
     ``options.columns`` are the two columns; ``is_name`` returns whether a node has that name.
     ``database`` is the DuckDB connection for Parquet, by default a new one. The layout is known
-    after the first row; ``rows``, those ``without`` a value, ``bad_rows`` and ``examples`` after
-    the last.
+    after the first row. After the last, ``rows`` and ``without`` count rows with and without a
+    value, and ``bad_rows`` and ``examples`` describe the others.
 
     Raises :class:`~cocite.errors.InputError`, :class:`~cocite.errors.MalformedRow`,
     :class:`~cocite.errors.UsageError`.
@@ -241,7 +243,7 @@ class NameTable:
         return f"{'blank' if self.delimiter == 'space' else self.delimiter}-separated"
 
     def describe(self) -> str:
-        """Return one line for people on how the table was read, and what was skipped."""
+        """Return a line of text on how the table was read, and what was skipped."""
         text = f"{self.label}: {self.separated}"
         if self.delimiter in DELIMITERS:
             titles = ", ".join(repr(self.header[i]) for i in self.places) if self.header else ""
@@ -255,7 +257,7 @@ class NameTable:
 
     @property
     def label(self) -> str:
-        """Return the name in notes: a file's path, relative if below the current folder."""
+        """Return the name for notes: a file's path, relative if below the current folder."""
         if isinstance(self.source, SqlSource):
             return self.file
         here = os.path.relpath(self.file)
@@ -285,7 +287,7 @@ class NameTable:
             csv.field_size_limit(before)
 
     def _lines(self, text: TextIO) -> Iterator[str]:
-        """Yield the lines that are neither blank nor comments, counting all lines."""
+        """Yield the lines that are neither blank nor comments; count all lines."""
         mark = self._options.comment or None
         while line := text.readline(LONGEST + 1):
             self._line += 1
@@ -299,7 +301,7 @@ class NameTable:
                 yield line
 
     def _cut(self, lines: Iterator[str]) -> Iterator[list[str]]:
-        """Yield the rows; quoted cells may contain line breaks."""
+        """Yield rows of cells; quoted cells may contain line breaks."""
         if self.delimiter == "space":
             return map(str.split, lines)
         quoted = self.delimiter in _QUOTING
@@ -311,7 +313,7 @@ class NameTable:
         )
 
     def _look(self) -> None:
-        """Detect the layout of the text from its first lines."""
+        """Detect the text's layout from its first lines."""
         form, options, beginning = self.form, self._options, self.source.beginning()
         other = None if form.titled else format_of(self.source)
         if other is not None:
@@ -344,8 +346,8 @@ class NameTable:
     def _see_clear(self, lines: list[str]) -> None:
         """Raise an error if the columns are ambiguous.
 
-        For titles, that is a single column, or blanks as separator; for others, blanks that do not
-        split all rows into two columns, unless columns were chosen.
+        For titles, a single column, or blanks as separator, are ambiguous. For other tables, so are
+        blanks that do not split all rows into two columns, unless columns were selected.
         """
         blanks, counts = self.delimiter == "space", [len(fields(x, self.delimiter)) for x in lines]
         if self.form.titled and lines and (blanks or counts[0] < 2):
@@ -361,9 +363,7 @@ class NameTable:
             )
 
     def _is_good(self, row: list[str]) -> bool:
-        """Return whether a row is valid; otherwise raise an error, or count it and store an
-        example.
-        """
+        """Return whether a row is valid; if not, raise an error or count the row."""
         kind, what = self._wrong(row)
         if not kind:
             return True
@@ -377,7 +377,7 @@ class NameTable:
         return False
 
     def _wrong(self, row: list[str]) -> tuple[str, str]:
-        """Return the kind and the description of a row's fault; "" if it is valid."""
+        """Return the kind and the description of a row's fault, "" for a valid row."""
         if (self.form.titled or self.delimiter == "space") and len(row) != self.width:
             return "columns", f"{len(row)} {self.separated} columns, not {self.width}"
         if len(row) <= max(self.places):
@@ -404,7 +404,8 @@ class NameTable:
     def _see_pieces(self, columns: list[str]) -> None:
         """Check that the rows that DuckDB copies at a time fit in memory.
 
-        A small file can repeat one text in every row. Raises :class:`ResourceError`.
+        Even a small file may not, as it can repeat one text in every row. Raises
+        :class:`ResourceError`.
         """
         lengths = " + ".join(f"coalesce(strlen({_text_of(column)}), 0)" for column in columns)
         each = f"SELECT sum({lengths}) AS size FROM {{file}} GROUP BY {_ROW} // {_COPIED}"
@@ -417,7 +418,7 @@ class NameTable:
             )
 
     def _query(self, query: str) -> Iterator[tuple[Any, ...]]:
-        """Run a query of a Parquet file; yield the rows."""
+        """Yield the rows of a query of the Parquet file, ``{file}``."""
         import duckdb
 
         path = self.source.path
@@ -442,9 +443,10 @@ class NameTable:
 
 
 def read_values(path: Path) -> NameTable:
-    """Return the names and values in the first two columns of a table.
+    """Return a table's names and values, from its first two columns.
 
-    The table is text, with tabs, or commas in ``.csv``, or Parquet. Raises like :class:`NameTable`.
+    The table is Parquet, or text with tabs, or with commas if it is ``.csv``. Raises like
+    :class:`NameTable`.
     """
     delimiter = "comma" if ".csv" in path.suffixes[-2:] else "tab"
     return NameTable(path, VALUES, ReadOptions(delimiter=delimiter, header="no"))
@@ -459,7 +461,7 @@ def _text_of(column: str) -> str:
 
 
 def _bounded_text(column: str, most: int) -> str:
-    """Return the SQL for a column as text, which raises an error for values that are too long."""
+    """Return an SQL expression for a column as text that fails for values that are too long."""
     text = _text_of(column)
     long = f"a value of more than {most:,} bytes"
     return f"CASE WHEN strlen({text}) > {most} THEN error('{long}') ELSE {text} END"
@@ -471,14 +473,14 @@ def texts_of(
     progress: Callable[[int, int], None] = lambda done, total: None,
     stranger: Callable[[str], None] = lambda name: None,
 ) -> Iterator[tuple[int, str]]:
-    """Yield the ids and texts of the nodes in ``names``.
+    """Yield (id, text) for the nodes in ``names`` that have a text.
 
     ``path`` is a folder or a tar archive (compressed or not) with one file per text, named like the
-    node, optionally with an extension such as ``.txt``; or a table of names and texts (tabs, commas
-    in ``.csv``, or Parquet).
+    node, optionally with an extension such as ``.txt``; or a table of names and texts (Parquet, or
+    text with tabs, or with commas in ``.csv``).
 
-    ``progress`` receives (texts found, 0), and ``stranger`` the name of each skipped text. Raises
-    :class:`InputError` if the input cannot be read, or has no text of any node.
+    ``progress`` is called with (texts found, 0), and ``stranger`` with the name of each skipped
+    text. Raises :class:`InputError` if the input cannot be read, or contains no node's text.
     """
     found = 0
     for name, text in _named_texts(path):
@@ -525,7 +527,7 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _cell_text(read: Callable[[int], bytes], label: str) -> str:
-    """Read a whole file; raises :class:`InputError` if it is too long for a text."""
+    """Read a file as text; raises :class:`InputError` for more than :data:`LONGEST` bytes."""
     content = read(LONGEST + 1)
     if len(content) > LONGEST:
         raise InputError(

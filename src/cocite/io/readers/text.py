@@ -1,12 +1,12 @@
 """Text: detect the layout from the first lines, then clean the rows (``kernels/text.py``).
 
 ``io/readers/dialect.py`` detects the delimiter, header and columns that are not given, or raises an
-error that asks for them. A file of nodes has one name per line, or is a table if tabs (commas in
-``.csv``) split it into columns.
+error that asks for them. A file of node names has one name per line, or is a table if tabs (commas
+in ``.csv``) split it into columns.
 
 The result is a clean file, which DuckDB loads without detection: one row per line, fields separated
-by tabs, LF at the end, no header, no quotes. It begins with a byte order mark, so that U+FEFF in a
-name is not mistaken for one.
+by tabs, lines ended by LF, no header, no quotes. It begins with a byte order mark, so DuckDB does
+not take U+FEFF in the first name for one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _NAME = "clean.tsv"
 
 @contextmanager
 def new_clean_file(job: Job, name: str = _NAME) -> Iterator[BinaryIO]:
-    """Open a clean file of an input for writing."""
+    """Open a clean file in the job's scratch directory for writing."""
     with disk.rewrite(job.scratch / name) as out:
         disk.write(out, codecs.BOM_UTF8)
         yield out
@@ -82,14 +82,14 @@ def relation_of(job: Job, columns: dict[str, str], name: str = _NAME) -> str:
 _PIECE = 1 << 23
 _MAX_LINE = 1 << 22
 _TOGETHER = 1 << 26
-"""Bytes of clean rows of several texts to load at once."""
+"""Bytes of clean rows, from several texts, to load at once."""
 _TOLD = re.compile(r'"?sep=([,;|\t])"?', re.I)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 @dataclass
 class TextInput(Found):
-    """Findings on one text, for the manifest."""
+    """Report on one text, for the manifest."""
 
     first_keys: ClassVar[tuple[str, ...]] = (
         *("file", "delimiter", "header", "columns", "taken", "weight"),
@@ -108,7 +108,7 @@ class TextInput(Found):
     unread = ""  # title of an unused weight column; not stored either
 
     def describe(self) -> str:
-        """Return one line for people."""
+        """Return a line of text that starts with ``file``."""
         kind = {"space": "blank-separated"}.get(self.delimiter, f"{self.delimiter}-separated")
         text = f"{self.file}: {kind}, {'a header' if self.header else 'no header'}"
         if self.header and self.first:
@@ -130,7 +130,7 @@ class TextInput(Found):
 
 
 def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
-    """Clean many texts into files, each of which is loaded at once."""
+    """Clean texts, and yield batches of up to about :data:`_TOGETHER` bytes."""
     shown = Together(job.progress, sources)
     at = 0
     while at < len(sources):
@@ -153,7 +153,7 @@ READER = FormatReader(
 
 
 def load_text(job: Job, source: Source, table: str) -> TextInput:
-    """Load a text into a table of the schema ``reading``, with the options of ``job``."""
+    """Load a text into a table of the schema ``reading``, with the job's options."""
     with new_clean_file(job) as out:
         found = clean_text(source, job.wanted, job.options, out, job.progress)
     job.run(f"CREATE TABLE reading.{table} AS {clean_relation(job, found.integers)}")
@@ -163,8 +163,7 @@ def load_text(job: Job, source: Source, table: str) -> TextInput:
 def clean_text(
     source: Source, wanted: int, options: ReadOptions, out: BinaryIO, progress: Progress
 ) -> TextInput:
-    """Write the clean rows of ``source`` to ``out``, with ``wanted`` (2: links, 1: nodes) names
-    each.
+    """Write the clean rows of ``source`` to ``out``: links if ``wanted`` is 2, node names if 1.
 
     Raises :class:`MalformedRow` at the first bad row unless such rows are skipped, and
     :class:`InputError` for unreadable text.
@@ -176,8 +175,8 @@ def clean_text(
 class Cleaner:
     """One pass over one text.
 
-    ``unit`` is what positions of bad rows count; ``sampled`` are the fields of the first rows,
-    after :meth:`decide`.
+    ``unit`` is the unit of bad rows' positions. After :meth:`decide`, ``sampled`` contains the
+    fields of the first rows.
     """
 
     unit = "line"
@@ -203,8 +202,9 @@ class Cleaner:
     def run(
         self, stream: Any, tell: Callable[[], int], out: BinaryIO, progress: Progress
     ) -> TextInput:
-        """Write the clean rows of ``stream`` to ``out``; ``tell`` returns the bytes of input read
-        so far.
+        """Write the clean rows of ``stream`` to ``out``; return the report.
+
+        ``tell`` returns the number of input bytes read so far.
         """
         k = self._k
         room = np.empty(_PIECE + _MAX_LINE + 2, np.uint8)
@@ -233,7 +233,7 @@ class Cleaner:
             if suspects:
                 see_no_titles(bytes(clean), suspects, self.found.file)
             disk.write(out, clean)
-            if self._tally[k.T_REST] >= 0:  # a quoted field continues in the next piece
+            if self._tally[k.T_REST] >= 0:  # a quoted field continues in the next chunk
                 rest = piece[self._tally[k.T_REST] :] + rest
             progress("reading " + self._source.short, tell(), self._source.nbytes)
             if len(rest) > _MAX_LINE:
@@ -271,7 +271,7 @@ class Cleaner:
             self.found.examples.append(f"{self.unit} {line}: {what}: {content!r}")
 
     def _advice(self, line: int) -> str:
-        """Return advice on the first bad row, depending on the number of bad rows so far."""
+        """Return advice on the first bad row, which depends on the bad rows so far."""
         bad, good = int(self._tally[self._k.T_BAD]), int(self._tally[self._k.T_ROWS])
         titles = "If it names the columns: --header yes. " if line == self._first_row else ""
         return titles + bad_row_advice(bad, bad + good)
@@ -291,7 +291,7 @@ class Cleaner:
         }[reason]
 
     def _drop_long_line(self, stream: Any, rest: bytes) -> bytes:
-        """Refuse a line longer than any valid one; return the data after its end."""
+        """Refuse a line longer than :data:`_MAX_LINE` bytes; return the data after its end."""
         k, tally = self._k, self._tally
         tally[k.T_LINES] += 1
         tally[k.T_BAD] += 1
@@ -348,11 +348,11 @@ class Cleaner:
             self._first_row = 1 + above.index(lines[0].split("\n")[0])
 
     def rules(self) -> NDArray[np.int64]:
-        """Return the rules for the kernel."""
+        """Return the kernel's rules, int64[RULES]."""
         k, options, found, taken = self._k, self.options, self.found, self.found.taken
         rules = np.full(k.RULES, -1, np.int64)
         rules[k.DELIMITER] = ord(DELIMITERS[found.delimiter])
-        # Tab-separated text has no quotes, except when saved by Excel, in UTF-16.
+        # Tab-separated text has no quotes, unless Excel saved it (in UTF-16).
         saved = found.delimiter == "tab" and bool(self._source.encoding)
         rules[k.QUOTES] = saved or found.delimiter in ("comma", "semicolon")
         rules[k.EXPECTED] = found.columns

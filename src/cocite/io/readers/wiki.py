@@ -1,14 +1,14 @@
-"""Dumps of MediaWiki (mysqldump): tables ``page``, ``pagelinks``, ``linktarget``, ``redirect``.
+"""MediaWiki dumps (mysqldump): tables ``page``, ``pagelinks``, ``linktarget``, ``redirect``.
 
 Nodes are the pages of the selected namespaces, without redirects: a link to a redirect leads to its
 final target. A page is named by its title with underscores, preceded by its namespace
 (``Category:Birds``) unless that is the main one. Links to missing pages, and to redirects that are
 broken, circular or lead to another wiki, are counted.
 
-Files of a dump that are not named are found by their names (``enwiki-page.sql.gz``) next to the
-others. Tables may have a prefix (``wiki_page``). Statements begin at the start of a line. Cost: 3
-ns per decompressed byte (``kernels/sql_rows.py``), and DuckDB's joins; memory for two chunks of 4
-MiB. https://www.mediawiki.org/wiki/Manual:Database_layout
+Other files of a dump are found by their names (``enwiki-page.sql.gz``) next to the given ones.
+Tables may have a prefix (``wiki_page``). Statements begin at the start of a line. Parsing takes 3
+ns per decompressed byte (``kernels/sql_rows.py``) and memory for two chunks of 4 MiB; DuckDB joins
+the tables. https://www.mediawiki.org/wiki/Manual:Database_layout
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ _COLUMNS = {
         "rd_interwiki": TEXT,
     },
 }
-"""Columns to read of each table, if they exist."""
+"""Columns to read from each table, if they exist."""
 
 
 _PIECE = 1 << 22
 _LONGEST = 1 << 24
-"""Maximum length in bytes of a row, or of a statement that creates a table."""
+"""Maximum length in bytes of a row, or of a CREATE TABLE statement."""
 _HEAD = 1 << 16
 _STATEMENT = re.compile(
     rb"\n[ \t\r]*(?:(?P<create>CREATE)\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?|(?:INSERT|REPLACE)\s+"
@@ -73,10 +73,10 @@ _NAME = re.compile(rb"\w+")
 
 
 class Dump:
-    """Writes the rows of tables to ``outs``, by table name, from the files of a dump.
+    """Write the rows of a dump's tables to ``outs``, by table name.
 
-    ``columns`` are the columns of each table found, and ``rows`` the number of its rows. Bad rows
-    are counted in ``found``, or raise an error with ``stop``.
+    ``columns`` and ``rows`` contain each table's columns and number of rows. Bad rows are counted
+    in ``found``, or raise an error with ``stop``.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Dump:
         self.rows: Counter[str] = Counter()
 
     def taken(self, table: str) -> list[str]:
-        """Return the columns to write of a table."""
+        """Return the columns to write from a table."""
         return [column for column in self.columns[table] if column in _COLUMNS[table]]
 
     def read(self, source: Source) -> None:
@@ -112,7 +112,7 @@ class Dump:
             ) from error
 
     def _statement(self) -> re.Match[bytes] | None:
-        """Return the next statement that creates a table or inserts rows, or None."""
+        """Return the next CREATE TABLE, INSERT or REPLACE statement, or None."""
         while not (found := _STATEMENT.search(self._buffer)):
             # Keep the last line: a statement may begin there.
             keep = self._buffer.rfind(b"\n")
@@ -122,7 +122,7 @@ class Dump:
         return found
 
     def _run(self, found: re.Match[bytes], created: dict[str, list[str]]) -> None:
-        """Process a statement; ``created`` are the columns of this file's tables."""
+        """Process a statement; ``created`` maps this file's tables to their columns."""
         name = found["table"].decode()
         table = name if name in self._outs else name.rpartition("_")[2]
         wanted = table in self._outs
@@ -154,7 +154,7 @@ class Dump:
             self._insert(table)
 
     def _begin(self, table: str, columns: list[str], name: str) -> None:
-        """Set the columns of a table, which must be the same in all files."""
+        """Set a table's columns, which must be the same in all files."""
         before = self.taken(table) if self.columns.get(table) else []
         self.columns[table] = columns
         if before and self.taken(table) != before:
@@ -165,19 +165,19 @@ class Dump:
             )
 
     def _more(self) -> bool:
-        """Read a chunk; return whether there was one."""
+        """Read another chunk; return whether there was one."""
         piece = self._stream.read(_PIECE)
         self._progress("reading " + self._source.short, self._raw.tell(), self._source.nbytes)
         self._buffer += piece
         return bool(piece)
 
     def _drop(self, count: int) -> None:
-        """Discard the first bytes."""
+        """Discard the first ``count`` bytes of the buffer."""
         self._line += self._buffer.count(b"\n", 0, count)
         self._buffer = self._buffer[count:]
 
     def _insert(self, table: str) -> None:
-        """Process the rows of one statement."""
+        """Process the rows of an INSERT or REPLACE statement."""
         k = self._k
         take = np.array([_COLUMNS[table].get(each, 0) for each in self.columns[table]], np.uint8)
         while True:
@@ -214,7 +214,7 @@ _TALKED = ("User", "Project", "File", "MediaWiki", "Template", "Help", "Category
 _NAMESPACES = {1: "Talk"} | {
     2 * i + talk: name + "_talk" * talk for i, name in enumerate(_TALKED, 1) for talk in (0, 1)
 }
-"""Names of namespaces in every wiki; others are numbered."""
+"""Names of the standard namespaces; other namespaces are named by their numbers."""
 _ENDINGS = (".sql.gz", ".sql", ".sql.bz2", ".sql.xz", ".sql.zst")
 _TABLE = re.compile(rf"(?<![a-z])({'|'.join(_COLUMNS)})(?![a-z])")
 _WORDS = {
@@ -235,7 +235,7 @@ READER = FormatReader(
 
 
 class _Wiki:
-    """One dump."""
+    """Reader of one dump."""
 
     def __init__(self, job: Job, sources: list[Source]) -> None:
         self._job, self._sources = job, sources
@@ -272,7 +272,7 @@ class _Wiki:
                 waiting = [source for source in map(self._extra, self._missing()) if source]
 
     def _missing(self) -> list[str]:
-        """Return the required tables that have not been read yet."""
+        """Return the required tables not read yet."""
         needed = ["page", "redirect"]
         if self._job.wanted == 2:
             needed.insert(1, "pagelinks")
@@ -284,7 +284,7 @@ class _Wiki:
         return column in self._dump.columns.get(table, ())
 
     def _extra(self, table: str) -> Source | None:
-        """Return the file of a table next to the named ones; None if the table is optional.
+        """Return a table's file next to the given ones; None if an optional one is missing.
 
         Raises :class:`InputError` if a required file is missing.
         """
@@ -295,7 +295,7 @@ class _Wiki:
                 stem = path.name[: matches[-1].start()] + table
                 tried += [path.with_name(stem + ending) for ending in _ENDINGS]
         found = next((path for path in tried if path.is_file()), None)
-        # Do not read a named file again, as it lacks the table.
+        # A file that was given has been read, and lacks the table.
         if found is None or found in [source.path for source in self._sources]:
             if table == "linktarget" and self._has("pagelinks", "pl_title"):
                 return None
@@ -309,7 +309,7 @@ class _Wiki:
         return source
 
     def _relation(self, table: str, **names: str) -> str:
-        """Return the rows of a table, with its columns renamed by ``names``."""
+        """Return a table's relation, with its columns renamed by ``names``."""
         found = self._dump.taken(table)
         lacking = [column for column in _COLUMNS[table] if column not in found]
         if table == "pagelinks" and ("pl_target_id" in found or "pl_title" in found):
@@ -326,7 +326,7 @@ class _Wiki:
     # -- pages --------------------------------------------------------------------------
 
     def _pages(self) -> None:
-        """Create ``page``; ``goes``, redirects with their target pages; and ``nodes``."""
+        """Create the tables ``page``, ``redirect``, ``goes`` (redirect, target), ``nodes``."""
         run = self._job.run
         page = self._relation("page", page_id="id", page_namespace="ns", page_title="title")
         run(f"CREATE TABLE reading.page AS SELECT * FROM {page}")
@@ -369,7 +369,7 @@ class _Wiki:
     # -- links --------------------------------------------------------------------------
 
     def _ends(self) -> None:
-        """Create ``raw``, links by ids of pages and of ``ends``, and ``ends``, with their names."""
+        """Create the tables ``raw`` (page, end) and ``ends`` (id, name, fault)."""
         names = {"pl_from": "id", "pl_namespace": "ns", "pl_title": "title", "pl_target_id": "to_"}
         links = self._relation("pagelinks", **names)
         if self._has("pagelinks", "pl_target_id") and "linktarget" in self._dump.columns:
@@ -398,7 +398,7 @@ class _Wiki:
         )
 
     def _links(self) -> None:
-        """Create ``links``, those between nodes; count all others."""
+        """Create the table ``links``, those between nodes; count all others."""
         every = self._job.count("SELECT count(*) FROM reading.raw")
         joined = (
             "FROM reading.raw l JOIN reading.nodes s ON s.id = l.id "
