@@ -1,9 +1,9 @@
 """Writers: results as files for other programs, in the format of the file extension.
 
-A file is a *table*, whose columns have titles, an *array* of numbers by node id, without names, or
-a *graph* of weighted links. To add a format, write a file in this folder with its writer, and list
-it in ``WRITERS`` or ``GRAPHS``. Output goes to a :class:`Target`, a file or a database table
-(``io/writers/databases.py``), which appears once it is complete.
+A file is a *table* with titled columns, an *array* of numbers by node id, or a *graph* of weighted
+links. Output goes to a :class:`Target`, a file or a database table (``io/writers/databases.py``),
+which appears once it is complete. To add a format, write a module with its writer, and list that in
+``WRITERS`` or ``GRAPHS``.
 """
 
 from __future__ import annotations
@@ -63,10 +63,11 @@ def target_of(
     endings: Iterable[str] | None = None,
     safe: bool = False,
 ) -> Target | None:
-    """Return the target for the file ``output`` or the database table ``to``; None without either.
+    """Return the target: the file ``output``, the database table ``to``, or None.
 
-    ``types`` are the column types, if known; ``safe`` as in :func:`check_output`. Call it before
-    any other work. Raises like :func:`check_output` and :func:`~.databases.database_target`.
+    Call this before any other work, as it checks that the target is writable. ``types`` are the
+    column types, if known; ``safe`` is as in :func:`check_output`. Raises like :func:`check_output`
+    and :func:`~.databases.database_target`.
     """
     if to is None:
         if append:
@@ -82,12 +83,12 @@ def target_of(
 
 
 def numbers_types(*columns: str) -> Types:
-    """Return the column types of the tables that :func:`write_numbers` writes."""
+    """Return the column types of a table written by :func:`write_numbers`."""
     return {"node": "VARCHAR"} | dict.fromkeys(columns, "DOUBLE")
 
 
 def kinds_of(endings: Iterable[str]) -> list[str]:
-    """Return formats by their extensions, without the dots."""
+    """Return the extensions without their dots."""
     return [ending.removeprefix(".") for ending in endings]
 
 
@@ -99,10 +100,10 @@ def check_output(
     *,
     safe: bool = False,
 ) -> FileTarget:
-    """Return the file ``output``, after checking that it may be written.
+    """Check that the file ``output`` may be written; return the target.
 
-    Its extension, or ``kind``, must be among ``endings`` (by default all). ``safe`` escapes
-    formulas in CSV and TSV (``io/writers/tables.py``). Call it before any other work. Raises
+    Call this before any other work. The extension, or ``kind``, must be among ``endings`` (by
+    default all). ``safe`` escapes formulas in CSV and TSV (``io/writers/tables.py``). Raises
     :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
     text = os.fspath(output)
@@ -129,7 +130,7 @@ def check_output(
 
 
 def _name_at(url: str) -> str:
-    """Return the file name in a URL; raises :class:`UsageError` if it is invalid."""
+    """Return a URL's file name; raises :class:`UsageError` if it is invalid."""
     name = url.rpartition("/")[2]
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
         raise UsageError(
@@ -139,10 +140,10 @@ def _name_at(url: str) -> str:
 
 
 def write_numbers(target: Target, names: Names, **columns: NDArray[np.float64]) -> None:
-    """Write numbers per node, as a table or an array; both may exceed memory.
+    """Write numbers per node as a table or an array, which may exceed memory.
 
-    A table has the columns ``node`` and those given; an array is indexed by id, with a row per
-    column if there are several.
+    A table has the columns ``node`` and ``columns``. An array is indexed by id, [nodes] or, for
+    several columns, [columns, nodes].
     """
     first, *others = columns.values()
     if isinstance(target, FileTarget) and target.is_array:

@@ -1,14 +1,13 @@
-"""Destinations of tables: a file, local or at a URL, or a table of SQLite, DuckDB or PostgreSQL.
+"""Destinations of tables: a file, local or at a URL, or an SQLite, DuckDB or PostgreSQL table.
 
-A target is created and tried without rows before any work, so that errors appear early. Each write
-is one transaction: rows go into a temporary table, which replaces the old one at the end. An
-existing table is replaced (``overwrite``), extended (``append``), or refused; a view is always
-refused. A replaced table loses its indexes and permissions; if a view depends on it, the write
-fails. A new table with a column ``node`` gets an index on it, except in DuckDB, which scans
-columns.
+So that errors appear early, a target is tried without rows before any other work. Each write is one
+transaction: rows go into a temporary table, which replaces the old one at the end. An existing
+table is replaced (``overwrite``), extended (``append``), or refused; a view is always refused. A
+replaced table loses its indexes and permissions; if a view depends on the table, the write fails. A
+new table gets an index on its column ``node``, except in DuckDB, which scans columns.
 
-Memory: a batch of rows. DuckDB needs 250 MB, and temporary disk for a second copy of the rows next
-to its file.
+SQLite and PostgreSQL need memory for a batch of rows. DuckDB needs 250 MB, and disk space for a
+temporary copy of the rows next to its file.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from cocite.storage import disk, staged_file, staged_folder
 
 @dataclass(frozen=True)
 class FileTarget:
-    """A file and its writer. With a ``url``, the file is written locally and uploaded."""
+    """A file and its writer; with a ``url``, the file is written locally, then uploaded."""
 
     path: Path
     writer: TableFile | ArrayFile
@@ -63,7 +62,7 @@ class FileTarget:
 
     @property
     def memory(self) -> int:
-        """Return the bytes of memory that the writer needs."""
+        """Return the writer's memory in bytes."""
         return self.writer.memory if isinstance(self.writer, TableFile) else 0
 
     def expect(self, types: Types) -> None:
@@ -72,10 +71,10 @@ class FileTarget:
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
     ) -> int:
-        """Write chunks of equally long columns; return the file's size in bytes.
+        """Write chunks of rows; return the file's size in bytes.
 
-        ``types`` maps column names to SQL types. The file appears once it is complete; until then,
-        it is in ``folder``, which must be on the same disk.
+        ``types`` maps column titles to SQL types. Until the file is complete, it is in ``folder``,
+        which must be on the same disk.
         """
         assert isinstance(self.writer, TableFile)
         with self._staged(folder) as path:
@@ -85,7 +84,7 @@ class FileTarget:
     def write_array(
         self, pieces: Iterable[NDArray[Any]], dtype: np.dtype[Any], shape: tuple[int, ...]
     ) -> None:
-        """Write an array of this type and shape; ``pieces`` are its elements in order."""
+        """Write an array of type ``dtype`` and ``shape``; ``pieces`` are its elements in order."""
         assert isinstance(self.writer, ArrayFile)
         with self._staged() as path:
             self.writer.write(path, pieces, dtype, shape)
@@ -104,7 +103,7 @@ class FileTarget:
 
 
 def folder_at(url: str) -> Remote:
-    """Return the folder of a file at a URL."""
+    """Return the remote folder of the file at ``url``."""
     return Remote(url.rpartition("/")[0])
 
 
@@ -118,9 +117,9 @@ _PART = re.compile(r'"((?:[^"]|"")+)"')
 
 @dataclass(frozen=True)
 class TablePlace:
-    """A table name in its ``schema`` ("" for the connection's default).
+    """A table name in a ``schema`` ("" for the connection's default).
 
-    ``kind`` is what exists under that name: ``table``, ``view`` for anything read-only, or "".
+    ``kind`` is what exists under that name: ``table``, ``view`` (anything not writable), or "".
     """
 
     schema: str
@@ -129,7 +128,7 @@ class TablePlace:
 
     @property
     def sql(self) -> str:
-        """Return the quoted name."""
+        """Return the name quoted for SQL."""
         return ".".join(quoted_column(part) for part in (self.schema, self.name) if part)
 
     def temporary(self) -> TablePlace:
@@ -142,10 +141,7 @@ def _titles(types: Types) -> str:
 
 
 class Dialect(ABC):
-    """A connection in a transaction, which is rolled back on closing unless committed.
-
-    Subclasses implement the differences between databases.
-    """
+    """A connection in a transaction, which is rolled back on closing unless committed."""
 
     types: ClassVar[dict[str, str]]
     begins: ClassVar[tuple[str, ...]] = ("BEGIN",)
@@ -156,7 +152,7 @@ class Dialect(ABC):
             connection.execute(statement)
 
     def find(self, table: str) -> TablePlace:
-        """Return the place of a table, whether or not it exists."""
+        """Return a table's place, even if the table does not exist."""
         parts = [part.replace('""', '"') for part in _PART.findall(quoted(table))]
         if len(parts) > 2:
             raise UsageError(
@@ -166,7 +162,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def _found(self, schema: str, name: str) -> TablePlace:
-        """Look up a name: its schema, and what exists under it."""
+        """Return the place for a name, with its schema, and what exists there."""
 
     def create(self, place: TablePlace, types: Types) -> None:
         """Create an empty table."""
@@ -179,7 +175,7 @@ class Dialect(ABC):
         """Create an index on a column."""
 
     def size(self, place: TablePlace) -> int | None:
-        """Return the size of a table in bytes, None if unknown."""
+        """Return a table's size in bytes, or None if unknown."""
         return None
 
     @abstractmethod
@@ -196,7 +192,7 @@ class _SQLite(Dialect):
         "FLOAT": "REAL",
     }
 
-    # Lock for writing at once: upgrading a read lock can fail.
+    # Lock for writing immediately, as upgrading a read lock can fail.
     begins: ClassVar[tuple[str, ...]] = (f"PRAGMA busy_timeout = {_PATIENCE}", "BEGIN IMMEDIATE")
 
     def __init__(self, connection: Any) -> None:
@@ -212,7 +208,7 @@ class _SQLite(Dialect):
         return TablePlace(schema or "main", name if row is None else row[1], kind)
 
     def index(self, place: TablePlace, column: str) -> None:
-        """Name the index after table and column, with a suffix if that name is taken."""
+        """Create an index named after table and column, with a suffix if that name exists."""
         name = f"{place.name}_{column}"
         if self._found(place.schema, name).kind:
             name += f"_{secrets.token_hex(4)}"
@@ -222,7 +218,7 @@ class _SQLite(Dialect):
         )
 
     def load(self, place: TablePlace, pieces: Iterable[Columns], types: Types) -> None:
-        """Insert row by row."""
+        """Add rows, one statement each."""
         marks = ", ".join("?" * len(types))
         insert = f"INSERT INTO {place.sql} ({_titles(types)}) VALUES ({marks})"
         for piece in pieces:
@@ -244,7 +240,7 @@ class _DuckDB(Dialect):
         return TablePlace(row[0], row[1], "table" if row[2] == "BASE TABLE" else "view")
 
     def load(self, place: TablePlace, pieces: Iterable[Columns], types: Types) -> None:
-        """Load from a temporary file next to the database in one statement, in constant memory."""
+        """Add rows in one statement, from a temporary database next to this one."""
         (file,) = self.connection.execute(
             "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
         ).fetchone()
@@ -281,18 +277,18 @@ class _Postgres(Dialect):
         return TablePlace(schema or first or "", name)
 
     def index(self, place: TablePlace, column: str) -> None:
-        """Let the server choose the name."""
+        """Create an index whose name the server chooses."""
         self.connection.execute(f"CREATE INDEX ON {place.sql} ({quoted_column(column)})")
 
     def size(self, place: TablePlace) -> int | None:
-        """Return the size in bytes, including indexes."""
+        """Return a table's size in bytes, including indexes."""
         row = self.connection.execute(
             "SELECT pg_total_relation_size(%s::regclass)", [place.sql]
         ).fetchone()
         return int(row[0])
 
     def load(self, place: TablePlace, pieces: Iterable[Columns], types: Types) -> None:
-        """Load using COPY."""
+        """Add rows using COPY."""
         cursor = self.connection.cursor()
         with cursor.copy(f"COPY {place.sql} ({_titles(types)}) FROM STDIN") as out:
             for piece in pieces:
@@ -326,7 +322,7 @@ class DatabaseTarget:
 
     @property
     def plain(self) -> str:
-        """Return a file name for the table, next to the database's file."""
+        """Return a name for the table that is valid as a file name."""
         table = re.sub(r"[^\w.-]", "_", self.address.table)
         if self.address.is_file:
             return f"{Path(self.address.place).name}#{table}"
@@ -334,11 +330,11 @@ class DatabaseTarget:
 
     @property
     def memory(self) -> int:
-        """Return the bytes of memory that the driver needs."""
+        """Return the driver's memory in bytes."""
         return _MEMORY[self.address.kind]
 
     def expect(self, types: Types) -> None:
-        """Try the transaction without rows, and roll it back."""
+        """Try to write the table without rows, and roll back."""
         if self.address.is_file and not os.path.exists(self.address.place):
             _check_writable(Path(self.address.place))
             return
@@ -348,7 +344,7 @@ class DatabaseTarget:
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
     ) -> int | None:
-        """Write chunks of columns in one transaction; return the size in bytes, None if unknown."""
+        """Write chunks of rows in one transaction; return the size in bytes, if known."""
         made = None
         if self.address.is_file:
             path = Path(self.address.place)
@@ -365,7 +361,7 @@ class DatabaseTarget:
         return made.stat().st_size if made else size
 
     def trial(self, pieces: Iterable[Columns], types: Types, folder: Path) -> int | None:
-        """Write some rows, and roll them back; return their size in bytes, None if unknown."""
+        """Write some rows without keeping them; return their size in bytes, if known."""
         if self.address.is_file:
             place = folder / "trial"
             disk.remove(place)
@@ -390,7 +386,7 @@ class DatabaseTarget:
         new, titles = place.temporary(), _titles(types)
         database.create(new, types)
         if place.kind and self.append:
-            # Raises if columns do not fit.
+            # Fails if the columns do not match.
             execute(f"INSERT INTO {place.sql} ({titles}) SELECT {titles} FROM {new.sql}")
             execute(f"DROP TABLE {new.sql}")
             database.load(place, pieces, types)
@@ -405,7 +401,7 @@ class DatabaseTarget:
 
     @contextmanager
     def _transaction(self) -> Iterator[Dialect]:
-        """Open a transaction, rolled back unless committed; translate its errors."""
+        """Open a transaction, rolled back unless committed; convert its errors."""
         address = self.address
         try:
             with (
@@ -432,9 +428,9 @@ class DatabaseTarget:
 def database_target(
     to: str, *, overwrite: bool = False, append: bool = False, types: Types | None = None
 ) -> DatabaseTarget:
-    """Return the table that an address contains, after checking that it can be written.
+    """Check that the table at an address can be written; return the target.
 
-    ``types`` are the column types, if known. Call it before any other work. Raises
+    Call this before any other work. ``types`` are the column types, if known. Raises
     :class:`~cocite.errors.UsageError`, :class:`~cocite.errors.OutputExists`, and
     :class:`~cocite.errors.InputError` if the database cannot be opened.
     """
@@ -452,7 +448,7 @@ def database_target(
 
 
 def _check_writable(path: Path) -> None:
-    """Check that a file can be created at ``path``."""
+    """Raise :class:`StoreError` unless a file can be created at ``path``."""
     folder = path.absolute().parent
     while not folder.exists():
         folder = folder.parent
@@ -461,4 +457,4 @@ def _check_writable(path: Path) -> None:
 
 
 Target = FileTarget | DatabaseTarget
-"""Destination of a table; ``label`` is the name in messages."""
+"""Destination of a table; ``label`` is its name in messages."""

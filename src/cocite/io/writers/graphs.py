@@ -1,13 +1,12 @@
 r"""Weighted graphs as files for Gephi, NetworkX, igraph and Graphviz: GraphML, GEXF 1.2, DOT.
 
-Nodes are named ``n0``, ``n1``, ... by their ids, which is valid and unique in every format; the
-name of a page is the ``label``. Other values of nodes and links, including the ``weight``, are
-attributes, omitted where missing. XML cannot represent some characters (most below U+0020,
-surrogates, U+FFFE, U+FFFF), and DOT no control characters and surrogates; these are written as six
-visible characters, such as ``\u0007``.
+Node ids are written as ``n0``, ``n1``, ..., which is valid in every format; a page's name is its
+``label``. Other values, including a link's ``weight``, are attributes; missing values are omitted.
+XML cannot represent some characters (most below U+0020, surrogates, U+FFFE, U+FFFF), and DOT
+cannot represent control characters and surrogates. These are escaped visibly, as in ``\u0007``.
 
-Nodes precede links, as some programs require; meanwhile, links are stored in an unnamed file.
-Memory: a byte per node, and a chunk. Disk: a second copy of the links.
+Some programs require nodes before links, so links are stored in an unnamed temporary file until
+all nodes are written. Writing needs a byte of memory per node, and a chunk.
 http://graphml.graphdrawing.org/specification.html, https://gexf.net/schema.html,
 https://graphviz.org/doc/info/lang.html
 """
@@ -29,7 +28,7 @@ from numpy.typing import NDArray
 from cocite.storage import disk
 
 Facts = Mapping[str, Any]
-"""Attributes of a node or link, by title."""
+"""Attributes of a node or link: title -> value."""
 Values = Sequence[Any] | NDArray[Any]
 """A column of attributes."""
 
@@ -38,9 +37,9 @@ _ROWS = 1 << 14
 
 @dataclass(frozen=True)
 class GraphShape:
-    """The attributes of a graph's nodes and links, by title, other than the links' weight.
+    """Attributes of nodes and of links, other than the weight: title -> type.
 
-    Types are ``string``, ``double``, ``int`` or ``boolean``. ``about`` is a one-line description.
+    Types are ``string``, ``double``, ``int`` or ``boolean``. ``about`` describes the graph.
     """
 
     node: Mapping[str, str]
@@ -51,10 +50,10 @@ class GraphShape:
 
 @dataclass(frozen=True)
 class GraphPiece:
-    """Some nodes and some links of a graph.
+    """Some of a graph's nodes and links.
 
-    Nodes have ``ids``, names as ``labels``, and ``facts``, a column each; the first occurrence of a
-    node counts. Links have ``sources`` and ``targets`` by id, float64 ``weights``, and
+    Nodes have ``ids``, names as ``labels``, and ``facts``, a column for each attribute; a node's
+    first occurrence counts. Links have ``sources`` and ``targets`` by id, float64 ``weights``, and
     ``link_facts``.
     """
 
@@ -69,11 +68,11 @@ class GraphPiece:
 
 @dataclass(frozen=True)
 class GraphForm:
-    """A format applied to one graph: texts before nodes, ``between`` nodes and links, and after
-    links.
+    """A format applied to one graph.
 
+    ``head``, ``between`` and ``tail`` are the texts before nodes, before links, and at the end.
     ``node`` formats a node (id, label, facts), ``link`` a link (number from 0 on, source, target,
-    weight, facts); facts do not include missing values.
+    weight, facts); facts exclude missing values.
     """
 
     head: str
@@ -85,13 +84,13 @@ class GraphForm:
 
 @dataclass(frozen=True)
 class GraphFile:
-    """A graph file format: ``form(shape)`` returns the form of a graph."""
+    """A graph file format; ``form(shape)`` applies it to a graph."""
 
     title: str
     form: Callable[[GraphShape], GraphForm]
 
     def write(self, path: Path, pieces: Iterable[GraphPiece], shape: GraphShape) -> None:
-        """Write a graph; links are buffered in a temporary file next to ``path``."""
+        """Write a graph; buffer links in a temporary file next to ``path``."""
         with (
             disk.rewrite(path) as file,
             tempfile.TemporaryFile(dir=path.parent, buffering=0) as links,
@@ -141,7 +140,7 @@ def _write(form: GraphForm, file: BinaryIO, links: BinaryIO, pieces: Iterable[Gr
 
 
 def _there(titles: Iterable[str], values: Iterable[Any]) -> Facts:
-    """Drop missing facts."""
+    """Return title -> value, without missing values."""
     pairs = zip(titles, values, strict=True)
     return {
         t: v for t, v in pairs if v is not None and not (isinstance(v, float) and math.isnan(v))
@@ -155,9 +154,9 @@ def _visible(codes: Iterable[int]) -> dict[int, str]:
 
 # -- dot ---------------------------------------------------------------------------------
 
-# A node's label is the title of its page, with the name as ``page`` and tooltip, or else the name.
-# URLs are links in SVG. The query page is framed. Backslashes, quotes and HTML entities are
-# escaped.
+# A node's label is its page's title, with the name as ``page`` and tooltip; without a title, the
+# label is the name. URLs become links in SVG. The query page has a thick frame. Backslashes, quotes
+# and HTML entities are escaped.
 
 _ESCAPED = {c: rf"\{t}" for c, t in _visible([*range(0x20), *range(0xD800, 0xE000)]).items()}
 _ESCAPED |= {ord("\\"): r"\\", ord('"'): r"\"", ord("\n"): r"\n"}
@@ -204,7 +203,8 @@ def _quoted(value: object) -> str:
 
 # -- xml graphs --------------------------------------------------------------------------
 
-# Tabs and line breaks in attributes are written as references: XML parsers turn them into blanks.
+# Tabs and line breaks in attributes are written as character references, as XML parsers would
+# convert them to blanks.
 
 _IN_XML = _visible([*range(0x20), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF])
 _IN_XML |= {ord(sign): f"&#{ord(sign)};" for sign in "\t\n\r"}
@@ -213,7 +213,7 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 def _text(value: object) -> str:
-    """Return a value for a text node or an attribute."""
+    """Return a value as text for an XML element or attribute."""
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value) if isinstance(value, float) else str(value).translate(_IN_XML)

@@ -1,12 +1,12 @@
 """Tables and arrays as files: Parquet, CSV, TSV, JSON lines, Arrow IPC, and NumPy's ``.npy``.
 
-``.parquet``, ``.csv`` and ``.tsv`` are written by DuckDB, out of core, with a second copy of the
-rows next to the file. The other formats need constant memory: ``.jsonl`` has one object per row,
-``.arrow`` uncompressed batches, which can be mapped. Missing values are null. A float32 is written
-as the shortest decimal that reads back as the same float32.
+DuckDB writes ``.parquet``, ``.csv`` and ``.tsv`` out of core, with a second copy of the rows next
+to the file. The other formats need constant memory: ``.jsonl`` has one object per row, ``.arrow``
+uncompressed batches, which can be mapped. Missing values are null. A float32 is written as the
+shortest decimal that reads back as the same float32.
 
 The ``safe`` form of CSV and TSV prevents spreadsheets from reading texts as formulas: an apostrophe
-precedes a text that begins with one of ``= + - @``, their wide forms, a tab, or a line break.
+precedes texts that begin with one of ``= + - @``, their full-width forms, a tab, or a line break.
 https://owasp.org/www-community/attacks/CSV_Injection
 """
 
@@ -36,18 +36,18 @@ from cocite.storage import disk, staged_rows
 Columns = Mapping[str, Any]
 """Some rows: arrays of equal length, by title."""
 Types = Mapping[str, str]
-"""The titles of a table and their SQL types."""
+"""A table's column titles -> SQL types."""
 
 
 @dataclass(frozen=True)
 class TableFile:
     """A file format for columns with titles.
 
-    ``write(path, pieces, types)`` writes a file within ``memory`` bytes. ``twice`` is whether a
-    second copy of the rows is stored next to it meanwhile. ``text(piece, types, first)`` returns a
-    chunk as streamed text, with a header if it is the ``first``; None if the format cannot be
-    streamed. ``ready()`` raises :class:`~cocite.errors.UsageError` if a required library is
-    missing. ``safe`` is the format with formulas escaped (``io/writers/tables.py``), or None.
+    ``write(path, pieces, types)`` writes a file, and needs ``memory`` bytes; if ``twice``, it
+    temporarily stores a second copy of the rows next to the file. ``text(piece, types, first)``
+    returns a chunk to stream, with a header if it is the ``first``; ``text`` is None if the format
+    cannot be streamed. ``ready()`` raises :class:`~cocite.errors.UsageError` if a required library
+    is missing. ``safe`` is the format with formulas escaped, or None.
     """
 
     title: str
@@ -61,9 +61,7 @@ class TableFile:
 
 @dataclass(frozen=True)
 class ArrayFile:
-    """A file format for an array: ``write(path, pieces, dtype, shape)`` writes the elements in
-    order.
-    """
+    """A file format for an array; ``write(path, pieces, dtype, shape)`` writes a file."""
 
     title: str
     write: Callable[[Path, Iterable[NDArray[Any]], np.dtype[Any], tuple[int, ...]], None]
@@ -76,7 +74,7 @@ _MARK = "'"
 
 
 def safe_cell(value: Any) -> Any:
-    """Return ``value`` escaped for a spreadsheet cell; only texts change."""
+    """Return ``value`` escaped for a spreadsheet cell; only text changes."""
     return _MARK + value if isinstance(value, str) and value.startswith(tuple(_FIRST)) else value
 
 
@@ -98,13 +96,13 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "64MB",
     "threads": 1,
 }
-"""DuckDB's settings; rows are streamed, so these suffice for any number of rows."""
+"""DuckDB's settings, which suffice for any number of rows, as rows are streamed."""
 _MEMORY = 150 << 20
-"""Memory for DuckDB, the library and a chunk of names."""
+"""Memory in bytes for DuckDB's library, its data, and a chunk of names."""
 
 
 def _write(how: str, safe: bool, target: Path, pieces: Iterable[Columns], types: Types) -> None:
-    """Write using DuckDB; ``how`` are the options of COPY, and ``safe`` escapes formulas."""
+    """Write using DuckDB; ``how`` is COPY's options, and ``safe`` escapes formulas."""
     import duckdb
 
     try:
@@ -141,7 +139,7 @@ def _through_duckdb(
 
 @contextmanager
 def staged(path: Path, pieces: Iterable[Columns], types: Types, *files: Path) -> Iterator[Any]:
-    """Open a new database with all rows in a table ``ROWS``; it may write ``files``.
+    """Open a new database that has all rows in the table ``ROWS``, and may write ``files``.
 
     Each chunk is one transaction, as large transactions need more memory.
     """
@@ -159,12 +157,12 @@ def staged(path: Path, pieces: Iterable[Columns], types: Types, *files: Path) ->
 
 
 def _is_empty(column: NDArray[Any]) -> bool:
-    """Return whether an object column has no values; DuckDB before 2.0 fails on these."""
+    """Return whether an object column has only None, on which DuckDB before 2.0 fails."""
     return column.dtype == object and not any(value is not None for value in column)
 
 
 def _cell(how: str, safe: bool, piece: Columns, types: Types, first: bool) -> bytes:
-    """Return a chunk as in a file, with the header only if it is the first."""
+    """Return a chunk as text, with the header only if it is the ``first``."""
     with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
         path = Path(folder, "piece")
         _write(how, safe, path, [piece], types)
@@ -177,7 +175,7 @@ def _table(title: str, how: str) -> TableFile:
 
 
 def _text_table(title: str, how: str) -> TableFile:
-    """Return a text format, which can be streamed, with its safe form."""
+    """Return a format that can be streamed and has a ``safe`` form."""
     safe, plain = (
         replace(
             _table(title, how), write=partial(_write, how, form), text=partial(_cell, how, form)
@@ -218,7 +216,7 @@ NPY = ArrayFile("NumPy", _write_numpy)
 
 
 _ROWS = 1 << 14
-"""Rows per batch: names of the maximum length fill half of an Arrow column."""
+"""Rows per batch: if all names have the maximum length, they fill half of an Arrow column."""
 
 
 def rows_of(piece: Columns, types: Types) -> Iterator[tuple[Any, ...]]:
@@ -294,7 +292,7 @@ def _batches(arrow: Any, schema: Any, piece: Columns) -> Iterator[Any]:
 
 
 class _Sink:
-    """A file for pyarrow to write to, with this library's errors."""
+    """A file for pyarrow that raises this library's errors."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self.closed = file, False

@@ -1,11 +1,11 @@
-"""Captures of pages and their links: decide which URLs are pages, and which are aliases of a page.
+"""Captures of pages and their links: which URLs are pages, and which are aliases.
 
 Used for folders, archives and fetched pages. DuckDB joins the tables out of core.
 
-* The newest capture of a URL counts, and the last of several with the same time. A revisit means an
-  unchanged page; if it is the only capture of its URL, the page that it refers to counts.
-* A redirect is an alias of its target, and so is a page that declares itself a copy of another
-  captured page (by a canonical link or ``refresh``). Pages in a cycle of copies are themselves.
+* The newest capture of a URL counts; of several with the same time, the last. A revisit means that
+  the page is unchanged; if a URL has no other capture, the page that the revisit refers to counts.
+* A redirect is an alias of its target. A page is an alias if its canonical link or ``refresh``
+  declares it a copy of another captured page, except in a cycle of such pages.
 * Links lead to captured pages; links to other URLs are counted, or stored.
 """
 
@@ -34,13 +34,13 @@ from cocite.storage import disk, staged_file
 from cocite.storage.atomic import check_file
 
 PAGE, REDIRECT, OTHER, ERROR, REVISIT = range(5)
-"""What a capture is."""
+"""Kinds of captures."""
 LARGEST = 1 << 25
 """Maximum size of a decompressed page in bytes; larger ones are skipped."""
 REDIRECTS = (301, 302, 303, 307, 308)
 
 _EVERYWHERE, _LEAST_PAGES = 0.9, 10
-"""Links to this fraction of a site's pages, and to at least so many, count as navigation."""
+"""A page counts as navigation if this fraction of its site's pages, and so many, link to it."""
 _LONGEST = 65_535
 _HELD = 1 << 20
 _CAPTURES = {
@@ -64,12 +64,12 @@ _NOTHING: dict[str, Any] = {"title": "", "same": {}, "links": []}
 
 @dataclass(frozen=True)
 class CrawlRules:
-    """Differences between sites and crawls.
+    """The rules that differ between sites and crawls.
 
     ``name`` returns the node of a URL, ``inside`` whether a URL may be the original of a copy.
     ``external`` describes links to pages that were not captured. Lines of a list of pages are
-    relative to ``base``; ``advice`` is for the case that none of them was captured. Reports omit
-    the prefix ``hidden`` of URLs.
+    relative to ``base``; ``advice`` is given if none of these pages was captured. Reports omit the
+    prefix ``hidden`` of URLs.
     """
 
     name: Callable[[str], str]
@@ -86,9 +86,9 @@ def is_web(url: str | None) -> bool:
 
 
 class Captures:
-    """Collects captures and their links, as a context manager.
+    """Context manager that collects captures and their links.
 
-    ``finish`` returns the relations, and ``left_out`` counts skipped records.
+    ``left_out`` counts skipped records.
     """
 
     def __init__(self, job: Job, found: PagesFound, rules: CrawlRules | None = None) -> None:
@@ -112,14 +112,14 @@ class Captures:
     # -- records ------------------------------------------------------------------------
 
     def leave_out(self, url: str, why: str) -> None:
-        """Count a skipped page, and report it."""
+        """Count and report a skipped page."""
         self.left_out[why] += 1
         self._job.report(url, why, "", "")
 
     def add(self, kind: int, name: str, at: str = "", leads: str = "", title: str = "") -> int:
-        """Add a capture of the node ``name``; return its number.
+        """Add a capture of the node ``name``; return the capture's number.
 
-        ``at`` is the time, as sortable text; ``leads`` is the node of its target.
+        ``at`` is the time, as sortable text; ``leads`` is the target's node, or "".
         """
         title = " ".join(title.translate(_NO_CONTROLS).split())
         number = self._count = self._count + 1
@@ -128,7 +128,7 @@ class Captures:
         return number
 
     def capture(self, kind: int, url: str, at: str, leads: str = "", title: str = "") -> int:
-        """Add a capture by clean URLs without fragments."""
+        """Add a capture by its URL; URLs must be normalized and have no fragments."""
         fine = leads and len(leads) <= _LONGEST and leads.isascii()
         name = self.rules.name
         return self.add(kind, name(url), at, name(leads) if fine else "", title)
@@ -177,7 +177,7 @@ class Captures:
     ) -> HtmlPage | None:
         """Return the page in a response; add or count other responses.
 
-        ``long`` and ``cut`` mark an incomplete response: too long, or truncated when archived.
+        An incomplete response is ``long`` (above the limit) or ``cut`` (truncated when archived).
         """
         type_ = message.header.get("content-type", "")
         if self.is_no_page(message.status, message.header, url, at):
@@ -200,12 +200,12 @@ class Captures:
         return HtmlPage((url, at), url, body, message.charset)
 
     def other(self, url: str, at: str) -> None:
-        """Add a file that is not a page."""
+        """Count and add a file that is not a page."""
         self.left_out["file that is not a page"] += 1
         self.capture(OTHER, url, at)
 
     def is_no_page(self, status: int, header: dict[str, str], url: str, at: str) -> bool:
-        """Return whether the status is that of a redirect or an error, which is added."""
+        """Add a redirect, an unchanged page or an error; return whether it was one."""
         if 200 <= status < 300:
             return False
         leads = joined(header.get("location", ""), url) if header.get("location") else None
@@ -221,7 +221,7 @@ class Captures:
     # -- result -------------------------------------------------------------------------
 
     def finish(self) -> Read:
-        """Return the relations of links and of pages."""
+        """Return the relations of links and of pages, and the report."""
         for which in (0, 1):
             self._write(which, "")
         self._open.close()
@@ -254,8 +254,7 @@ class Captures:
         return Read(f"SELECT a, b FROM reading.joined WHERE {chosen}", found, nodes)
 
     def _names(self) -> None:
-        """Create the tables ``goes`` (redirects and targets), ``same`` (copies and originals), and
-        ``real``.
+        """Create the tables ``goes`` (redirect, target), ``same`` (copy, original), and ``real``.
 
         ``real`` is the union of both, with final targets.
         """
@@ -283,7 +282,7 @@ class Captures:
         )
 
     def _restrict(self) -> None:
-        """Drop pages that are not listed, also under an alias."""
+        """Drop pages that are not listed by URL or alias."""
         source, run = Source(Path(self._chosen.pages)), self._job.run
         skip = self._job.options.bad_rows != "stop"
         listed = read_listed(source, base=self.rules.base, skip=skip).pages
@@ -311,7 +310,7 @@ class Captures:
             self._job.report(url, "listed, and not there", "", "")
 
     def _join(self) -> None:
-        """Create ``joined``: each link between pages, and ``what`` the target is ('': a page)."""
+        """Create the table ``joined`` of links; ``what`` is '' if the target is a page."""
         run, links = self._job.run, relation_of(self._job, _LINKS, "l.tsv")
         run(
             "CREATE TABLE reading.joined AS SELECT coalesce(s.b, c.url) AS a, coalesce(r.b, l.url) "
@@ -366,7 +365,7 @@ class Captures:
 
 # -- responses ---------------------------------------------------------------------------
 
-# HTTP messages of archives and servers. Chunks are joined, and gzip, deflate, Brotli and Zstandard
+# HTTP messages from archives and servers. Chunks are joined; gzip, deflate, Brotli and Zstandard
 # are decoded as in browsers, up to the point of truncation. Archives often store decoded bodies
 # with the original header, so text that is not encoded as declared is returned unchanged.
 
@@ -379,7 +378,7 @@ _PAGES = ("text/html", "application/xhtml+xml")
 
 @dataclass(frozen=True)
 class HttpMessage:
-    """A response, with the first value of each header, by names in lower case."""
+    """A response; ``header`` maps lower-case names to their first values."""
 
     status: int
     header: dict[str, str]
@@ -387,13 +386,13 @@ class HttpMessage:
 
     @property
     def charset(self) -> str:
-        """Return the encoding declared in the header, or ""."""
+        """Return the header's charset, or ""."""
         found = _CHARSET.search(self.header.get("content-type", ""))
         return found[1] if found else ""
 
 
 def message_of(block: bytes) -> HttpMessage | None:
-    """Parse the response in a record's block; None if it is not a response."""
+    """Parse an HTTP response; return None for anything else."""
     end = _END.search(block)
     head, body = (block[: end.start()], block[end.end() :]) if end else (block, b"")
     lines = re.split(rb"\r?\n(?![ \t])", head)
@@ -414,7 +413,7 @@ def page_type(content_type: str) -> bool:
 
 
 def is_page(content_type: str, body: bytes) -> bool:
-    """Return whether a response is HTML, by its type, or else by its beginning."""
+    """Return whether a response is HTML by its type or, without one, by its beginning."""
     if content_type.strip():
         return page_type(content_type)
     return signs.html(Beginning(body[: 1 << 14]))
@@ -492,9 +491,9 @@ def _brotli(body: bytes, most: int) -> bytes | None:
 
 @contextmanager
 def report_to(path: str, overwrite: bool) -> Iterator[Reported]:
-    """Yield a function that adds a row to the file ``path``; a no-op if the path is empty.
+    """Yield a function that adds a row to the file ``path``, or does nothing if that is "".
 
-    Raises :class:`~cocite.errors.OutputExists` at once.
+    Raises :class:`~cocite.errors.OutputExists` on entry.
     """
     if not path:
         yield no_report

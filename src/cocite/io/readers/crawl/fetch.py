@@ -1,15 +1,15 @@
-"""Fetch pages politely, with httpx: robots.txt (RFC 9309, using Protego), and a delay.
+"""Fetch pages with httpx, respecting robots.txt (RFC 9309, using Protego) and a delay.
 
-Only hosts in the input are contacted, at most eight at a time, each for one page at a time. Between
-requests to a host is the delay, or that of its robots.txt if longer (up to a minute). If robots.txt
-cannot be read (status 500 to 599, no response), nothing is fetched; if it is missing, everything is
-allowed. Status 429 and 503 are retried once. At most ten redirects are followed, under the same
-rules.
+Only hosts in the input are contacted: at most eight at a time, each for one page at a time. The
+delay between requests to a host is the option's, or that of robots.txt if longer (up to a minute).
+If robots.txt cannot be read (status 500 to 599, or no response), nothing is fetched from the host;
+if it is missing, everything is allowed. Status 429 and 503 are retried once. At most ten redirects
+are followed, under the same rules.
 
 A body is truncated at 32 MiB. A stalled response ends after 30 seconds, any response after two
 minutes, and a run after ten minutes plus ten seconds per page, excluding delays. No cookies or
 referrers are sent; proxies come from the environment. Requests run on an event loop in a separate
-thread, so that an interrupt cancels them at once. Memory: eight pages, and the URLs.
+thread, so an interrupt cancels them immediately. At most eight pages are in memory.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _TIMEOUT, _WHOLE = 30.0, 120.0
 _RUN, _EACH = 600.0, 10.0
 _LONGEST_DELAY = 60.0
 _ROBOTS = 500 << 10
-"""Bytes to read of a robots.txt, as in RFC 9309."""
+"""Maximum number of bytes to read from a robots.txt, as in RFC 9309."""
 _HEADER = {
     "User-Agent": f"cocite/{__version__}",
     "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.5",
@@ -63,7 +63,7 @@ _HEADER = {
 
 
 class Fetched(NamedTuple):
-    """The message at a URL, or ``why`` there is none; ``at`` is the time, as text."""
+    """The response from a URL, or ``why`` there is none; ``at`` is the time, as text."""
 
     url: str
     at: str
@@ -72,9 +72,9 @@ class Fetched(NamedTuple):
 
 
 class Fetcher:
-    """``for fetched in Fetcher(delay).fetch(urls)``, with ``delay`` in seconds.
+    """Fetch pages with at least ``delay`` seconds between requests to a host.
 
-    The rules of robots.txt and the delays persist between calls.
+    Rules of robots.txt, and the times of the next requests, persist between calls.
     """
 
     def __init__(self, delay: float) -> None:
@@ -85,7 +85,7 @@ class Fetcher:
         self._next: dict[str, float] = {}
 
     def fetch(self, urls: Iterable[str]) -> Generator[Fetched, None, None]:
-        """Yield each page and redirect target once, as responses arrive."""
+        """Yield each page and each redirect target once, as responses arrive."""
         run = _FetchRun(self, urls)
         thread = threading.Thread(target=run.run, name="cocite-fetch", daemon=True)
         thread.start()
@@ -100,7 +100,7 @@ class Fetcher:
             thread.join(1.0)  # a DNS lookup cannot be canceled
 
     async def one(self, client: Any, host: str, url: str, run: _FetchRun) -> Fetched:
-        """Fetch one page when the host may be contacted."""
+        """Fetch one page as soon as its host may be contacted."""
         rules = await self._rules_of(client, host, url, run)
         if rules is None:
             return Fetched(url, _now(), None, "its host has no robots.txt that can be read")
@@ -119,7 +119,7 @@ class Fetcher:
     async def _rules_of(self, client: Any, host: str, url: str, run: _FetchRun) -> Any:
         """Return the host's robots.txt, fetched once; None if it cannot be read.
 
-        Redirects are followed on the same host.
+        Only redirects to the same host are followed.
         """
         if host not in self._rules:
             self._rules[host] = None
@@ -146,7 +146,7 @@ class Fetcher:
         delay: float,
         most: int | None = None,
     ) -> Fetched:
-        """Make one request, reading at most ``most`` bytes; each host has one task."""
+        """Make one request after the host's delay; read at most ``most`` bytes."""
         await run.wait(self._next.get(host, 0.0) - time.monotonic())
         at = _now()
         try:
@@ -180,9 +180,9 @@ class Fetcher:
 
 
 class _FetchRun:
-    """The requests of one call of ``fetch``; results are put into ``found``, followed by None.
+    """The requests of one call of ``fetch``.
 
-    ``room`` limits the number of unread pages.
+    The queue ``found`` gets the results, then None. ``room`` limits the number of unread pages.
     """
 
     def __init__(self, fetcher: Fetcher, urls: Iterable[str]) -> None:
@@ -194,7 +194,7 @@ class _FetchRun:
             self._waiting[_host(url)].append((url, 0))
         self._seen = {url for each in self._waiting.values() for url, _ in each}
         self._busy: dict[str, str] = {}
-        """Hosts with a task, and the URL that each is fetching."""
+        """Hosts with a task -> the URL being fetched."""
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[None] | None = None
         self._ended = False
@@ -222,7 +222,7 @@ class _FetchRun:
             self._loop.call_soon_threadsafe(what)
 
     async def wait(self, seconds: float) -> None:
-        """Wait until a host may be contacted, extending the time limit of the run."""
+        """Wait for a host's delay, and extend the run's time limit by the same time."""
         if seconds > 0:
             self._extend(seconds)
             await asyncio.sleep(seconds)
@@ -251,7 +251,7 @@ class _FetchRun:
         group.create_task(self._host(group, client, host))
 
     async def _host(self, group: asyncio.TaskGroup, client: Any, host: str) -> None:
-        """Fetch all pages of a host, one after another."""
+        """Fetch a host's pages, one after another."""
         while self._waiting[host]:
             await self.room.acquire()
             url, hops = self._waiting[host].popleft()
@@ -270,7 +270,7 @@ class _FetchRun:
 
 
 async def _body(answer: Any, most: int) -> bytes:
-    """Return the raw body, or its first ``most`` + 1 bytes."""
+    """Return the raw body, truncated after ``most`` + 1 bytes."""
     parts, size = list[bytes](), 0
     async for piece in answer.aiter_raw():
         parts.append(piece)
@@ -298,7 +298,7 @@ def _now() -> str:
 
 
 def _read(job: Job) -> Read:
-    """Return the links between the pages, and the pages."""
+    """Read links between fetched pages, and the pages as nodes."""
     refuse_site(job, READER.title)
     skip = job.options.bad_rows != "stop"
     if job.wanted == 1:
@@ -369,7 +369,7 @@ def _pages(
 
 
 def _add_sitemaps(job: Job, fetcher: Fetcher, listed: Listed, left_out: Counter[str]) -> None:
-    """Fetch the sitemaps of an index recursively, from hosts that occur in the files."""
+    """Fetch an index's sitemaps recursively, only from hosts that occur in the files."""
     hosts = {urlsplit(url).netloc for url in (*listed.sitemaps, *listed.pages)}
     seen: set[str] = set()
     while waiting := [url for url in listed.sitemaps if url not in seen]:

@@ -5,9 +5,7 @@
     https://a.org/b                                             a list: one URL per line, # comments
 
 ``loc`` elements of extensions (images, videos) are ignored. URLs that are not http or https are
-refused with their line.
-
-Cost: a microsecond per URL; memory for the distinct URLs.
+refused with their line. A URL takes a microsecond; distinct URLs are in memory.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ _LARGEST = 50 << 20
 
 
 class Listed:
-    """URLs of ``pages`` and of further ``sitemaps``, in the order of first occurrence."""
+    """URLs of ``pages`` and of other ``sitemaps``, in order of first occurrence."""
 
     def __init__(self) -> None:
         self.pages: dict[str, None] = {}
@@ -37,7 +35,7 @@ class Listed:
 
 
 def is_list(beginning: Beginning) -> bool:
-    """Return whether every line is exactly an http or https URL."""
+    """Return whether every line is one http or https URL."""
     return bool(beginning.rows) and all(
         row.lower().startswith(("http://", "https://")) and not set(row) & set("\t ,;|")
         for row in beginning.rows
@@ -88,9 +86,9 @@ def listed_in(
 def read_listed(
     source: Source, *, base: str = "", skip: bool = False, beside: bool = True
 ) -> Listed:
-    """Return the URLs in a file and, if ``beside``, in the sitemaps of an index.
+    """Return the URLs in a file and, if ``beside``, in an index's sitemaps.
 
-    These must be files next to the index, named like the ends of their URLs; raises
+    These sitemaps must be files next to the index, named like the last parts of their URLs. Raises
     :class:`InputError` for a missing one.
     """
     listed = Listed()
@@ -115,7 +113,7 @@ def read_listed(
 
 
 def _there(path: Path | None) -> Path | None:
-    """Return the file, or its compressed or uncompressed variant, or None."""
+    """Return the file, its uncompressed or compressed variant, or None."""
     if path is None:
         return None
     other = path.with_name(path.name.removesuffix(".gz"))

@@ -1,14 +1,13 @@
-"""Web archives (WARC, ISO 28500), and Common Crawl's metadata on them (WAT), as links between
-pages.
+"""Links between pages in web archives (WARC, ISO 28500), or in Common Crawl's metadata (WAT).
 
 Nodes are URLs of captured pages (HTML responses of status 200 to 299), normalized as in browsers
 (WHATWG) and without fragments. All files form one crawl; other records are counted. WAT describes
-each page in JSON, without the positions of elements, so no link counts as navigation.
+each page in JSON without the positions of elements, so no link counts as navigation.
 
 FastWARC reads records, each compressed separately (gzip, Zstandard, lz4). It accepts truncated
-records, so their bytes are counted here. Damage is refused with its byte offset, or counted; in a
-file, reading then resumes at the next record. Cost: 5 µs per record, and about 2 ms per page of 50
-KB (0.2 ms with WAT), on all threads; memory for a record.
+records, so this module counts their bytes. Damage raises an error with its byte offset, or is
+counted; in a file, reading then resumes at the next record. A record takes 5 µs, a page of 50 KB
+about 2 ms (0.2 ms with WAT), on all threads. One record is in memory at a time.
 https://iipc.github.io/warc-specifications/, https://commoncrawl.org
 """
 
@@ -64,7 +63,7 @@ class Record(NamedTuple):
 class WarcRecords:
     """Iterable of the records of the ``wanted`` kinds in a file or pipe.
 
-    ``progress`` receives the position in the file. Raises the errors of ``refuse``, and
+    ``progress`` is called with the position in the file. Raises the errors of ``refuse``, and
     :class:`~cocite.extras.MissingLibrary`.
     """
 
@@ -98,7 +97,7 @@ class WarcRecords:
         return self._source.path.open("rb", buffering=0)
 
     def _open(self, start: int) -> tuple[Any, BinaryIO]:
-        """Return a stream for FastWARC, and the raw stream, whose position shows progress."""
+        """Return (stream for FastWARC, raw stream whose position shows progress)."""
         if self._native or self._seeks:
             file = self._file()
             file.seek(start)
@@ -107,7 +106,7 @@ class WarcRecords:
         return Counted(stream), raw
 
     def _records(self, start: int) -> Generator[Record, None, int | None]:
-        """Yield the records from an offset on; after damage, return where to resume, or None."""
+        """Yield records from an offset on; after damage, return the offset to resume, or None."""
         from fastwarc.warc import ArchiveIterator
 
         stream, raw = self._open(start)
@@ -134,7 +133,7 @@ class WarcRecords:
         return None
 
     def _record(self, record: Any, place: int) -> Record | None:
-        """Return the record, or None if it is incomplete."""
+        """Read a record; refuse an incomplete one, and return None."""
         header = {name.lower(): value for name, value in record.headers.items()}
         if not header.get("content-length", "").strip().isdecimal():
             self._refuse(place, "a record with a truncated header, or no Content-Length")
@@ -152,7 +151,7 @@ class WarcRecords:
     def _see_end(self, last: int) -> None:
         """Check that no truncated record follows the last one.
 
-        FastWARC skips gzip data that it cannot decompress.
+        Necessary as FastWARC skips gzip data that it cannot decompress.
         """
         if not self._gzip:
             return
@@ -174,7 +173,7 @@ class WarcRecords:
                 start = end
 
     def _next(self, last: int, length: int) -> int | None:
-        """Return the offset of the record that follows ``last``, of ``length`` bytes, or None."""
+        """Return the next record's offset, or None; ``length`` is the size of that at ``last``."""
         if not self._seeks:
             return None
         with self._file() as file:
@@ -195,9 +194,7 @@ class WarcRecords:
 
 
 def _end_of_member(file: BinaryIO) -> int | None:
-    """Return the end of the gzip member at the current position; None if it is truncated or
-    damaged.
-    """
+    """Return the end of the gzip member at the file's position; None if damaged or truncated."""
     unpacker = zlib.decompressobj(31)
     while piece := file.read(1 << 14):
         try:
@@ -230,9 +227,9 @@ _PATHS = {
 
 
 class Described(NamedTuple):
-    """A response in WAT: its URL and status, header names in lower case, and the page.
+    """A response in WAT; ``header`` has lower-case names.
 
-    The page has the form of ``html/page.links_of``, or is None if missing.
+    ``found`` is the page in the form of ``html/page.links_of``, or None.
     """
 
     url: str
@@ -280,7 +277,7 @@ def _found(html: dict[str, Any], url: str) -> dict[str, Any]:
 
 
 def _part(value: Any, *names: str) -> dict[str, Any]:
-    """Return a nested object, {} if missing."""
+    """Return a nested object, or {} if it is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
@@ -291,7 +288,7 @@ def _list(value: Any) -> list[dict[str, Any]]:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a value, with replacement characters for invalid ones."""
+    """Return a string or integer as text, with invalid characters replaced; "" for others."""
     text = value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -304,13 +301,13 @@ _ADVICE = (
 
 
 def refuse_site(job: Job, what: str) -> None:
-    """Raise :class:`UsageError` if ``--site`` is given for anything but a folder."""
+    """Raise :class:`UsageError` for ``--site``, which applies to folders only."""
     if job.options.site:
         raise UsageError(f"--site is for a folder of HTML pages; {job.source.label} is {what}")
 
 
 def _read(job: Job) -> Read:
-    """Return the links between the pages of all files, and the pages."""
+    """Read the links between the pages of all files, and the pages as nodes."""
     refuse_site(job, READER.title)
     found = PagesFound(
         job.source.label, integers=False, files=len(job.inputs), format="pages in a web archive"
@@ -333,13 +330,13 @@ READER = FormatReader(
 
 
 class _Crawl:
-    """The files of one crawl, read one after another."""
+    """Reader of the files of one crawl, one after another."""
 
     def __init__(self, job: Job, captures: Captures, pages: Pages) -> None:
         self._job, self._captures, self._pages = job, captures, pages
 
     def read(self, source: Source) -> None:
-        """Add the content of a file."""
+        """Add a file's captures."""
         job, stage = self._job, "reading " + source.short
         seen = Counter[str]()
 
@@ -401,7 +398,7 @@ class _Crawl:
         return captures.page_of(message, url, at, long=record.long, cut=cut)
 
     def _revisit(self, record: Record, message: HttpMessage | None, url: str, at: str) -> None:
-        """Add an unchanged page, at this URL or at the one that the record refers to."""
+        """Add an unchanged page, and the URL that the record refers to, if any."""
         captures = self._captures
         captures.left_out["revisit"] += 1
         if message is not None:
@@ -426,8 +423,9 @@ class _Crawl:
 
 
 def _url(written: str) -> str | None:
-    """Normalize the URL of a record, which some versions of wget put in angle brackets; or return
-    None.
+    """Return a record's URL, normalized; None unless it is http or https.
+
+    Some versions of wget write angle brackets around URLs.
     """
     url = joined("", written.strip().removeprefix("<").removesuffix(">"))
     return url if is_web(url) else None

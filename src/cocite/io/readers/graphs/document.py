@@ -1,10 +1,10 @@
-"""The common part of GraphML, GEXF, GML and node-link JSON: nodes with ids and labels, and links.
+"""Nodes with ids and labels, and links: the common part of GraphML, GEXF, GML and node-link JSON.
 
-Nodes are named by their labels if every node has one and all differ; otherwise by their ids, and
-labels are titles. An undirected link is two links. A link to an unknown id is malformed, unless
-there are no nodes at all.
+If every node has a label of its own, labels are the names of nodes; otherwise, ids are the names,
+and labels the titles. An undirected link is two links. A link to an unknown id is malformed, unless
+the document declares no nodes.
 
-Cost: a few microseconds per node and link. The whole graph is in memory; :func:`whole_text` refuses
+A node or link takes a few microseconds. The whole graph is in memory; :func:`whole_text` refuses
 input that does not fit.
 """
 
@@ -21,7 +21,7 @@ from cocite.resources import format_size
 
 _LONGEST = 65_535
 _TIMES = 20
-"""Approximate maximum of memory per byte of text."""
+"""Approximate maximum number of bytes of memory per byte of text."""
 _REFUSED = re.compile(f"[{REFUSED}]")
 
 
@@ -41,7 +41,7 @@ def whole_text(job: Job) -> bytes:
 
 
 class LabeledGraph:
-    """Collects nodes and links in any order, each with its line or number."""
+    """Collect nodes and links in any order, each with its line or number."""
 
     def __init__(self, job: Job, title: str) -> None:
         self._job, self._title = job, title
@@ -51,11 +51,11 @@ class LabeledGraph:
         self._bad: list[tuple[str, int, str, str]] = []
 
     def node(self, name: str, label: str | None, line: int) -> None:
-        """Add a node with its id, and its label, if any."""
+        """Add a node by its id; the label may be None."""
         self._nodes.append((name, _one_line(label), line))
 
     def link(self, source: str, target: str, weight: str, both: bool, line: int) -> None:
-        """Add a link between ids, with a weight if requested; ``both`` if it is undirected."""
+        """Add a link between ids; ``both`` is whether the link is undirected."""
         if self._job.wanted == 2:
             self._links.append((source, target, weight, both, line))
 
@@ -64,7 +64,7 @@ class LabeledGraph:
         self._bad.append((kind, line, what, content))
 
     def finish(self, *, all_both: bool = False) -> Read:
-        """Return the relations; ``all_both`` if all links are undirected."""
+        """Return the relations and the report; ``all_both`` is whether all links are undirected."""
         job, labels = self._job, dict[str, str]()
         with LinkWriter(job, weighted=self.weighted) as out:
             for bad in self._bad:
@@ -106,7 +106,7 @@ class LabeledGraph:
 
 
 def _no_names(labels: dict[str, str]) -> str:
-    """Return why labels cannot be names of nodes, or ""."""
+    """Return why labels cannot be node names, or "" if they can or there are none."""
     each = Counter(filter(None, labels.values()))
     long = sum(len(label.encode()) > _LONGEST for label in each)
     if not each or (len(each) == len(labels) and not long):
@@ -120,6 +120,6 @@ def _no_names(labels: dict[str, str]) -> str:
 
 
 def _one_line(label: str | None) -> str:
-    """Normalize the blanks of a label, and remove refused characters."""
+    """Normalize a label's blanks, and remove characters that names cannot have."""
     text = _REFUSED.sub("", " ".join((label or "").split()))
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,12 +1,10 @@
-"""GML: a graph in brackets, of nodes with ids and labels.
+"""GML: nested keys and values in brackets.
 
     graph [ directed 1  node [ id 0 label "Zebra" ]  edge [ source 0 target 1 value 2 ] ]
 
 Links are undirected unless the graph has ``directed 1``. ``--weight-column`` is a key of links,
-such as ``value`` or ``weight``. Text is UTF-8, with HTML entities.
-
-Cost: a microsecond per word, and that of :mod:`~cocite.io.readers.graphs.document`. Himsolt, "GML:
-a portable graph file format", University of Passau, 1997.
+such as ``value`` or ``weight``. Text is UTF-8, with HTML entities. Parsing takes a microsecond per
+word. Himsolt, "GML: a portable graph file format", University of Passau, 1997.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ _WORD = re.compile(
 
 
 def _read_gml(job: Job) -> Read:
-    """Read all links, and all nodes."""
+    """Read all links and nodes."""
     out, text = LabeledGraph(job, READER.title), whole_text(job)
     directed, key, line = False, "", 1
     nesting: list[str] = []

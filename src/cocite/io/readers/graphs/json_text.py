@@ -1,15 +1,15 @@
-"""JSON: a graph as nodes and links, or one link per line.
+"""JSON: a graph of nodes and links, or one link per line.
 
     {"directed": true, "nodes": [{"id": "a"}, ...], "links": [{"source": "a", "target": "b"}, ...]}
     {"source": "a", "target": "b"}      ["a", "b"]      [{"source": "a", "target": "b"}, ...]
     {"id": "a", "links": ["b", "c"]}    ["a", ["b", "c"]]
 
-Nodes and links are as in NetworkX and d3. ``edges`` is accepted for ``links``; a node's label is
-its ``label``, ``name`` or ``title``. If nodes have no ids, links refer to them by index from 0.
+Graphs are as in NetworkX and d3. ``edges`` is accepted for ``links``; a node's label is its
+``label``, ``name`` or ``title``. If nodes have no ids, links refer to them by index from 0.
 ``--weight-column`` is a key of links. With one link per line, the ends are the members given by
 ``--columns``, else those with well-known keys (``io/readers/dialect.py``), else the only two. If
-the second end is a list, each of its elements is a target. Lines are read one by one, a document of
-one value whole. Cost: a few microseconds per value.
+the second end is a list, each of its elements is a target. Lines are read one by one, other
+documents in full. A value takes a few microseconds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LONGEST = 1 << 24
 
 
 def _whole(job: Job) -> Any:
-    """Return the value of a document; raise :class:`InputError` for invalid JSON."""
+    """Parse a whole document; raise :class:`InputError` for invalid JSON."""
     try:
         return json.loads(whole_text(job).decode("utf-8-sig", "surrogateescape"))
     except RecursionError:
@@ -50,7 +50,7 @@ _LABELS = ("label", "name", "title")
 
 
 def _read_node_link(job: Job) -> Read:
-    """Read all links, and all nodes."""
+    """Read all links and nodes."""
     graph = _whole(job)
     if not isinstance(graph, dict):
         raise InputError(f"{job.source.label} is not an object with nodes and links")
@@ -97,7 +97,7 @@ def _link(out: LabeledGraph, value: Any, weight: str, line: int) -> None:
         ends = [value.get("source"), value.get("target"), value.get(weight, "")]
     elif isinstance(value, list) and len(value) >= 2:
         ends = [*value[:2], value[2] if len(value) > 2 else ""]
-    # d3 replaces ids by the nodes themselves when it draws
+    # d3 replaces ids with the nodes themselves when it draws
     names = [name_of(end.get("id") if isinstance(end, dict) else end) for end in ends[:2]]
     if len(names) < 2 or None in names:
         out.bad("link", line, "no link of a source and a target", str(value)[:100])
@@ -113,7 +113,7 @@ _NAMES = ("id", "name", "node", "url", "title", "page")
 
 
 def _read_lines(job: Job) -> Read:
-    """Read all links, or names of nodes; from lists, also all nodes and titles."""
+    """Read links or node names; from lists of targets, also nodes and titles."""
     columns: _Columns | None = None
     unnamed, lists = 0, False
     with LinkWriter(job, weighted=bool(job.options.weight) and job.wanted == 2) as out:
@@ -212,7 +212,7 @@ class _Columns:
         )
 
     def note(self, unnamed: int) -> str:
-        """Describe how rows were read; ``unnamed`` targets had no name."""
+        """Return a note on how rows were read; ``unnamed`` targets had no name."""
         text = f"{' and '.join(self.asked[:2])} are the link"
         text += f" and {self.asked[2]} its weight" if self._weighted else ""
         return text + (f", {unnamed:,} without a name are passed over" if unnamed else "")
@@ -224,11 +224,11 @@ class _Columns:
         return [value[at] if 0 <= at < len(value) else None for at in places]
 
     def node(self, value: Any) -> str:
-        """Return the name of the first end."""
+        """Return the name of a value's first end."""
         return works.spelled(self._keys[0], str(name_of(self._cells(value)[0])))
 
     def of(self, value: Any) -> tuple[list[list[str]] | None, int]:
-        """Return the rows of a value, or None, and the number of list elements without a name."""
+        """Return (a value's rows, or None if it has none; its targets without a name)."""
         cells = self._cells(value)
         first = name_of(cells[0])
         if first is None:
@@ -256,8 +256,9 @@ class _Columns:
 
 
 class _Values:
-    """Iterable of (value, line) in lines, a list, or a list in an object; ``decode`` decodes a
-    line.
+    """Iterable of (value, line) from lines, a list, or a list in an object.
+
+    ``decode`` parses a line.
     """
 
     def __init__(self, job: Job, writer: RowWriter) -> None:
@@ -279,7 +280,7 @@ class _Values:
 
 
 def _within(answer: dict[str, Any]) -> list[Any]:
-    """Return the works in a file or in the response of a service."""
+    """Return the works in a service's response."""
     message = answer.get("message")  # from Crossref
     for key in works.WRAPPED:
         for each in (answer, message if isinstance(message, dict) else {}):

@@ -2,12 +2,10 @@
 
     <http://www.wikidata.org/entity/Q1> <http://www.wikidata.org/prop/direct/P31> <...Q2> .
 
-pyoxigraph (``rdf``) parses N-Triples, N-Quads, Turtle, TriG and RDF/XML, triple by triple. Literals
-are not nodes; ``rdfs:label`` gives titles, preferably in English or without a language. Triples
-with blank nodes, whose names are not persistent, are counted and skipped. ``--predicate`` is an
-IRI, or the part of one after the last / or #.
-
-Cost: 5 µs per triple, mostly for parsing; constant memory.
+pyoxigraph (``rdf``) parses N-Triples, N-Quads, Turtle, TriG and RDF/XML as a stream, in 5 µs per
+triple. Literals are not nodes; those of ``rdfs:label`` are titles, preferably in English or without
+a language. Triples with blank nodes are counted and skipped, as names of blank nodes are not
+persistent. ``--predicate`` is an IRI, or an IRI's part after the last / or #.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from cocite.io.readers.signs import ntriples, rooted
 _LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 _EVERY = 1 << 12
 _SHOWN, _MOST = 8, 1000
-"""Predicates to list if the requested one is missing, and to remember."""
+"""Maximum number of predicates to list if the requested one is missing, and to store."""
 
 
 def _read_rdf(job: Job) -> Read:
@@ -82,7 +80,7 @@ READER = FormatReader(
 
 
 def _triples(job: Job, rdf: Any, out: LinkWriter) -> Iterator[Any]:
-    """Yield the triples of an input; refuse invalid ones, or skip and count them."""
+    """Yield triples; refuse invalid ones, or skip and count them."""
     beginning, label = job.source.beginning(), job.source.label
     form = rdf.RdfFormat.N_QUADS if ntriples(beginning) else rdf.RdfFormat.TRIG
     form = rdf.RdfFormat.RDF_XML if rooted("RDF")(beginning) else form

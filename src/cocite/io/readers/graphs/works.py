@@ -5,10 +5,9 @@
     Semantic Scholar    {"paperId": "1", "references": [{"paperId": "2"}, ...]}
     DBLP-Citation       {"id": "1", "references": ["2", ...], "n_citation": 3}
 
-Dumps and responses of services have works in ``items`` or ``results`` of one object, or one per
-line. With msgspec (``serve``), only the required members of a work are decoded.
-
-Cost: 10 µs per work of 5 kB with msgspec, 90 with ``json``.
+Dumps and services' responses contain works in ``items`` or ``results`` of one object, or one work
+per line. With msgspec (``serve``), only the required members are decoded: a work of 5 kB takes
+10 µs, instead of 90 µs with ``json``.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ _TITLES = ("display_name", "title")
 
 
 class Shape(NamedTuple):
-    """The members with a work's name and its citations.
+    """The members that contain a work's name and its citations.
 
-    ``signs`` are keys that identify the format of a work without citations.
+    Works without citations are recognized by one of the keys in ``signs``.
     """
 
     node: str
@@ -50,7 +49,7 @@ SHAPES = (
 
 
 def shape_of(keys: Sequence[str]) -> Shape | None:
-    """Return the format of works with these keys, or None."""
+    """Return the format of a work with these keys, or None."""
     for shape in SHAPES:
         if shape.node in keys and any(key in keys for key in (shape.cited, *shape.signs)):
             return shape
@@ -58,7 +57,7 @@ def shape_of(keys: Sequence[str]) -> Shape | None:
 
 
 def title_of(value: Any) -> str:
-    """Return the title of a work: the first of several, as in Crossref."""
+    """Return a work's title, or "": the first of a list, as in Crossref."""
     for key in _TITLES if isinstance(value, dict) else ():
         title = value.get(key)
         title = title[0] if isinstance(title, list) and title else title
@@ -68,15 +67,15 @@ def title_of(value: Any) -> str:
 
 
 def spelled(key: str, name: str) -> str:
-    """Return a name in the member ``key``; DOIs, which ignore case, in lower case."""
+    """Return a name as spelled in a graph; DOIs, which ignore case, in lower case."""
     return name.lower() if key.lower() == "doi" else name
 
 
 def decoder(keys: Sequence[str]) -> Callable[[str], Any]:
-    """Return a JSON decoder that is faster than ``json`` for objects: it may omit other members.
+    """Return a JSON decoder that may omit members of objects, to be faster than ``json``.
 
-    The members ``keys`` and titles are always decoded. Values that are not objects are decoded
-    completely. Raises ValueError for invalid JSON.
+    The members ``keys`` and titles are always decoded, and so are all values other than objects.
+    The decoder raises ValueError for invalid JSON.
     """
     if find_spec("msgspec") is None or not all(map(_PLAIN.fullmatch, keys)):
         return json.loads

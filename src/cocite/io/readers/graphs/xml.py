@@ -1,9 +1,9 @@
 """Graphs in XML: GraphML and GEXF.
 
-GraphML: a node's label is the first declared of ``label``, ``name`` and ``title``, or the label
-that yEd displays. ``--weight-column`` is the ``attr.name`` or id of a key of links. Hyperedges are
-refused. GEXF: links are undirected unless their ``type`` or ``defaultedgetype`` is ``directed``;
-``--weight-column`` is ``weight`` (1 if missing), or the title or id of an attribute.
+In GraphML, a node's label is its first value among ``label``, ``name`` and ``title``, or else the
+label that yEd displays. ``--weight-column`` is the ``attr.name`` or id of a link key. Hyperedges
+are refused. In GEXF, links are undirected unless their ``type`` or ``defaultedgetype`` is
+``directed``; ``--weight-column`` is ``weight`` (1 if missing), or an attribute's title or id.
 http://graphml.graphdrawing.org/specification.html, https://gexf.net/schema.html
 """
 
@@ -20,15 +20,15 @@ from cocite.io.readers.graphs.document import LabeledGraph, whole_text
 
 _LABELS = ("label", "name", "title")
 _WEIGHT = "weight"
-"""Attribute of links that Gephi uses as weight without a declaration."""
+"""Link attribute that Gephi uses as weight without a declaration."""
 
 
 LINE = "-line"
-"""Attribute that stores the first line of an element."""
+"""Attribute for storing an element's first line."""
 
 
 def parse_xml(text: bytes, label: str) -> Element:
-    """Return the root of a document, without namespaces.
+    """Return a document's root element, with namespaces removed.
 
     Nothing is fetched. Raises :class:`InputError` with the line for malformed XML, and for
     declarations of entities or default attributes, which can expand without limit.
@@ -70,12 +70,12 @@ def parse_xml(text: bytes, label: str) -> Element:
 
 
 def line_of(element: Element) -> int:
-    """Return the first line of an element."""
+    """Return an element's first line."""
     return int(element.attrib[LINE])
 
 
 class _Weights:
-    """The weight attributes of links: the requested one, and defaults."""
+    """The requested weight attribute of links, and its defaults by key."""
 
     def __init__(self, job: Job, named: Iterable[tuple[str, str, Element]], *usual: str) -> None:
         each, asked = list(named), job.options.weight
@@ -85,7 +85,7 @@ class _Weights:
         self.defaults = {key: (of.findtext("default") or "").strip() for key, _, of in chosen}
 
     def check(self) -> None:
-        """Check that the requested attribute exists."""
+        """Raise :class:`UsageError` if the requested attribute is missing."""
         if self.asked and not self.drawn and not self.defaults:
             names = ", ".join(map(repr, self._names)) or "none"
             raise UsageError(
@@ -93,7 +93,7 @@ class _Weights:
             )
 
     def of(self, values: Iterable[tuple[str, str]]) -> str:
-        """Return the weight of a link, given its values by key."""
+        """Return a link's weight from its (key, value) pairs, or the default."""
         found = next((text for key, text in values if key in self.defaults), None)
         return next(iter(self.defaults.values()), "") if found is None else found.strip()
 

@@ -1,14 +1,14 @@
-"""One HTML page: its links, title and aliases, as browsers see them (lexbor, ada-url).
+"""Parse an HTML page like a browser (lexbor, ada-url): its links, title and aliases.
 
-URLs are resolved against the first ``<base href>``, without fragments. The encoding is that of a
-byte order mark, else that of the server (``charset``), else that of ``<meta charset>`` in the first
-1,024 bytes, else UTF-8 if the page is valid UTF-8, else windows-1252. A link is navigation if it is
-in ``nav``, ``aside``, or the page's header or footer (or elements with their roles), or outside
-``main``, if the page has one.
+URLs are resolved against the first ``<base href>``, without fragments. The encoding is given by, in
+this order: a byte order mark; the server (``charset``); ``<meta charset>`` in the first 1,024
+bytes. Otherwise, the page is UTF-8 if valid, else windows-1252. A link is navigation if it is in
+``nav``, ``aside``, the page's header or footer, or an element with such a role; on a page with
+``main``, also if it is outside ``main``.
 
-Hostile input can crash parsers in C, so this file runs as a script in a separate process
-(``io/readers/html/parsers.py``), and imports nothing of cocite. It reads requests from standard
-input, a line of JSON and the page, and writes JSON answers, each after its length in 8 bytes.
+Hostile input can crash parsers written in C, so this module runs as a script in a separate process
+(``io/readers/html/parsers.py``), and imports nothing of cocite. A request on standard input is its
+length in 8 bytes, a line of JSON and the page; a reply is its length in 8 bytes, and JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import Any
 
 TAGS = ("a", "area", "frame")
-"""Kinds of links; an ``iframe`` is a frame."""
+"""Kinds of links; an ``iframe`` counts as a frame."""
 
 _ATTRIBUTE = {"a": "href", "area": "href", "frame": "src", "iframe": "src"}
 _NAVIGATION = (
@@ -34,7 +34,7 @@ _RELATED = ".cocite-related"
 _SENT = "meta[http-equiv=refresh i]"
 LONGEST_TITLE = 1000
 _LONGEST_URL = 1 << 13
-"""Maximum length of a URL in characters; links repeat a long <base>."""
+"""Maximum length of a URL in characters, as every link can repeat a long <base>."""
 _MOST_URLS = 1 << 26
 """Maximum total length of a page's URLs in characters; later ones count as malformed."""
 _PARTS = ("main", "article", "section")
@@ -80,7 +80,7 @@ _MARKS = (
 
 
 def decoded(content: bytes, charset: str = "") -> str:
-    """Return the text of a page; ``charset`` is that of the server."""
+    """Return a page's text; ``charset`` is the one that the server declared."""
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return content[len(mark) :].decode(encoding, "replace")
@@ -107,7 +107,7 @@ def _encoding(label: str) -> str:
 
 
 def joined(url: str, base: str) -> str | None:
-    """Return the absolute URL without its fragment; None if it is malformed or too long."""
+    """Return the absolute URL without fragment; None if it is malformed or too long."""
     import ada_url
 
     if len(url) + len(base) > 2 * _LONGEST_URL:
@@ -121,9 +121,9 @@ def joined(url: str, base: str) -> str | None:
 
 
 def links_of(content: bytes, url: str, charset: str = "") -> dict[str, Any]:
-    """Return the ``title`` of a page, its aliases and its links.
+    """Return a page's ``title``, ``same`` and ``links``.
 
-    ``same`` has the URLs that the page is a copy of, by ``canonical`` and ``refresh``. ``links`` is
+    ``same`` maps ``canonical`` and ``refresh`` to the URLs that the page is a copy of. ``links`` is
     a list of [index of the tag in :data:`TAGS`, whether the link is content rather than navigation,
     the URL or None if malformed, the URL as written].
     """
@@ -140,7 +140,7 @@ def links_of(content: bytes, url: str, charset: str = "") -> dict[str, Any]:
 
 
 def base_of(written: Iterable[str], url: str) -> str:
-    """Return the base of relative URLs on the page at ``url``, from its first ``base`` element."""
+    """Return the base URL of the page at ``url``, given its ``base`` elements."""
     first = next(iter(written), None)
     found = None if first is None else joined(first, url)
     return url if found is None or found.startswith(("data:", "javascript:")) else found
@@ -151,8 +151,8 @@ def same_as(
 ) -> dict[str, str]:
     """Return the URLs that the page at ``url`` declares itself a copy of.
 
-    They are the first canonical one of ``links`` (rel and href), and the first of ``refreshes``
-    with another target.
+    ``canonical`` is the first canonical one of ``links`` (rel, href), ``refresh`` the first of
+    ``refreshes`` with another target.
     """
     named = (joined(href, base) for rel, href in links if "canonical" in rel.lower().split())
     sent = (_refresh_of(content, base) for content in refreshes)
@@ -194,7 +194,7 @@ def _in(elements: Iterable[Any]) -> set[int]:
 
 
 def _of_a_part(node: Any) -> bool:
-    """Return whether an element is the header or footer of a section rather than of the page."""
+    """Return whether an element is a section's header or footer rather than the page's."""
     if node.tag not in ("header", "footer"):
         return False
     above = node.parent
@@ -210,7 +210,7 @@ def _refresh_of(content: str, base: str) -> str | None:
 
 
 def serve() -> None:
-    """Answer requests until the end of standard input."""
+    """Process requests until the end of standard input."""
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     while len(size := requests.read(8)) == 8:
         line, _, content = requests.read(int.from_bytes(size, "little")).partition(b"\n")

@@ -1,7 +1,8 @@
 """Parse pages in parallel, with one process per thread (``io/readers/html/page.py``).
 
-A parser that crashes, or takes longer than a minute for a page, is restarted; that page has no
-links. Cost: about 0.8 ms per page of 40 KB, on all threads; memory for eight pages per thread.
+A parser that crashes, or takes more than a minute for a page, is restarted; that page then has no
+links. A page of 40 KB takes about 0.8 ms, on all threads. Up to eight pages per thread are in
+memory.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _PATIENCE = 60.0
 """Time limit for a page, in seconds."""
 _SCRIPT = str(Path(__file__).with_name("page.py"))
 _AHEAD = 8
-"""Pages in memory per thread."""
+"""Maximum number of pages in memory per thread."""
 
 
 _REMEMBERED: ContextVar[dict[bytes, Parsed] | None] = ContextVar("_REMEMBERED", default=None)
@@ -37,7 +38,7 @@ _REMEMBERED: ContextVar[dict[bytes, Parsed] | None] = ContextVar("_REMEMBERED", 
 def remembered() -> Iterator[None]:
     """Cache parsed pages within the context, for a process that reads a folder repeatedly.
 
-    The cache has the pages of the last pass, with some kilobytes each.
+    The cache contains the pages of the last pass, at some kilobytes each.
     """
     before = _REMEMBERED.set({})
     try:
@@ -47,7 +48,7 @@ def remembered() -> Iterator[None]:
 
 
 class HtmlPage(NamedTuple):
-    """A page: its key, URL and content, and the encoding declared by the server."""
+    """A page to parse; ``charset`` is the encoding that the server declared."""
 
     key: Any
     url: str
@@ -56,7 +57,7 @@ class HtmlPage(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """The result of parsing (``links_of`` of the script), or None and the reason."""
+    """The result of the script's ``links_of``, or None and the reason ``why``."""
 
     key: Any
     found: dict[str, Any] | None
@@ -64,10 +65,10 @@ class Parsed(NamedTuple):
 
 
 class Pages:
-    """The parser processes of a run, as a context manager.
+    """Context manager for the parser processes of a run.
 
     ``purpose`` and ``extra`` are for the message about missing ``libraries``; ``script`` is the
-    parser, by default that for HTML.
+    parser, by default the one for HTML.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Pages:
             parser.end()
 
     def parsed(self, pages: Iterable[HtmlPage]) -> Iterator[Parsed]:
-        """Yield the content of each page, in order."""
+        """Yield the result for each page, in order."""
         known, now = _REMEMBERED.get(), dict[bytes, Parsed]()
         waiting: deque[tuple[bytes, Future[Parsed]]] = deque()
 
@@ -120,7 +121,7 @@ class Pages:
                 yield next_one()
         while waiting:
             yield next_one()
-        if known is not None:  # forget removed pages
+        if known is not None:  # evict removed pages
             known.clear()
             known.update(now)
 
@@ -145,7 +146,7 @@ class _Parser:
         self._process: subprocess.Popen[bytes] | None = None
 
     def parse(self, page: HtmlPage) -> tuple[dict[str, Any] | None, str]:
-        """Return the content of a page, or None and the reason."""
+        """Return (result, ""), or (None, reason)."""
         process = self._process = self._process or run_script(self._script)
         assert process.stdin is not None
         assert process.stdout is not None
@@ -169,7 +170,7 @@ class _Parser:
         return None, "its parser crashed"
 
     def end(self) -> None:
-        """Kill the process, if any."""
+        """Kill the process if it is running."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()

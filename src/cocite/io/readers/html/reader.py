@@ -1,13 +1,13 @@
 """A folder of HTML pages, or an archive of one: a static site, with links as in browsers.
 
-    site.py: which files are pages -> page.py: the links on them -> ../crawl/captures.py: rows
+    site.py: which files are pages -> page.py: their links -> ../crawl/captures.py: rows
 
-Nodes are the paths of all pages in the folder. Every link is a row, so that ``--count-duplicates``
-counts them. The URL of the published site, which makes absolute links internal, is an option, or
-the one that the canonical links of sampled pages agree on. A page whose canonical link or
-``refresh`` leads to another page of the folder is an alias of that page. ``--links main`` excludes
-navigation: links in navigation elements, and links to targets that 9 in 10 pages of the site, and
-at least ten, link to.
+Nodes are the paths of all pages in the folder. Every link is a row, so ``--count-duplicates``
+counts repeated links. Absolute links are internal if they begin with the published site's URL:
+``--site``, or the URL on which most canonical links of sampled pages agree. A page whose canonical
+link or ``refresh`` leads to another page of the folder is an alias of that page. ``--links main``
+excludes navigation: links in navigation elements, and links to a page that 9 in 10 pages of the
+site, and at least ten, link to.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from cocite.resources import format_size
 from cocite.storage import disk
 
 _SAMPLED = 100
-"""Pages to sample for the site's URL."""
+"""Number of pages to sample for the site's URL."""
 
 
 def _read_folder(job: Job) -> Read:
-    """Return the links between pages, and the pages."""
+    """Read links between pages, and the pages as nodes."""
     if job.source.path is None or not job.source.is_directory:
         raise UnrecognizedInput(
             f"{job.source.label} is a file. HTML is read as a whole site: name its folder"
@@ -79,7 +79,7 @@ READER = FormatReader(
 
 
 def read_site(job: Job, site: Site) -> Read:
-    """Return the links between the pages of a site, and the pages."""
+    """Read links between a site's pages, and the pages as nodes."""
     if not site.pages:
         raise UnrecognizedInput(f"{job.source.label} contains no HTML pages")
     if job.wanted == 1:
@@ -97,7 +97,7 @@ def read_site(job: Job, site: Site) -> Read:
 
 
 def _captures_of(job: Job, site: Site, found: PagesFound) -> Captures:
-    """Return captures whose nodes are paths of the site's pages, and URLs of other pages."""
+    """Return captures with paths as nodes for the site's pages, and URLs for other pages."""
 
     def name(url: str) -> str:
         page = site.page_at(url) if site.is_inside(url) else url
@@ -119,7 +119,7 @@ def _captures_of(job: Job, site: Site, found: PagesFound) -> Captures:
 
 
 def refuse_names(job: Job, site: Site, found: PagesFound) -> None:
-    """Remove pages whose paths are not valid names; raises :class:`MalformedRow`."""
+    """Remove pages whose paths are not valid names, or raise :class:`MalformedRow`."""
     bad = [(number, path) for number, path in enumerate(site.pages, 1) if refused_in(path)]
     for number, path in bad:
         what = f"{refused_in(path)} in a name"
@@ -130,7 +130,7 @@ def refuse_names(job: Job, site: Site, found: PagesFound) -> None:
 
 
 def _pages(job: Job, site: Site, captures: Captures) -> Iterator[HtmlPage]:
-    """Yield the readable HTML pages."""
+    """Yield the readable pages; count the others."""
     stage, total = "parsing " + job.source.short, len(site.pages)
     for done, path in enumerate(site.pages, 1):
         content = content_of(job, site, path)
@@ -145,7 +145,10 @@ def _pages(job: Job, site: Site, captures: Captures) -> Iterator[HtmlPage]:
 def content_of(
     job: Job, site: Site, path: str, most: int = LARGEST, called: str = "HTML"
 ) -> bytes | str:
-    """Return a page of at most ``most`` bytes, in the format ``called``, or why it is skipped."""
+    """Return a page's content, or the reason to skip the page, as text.
+
+    ``most`` is the maximum size in bytes, ``called`` the format's name.
+    """
     try:
         content = site.read(path, most + 1)
     except (FileNotFoundError, NotADirectoryError):
@@ -160,7 +163,7 @@ def content_of(
 
 
 def _published(job: Job, site: Site, pages: Pages) -> str:
-    """Return the site's URL on which most canonical links of sampled pages agree, or ""."""
+    """Return the site's URL according to most canonical links of sampled pages, or ""."""
     job, votes = replace(job, report=no_report), Counter[str]()
     some = site.pages[:: max(1, len(site.pages) // _SAMPLED)][:_SAMPLED]
     read = ((path, content_of(job, site, path)) for path in some)
@@ -174,7 +177,7 @@ def _published(job: Job, site: Site, pages: Pages) -> str:
 
 
 def _root(url: str, path: str) -> str:
-    """Return the site's URL for which the page at ``path`` has the URL ``url``, or ""."""
+    """Return the site's URL if the page at ``path`` has the URL ``url``, or ""."""
     folder, _, file = quote(path).rpartition("/")
     stem = os.path.splitext(file)[0]
     plain = url.partition("?")[0].rstrip("/") if stem == "index" else url.partition("?")[0]
@@ -190,14 +193,14 @@ def _root(url: str, path: str) -> str:
 
 # -- archives ----------------------------------------------------------------------------
 
-# A tar archive (compressed or not) or zip archive is unpacked into a scratch folder, which is read
-# as a site: the whole folder, or its only subfolder. Files that cannot be pages are created empty,
-# so that links to them are not broken. The last of several members with the same name counts, as
-# with tar -x.
+# A tar archive (compressed or not) or zip archive is unpacked into a scratch folder. That folder,
+# or its only subfolder, is read as a site. Files that cannot be pages are created empty, so that
+# links to them are not broken. The last of several members with the same name counts, as with
+# tar -x.
 #
 # Archives are untrusted. Names and symbolic links that lead outside, and members other than files,
-# folders and links, are skipped and counted; nested archives are plain files. The content is
-# limited to MOST_RATIO times the size (io/readers/sources.py), names to a quarter of the memory.
+# folders and links, are skipped and counted; nested archives are plain files. Content is limited to
+# MOST_RATIO times the archive's size (io/readers/sources.py), names to a quarter of the memory.
 
 
 _PIECE = 1 << 16
@@ -208,11 +211,11 @@ _LONGEST_NAME, _MOST_FOLDERS = 4096, 100
 _MAC = "__MACOSX"
 """Folder that macOS adds to zip archives for metadata."""
 _NAME = 1 << 9
-"""Memory for a name in addition to its text."""
+"""Memory per name, in bytes, in addition to its text."""
 
 
 def _read_archive(job: Job) -> Read:
-    """Read an archive like a folder with its content."""
+    """Unpack an archive, and read the folder."""
     is_zip = zip_archive(job.source.beginning())
     unpacked = _Unpacked(job, job.scratch / "unpacked", is_zip)
     with _unpacking(job):
@@ -247,9 +250,9 @@ def _no_site(job: Job, is_zip: bool) -> str:
 
 
 class _Unpacked:
-    """The members of an archive, extracted to the scratch folder ``top``.
+    """Extract an archive's members to the scratch folder ``top``.
 
-    Links are created after all files, so that nothing is written through them.
+    Links are created after all files, so that nothing is written through links.
     """
 
     def __init__(self, job: Job, top: Path, is_zip: bool) -> None:
@@ -258,7 +261,7 @@ class _Unpacked:
         self._folders, self._links = {""}, dict[str, str]()
         self._members, self._size = 0, 0
         self._names, self._most_names = 0, job.memory // 4
-        # Unpacking bounds tar archives, which are streams.
+        # Decompression limits tar archives, which are streams.
         self._most = most_unpacked(job.source.nbytes) if is_zip else sys.maxsize
         disk.make_own_folder(top, new=True)
 
@@ -297,7 +300,7 @@ class _Unpacked:
         return True
 
     def _put(self, path: str, member: TarMember) -> None:
-        """Write a file, or record a link. Oversized pages are truncated just above the limit."""
+        """Write a file, or record a link; truncate an oversized page just above the limit."""
         place = self._top / path
         if member.kind == "link":
             same = _path(member.target)
@@ -323,7 +326,7 @@ class _Unpacked:
                     raise unpacks_to_more(self._job.source, self._most, "unzip")
 
     def _hold(self, *names: str) -> None:
-        """Count names, all of which are in memory when the folder is read."""
+        """Count the memory of names, all of which will be in memory together."""
         self._members += 1
         self._names += sum(_NAME + sys.getsizeof(name) for name in names)
         if self._names > self._most_names:
@@ -357,7 +360,7 @@ class _Unpacked:
 
 
 def _path(name: str) -> str | None:
-    """Return the path of a member; None if it leads outside."""
+    """Return a member's path, or None if it leads outside."""
     parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
     return None if name.startswith("/") or ".." in parts or "\0" in name else "/".join(parts)
 
@@ -375,7 +378,7 @@ def _in_tar(job: Job) -> Iterator[TarMember]:
                 job.progress(stage, raw.tell(), size)
                 name = member.name
                 yield member
-        except InputError as error:  # also from members skipped after it
+        except InputError as error:  # may be from a skipped member after this one
             raise InputError(f"{name[:200]!r} in {error}") from error
 
 
@@ -408,7 +411,7 @@ def _in_zip(job: Job) -> Iterator[TarMember]:
 
 @contextmanager
 def _unpacking(job: Job, member: str = "") -> Iterator[None]:
-    """Add the file, and the member if known, to errors."""
+    """Convert errors to InputError, with the file and, if known, the member."""
     wrong: tuple[type[Exception], ...] = (tarfile.TarError, zipfile.BadZipFile, zlib.error)
     wrong += (NotImplementedError, RuntimeError, ValueError, MemoryError, *unpack_errors())
     at = f": {member[:200]}" if member else ""

@@ -1,13 +1,14 @@
 """A folder as a site: which files are pages, and which page a URL leads to.
 
-Pages end in .html, .htm, .xhtml or .shtml (also followed by a query, as saved by ``wget``), or
-begin like HTML and have no extension or that of a program (.php). A URL leads to the file at its
-path, first with its query (``p.php?id=2``), then without; for a folder, to its index.html; else to
-the file with .html appended, as on hosts of static sites.
+Names of pages end in .html, .htm, .xhtml or .shtml (possibly followed by a query, as saved by
+``wget``). A file without extension, or with that of a program (.php), is a page if it begins like
+HTML. A URL leads to the file at its path, with its query (``p.php?id=2``) or else without; for a
+folder, to its index.html; failing that, to the file with .html appended, as on hosts of static
+sites.
 
 All files are listed first, at a few hundred bytes each, and URLs lead only to these, so no link
-leaves the folder. Symbolic links within it are aliases; others, and broken or circular ones, are
-counted. Names that begin with a dot are skipped.
+leaves the folder. Symbolic links within the folder are aliases; others, and broken or circular
+ones, are counted. Names that begin with a dot are skipped.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _INDEXES = dict.fromkeys("index" + ending for ending in _ENDINGS)
 _TABLES = (".tsv", ".csv", ".parquet", ".pq", ".edges", ".el", ".jsonl", ".ndjson")
 NOTE_ENDINGS = (".md", ".markdown", ".mdown", ".mkd")
 _OF_NOTES = (".obsidian", ".foam", "logseq/config.edn")
-"""Files and folders in which note-taking programs store settings."""
+"""Settings files and folders of note-taking programs."""
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 LARGEST = 1 << 25
-"""Maximum number of bytes to read of a page."""
+"""Maximum size of a page in bytes."""
 NOWHERE = "broken symbolic link"
 OUTSIDE = "symbolic link that leads out of the folder"
 _LONGEST_PATH = 4096
@@ -42,17 +43,17 @@ _LONGEST_PATH = 4096
 
 
 def is_page_name(name: str) -> bool:
-    """Return whether a file is a page by its name alone."""
+    """Return whether a file's name is that of a page."""
     return name.lower().rpartition("/")[2].partition("?")[0].endswith(_ENDINGS)
 
 
 def may_be_page(name: str) -> bool:
-    """Return whether a file is a page if its content begins like HTML."""
+    """Return whether a file with this name may be a page, depending on its content."""
     return is_page_name(name) or os.path.splitext(name)[1].lower() in _PROGRAMS
 
 
 def is_note_name(name: str) -> bool:
-    """Return whether a file is a Markdown note by its name."""
+    """Return whether a file's name is that of a Markdown note."""
     return name.lower().endswith(NOTE_ENDINGS)
 
 
@@ -68,10 +69,10 @@ def is_vault(folder: Path) -> bool:
 
 
 def folder_kind(folder: Path) -> str:
-    """Return the reader name for a folder, or "".
+    """Return the name of a folder's reader: ``notes``, ``html`` or "".
 
-    It is ``notes`` if the folder belongs to a note-taking program, or has more notes than pages and
-    than tables; otherwise ``html`` if it :func:`is_site`.
+    The folder is read as notes if it belongs to a note-taking program, or has more notes than pages
+    and than tables; otherwise as HTML if :func:`is_site`.
     """
     if is_vault(folder):
         return "notes"
@@ -86,7 +87,7 @@ def _has_index(folder: Path) -> bool:
 
 
 def _counts(folder: Path) -> tuple[int, int, int]:
-    """Count pages, notes and tables in a folder, by their names."""
+    """Count the pages, notes and tables in a folder by name."""
     pages = notes = tables = 0
     for _, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -103,9 +104,10 @@ def _counts(folder: Path) -> tuple[int, int, int]:
 class Site:
     """The files of a folder.
 
-    ``pages`` are the sorted paths of pages, ``files`` those of all files, ``folders`` those of
-    folders ("" is the root), and ``names`` maps symbolic links to their targets. ``left_out``
-    counts skipped entries. ``called`` decides by name which files are pages.
+    ``pages`` are the sorted paths of pages, ``files`` those of all files, and ``folders`` those of
+    folders ("" is the root). ``names`` maps symbolic links to their targets. ``left_out`` counts
+    skipped entries. ``called`` returns whether a file is a page by its name; by default, pages are
+    HTML.
     """
 
     def __init__(self, path: Path, called: Callable[[str], bool] | None = None) -> None:
@@ -177,20 +179,20 @@ class Site:
             return False
 
     def read(self, path: str, most: int) -> bytes:
-        """Return the first bytes of a file; fails if a symbolic link has replaced it."""
+        """Return a file's first ``most`` bytes; raise OSError for a symbolic link."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with os.fdopen(os.open(self.path / path, flags), "rb") as file:
             return file.read(most)
 
     def remove(self, pages: Iterable[str]) -> None:
-        """Remove files from the pages."""
+        """Remove paths from ``pages``."""
         self._pages.difference_update(pages)
         self.pages = [page for page in self.pages if page in self._pages]
 
     # -- URLs ---------------------------------------------------------------------------
 
     def url_of(self, path: str) -> str:
-        """Return the URL of a page."""
+        """Return a page's URL."""
         return self.root + quote(path)
 
     def is_inside(self, url: str) -> bool:
@@ -198,7 +200,7 @@ class Site:
         return _plain(url).startswith(_plain(self.root))
 
     def page_at(self, url: str) -> str | None:
-        """Return the page at a URL of this site; "" for another file, None for a missing one."""
+        """Return the page at an internal URL; "" for another file, None for a missing one."""
         path, _, query = _plain(url)[len(_plain(self.root)) :].partition("?")
         path = unquote(path, errors="surrogateescape")
         names = [f"{path}?{unquote(query, errors='surrogateescape')}"] if query else []
@@ -231,5 +233,5 @@ class Site:
 
 
 def _plain(url: str) -> str:
-    """Replace https by http: a site has the same pages under both."""
+    """Replace https with http, as a site has the same pages under both."""
     return "http:" + url[6:] if url.startswith("https:") else url

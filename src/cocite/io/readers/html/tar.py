@@ -1,8 +1,8 @@
-"""Members of a tar archive as a stream: names, links and contents.
+"""Stream the members of a tar archive: names, links and contents.
 
-Archives are untrusted. Members are neither extracted nor stored here, and the content of sparse
-files is skipped. The standard library stops silently at a damaged or truncated header; here, the
-last member must be followed by zeros only, at least one block of them.
+Archives are untrusted: members are not extracted, and sparse files are skipped. The standard
+library stops silently at a damaged or truncated header. So this module checks that the last member
+is followed by at least one block of zeros, and by nothing else.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ _ABOUT = (
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
 )
-"""Headers that describe the next member. The library reads them whole, and before Python 3.11.10 in
-quadratic time, so their size is limited.
+"""Headers that describe the next member.
+
+The standard library reads them in full, and before Python 3.11.10 in quadratic time, so their size
+is limited.
 """
 
 
 class _Header(tarfile.TarInfo):
-    """A header that refuses to use much memory or time."""
+    """A header with a limited size."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type in _ABOUT and self.size > _LONGEST:
@@ -38,8 +40,8 @@ class _Header(tarfile.TarInfo):
 class TarMember(NamedTuple):
     """A member of an archive.
 
-    ``kind`` is "file", "folder", "symlink", "link" (to an earlier member), "sparse" or "device";
-    ``target`` is that of a link. ``read`` returns content, until the next member is requested.
+    ``kind`` is "file", "folder", "symlink", "link" (to an earlier member), "sparse" or "device".
+    ``target`` is a link's target. ``read`` is valid until the next member is requested.
     """
 
     name: str
@@ -61,8 +63,8 @@ _KINDS = {
 def tar_members(stream: IO[bytes]) -> Iterator[TarMember]:
     """Yield the members of an uncompressed archive.
 
-    Raises :class:`TarError`, also if the end of the archive is missing. Errors of the stream pass
-    through.
+    Raises :class:`TarError` if the archive is damaged or its end is missing, and any error of the
+    stream.
     """
     with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive:
         while (member := archive.next()) is not None:

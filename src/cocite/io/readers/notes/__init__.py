@@ -1,5 +1,5 @@
-"""Folders of Markdown notes: vaults of Obsidian, Foam and Logseq, sources of Hugo and others."""
+"""Folders of Markdown notes: Obsidian, Foam and Logseq vaults, sources for Hugo and others."""
 
 LIBRARIES = ("markdown_it", "mdit_py_plugins", "yaml")
 EXTRA = "notes"
-"""The extra that installs :data:`LIBRARIES`, the parsers of notes."""
+"""The extra that installs :data:`LIBRARIES`."""

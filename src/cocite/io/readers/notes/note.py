@@ -1,12 +1,13 @@
-"""One Markdown note: its links, title, aliases and tags, as in CommonMark and Obsidian.
+"""Parse a Markdown note (CommonMark, Obsidian): its links, title, aliases and tags.
 
-Links are those of Markdown (inline, by reference, autolinks), wiki links ``[[Note#part|text]]`` and
-embeds ``![[Note]]``, wiki links in front matter, and ``ref``, ``relref``, ``link`` and ``post_url``
-of Hugo and Jekyll. Code, comments (``<!-- -->``, ``%% %%``) and other HTML are ignored. Front
-matter is YAML or TOML; Logseq's properties (``title:: x``) are those of the first block.
+Links are Markdown links (inline, by reference, autolinks), wiki links ``[[Note#part|text]]`` and
+embeds ``![[Note]]``, wiki links in front matter, and the shortcodes ``ref``, ``relref``, ``link``
+and ``post_url`` of Hugo and Jekyll. Code, comments (``<!-- -->``, ``%% %%``) and other HTML are
+ignored. Front matter is YAML or TOML; Logseq's properties (``title:: x``) are read from the first
+block.
 
-This file runs as a script in a separate process (``io/readers/html/parsers.py``), and imports
-nothing of cocite. Cost: 0.5 ms per note of 2 KB (markdown-it-py, with only the rules for links).
+This module runs as a script in a separate process (``io/readers/html/parsers.py``), and imports
+nothing of cocite. A note of 2 KB takes 0.5 ms (markdown-it-py, with only the rules for links).
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ WIKI, EMBED, MARKDOWN = range(3)
 LONGEST_TITLE = 1000
 _LONGEST_LINK = 4096
 _MOST_FRONT = 1 << 16
-"""Maximum length of front matter to read, in characters."""
+"""Maximum length of front matter in characters."""
 _DEEPEST = 100
 _FEW = 1000
-"""Maximum number of aliases and of tags to read."""
+"""Maximum number of aliases, and of tags, per note."""
 _NO_LINKS = ["emphasis", "newline", "entity", "text_join", "balance_pairs", "fragments_join"]
 """Rules of markdown-it that do not affect links."""
 _SIGNS = re.compile(r"[*_`\\!\[\]<&#{\n]")
@@ -51,15 +52,15 @@ _COMMENT = re.compile(
     r"|(?<!`)(`+)(?!`)[^\n]*?(?<!`)\3(?!`))|%%.*?%%",
     re.M | re.S,
 )
-"""Code, which is returned unchanged, or a comment."""
+"""Code (to keep; group 1) or a comment."""
 _LINKED = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
 _GROWS = re.compile(r"\*|.{201}")
-"""Signs of YAML aliases or deep nesting; without them, text is safe to load."""
+"""Possible YAML aliases or deep nesting; text without a match is safe to load."""
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)(?:^|\n)\+\+\+[ \t]*(?:\n|\Z)", re.S)
 
 
 def decoded(content: bytes) -> str:
-    """Return the text of a note: UTF-8, UTF-16 with a byte order mark, or else windows-1252."""
+    """Decode a note: UTF-16 with a byte order mark, UTF-8, or else windows-1252."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", "replace")
     try:
@@ -69,10 +70,10 @@ def decoded(content: bytes) -> str:
 
 
 def links_of(content: bytes) -> dict[str, Any]:
-    """Return the ``title``, ``aliases``, ``tags`` and ``links`` of a note, as a dict.
+    """Return a note's ``title``, ``aliases``, ``tags``, ``links`` and ``fault``.
 
-    Links are a list of [index of the kind in :data:`KINDS`, target as written]. ``fault`` is the
-    fault of the front matter, or "".
+    ``links`` is a list of [index of the kind in :data:`KINDS`, target as written]. ``fault``
+    describes invalid front matter, or is "".
     """
     text = decoded(content).replace("\r\n", "\n")
     front, fault, toml = dict[str, Any](), "", _TOML.match(text)
@@ -118,7 +119,7 @@ def links_of(content: bytes) -> dict[str, Any]:
 
 
 def _loaded(text: str, load: Callable[[str], Any], kind: str) -> tuple[dict[str, Any], str]:
-    """Return front matter by lower-case keys, and its fault or ""."""
+    """Return (front matter with lower-case keys, its fault or "")."""
     if len(text) > _MOST_FRONT:
         return {}, f"front matter of more than {_MOST_FRONT:,} characters"
     try:
@@ -136,7 +137,7 @@ def load_yaml(text: str) -> Any:
     """Parse YAML, with all scalars as text.
 
     Raises ValueError for invalid YAML, for aliases (``*name``), which can expand without limit, and
-    for nesting that would overflow the stack.
+    for nesting deep enough to overflow the stack.
     """
     import yaml
 
@@ -160,7 +161,7 @@ def _text(value: object) -> str:
 
 
 def _texts(front: dict[str, Any], names: tuple[str, ...], between: str) -> list[str]:
-    """Return the texts in a list, or in a text with separators ``between`` them."""
+    """Return the texts under ``names``, in lists or separated by ``between``."""
     found: list[str] = []
     for name in names:
         value = front.get(name)
@@ -174,9 +175,9 @@ def _split(text: str, between: str) -> list[str]:
 
 
 def _linked(front: dict[str, Any]) -> Iterator[str]:
-    """Yield the targets of wiki links in values of front matter."""
+    """Yield the targets of wiki links in front matter."""
     waiting = list(front.values())
-    for value in waiting:  # grows meanwhile
+    for value in waiting:  # grows in the loop
         if isinstance(value, dict | list):
             waiting += value.values() if isinstance(value, dict) else value
         elif isinstance(value, str) and (found := _LINKED.fullmatch(value)):
@@ -188,12 +189,12 @@ def _linked(front: dict[str, Any]) -> Iterator[str]:
 
 @cache
 def _parser(plain: bool = False) -> MarkdownIt:
-    """Return the parser of notes, or of headings as plain text."""
+    """Return the parser for notes or, if ``plain``, for headings."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.front_matter import front_matter_plugin
 
     parser = MarkdownIt("commonmark")
-    # Keep URLs as written: nothing here is shown or fetched.
+    # Keep URLs as written; nothing here is displayed or fetched.
     parser.normalizeLink = str  # type: ignore[assignment, method-assign]
     parser.validateLink = bool  # type: ignore[assignment, method-assign]
     parser.inline.ruler.before("link", "wiki_link", _wiki_link)
@@ -259,16 +260,16 @@ def _shortcode(state: StateInline, silent: bool) -> bool:
 
 
 def _without_comments(state: StateCore) -> None:
-    """Remove Obsidian's comments, ``%% ... %%``, also across paragraphs.
+    """Remove Obsidian's comments ``%% ... %%``, which may span paragraphs.
 
-    Those in code and unclosed ones remain.
+    Comments in code, and unclosed ones, remain.
     """
     if "%%" in state.src:
         state.src = _COMMENT.sub(lambda found: found[1] or "", state.src)
 
 
 def serve() -> None:
-    """Answer requests, like ``io/readers/html/page.py``."""
+    """Process requests like ``io/readers/html/page.py``."""
     gc.set_threshold(100_000)  # parsing leaves few reference cycles
     logging.disable()  # markdown-it logs each of its steps
     requests, answers = sys.stdin.buffer, sys.stdout.buffer

@@ -1,10 +1,10 @@
-"""A folder of Markdown notes: a vault of Obsidian, Foam or Logseq, or the sources of a site.
+"""A folder of Markdown notes: an Obsidian, Foam or Logseq vault, or a site's sources.
 
     html/site.py: which files -> note.py: content of each -> vault.py: targets of its links
 
-Nodes are the paths of all notes in the folder, without suffixes. Every link is a row, so that
-``--count-duplicates`` counts them. With ``--tags``, tags are nodes (``#tag``) that notes link to.
-The contents of notes are stored in a scratch file until all aliases are known; only names are in
+Nodes are the paths of all notes in the folder, without suffixes. Every link is a row, so
+``--count-duplicates`` counts repeated links. With ``--tags``, tags are nodes (``#tag``) that notes
+link to. Parsed notes are stored in a scratch file until all aliases are known; only names are in
 memory.
 """
 
@@ -28,7 +28,7 @@ from cocite.io.readers.rows import LinkWriter, clean_rows
 from cocite.storage import disk
 
 _LARGEST = 1 << 22
-"""Maximum number of bytes to read of a note."""
+"""Maximum size of a note in bytes."""
 _LONGEST = 65_535
 _BACKUPS = ("logseq/bak/", "logseq/version-files/")
 _KINDS = (*note.KINDS, "tag")
@@ -43,7 +43,7 @@ _OTHERS = {
 
 
 def _read_folder(job: Job) -> Read:
-    """Return the links between notes, and the notes."""
+    """Read links between notes, and the notes as nodes."""
     if job.source.path is None or not job.source.is_directory:
         raise UnrecognizedInput(
             f"{job.source.label} is a file. Notes are read together: name their folder. For a "
@@ -76,9 +76,9 @@ READER = FormatReader(
 
 
 def _names(paths: list[str]) -> dict[str, str]:
-    """Return the name of each note: the path without suffix, or with it where needed.
+    """Return path -> name for each note: the path without suffix.
 
-    The suffix is needed if the name is ambiguous or looks like a tag.
+    The suffix stays if the name would otherwise be ambiguous or look like a tag.
     """
     names, taken = dict[str, str](), set[str]()
     for path in paths:
@@ -94,7 +94,7 @@ def _stem(path: str) -> str:
 
 
 class _Links:
-    """The links of the notes of one folder."""
+    """The links between a folder's notes."""
 
     def __init__(self, job: Job, site: Site, names: dict[str, str], found: PagesFound) -> None:
         self._job, self._site, self._names, self._found = job, site, names, found
@@ -106,7 +106,7 @@ class _Links:
         self._place = job.scratch / _READ
 
     def parse(self) -> None:
-        """Write the content of each note to a scratch file, as JSON."""
+        """Parse all notes into a scratch file of JSON lines."""
         job, purpose = self._job, "reading Markdown notes"
         with (
             Pages(job.threads, purpose, EXTRA, note.__file__, LIBRARIES) as pages,
@@ -129,7 +129,7 @@ class _Links:
         self._job.report(name, why, "", "")
 
     def _contents(self) -> Iterator[HtmlPage]:
-        """Yield the readable notes."""
+        """Yield the readable notes; count the others."""
         stage, total = "parsing " + self._job.source.short, len(self._names)
         for done, path in enumerate(self._names, 1):
             content = content_of(self._job, self._site, path, _LARGEST, "Markdown")
@@ -140,7 +140,7 @@ class _Links:
             self._job.progress(stage, done, total)
 
     def resolve(self) -> Read:
-        """Return the relations of links and notes, and the findings."""
+        """Return the relations of links and notes, and the report."""
         job, found = self._job, self._found
         kinds, others = Counter[int](), Counter[int]()
         with LinkWriter(job, ("link", "note")) as out:
@@ -168,7 +168,7 @@ class _Links:
     def _targets(
         self, name: str, in_note: Mapping[str, Any], others: Counter[int]
     ) -> Iterator[tuple[int, str]]:
-        """Yield (kind, node) for each link of a note to a node."""
+        """Yield (kind, node) for each of a note's links that leads to a node."""
         for kind, written in in_note["links"]:
             where, target = self._vault.find(kind, written, name)
             if where == vault.EXTERNAL and (refused_in(target) or len(target.encode()) > _LONGEST):
@@ -188,9 +188,9 @@ class _Links:
 
 
 def draft_links(content: bytes, names: Iterable[str], at: str) -> tuple[list[str], list[str]]:
-    """Return the nodes among ``names`` that the note ``at`` links to, and its unresolved links.
+    """Return the nodes among ``names`` that a new note links to, and its unresolved links.
 
-    Links of the note to itself are omitted, and aliases of notes are ignored.
+    ``at`` is the new note's name. Links to itself are omitted; aliases of notes are ignored.
     """
     for library in LIBRARIES:
         need(library, "reading a Markdown draft", EXTRA)

@@ -1,11 +1,14 @@
 """Resolve links between notes, as in Obsidian.
 
-A wiki link leads to the note at that path from the root (with ``./`` and ``../``, from the linking
-note); else to a note whose path ends in it, ignoring case, preferably below the linking note's
-folder, then with the shortest path; else to a note with that alias. A Markdown link leads to the
-path relative to its note, or to the root if it begins with a slash, with or without suffix (.html
-matches .md); for a folder, to its index or README. Otherwise, it is resolved like a wiki link,
-unless it begins with a slash or a dot. No link leaves the folder.
+A wiki link's target is a path from the root or, with ``./`` and ``../``, from the linking note. If
+no note has that path, the link leads to a note whose path ends in the target, ignoring case:
+preferably one below the linking note's folder, then the one with the shortest path. Failing that,
+it leads to a note with the target as alias.
+
+A Markdown link's target is relative to its note, or to the root if it begins with a slash; suffixes
+may be missing or differ (.html matches .md). A folder's index or README is its page. Other Markdown
+links are resolved like wiki links, unless they begin with a slash or a dot. No link leaves the
+folder.
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ from cocite.io.readers.html.site import NOTE_ENDINGS
 from cocite.io.readers.notes.note import MARKDOWN, WIKI
 
 NOTE, AMBIGUOUS, FILE, EXTERNAL, NO_PAGE, BROKEN = range(6)
-"""Targets of links: a note, the first of several possible notes, another file, a web page, anything
-else (``mailto:``), or nothing.
+"""Kinds of targets: a note, the best of several notes, another file, a web page, another URL
+(``mailto:``), or nothing.
 """
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 _SUFFIXES = (*NOTE_ENDINGS, ".html", ".htm")
@@ -31,15 +34,14 @@ _INDEXES = ("index", "_index", "readme")
 
 
 class Destination(NamedTuple):
-    """The target of a link: its kind, such as :data:`NOTE`, and the note or the URL."""
+    """A link's target: its kind, such as :data:`NOTE`, and the note's name or the URL."""
 
     kind: int
     name: str = ""
 
 
 class Vault:
-    """The names of notes (paths without suffixes), and the paths of other ``files`` and
-    ``folders``.
+    """Names of notes (paths without suffixes), and paths of other ``files`` and ``folders``.
 
     ``real`` resolves symbolic links in a path.
     """
@@ -69,7 +71,7 @@ class Vault:
             known.append(name)
 
     def find(self, kind: int, written: str, at: str) -> Destination:
-        """Return the target of a link of a ``kind`` (``note.KINDS``) in the note ``at``."""
+        """Return a link's target; ``kind`` is an index in ``note.KINDS``, ``at`` the note."""
         if kind != WIKI and (found := _SCHEME.match(written)):
             web = found[0].lower() in ("http:", "https:")
             return Destination(EXTERNAL, written) if web else Destination(NO_PAGE)
@@ -112,7 +114,7 @@ class Vault:
         return next(filter(None, every), None) if _key(folder) in self._folders else None
 
     def _ending(self, target: str, at: str) -> Destination | None:
-        """Return the note with this suffix or alias, another file with this suffix, or None."""
+        """Return the note or other file whose path ends in ``target``, or a note by alias."""
         for each in dict.fromkeys((target, _plain(target))):
             key = _key(each)
             found = self._last.get(key.rpartition("/")[2], [])
@@ -131,7 +133,7 @@ class Vault:
 
 
 def _best(names: list[str], written: str, at: str) -> Destination:
-    """Return the best of several notes: same spelling, same folder, shortest path."""
+    """Return the best of several notes, by spelling, then folder, then length of the path."""
     if len(names) == 1:
         return Destination(NOTE, names[0])
     if written in names:
@@ -150,13 +152,13 @@ def _by(names: Iterable[str], part: Callable[[str], str]) -> dict[str, list[str]
 
 
 def _plain(path: str) -> str:
-    """Return the path without a suffix of notes or pages."""
+    """Return a path without a suffix of notes or pages."""
     stem, dot, suffix = path.rpartition(".")
     return stem if dot and f".{suffix.lower()}" in _SUFFIXES else path
 
 
 def _key(path: str) -> str:
-    """Return a path for comparison: in composed Unicode and lower case."""
+    """Return a path in composed Unicode and lower case, for comparison."""
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFC", path).lower()
