@@ -83,7 +83,6 @@ def _in_notebook() -> bool:
 
 
 def _visible() -> bool:
-    """Return whether progress is on, and standard error is a terminal or notebook."""
     return _Shown.on and sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
 
 

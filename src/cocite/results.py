@@ -218,7 +218,6 @@ def columns_of(lists: dict[str, list[Any]], types: Types) -> dict[str, Any]:
 
 
 _PIECE = 1 << 14
-"""Number of rows written at a time."""
 
 
 class NodeTable(Writable):

@@ -240,7 +240,6 @@ class AllPairs:
         return found, DenseMatrix(matrix) if isinstance(matrix, np.ndarray) else matrix
 
     def _sweeps(self, team: Team) -> Any:
-        """Return the sweeps for the requested method."""
         options, core, plain = self.options, self.core, self.options.method == "plain"
         if options.prune is not None:
             factors = options.decay, options.omega, options.prune

@@ -93,7 +93,6 @@ class Console:
 
 
 CONSOLE = Console()
-"""The console of this process."""
 
 
 def say(message: str) -> None:
@@ -163,7 +162,6 @@ class Stages:
         return f"about {format_time((clock() - began) * (total - done) / (done - before))} left"
 
     def _finish_others(self) -> None:
-        """Mark earlier stages as complete."""
         for task in self._bars.tasks:
             if not task.finished:
                 whole = task.total or 1

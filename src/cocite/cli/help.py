@@ -163,7 +163,6 @@ def _measure_of(ctx: click.Context) -> tuple[Measure | None, bool]:
 def _of_measure(
     option: click.Option, name: str, measure: Measure | None, indexed: bool
 ) -> _Line | None:
-    """Return the help line of a measure's setting, or None if there is no such setting."""
     takes = () if measure is None else measure.ask if indexed else (*measure.build, *measure.ask)
     for setting in takes:
         if setting.name == name:
@@ -176,7 +175,6 @@ def _of_measure(
 
 
 def _line_of(ctx: click.Context, option: click.Option) -> _Line:
-    """Return an option's names, first sentence, and default or choices."""
     names, text = _record(ctx, option) or ("", "")
     found = re.search(r"\[default: ([^\];]+)\]", text)
     values = f"  [{found[1]}]" if found and len(found[1]) <= _SHORT else ""

@@ -306,7 +306,6 @@ def cached(
 
 
 def _typed_here() -> set[str]:
-    """Return the flags of the current command."""
     parameters = click.get_current_context().command.params
     return {name for parameter in parameters for name in parameter.opts}
 

@@ -52,7 +52,6 @@ _COMMANDS = {
     "completion": ("completion", "Set up shell completion of commands, options and names."),
     "help": ("completion", "Show the help of a command."),
 }
-"""Commands, with their modules in ``commands/`` and summaries."""
 
 
 class StoredPath(click.Path):
@@ -76,11 +75,9 @@ class StoredPath(click.Path):
 
 
 _STORES = {"GRAPH", "INDEX"}
-"""Metavars of stored graphs and indexes."""
 _BY_URL = {"index", "refresh", "ingest"}
 """Commands that receive the URL itself, to pass to cluster nodes or to update the store there."""
 _PATHS = {"DIR", "FILE", "FILES", "FOLDER", "GRAPH", "INDEX", "LINKS", "OUTPUT"}
-"""Metavars of paths."""
 
 
 _SAID = (
@@ -158,7 +155,6 @@ _CODES = (
     "exists, or memory or disk space is insufficient. 2 wrong use: an invalid option, an unknown "
     "node, or a file of the wrong kind. 130 interrupted."
 )
-"""Epilog of the main help; ``errors.py`` defines the codes."""
 
 
 @click.group(
@@ -192,15 +188,12 @@ _BEGIN = """\
 cocite related links.tsv PAGE   the pages most related to PAGE; a row of links.tsv: source, target
 cocite why links.tsv PAGE HIT   the pages that make two pages related
 cocite --help                   all commands: larger graphs, other measures, ranks, evaluation"""
-"""Output of ``cocite`` without arguments."""
 
 
 _NOWHERE = click.Context(cli)
 
 
 class _Log(logging.Handler):
-    """Handler that prints the package's log messages on standard error."""
-
     def emit(self, record: logging.LogRecord) -> None:
         CONSOLE.say(record.getMessage(), "warning" if record.levelno >= logging.WARNING else "info")
 

@@ -87,7 +87,6 @@ def _type_of(option: Option[Any]) -> Any:
 
 
 SETTINGS = "Settings of the measure"
-"""Title of the help section for settings."""
 ASKED = frozenset(setting.name for measure in MEASURES.values() for setting in measure.ask)
 """Names of query settings; some measures use them when building."""
 Chooser = Callable[[Measure], Iterable[Option[Any]]]
@@ -161,7 +160,6 @@ def flag_of(name: str, *kinds: type[Options]) -> str:
 
 
 def _flag(option: Option[Any], section: str, brief: bool, prefix: str = "") -> Decorator:
-    """Return a decorator that adds click's form of an option."""
     names = option.flag.split(",") if option.flag else [flag_of(option.name)]
     simple = not isinstance(option.default, tuple)
     more: dict[str, Any] = {"default": option.default if simple else None}
@@ -190,7 +188,6 @@ def _completed(context: click.Context, parameter: click.Parameter, text: str) ->
 
 
 def _as_option(value: Any, option: Option[Any]) -> Any:
-    """Convert a command-line value to its Python form."""
     if option.type is NodeNames and isinstance(value, Path):
         return names_in(value)
     return option.default if value is None or (option.many and not value) else value

@@ -93,7 +93,6 @@ _LEAST = 16
 """Minimum width of titles, regardless of the names after them."""
 _INDENT = 4
 _LEAST_PROSE = 20
-"""Minimum width for wrapping text."""
 
 
 def width_of(text: str) -> int:

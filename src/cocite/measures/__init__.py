@@ -44,7 +44,6 @@ __all__ = [
 ]
 
 DEFAULT = "fusion"
-"""The default measure of an index."""
 
 _HOMES = {
     "fusion": "fusion:FUSION",
@@ -64,7 +63,6 @@ _HOMES = {
     "companion": "companion:COMPANION",
     "tfidf": "tfidf:TFIDF",
 }
-"""Module and variable of each measure."""
 
 
 class _Measures(Mapping[str, Measure]):

@@ -155,7 +155,6 @@ class Measure:
         return WholeSettings(found)
 
     def _is_unknown(self, name: str, when: str, settings: Takes) -> str:
-        """Return the message for an unknown setting."""
         if any(setting.name == name for setting in (*self.build, *self.ask)):
             elsewhere = "asking" if when == "building" else "building its index"
             return f"{self.name} takes {name} when {elsewhere}, not here"

@@ -36,7 +36,6 @@ from cocite.options import Value
 By = str | Sequence[float] | Callable[[int], float]
 """A ``meeting_weight``: an expression, a list of numbers, or (in Python) a function of t."""
 AskValue = Value | By
-"""Any value of a query setting."""
 
 HORIZON = 1000
 """The last step at which an expression is evaluated."""
@@ -202,7 +201,6 @@ def _at(by: str, t: int, decay: float, length: int) -> float:
 
 
 def _evaluated(tree: ast.expr, names: dict[str, float]) -> Any:
-    """Evaluate an expression from ``_tree``."""
     match tree:
         case ast.Constant(value=value):
             return float(value)  # type: ignore[arg-type]  # a number, as checked
@@ -227,7 +225,6 @@ def _evaluated(tree: ast.expr, names: dict[str, float]) -> Any:
 
 
 def _canonical(text: str) -> str:
-    """Return ``text`` in canonical form; raises :class:`UsageError`."""
     text = text.strip()
     if text in _NAMED:
         return text

@@ -299,7 +299,6 @@ DIRECTIONS = {
     "both": "both directions",
     "any": "links taken either way",
 }
-"""Descriptions of directions."""
 
 NO_LINKS = "none"
 """The direction of measures that compare only texts; not an option."""

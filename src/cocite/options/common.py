@@ -79,4 +79,3 @@ class QuerySource(SourceOptions, fronts=CLI):
         unset="the side of the targets, item",
     )
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Query settings by name."""

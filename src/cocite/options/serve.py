@@ -11,8 +11,6 @@ from cocite.options.query import ShardOptions
 
 @dataclass(frozen=True)
 class _ServerOptions(Options):
-    """A server's addresses, load limits and safety."""
-
     host: str = option(
         "127.0.0.1",
         "The address to listen on. One that other machines can reach needs --api-keys or "

@@ -34,7 +34,6 @@ _SHELLS = {
     "fish": "cocite completion fish | source   in ~/.config/fish/config.fish",
 }
 _OFFERED = 50
-"""Maximum number of names to offer."""
 
 
 _BREAKS = ":=@"

@@ -127,12 +127,10 @@ def evaluate(
 
 
 def _typed() -> str:
-    """Return the command as typed."""
     return shlex.join(["cocite", *click.get_current_context().meta.get(GIVEN, ())])
 
 
 def _notes(found: StudyDocument) -> list[str]:
-    """Return notes on the sources and the figures."""
     notes = [*(f"read {source}" for source in found.study.sources), *found.study.notes]
     unknown = found.study.facts.get("rows_of_unknown_nodes")
     if unknown:
@@ -141,7 +139,6 @@ def _notes(found: StudyDocument) -> list[str]:
 
 
 def _text(found: StudyDocument) -> str:
-    """Return the table of methods, with as many columns as fit the terminal."""
     from cocite.evaluation.report import summary
 
     titles, rows = summary(found.study.methods)
@@ -226,7 +223,6 @@ def tune(
 
 
 def _tuned_text(found: TuningResult) -> str:
-    """Format the candidates of the last round, and the choice."""
     titles = [found.by, "build", "size", "judged", "behind", "question", "candidate"]
     last = [each for each in found.tried if each.behind is not None]
     rows = [_row(each) for each in last]

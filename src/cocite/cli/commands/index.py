@@ -180,7 +180,6 @@ def measures(names: tuple[str, ...], show: Show) -> None:
 
 
 def _whole(measure: Measure) -> str:
-    """Return the full description of a measure."""
     links = f"{measure.direction}; it can be {or_of(measure.directions)}"
     texts = [
         facts_text(
@@ -207,7 +206,6 @@ def _whole(measure: Measure) -> str:
 
 
 def _list(found: MeasuresDocument) -> str:
-    """Describe all measures, their settings, and the memory that layouts need."""
     layouts = sorted({layout for measure in found.measures for layout in measure.layouts})
     lists = [
         ([each.name for each in m.build], [each.name for each in m.ask], m.layouts)

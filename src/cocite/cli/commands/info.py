@@ -173,7 +173,6 @@ def _index_text(found: IndexDocument) -> str:
 
 
 def _shown_parts(found: IndexDocument) -> dict[str, str]:
-    """Return a line for each part of a blend, with its weight, links and own settings."""
     from cocite.index.plan import links_in_words
 
     shown: dict[str, str] = {}

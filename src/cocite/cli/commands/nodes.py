@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 10
-"""Number of linked nodes to list in each direction."""
 
 
 _SIDE = {

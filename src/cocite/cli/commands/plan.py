@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
-"""Source of the theorems on accuracy."""
 
 
 @click.command(cls=SectionedCommand)
@@ -106,7 +105,6 @@ def _plan_batch(
 
 
 def _text(plan: Plan) -> str:
-    """Format a plan: facts, then its figures beside those for twice as many samples."""
     from cocite.index.plan import links_in_words
     from cocite.measures import find_measure
 
@@ -135,7 +133,6 @@ def _title(figures: Figures) -> str:
 
 
 def _column(figures: Figures, failure: float) -> dict[str, str]:
-    """Return the figures, by row title."""
     from cocite.search.plan import PROMISES
 
     rows = {

@@ -104,7 +104,6 @@ def rank(
 
 
 def _hits(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
-    """Compute hubs and authorities, show the highest, and write all if requested."""
     from cocite.graph import Graph
     from cocite.io.writers import write_numbers
     from cocite.ranking import hits, plan_hits
@@ -143,7 +142,6 @@ def _hits_text(found: HitsDocument) -> str:
 
 
 def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
-    """Compute ranks, show the highest, and write all if requested."""
     from cocite.io.writers import write_numbers
     from cocite.ranking import pagerank, toward_of
     from cocite.ranking.figures import RankDocument

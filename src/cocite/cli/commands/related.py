@@ -133,7 +133,6 @@ def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
 
 
 def _none(found: RelatedDocument, query: QueryOptions) -> str:
-    """Explain an empty list by the query's options."""
     node, floor = and_of(found.nodes), query.min_score
     filtered = replace(query, min_score=0.0).filters
     if query.offset:
@@ -148,7 +147,6 @@ def _none(found: RelatedDocument, query: QueryOptions) -> str:
 def _why_none(
     index: Index, found: RelatedDocument, query: QueryOptions, source: IndexSource, links: bool
 ) -> str:
-    """Explain an empty list by its filters or the node's links, with advice."""
     if found.offset or len(found.nodes) > 1:
         return ""
     from cocite.search.empty import why_empty, why_filtered
@@ -223,7 +221,6 @@ def is_open(found: Hit | Score) -> bool:
 
 
 def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
-    """Describe up to which rank the order is certain, for at least two hits."""
     if certain == len(hits):
         return "the order is certain"
     rank = offset + certain + 1

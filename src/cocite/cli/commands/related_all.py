@@ -151,7 +151,6 @@ def summary_text(plan: BatchPlan) -> str:
 
 @contextmanager
 def _machines(cluster: str, threads: int | None, memory: int | None) -> Iterator[Machines]:
-    """Yield a cluster's machines, with the threads and memory of a task."""
     from cocite.cluster.ray import Cluster
     from cocite.search.batch.run import Machines
 
@@ -160,7 +159,6 @@ def _machines(cluster: str, threads: int | None, memory: int | None) -> Iterator
 
 
 def _intervals(given: str | None) -> dict[str, Any]:
-    """Return the options ``intervals`` and ``confidence``."""
     if given is None:
         return {}
     if given.lower() == "no":
@@ -174,5 +172,4 @@ def _intervals(given: str | None) -> dict[str, Any]:
 
 
 def _query_of(k: int, nodes: int) -> str:
-    """Describe how many hits are requested for how many nodes."""
     return f"up to {counted(k, 'hit')} for each of {counted(nodes, 'node')}"

@@ -207,7 +207,6 @@ def mcp(
 
 
 def _address(text: str, insecure: bool) -> tuple[str, int]:
-    """Return the host and the port; raises :class:`UsageError`."""
     host, _, port = text.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
@@ -225,7 +224,6 @@ def _address(text: str, insecure: bool) -> tuple[str, int]:
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    """Return a listening socket; raises :class:`ResourceError`."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)

@@ -107,8 +107,6 @@ def similarity(
 
 
 class _SimilarityQuery(NamedTuple):
-    """Options of a query."""
-
     output: OutputOptions
     level: ScoreOptions
     source: IndexSource
@@ -151,7 +149,6 @@ _NUMBERS = ("score", "stderr", "low", "high")
 
 
 def _ask_pairs(path: str, file: Path, columns: str | None, asked: _SimilarityQuery) -> None:
-    """Score all pairs in ``file`` with the index of ``path``."""
     from cocite.search.results import PairsDocument, loss_of, query_of, reached
 
     level = asked.level
@@ -186,7 +183,6 @@ def _ask_pairs(path: str, file: Path, columns: str | None, asked: _SimilarityQue
 def _read(
     index: Index, path: str, file: Path, columns: tuple[str, ...], side: str | None
 ) -> tuple[Ids, Ids]:
-    """Return the ids of all pairs in a file; raises :class:`~cocite.errors.UsageError`."""
     from cocite.search.pairs import unknown_nodes
 
     names = index.nodes
@@ -212,7 +208,6 @@ def _read(
 
 
 def _pieces(index: Index, found: Similarities) -> Iterator[Columns]:
-    """Yield tables of at most ``_PIECE`` rows, with names."""
     for low in range(0, len(found), _PIECE):
         some = slice(low, low + _PIECE)
         piece: dict[str, Any] = {title: getattr(found, title)[some] for title in _NUMBERS}
@@ -226,7 +221,6 @@ def _pieces(index: Index, found: Similarities) -> Iterator[Columns]:
 
 
 def _text(found: PairsDocument) -> str:
-    """Return the text for people."""
     if found.output is not None:
         count = counted(len(found.pairs), "pair")
         return facts_text({"output": found.output, "pairs": f"{count} in {found.seconds:.1f} s"})

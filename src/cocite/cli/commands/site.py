@@ -94,7 +94,6 @@ def site(
 
 
 def _text(found: SiteDocument, options: SiteOptions) -> str:
-    """Return the text for people."""
     would = "would be " if found.dry_run else ""
     facts = {"pages": f"{found.pages:,}"}
     if options.remove:
@@ -120,7 +119,6 @@ def _text(found: SiteDocument, options: SiteOptions) -> str:
 
 
 _WAIT = 250
-"""Milliseconds between checks whether to stop watching."""
 
 
 @click.command(cls=SectionedCommand)
@@ -196,7 +194,6 @@ def changes(place: Path) -> Iterator[list[str]]:
 
 
 def _print(show: Show, changed: list[str], facts: dict[str, object]) -> None:
-    """Print an update."""
     if show is show_json:
         click.echo(json.dumps({"changed": changed, **facts}, ensure_ascii=False))
         return

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 
 _GAP = 3
-"""Columns between two table columns."""
 _LEAST = 10
 """Minimum width of a page or a path on any terminal."""
 _LEGIBLE = 36
@@ -191,18 +190,15 @@ def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
 
 
 def _page(reason: Reason) -> str:
-    """Return the page, or a word in quotation marks."""
     return f'"{reason.node}"' if reason.links == NO_LINKS else reason.node
 
 
 def _titled(reason: Reason, found: WhyDocument) -> str:
-    """Return the page, with its title if it has one."""
     title = (found.titles or {}).get(reason.node, "") if reason.links != NO_LINKS else ""
     return f"{_page(reason)}  {title}" if title else _page(reason)
 
 
 def _left(columns: dict[str, list[str]]) -> int:
-    """Return the width left for the page and the path."""
     used = sum(max(map(len, (title, *cells))) + _GAP for title, cells in columns.items())
     return terminal_width() - used - _GAP
 
@@ -216,7 +212,6 @@ _LEGEND = {
 
 
 def _signs() -> dict[str, str]:
-    """Return arrows and ellipsis, in Unicode if standard output allows."""
     utf = writes_unicode()
     arrows = ("→", "←", "↔", "–", "~", "┄") if utf else ("->", "<-", "<->", "-", "~", "--")
     names = ("to", "from", "both", "line", "near", "by")

@@ -563,5 +563,4 @@ def _redirect(ray: Any) -> None:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions that all nodes must share."""
     return {"cocite": __version__, "numpy": version("numpy").partition(".")[0]}

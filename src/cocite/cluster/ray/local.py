@@ -131,7 +131,6 @@ def _started(arguments: list[str], *, keep: bool) -> subprocess.Popen[str]:
 
 
 def _report(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """Wait for the process to report that the nodes are up."""
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
@@ -233,7 +232,6 @@ def to_json(found: RunningCluster) -> str:
 
 
 def _is_held(path: Path) -> bool:
-    """Return whether a process has locked the cluster's file."""
     try:
         with open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
