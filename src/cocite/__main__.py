@@ -1,7 +1,4 @@
-"""Entry point of ``python -m cocite`` and of the console script.
-
-Ctrl-C during imports, before anything needs cleanup, exits with code 130 and no traceback.
-"""
+"""Entry point; Ctrl-C during imports, before anything needs cleanup, exits without a traceback."""
 
 from __future__ import annotations
 

@@ -52,9 +52,7 @@ class Step(Enum):
     WEIGHTED = "weighted"
     """SimRank on weighted links: each node draws an in-neighbor by weight, independently."""
     CLOCK = "clock"
-    """PSimRank on weighted links: the in-neighbor whose clock rings first. All nodes share the
-    clocks of a step; a link's weight speeds up its clock.
-    """
+    """PSimRank on weighted links: the in-neighbor whose clock, paced by weight, rings first."""
 
     @property
     def weighted(self) -> bool:
@@ -65,7 +63,6 @@ class Step(Enum):
 def added(values: Iterable[float]) -> float:
     """Return the sum, rounded after each addition; 0.0 for no values.
 
-    Since Python 3.12, the built-in ``sum`` compensates for rounding, so the bytes of an index would
-    depend on the Python version.
+    The built-in ``sum`` compensates for rounding since Python 3.12.
     """
     return reduce(add, values, 0.0)

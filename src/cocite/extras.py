@@ -23,10 +23,7 @@ class MissingLibrary(UsageError):
 
 
 def need(module: str, purpose: str, extra: str | None = None) -> Any:
-    """Import and return ``module``, which ``extra`` installs (default: from a table).
-
-    Raises :class:`MissingLibrary`.
-    """
+    """Import a module of ``extra`` (default: from a table); raises :class:`MissingLibrary`."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -88,10 +88,7 @@ def _visible() -> bool:
 
 @contextmanager
 def showing(what: str, form: str = "") -> Iterator[Report]:
-    """Show ``what`` in the progress line, and yield a callback for reports.
-
-    ``form`` is the format for the callback's arguments.
-    """
+    """Show ``what`` in the progress line; yield a callback, whose arguments ``form`` formats."""
     with _Shown.lock:
         mine = _Shown.line is None and _visible()
         if mine:

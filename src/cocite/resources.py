@@ -47,10 +47,7 @@ _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]i?|)b?\s*", re.IGNORECASE
 
 
 def parse_size(text: str | int) -> int:
-    """Return the bytes in ``600MB``, ``1.5 GiB``, ``4g`` or a plain number.
-
-    Raises :class:`UsageError` for anything else, including zero.
-    """
+    """Parse ``600MB``, ``1.5 GiB``, ``4g`` or bytes; raises :class:`UsageError`, also for zero."""
     match = _SIZE.fullmatch(str(text))
     unit = match[2].lower() if match else ""
     size = float(match[1]) * (_UNITS | _BINARY_UNITS)[unit] if match else 0.0
@@ -95,10 +92,9 @@ def available() -> int:
 
 
 def give_back_at_once() -> None:
-    """Make glibc return freed arrays to the system at once.
+    """Make glibc return freed arrays to the system at once, for the whole process.
 
-    By default, malloc keeps freed blocks of up to 32 MB, so builds need 20 % more memory. The
-    change affects the whole process, so only the command line makes it.
+    By default, malloc keeps freed blocks of up to 32 MB, so builds need 20 % more memory.
     """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
@@ -240,10 +236,7 @@ def _addresses_available() -> list[int]:
 
 
 def _control_group_available() -> list[int]:
-    """Return the memory left in this process's control groups, versions 1 and 2.
-
-    The file cache counts as free.
-    """
+    """Return the memory left in this process's control groups; file cache counts as free."""
     found = []
     for group, (limit, usage, cache) in _control_groups():
         try:
@@ -282,10 +275,9 @@ def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
 class Resources:
     """Limits of a run.
 
-    ``memory`` is the bytes for data; ``total``, like ``--memory``, includes the process. A build
-    saves after every ``shard`` samples. The graph is split into ``blocks``, one in memory at a
-    time; if ``external``, all other state is on disk. ``disk`` is the free scratch space in bytes,
-    0 if unknown.
+    ``memory`` is the bytes for data; ``total``, like ``--memory``, includes the process. Builds
+    save after every ``shard`` samples. One of ``blocks`` blocks of the graph is in memory at a
+    time; if ``external``, other state is on disk. ``disk`` is the bytes for scratch, 0 if unknown.
     """
 
     threads: int
@@ -304,7 +296,7 @@ class Resources:
         blocks: int | None = None,
         external: bool = False,
     ) -> Resources:
-        """Return checked resources, by default all cores and half of the available memory.
+        """Return resources, by default all cores and half of what is available.
 
         Raises :class:`UsageError` for an invalid value.
         """

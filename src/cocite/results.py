@@ -148,10 +148,7 @@ def _escaped(text: str) -> str:
 
 
 def write_csv(table: ResultRows, file: TextIO, safe: bool = False) -> None:
-    """Write a table as in RFC 4180, but with LF line ends. Missing values are blank.
-
-    ``safe`` escapes text that a spreadsheet would evaluate as a formula.
-    """
+    """Write a table (RFC 4180, but LF line ends); ``safe`` escapes formulas for spreadsheets."""
     import csv
 
     from cocite.io.writers.tables import safe_cell

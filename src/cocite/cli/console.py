@@ -1,8 +1,7 @@
 r"""Messages and progress on standard error.
 
-Messages are lines of text. Progress is shown as bars on a terminal; elsewhere as a line after ten
-seconds, then once a minute. ``--quiet`` prints only warnings and errors. ``--log-json`` prints a
-JSON object per line:
+Progress is shown as bars on a terminal; elsewhere as a line after ten seconds, then once a minute.
+``--log-json`` prints a JSON object per line:
 
     {"time": "2026-01-31T12:00:00.123+00:00", "level": "info", "message": "read links.tsv: ..."}
     {"time": ..., "level": "info", "message": "reading", "done": 4096, "total": 9000, "unit": ...}

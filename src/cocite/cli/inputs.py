@@ -122,7 +122,7 @@ def graph_of(
     threads: int | None = None,
     lasting: bool = False,
 ) -> str:
-    """Return the path of a stored graph: ``path``, or one built from its links.
+    """Return ``path``, or the path of a graph built from its links.
 
     Raises :class:`UsageError` if a ``lasting`` graph cannot be cached.
     """
@@ -205,9 +205,9 @@ def refuse_folder(path: str) -> None:
 def refuse_unused(
     path: str, source: SourceOptions, reading: ReadingOptions | None = None, *, stored: bool = False
 ) -> None:
-    """Raise :class:`UsageError` if ``path`` is not links, and options of links are given.
+    """Raise :class:`UsageError` for options of links if ``path`` is not links.
 
-    ``stored`` says that an index of the graph at ``path`` is cached.
+    ``stored``: an index of the graph at ``path`` is cached.
     """
     refuse_folder(path)
     for given, flag, has in (
@@ -244,8 +244,7 @@ def cached(
 ) -> str:
     """Return the path of a cached or new ``index`` of links or a graph, or of a graph of links.
 
-    Temporary ones are removed when the command ends. ``built`` are the options of an index other
-    than the default; ``exclude`` lists nodes to remove.
+    ``built`` are the options of an index other than the default; ``exclude`` are nodes to remove.
     """
     from cocite.search.cache import find_or_make
 
@@ -362,8 +361,7 @@ def opened(
 ) -> tuple[Index, dict[str, Any]]:
     """Return the index of a path, and the settings of the query.
 
-    ``named`` are the query nodes, to detect a path given after them; ``limits`` are threads and
-    memory.
+    ``named`` are the query nodes, to detect a path given after them.
     """
     from cocite.search import open_index
 
@@ -397,9 +395,7 @@ def opened(
 def _built_for(
     path: str, source: IndexSource, what: str
 ) -> tuple[BuildOptions | None, dict[str, Any]]:
-    """Return the build options for links or a graph, None for the default, and the query
-    settings.
-    """
+    """Return the build options (None: the default) and the query settings."""
     from cocite.index.plan import BuildOptions
 
     chosen, measure = source.graph, find_measure(source.graph.measure or DEFAULT)
@@ -476,10 +472,7 @@ def query_nodes(
 
 
 def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
-    """Return an option that narrows the intervals of a measure without samples, or "".
-
-    ``settings`` are those of the answer.
-    """
+    """Return an option that narrows intervals of a measure without samples, or ""."""
     for setting in measure.ask:
         value = settings.get(setting.name)
         if setting.narrower and isinstance(value, int | float):
@@ -526,10 +519,9 @@ _INDEXES = ("index.html", "index.htm", "index.xhtml", "index.xht", "index.shtml"
 def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = None) -> list[str]:
     """Return the names of ``nodes`` as stored in the index of ``path``, on one ``side`` if given.
 
-    Unambiguous titles and other spellings are accepted. In a folder of HTML pages, paths as
-    completed by a shell are too: ``site/guide/install.html`` or, inside the folder,
-    ``./guide/install.html`` for the page ``guide/install.html``. In a folder of notes, names are
-    resolved as in wiki links. Raises :class:`UsageError` for a side if the graph is not bipartite.
+    Unambiguous titles and other spellings are accepted. So are paths in a folder of HTML pages, as
+    a shell completes them (``site/guide/install.html``), and names as in wiki links in a folder of
+    notes. Raises :class:`UsageError` for a side if the graph is not bipartite.
     """
     if side is not None:
         sides = index.nodes.sides
@@ -548,10 +540,7 @@ def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = 
 
 
 def _page(names: Names, folder: str, typed: str) -> str:
-    """Return the page at a path relative to the working directory or to the folder.
-
-    For a folder, returns its index page; if there is no page, returns the typed text.
-    """
+    """Return the page, or a folder's index page, at a relative path; otherwise the typed text."""
     root = Path(os.path.realpath(folder))
     for base in (Path(), root):
         real = Path(os.path.realpath(base / typed))

@@ -270,10 +270,7 @@ def _run(given: list[str]) -> int:
 
 
 def _invoke(given: list[str], again: bool = True) -> None:
-    """Run a command. If its cached data is damaged, delete the data and run the command ``again``.
-
-    A command that read standard input is not repeated.
-    """
+    """Run a command; if its cached data is damaged, delete the data and run it ``again``."""
     with cli.make_context("cocite", list(given)) as context:
         context.meta[GIVEN] = given
         try:

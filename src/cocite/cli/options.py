@@ -1,8 +1,7 @@
 """Flags, derived from option classes (``cocite/options/``) and from the settings of measures.
 
-Flags that only the command line has are defined here: formats, threads, memory, clusters,
-checksums. A setting that several measures share is one flag, whose help lists the measures with
-their defaults.
+Flags that only the command line has are defined here. A setting of several measures is one flag,
+whose help lists the measures with their defaults.
 """
 
 from __future__ import annotations

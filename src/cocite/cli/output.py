@@ -177,8 +177,7 @@ def names_text(
 def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool = False) -> str:
     """Return a table with right-aligned columns, except the last, which is text of any length.
 
-    The terminal wraps long names, so that they can be copied whole; ``prose`` is wrapped in its
-    column.
+    The terminal wraps long names, so that they can be copied whole; ``prose`` is wrapped here.
     """
     widths, columns = _widths(titles, rows), terminal_width()
     before = sum(widths[:-1]) + 3 * len(widths[:-1])

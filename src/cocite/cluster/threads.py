@@ -84,8 +84,8 @@ _QUICK = 150e-6
 
 
 class Pace:
-    """Decides whether items run on threads, by the time of recent items: two slow ones in a row
-    start threads, and several quick ones stop them.
+    """Decides whether items run on threads: two slow ones in a row start them, quick ones stop
+    them.
     """
 
     def __init__(self) -> None:
@@ -107,10 +107,7 @@ class Pace:
 def in_order(
     workers: Sequence[Callable[[T], R]], items: Iterable[T], pace: Pace | None = None
 ) -> Iterator[R]:
-    """Yield ``worker(item)`` for every item, in order.
-
-    Raises a worker's exception, after canceling all items that have not begun.
-    """
+    """Yield ``worker(item)`` for every item, in order; raises its exception, and cancels others."""
     coming = iter(items)
     first = list(islice(coming, 2)) if len(workers) > 1 else []
     if len(first) < 2:

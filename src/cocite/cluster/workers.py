@@ -29,7 +29,6 @@ class ClusterPool:
     """Actors of a ``kind``, one for each of the ``arguments``, with ``memory`` bytes each.
 
     Actors reserve only a fraction of a core, so that replacements fit after a node is lost.
-    ``lost`` counts the losses.
     """
 
     def __init__(

@@ -45,8 +45,7 @@ class Option(Generic[T_co]):
     ``low`` and ``high`` bound numbers, and are excluded if ``open``; ``choices`` lists the allowed
     words. The type is ``kind``, or the default's type. ``unset`` describes a default of None.
     ``negated`` is the help text of a flag that turns the option off. ``fronts`` are the interfaces
-    with this option; web pages show it if it has a ``label``. ``served`` are narrower bounds for
-    servers, which limit the time and memory of queries.
+    with this option; web pages show it if it has a ``label``. ``served`` are bounds for servers.
     """
 
     name: str
@@ -245,10 +244,7 @@ def _equal(value: object, default: object) -> bool:
 
 
 def accepts(*kinds: type[Options]) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Add options to a function's signature, and to its docstring in place of ``{options}``.
-
-    The function receives them as ``**given``.
-    """
+    """Add options to a function's signature, and to its docstring in place of ``{options}``."""
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
         signature = inspect.signature(function)

@@ -105,10 +105,7 @@ class AllPairsOptions(Options):
     )
 
     def resolved(self) -> AllPairsRun:
-        """Return the options with method, omega and rank filled in.
-
-        Raises :class:`UsageError` for options that exclude each other.
-        """
+        """Fill in method, omega and rank; raises :class:`UsageError` for conflicting options."""
         method = self.method or ("gauss-seidel" if self.measure == "simrank" else "plain")
         whole = "gauss-seidel", "plain", "sor"
         for what, given, methods in (

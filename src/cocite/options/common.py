@@ -1,7 +1,4 @@
-"""Options that many commands share: outputs and sources.
-
-A source is a stored index, a stored graph, or links, which are read as in ``cocite ingest``.
-"""
+"""Options that many commands share: outputs and sources."""
 
 from __future__ import annotations
 

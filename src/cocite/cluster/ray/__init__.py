@@ -1,7 +1,4 @@
-"""Work on several machines with Ray (extra ``cluster``), which is imported only here.
-
-Ray schedules, moves and retries work; results do not depend on it.
-"""
+"""Work on several machines with Ray (extra ``cluster``), which is imported only here."""
 
 from cocite.cluster.ray.cluster import Actor, Answer, Cluster, ClusterNode
 

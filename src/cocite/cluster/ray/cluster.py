@@ -129,8 +129,8 @@ def translated(error: Exception) -> Exception:
 class ActorValues:
     """The object in an actor, created there and called by method name.
 
-    A caller that relies on state from earlier calls marks the object and passes the mark with each
-    call. A replacement has no mark, so the caller notices every loss.
+    Callers that rely on earlier calls mark the object and pass the mark with each call. A
+    replacement has no mark, so they notice every loss.
     """
 
     def __init__(self, kind: Callable[..., Any], *arguments: Any) -> None:
@@ -158,9 +158,7 @@ class ActorValues:
 
 @dataclass(frozen=True)
 class Answer(Generic[R]):
-    """A value on the cluster, perhaps pending, freed with its last reference. Ray replaces answers
-    among a call's arguments by their values.
-    """
+    """A value on the cluster, perhaps pending; in arguments of calls, Ray replaces it by value."""
 
     reference: Any
 
@@ -201,12 +199,9 @@ class Actor:
         return True
 
     def kill(self, *, restart: bool = False) -> None:
-        """Kill the actor; with ``restart``, Ray replaces it as after a fault.
-
-        Without a connection, does nothing, as Ray would start a cluster to find the actor.
-        """
+        """Kill the actor; with ``restart``, Ray replaces it as after a fault."""
         ray = library()
-        if ray.is_initialized():
+        if ray.is_initialized():  # otherwise Ray would start a cluster to find the actor
             ray.kill(self.handle, no_restart=not restart)
 
 
@@ -378,10 +373,7 @@ class Cluster:
         return asked or min((node.cpus for node in self._workers()), default=1)
 
     def memory_each(self, asked: int | None, threads: int) -> int:
-        """Return the bytes for a task with this many threads, as ``asked``.
-
-        The default is half of the task's share of memory on the smallest node.
-        """
+        """Return a task's bytes: ``asked``, or half of its share of the smallest node's memory."""
         shares = [
             node.memory // max(1, node.cpus // threads)
             for node in self._workers()
@@ -450,8 +442,7 @@ class Cluster:
 
         Each item reserves ``threads`` and ``memory`` on a node. At most ``ahead`` items are
         submitted at a time, by default twice as many as run. An item whose worker is lost runs
-        again elsewhere. Errors of the work are raised unchanged. Closing the iterator drops waiting
-        items; running ones end at the latest with this process.
+        again elsewhere. Closing the iterator drops waiting items.
         """
         most = ahead or 2 * self.slots(threads, memory)
         task = self._ray.remote(attempt_unless).options(
@@ -485,10 +476,9 @@ class Cluster:
     ) -> list[Actor]:
         """Create ``kind(*each)`` for each of the arguments, on ``nodes`` (ids) or on all.
 
-        A lost object is replaced up to ``restarts`` times (-1: always), elsewhere if its node is
-        gone. Meanwhile new calls wait, and calls that were running fail with :class:`WorkerLost`.
-        Up to ``concurrency`` calls run at a time. With ``threads`` of 0, objects reserve no
-        threads, and start on any node.
+        A lost object is replaced up to ``restarts`` times (-1: always). Meanwhile new calls wait,
+        and calls that were running fail with :class:`WorkerLost`. Up to ``concurrency`` calls run
+        at a time.
         """
         if threads:
             self.slots(threads, memory)
