@@ -113,10 +113,9 @@ def reduce(
     order: bool = True,
     all_loose: bool = False,
 ) -> Core:
-    """Reduce the system whose in-links are ``links``.
+    """Reduce the system whose in-links are ``links``; ``teleport`` is lambda in eq. 7.
 
-    ``teleport`` is lambda in eq. 7. ``order`` sorts the classes by reverse Cuthill-McKee.
-    ``all_loose`` treats all nodes as loose, as PSimRank requires.
+    ``order`` applies reverse Cuthill-McKee; ``all_loose``, for PSimRank, makes all nodes loose.
     """
     rows = node_rows(links, weights, teleport)
     number, firsts = _classes(rows)

@@ -58,10 +58,7 @@ class Products:
         return [(low, min(low + self.width, size)) for low in range(0, size, self.width)]
 
     def panel(self, first: int, end: int, matrix: Matrix) -> Matrix:
-        """Return rows [0, end) of columns [first, end) of T / c, for the symmetric ``matrix``.
-
-        The array is scratch, valid until the next call.
-        """
+        """Return rows [0, end) of columns [first, end) of T / c, in scratch; ``matrix`` is S."""
         panel: Matrix
         if self._links is not None:
             panel = self._links[:end] @ (self._links[first:end] @ matrix).T
@@ -134,8 +131,7 @@ class Products:
 def block_width(size: int, *, dense: bool = False) -> int:
     """Return the columns per block: 256 if ``dense``, otherwise at most 64 and ``size`` / 64.
 
-    Columns of a block do not use each other's new values. With 64 blocks, this costs no extra
-    sweep.
+    Columns of a block do not use each other's new values; with 64 blocks, this costs no sweep.
     """
     return max(1, min(_DENSE_WIDTH, size) if dense else min(_WIDEST, size // _BLOCKS))
 

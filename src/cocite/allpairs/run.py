@@ -1,8 +1,4 @@
-"""All-pairs scores of a graph: the plan, the run, and its document.
-
-:meth:`AllPairs.estimate` describes the plan: the number of distinct rows (``allpairs/core.py``),
-the precision, the kind of products, and whether the matrix is in memory or on disk.
-"""
+"""All-pairs scores of a graph: the plan, the run, and its document."""
 
 from __future__ import annotations
 

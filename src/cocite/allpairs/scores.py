@@ -258,10 +258,9 @@ class Scores:
         return float(self.row(pair[0])[pair[1]])
 
     def top(self, node: object, k: int = 20) -> list[tuple[str, float]]:
-        """Return the k nodes most similar to ``node``, best first, with their scores.
+        """Return the k nodes most similar to ``node``, best first, with their scores above 0.
 
-        Ties are ordered by hash. Omits the node itself and nodes that score 0. Raises
-        :class:`~cocite.errors.UnknownNode`.
+        Ties are ordered by hash. Raises :class:`~cocite.errors.UnknownNode`.
         """
         ids, scores = self._best(self.names.id(node), k)
         return list(zip(self.names.names(ids), scores.tolist(), strict=True))
@@ -333,10 +332,7 @@ class Scores:
         top: int | None = None,
         progress: Callable[[int], None] = lambda nodes: None,
     ) -> None:
-        """Write an array or a table, by the kind of ``target``.
-
-        ``progress`` is called with the number of completed nodes.
-        """
+        """Write an array or a table, by the kind of ``target``."""
         if isinstance(target, FileTarget) and target.is_array:
             target.write_array(self._rows(progress), self.dtype, self._shape)
             return

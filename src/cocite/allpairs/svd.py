@@ -102,10 +102,7 @@ def _stein(start: Floats, powers: list[Floats]) -> Floats:
 
 
 def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> Floats:
-    """Solve times(x) = right for a linear ``times``, starting from ``right``.
-
-    Stops when all entries of |times(x) - right| are at most ``enough``, or after ``_STEPS``.
-    """
+    """Solve times(x) = right until all |times(x) - right| <= ``enough``, or for ``_STEPS``."""
     rest = right - times(right)
     size = float(np.linalg.norm(rest))
     if float(np.abs(rest).max(initial=0)) <= enough:

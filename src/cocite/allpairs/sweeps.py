@@ -45,8 +45,7 @@ def _single(core: Core) -> NDArray[np.uint8]:
 class Sweeps:
     """Sweeps over a ``matrix`` in memory, initially the identity or ``start``.
 
-    ``omega`` relaxes in place. Without it, the iteration is plain and alternates between two
-    matrices.
+    ``omega`` relaxes in place. Without it, plain sweeps alternate between two matrices.
     """
 
     def __init__(

@@ -6,9 +6,8 @@
 reaches all connected nodes. Weights from 0.3 to 0.7 give nearly the same rankings: similar nodes
 score ten times as high as nodes that are only close.
 
-Convention: links in both directions by default. Links that ``ppr-symmetric`` does not read cause
-the only error, which intervals include. ``ppr-symmetric`` uses link weights; ``snn`` ignores them.
-For cost and sources, see both components. ``docs/evaluation.md`` compares the results.
+Convention: links in both directions by default. The only error is from links that ``ppr-symmetric``
+does not read; intervals include it. ``ppr-symmetric`` uses link weights; ``snn`` ignores them.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ ignores link weights, and also multiplies errors and intervals of s.
 Source: Antonellis, Garcia-Molina, Chang 2008, *Simrank++: query rewriting through link analysis of
 the click graph*, 7.
 
-This module also contains formulas for the minimum memory of a build, by layout.
-``index/layouts/memory_plan.py`` has the exact checks; a test compares the two.
+Also the formulas for the minimum memory of a build, which a test compares with
+``index/layouts/memory_plan.py``.
 """
 
 from __future__ import annotations

@@ -25,11 +25,10 @@ their possible error. ``size`` sets the values per row of N' and P': 30 and 50 (
 or 100 and 200 (large). A node scores 1 with itself. Walks use link weights; N ignores them.
 
 The index takes 10 bytes per value, about 1.5 kB per node. A build computes one list and one push
-per node. A query takes one addition per entry that its rows have in common with other rows.
-Source: Jarvis, Patrick 1973 and Zhong et al. 2017 for N
-(``measures/snn.py``); Levy, Goldberg 2014, *Neural word embedding as implicit matrix
-factorization*, and Qiu et al. 2018, *NetMF*, for P; Chum et al. 2007, *Total recall*, for the
-expansion. ``docs/evaluation.md`` compares the results.
+per node. A query takes one addition per entry that its rows share with other rows.
+Source: Jarvis, Patrick 1973 and Zhong et al. 2017 for N (``measures/snn.py``); Levy, Goldberg 2014,
+*Neural word embedding as implicit matrix factorization*, and Qiu et al. 2018, *NetMF*, for P; Chum
+et al. 2007, *Total recall*, for the expansion.
 """
 
 from __future__ import annotations

@@ -206,9 +206,6 @@ class Component:
 
 
 def overall_direction(ways: Set[str]) -> str:
-    """Return the common direction of an index's components, or ``mixed``.
-
-    Components without links, or with the direction ``any``, do not count.
-    """
+    """Return the direction that all ``ways`` share, apart from any and NO_LINKS, or ``mixed``."""
     found = ways - {"any", NO_LINKS} or ways - {NO_LINKS} or ways
     return next(iter(found)) if len(found) == 1 else "mixed"

@@ -104,8 +104,7 @@ MEETING_WEIGHT = MeetingSetting(
 class MeetingWeights:
     """Weights of meetings, for walks of one length.
 
-    ``values`` are 16 floats in [0, 1], f(0) to f(15), with 0 beyond the length; ``beyond`` is the
-    largest weight of a later meeting.
+    ``values`` are f(0) to f(15) in [0, 1], 0 beyond the length; ``beyond`` bounds later meetings.
     """
 
     values: tuple[float, ...]
@@ -118,10 +117,7 @@ class MeetingWeights:
 
 
 def weights_of(asked: PartSettings, built: PartSettings) -> MeetingWeights:
-    """Return a component's meeting weights, from the settings of the query and of the index.
-
-    Raises :class:`UsageError` for an invalid function, so call it before a query starts.
-    """
+    """Return a component's meeting weights; raises :class:`UsageError` for an invalid function."""
     return _weight(asked.get(MEETING_WEIGHT, MEETING_WEIGHT.default), asked[DECAY], built[LENGTH])
 
 

@@ -1,9 +1,7 @@
 """Settings of measures: names, defaults, allowed values and chosen values.
 
 A *setting* has the same name and meaning in every measure. Values are looked up by setting, so they
-have types:
-
-    settings[DECAY]        a float for mypy
+have types: ``settings[DECAY]`` is a float for mypy.
 
 :class:`WholeSettings` are the settings of an index or a query; :class:`PartSettings` are those of
 one component, including values fixed by a blend. Separate types prevent mix-ups: only
@@ -51,10 +49,7 @@ class Settings:
 
     @classmethod
     def checked(cls, settings: Iterable[Setting[Value]], given: Mapping[str, object]) -> Self:
-        """Return the given values of ``settings``, with defaults for the others.
-
-        Raises :class:`UsageError` for an invalid value; ignores other names.
-        """
+        """Return ``settings`` as ``given``, or by default; raises :class:`UsageError`."""
         found = {s: s.checked(given.get(s.name, s.default)) for s in settings}
         return cls({s.name: value for s, value in found.items() if s.listed(value)})
 
@@ -98,9 +93,7 @@ class Settings:
 
 
 class WholeSettings(Settings):
-    """Settings of a whole index or query. A blend has the given settings, and the defaults that its
-    components share.
-    """
+    """Settings of an index or query; for a blend, those given and defaults that all parts share."""
 
 
 class PartSettings(Settings):

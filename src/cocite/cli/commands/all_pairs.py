@@ -54,9 +54,9 @@ def all_pairs(
 ) -> None:
     """Compute the SimRank of all pairs of nodes, to a stated accuracy.
 
-    It first prints the memory that the run needs. A table holds each pair of different nodes once;
-    for a bipartite graph, the pairs of one side. Nothing is written if the run diverges, or if
-    scores may be off by 1 or more because --rank is too low.
+    It first prints the memory that the run needs. A table has each pair of different nodes once, or
+    the pairs of one side of a bipartite graph. Nothing is written if the run diverges, or if scores
+    may be off by 1 or more because --rank is too low.
     """
     from cocite.allpairs import AllPairs
     from cocite.allpairs.run import ExactDocument

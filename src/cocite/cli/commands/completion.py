@@ -1,9 +1,6 @@
 """``cocite completion``: scripts with which shells complete commands, options and node names.
 ``cocite help``: the help of a command.
 
-The shell runs the program with ``_COCITE_COMPLETE`` set. click completes commands, options and
-choices; ``node_names`` completes nodes of the index, graph or links before them.
-
 Node names can contain blanks, quotes and colons. zsh and fish quote what they insert. bash does
 not, and splits words at some characters, so its script passes the line as typed. The program
 removes everything up to the last character at which bash splits; the script quotes the rest.
@@ -141,10 +138,7 @@ def direction_names(context: click.Context, parameter: click.Parameter, begun: s
 
 
 def node_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
-    """Return the nodes with this prefix, with titles, from an index, a graph or the cache.
-
-    Returns [] on errors, whose messages would disturb the shell.
-    """
+    """Return the nodes with this prefix; [] on errors, whose messages would disturb the shell."""
     path = context.params.get("index") or context.params.get("path")
     two, side = context.params.get("bipartite"), context.params.get("side")
     try:

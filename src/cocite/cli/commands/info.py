@@ -217,9 +217,7 @@ def _whole(found: VerifyDocument) -> str:
 
 @dataclass(frozen=True)
 class CacheDocument(Document):
-    """The cache's location (``path``, None if no location is safe), why it was chosen, and its
-    contents.
-    """
+    """The cache's ``path`` (None if no location is safe), why it was chosen, and its contents."""
 
     path: str | None
     because: str

@@ -91,10 +91,7 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
 
 
 def _needed_to_open(path: str, options: ServeOptions, threads: int) -> int:
-    """Return the bytes that a server process needs to open an index.
-
-    Closes the index again, so that processes do not inherit it.
-    """
+    """Return the bytes that a process needs for an index; close it, so that none inherits it."""
     from cocite.search import open_index
     from cocite.server.fresh import FreshLinks
     from cocite.server.load import serving_memory

@@ -1,5 +1,4 @@
 """``cocite site``: put lists of related pages into a folder of HTML pages, or remove them.
-
 ``cocite watch``: keep the cached index of a folder or file of links up to date.
 """
 

@@ -226,9 +226,8 @@ _Path = list[tuple[str, str | None]]
 def _path(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Path, int]:
     """Return the path from a through the page to b, and the page's position in the path.
 
-    If the measure is not symmetric, the links continue in the same direction after the page. For a
-    joint measure, also in a blend, and for words, no links connect the three: the page is near
-    both, or the word is in both texts.
+    If the measure is not symmetric, the links continue in the same direction after the page. For
+    joint measures and for words, no links connect the three.
     """
     joint = measure.joint or reason.links == "both"
     if reason.links == NO_LINKS or (reason.steps is None and joint):
@@ -246,10 +245,7 @@ def _path(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Path, int]
 
 
 def _arrows(asked: _Request) -> Callable[[str, str], str]:
-    """Return a function from two pages to the sign for the links between them.
-
-    The sign is a line if the graph or a page is missing, or if there is no link.
-    """
+    """Return a function from two pages to the sign for their links: a line if none is known."""
     from cocite.search.explainer import links_between
 
     linked = links_between(asked.opened.stored, asked.graphs or None)
@@ -262,10 +258,7 @@ def _arrows(asked: _Request) -> Callable[[str, str], str]:
 
 
 def _as_they_go(path: _Path, arrow: Callable[[str, str], str]) -> _Path:
-    """Return the path with the directions of its links, for a measure that ignores them.
-
-    If the path to a page is unknown, or the page is only near, shows any direct link.
-    """
+    """Return the path with the directions of its links, for a measure that ignores them."""
     steps = [path[0]]
     for (_, before), (sign, name) in pairwise(path):
         if before is not None and name is not None:
