@@ -50,8 +50,8 @@ def test_an_unknown_node_names_the_nearest() -> None:
 def test_a_malformed_row_says_where() -> None:
     error = MalformedRow("a.tsv", 3, "an empty name", "x\t")
     assert str(error) == (
-        "a.tsv:3: an empty name: 'x\\t'. Mend the row, or pass --bad-rows few (bad_rows='few') "
-        "to omit such rows and count them"
+        "a.tsv:3: an empty name: 'x\\t'. Fix the row, or pass --bad-rows few (bad_rows='few') "
+        "to skip such rows and count them"
     )
 
 

@@ -49,7 +49,7 @@ __all__ = [
 
 
 SKIP_ADVICE = (
-    "Mend the row, or pass --bad-rows few (bad_rows='few') to omit such rows and count them"
+    "Fix the row, or pass --bad-rows few (bad_rows='few') to skip such rows and count them"
 )
 """Advice for inputs with few malformed rows."""
 
@@ -136,7 +136,7 @@ class Damaged(StoreError):
     @classmethod
     def graph(cls, path: object, what: str) -> Self:
         """Return the error for an invalid graph."""
-        return cls(f"{path} is damaged: {what}. See: cocite verify {path}; then make it again")
+        return cls(f"{path} is damaged: {what}. See: cocite verify {path}; then rebuild it")
 
 
 class WrongFormat(StoreError):

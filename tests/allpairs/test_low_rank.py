@@ -122,7 +122,7 @@ def test_a_spectral_radius_of_one_is_where_the_sum_ends(scale: float, ends: bool
         if ends:
             assert len(svd._powers(scale * turn / math.sqrt(0.25), 0.25)) > 30
             return
-        with pytest.raises(NotConverged, match="cut to rank 2 have a spectral radius of 2"):
+        with pytest.raises(NotConverged, match="truncated to rank 2 have a spectral radius of 2"):
             svd._powers(scale * turn / math.sqrt(0.25), 0.25)
 
 
@@ -140,7 +140,7 @@ def test_endless_graph_is_refused(make_graph: MakeGraph, decay: float, rank: int
 
 def test_a_rank_that_says_nothing_of_the_scores_is_refused(make_graph: MakeGraph) -> None:
     web = make_graph(pairs_of(ISSUE))
-    message = "cut to rank 1 may be off by 54, and all scores are between 0 and 1"
+    message = "truncated to rank 1 may be off by 54, and all scores are between 0 and 1"
     with pytest.raises(NotConverged, match=message):
         exact_simrank(web, method="svd", decay=0.99, rank=1)
 

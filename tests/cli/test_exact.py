@@ -107,7 +107,7 @@ def test_an_output_is_refused_before_any_work(graph: Graph, tmp_path: Path, shel
     ("options", "message"),
     [
         (["--method", "sor", "--omega", "1.9"], "diverges with omega 1.9"),
-        (["--method", "svd", "--rank", "1", "--decay", "0.99"], "cut to rank 1"),
+        (["--method", "svd", "--rank", "1", "--decay", "0.99"], "truncated to rank 1"),
     ],
 )
 def test_what_diverges_exits_with_1_and_leaves_no_file(

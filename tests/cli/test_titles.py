@@ -271,7 +271,7 @@ def test_columns_give_way_to_names(
     assert table
     assert max(map(len, table)) <= columns
     told = f"omitted on this narrow terminal: {left}; --format csv shows all"
-    assert (told in text) if left else ("left out" not in text)
+    assert (told in text) if left else ("omitted" not in text)
     assert all(title in printed(capsys, "related", "j", "x", "--format", "csv") for title in TITLED)
     text = printed(capsys, "measures", "psimrank")
     assert max(len(line) for line in text.partition("\n\n")[2].splitlines()) <= max(40, columns)

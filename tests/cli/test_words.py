@@ -105,7 +105,7 @@ def test_textless_draft(links: str, tmp_path: Path, capsys: pytest.CaptureFixtur
         ("ingest l.tsv -o h --columns 1", "Error: --columns is 1; it must be two"),
         ("related-all i -o x.odd", "Or name the format with --output-format\n"),
         ("ingest l.tsv -o g", "or pass --overwrite"),
-        ("ingest bad.tsv -o h", "--bad-rows few to omit such rows"),
+        ("ingest bad.tsv -o h", "--bad-rows few to skip such rows"),
     ],
 )
 def test_options_are_called_as_they_are_typed(

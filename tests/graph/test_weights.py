@@ -205,7 +205,7 @@ def test_a_weight_that_is_none_is_a_malformed_row(tmp_path: Path, weight: str) -
         read(tmp_path, content, **options)
     row, file = f"c\td\t{weight}", tmp_path / "links.tsv"
     assert str(caught.value).startswith(
-        f"{file}:2: a weight that is not a number from 1e-30 to below 1e30: {row!r}. Mend the row"
+        f"{file}:2: a weight that is not a number from 1e-30 to below 1e30: {row!r}. Fix the row"
     )
     assert nothing_left(tmp_path)
     graph = read(tmp_path, content, bad_rows="few", **options)
@@ -261,7 +261,7 @@ def test_parquet_weights_that_are_none(tmp_path: Path, bad: str) -> None:
 def test_decimal_comma_has_advice(tmp_path: Path, sign: str) -> None:
     with pytest.raises(MalformedRow, match=r":2: a weight that .*decimal point, as in 0\.5$"):
         read(tmp_path, f"a{sign}b{sign}2\nb{sign}c{sign}0,5\n", **WEIGHTED)
-    with pytest.raises(MalformedRow, match=r"a weight that .*Mend the row"):
+    with pytest.raises(MalformedRow, match=r"a weight that .*Fix the row"):
         read(tmp_path, "a,b,1\nb,c,x\n", **WEIGHTED)
 
 

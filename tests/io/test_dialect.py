@@ -165,7 +165,7 @@ def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str)
         read(tmp_path, content, weight_column=3)
     assert caught.value.line == 1
     assert "a weight that is not a number" in str(caught.value)
-    assert "If it names the columns: --header yes. Mend the row, or pass --bad-rows" in str(
+    assert "If it names the columns: --header yes. Fix the row, or pass --bad-rows" in str(
         caught.value
     )
     assert read(tmp_path, content, weight_column=3, header="yes").edges == 2
@@ -228,7 +228,7 @@ def test_what_was_said_is_done(
 def test_skipping_is_advised_where_few_rows_are_bad(tmp_path: Path) -> None:
     """And where most are, it stops: two junk links were all that it left of a page."""
     few = "a\tb\n" * 30 + "c\nd\n"
-    with pytest.raises(MalformedRow, match="Mend the row, or pass --bad-rows few"):
+    with pytest.raises(MalformedRow, match="Fix the row, or pass --bad-rows few"):
         read(tmp_path, few)
     assert read(tmp_path, few, bad_rows="few").info().bad_rows == 2
     many = "a\tb\nc\td\n" + "e\n" * 7

@@ -73,8 +73,8 @@ def test_a_bad_row_is_named_or_left_out(
         read(tmp_path, content)
     file = tmp_path / "links.tsv"
     assert str(caught.value) == (
-        f"{file}:{line}: {what}: {shown!r}. Mend the row, or pass --bad-rows few (bad_rows='few') "
-        "to omit such rows and count them"
+        f"{file}:{line}: {what}: {shown!r}. Fix the row, or pass --bad-rows few (bad_rows='few') "
+        "to skip such rows and count them"
     )
     assert (caught.value.file, caught.value.line) == (str(file), line)
     assert nothing_left(tmp_path)

@@ -264,8 +264,8 @@ class AllPairs:
         error = change / (1 - options.decay)
         if not error < 1:
             raise NotConverged(
-                f"scores of the links cut to rank {options.rank} may be off by {error:.2g}, and "
-                "all scores are between 0 and 1. Use a larger --rank, a smaller --decay, or "
+                f"scores of the links truncated to rank {options.rank} may be off by {error:.2g}, "
+                "and all scores are between 0 and 1. Use a larger --rank, a smaller --decay, or "
                 "another --method"
             )
         converged = error + rounding <= options.epsilon

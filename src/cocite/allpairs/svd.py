@@ -87,8 +87,8 @@ def _powers(b: Floats, decay: float) -> list[Floats]:
             power = power @ power
     radius = float(np.abs(np.linalg.eigvals(b)).max())
     raise NotConverged(
-        f"the links cut to rank {b.shape[0]} have a spectral radius of {radius:.6g}; at decay "
-        f"{decay:g}, scores exist only below {1 / math.sqrt(decay):.6g}. Use a larger --rank "
+        f"the links truncated to rank {b.shape[0]} have a spectral radius of {radius:.6g}; at "
+        f"decay {decay:g}, scores exist only below {1 / math.sqrt(decay):.6g}. Use a larger --rank "
         "(the number of nodes always suffices), a smaller --decay, or another --method"
     )
 

@@ -223,7 +223,7 @@ def tune(
 
 
 def _tuned_text(found: TuningResult) -> str:
-    titles = [found.by, "build", "size", "judged", "behind", "question", "candidate"]
+    titles = [found.by, "build", "size", "judged", "behind", "query", "candidate"]
     last = [each for each in found.tried if each.behind is not None]
     rows = [_row(each) for each in last]
     optional = [(title,) for title in titles[-2:0:-1]]
@@ -233,7 +233,7 @@ def _tuned_text(found: TuningResult) -> str:
     facts = {
         "chosen": f"{found.best.name}: {found.reason}",
         "by": f"{found.chosen_by:,} pages, judged by {found.judged_by:,} others{hidden}",
-        "left out before": earlier if before else "none",
+        "eliminated": earlier if before else "none",
     }
     return f"{names_text(titles, rows, None, optional, _NAME)}\n\n{facts_text(facts)}"
 

@@ -112,7 +112,7 @@ def _graph_text(found: GraphDocument) -> str:
     }
     if found.excluded:
         pages, links = (counted(found.excluded[what], what[:-1]) for what in ("nodes", "links"))
-        facts["left out"] = f"{pages}, with {links}"
+        facts["excluded"] = f"{pages}, with {links}"
     return facts_text(facts | {"on disk": format_size(info.bytes)})
 
 
