@@ -82,10 +82,7 @@ class Place(NamedTuple):
 
 
 def tokens_of(content: bytes) -> list[Token]:
-    """Return the tags and comments of a page.
-
-    Raises :class:`PageRefused` if the page ends inside one, or is not in an ASCII-based encoding.
-    """
+    """Return a page's tags and comments; raises :class:`PageRefused` for an unreadable page."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content[:1024]:
         raise PageRefused("is in UTF-16, or binary")
     if _ENCODING.search(content[:1024]):
@@ -131,10 +128,7 @@ def _tokens(content: bytes) -> Iterator[Token]:
 
 
 def without_list(content: bytes) -> bytes:
-    """Return the page without inserted lists.
-
-    Raises :class:`PageRefused` if a list has no end tag, or was inserted by another program.
-    """
+    """Return the page without its lists; raises :class:`PageRefused` for another program's."""
     if CLASS.encode() not in content:
         return content
     kept, at = [], 0

@@ -102,7 +102,6 @@ def _address(site: str, url: str) -> str:
 
 
 def _links(site: str, url: str, content: str, named: dict[str, str]) -> set[str]:
-    """Return the names of the pages that a page's text links to."""
     here = urljoin(site, url)
     found = {named.get(_address(here, each)) for each in references(content)}
     return {name for name in found if name is not None}

@@ -86,10 +86,7 @@ def _folder_url(page: str) -> str:
 def relate(
     folder: Path, options: SiteOptions, progress: Progress, **means: int | None
 ) -> RelatedSite:
-    """Read the links in a folder of pages, and find related pages for each.
-
-    ``means`` are ``threads`` and ``memory``.
-    """
+    """Read the links between a folder's pages, and find related pages for each."""
     from cocite.search import build
 
     kept = None if options.index is None else Path(options.index)
@@ -145,10 +142,7 @@ def _base_url(site: Site, page: str, base: str | None) -> str:
 
 
 class _Change(NamedTuple):
-    """A page's bytes: current, without a list (``bare``), and new.
-
-    ``place`` is the position of the new list, or None; ``links`` is its number of links.
-    """
+    """A page's bytes: current, without a list, and new; the new list's position and length."""
 
     page: str
     content: bytes

@@ -224,10 +224,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return int(count)
 
     def _queried(self, X: Any) -> tuple[int, Any]:
-        """Return whether pages are their own neighbors, 0 or 1, and the rows of new pages.
-
-        The rows are None for the fitted pages.
-        """
+        """Return (whether pages are their own neighbors, rows of new pages or None)."""
         if X is None:
             return 0, None
         rows, known = self._checked(X, reset=False), self._fit_X

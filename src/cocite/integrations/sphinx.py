@@ -135,7 +135,6 @@ def _from_root(here: str, address: str) -> str:
 
 
 def _show(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Append the page's list to its text."""
     if doctree is None or "body" not in context or not _shown(app):
         return
     uri = app.builder.get_target_uri

@@ -149,10 +149,7 @@ def database_named(text: str) -> Address | None:
 
 
 def file_of_titles(text: str) -> tuple[str, Path | None]:
-    """Return a title source's absolute name and file.
-
-    The file is None for a server, whose changes cannot be detected.
-    """
+    """Return a title source's absolute name, and its file, or None for a server."""
     address = database_named(text)
     if address is None:
         return os.path.abspath(text), Path(text)
@@ -217,10 +214,7 @@ def _behind(path: str) -> tuple[str, str]:
 
 
 def quoted(name: str) -> str:
-    """Quote a table name for SQL; dots outside double quotes separate schema and table.
-
-    Raises :class:`~cocite.errors.UsageError`.
-    """
+    """Quote a table name, possibly with a schema, for SQL; raises :class:`UsageError`."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a valid table name; quote names with dots: '\"a.b\"'")
     parts = (part[0] for part in _PART.finditer(name))
@@ -372,10 +366,7 @@ def _postgres(address: Address, write: bool) -> Any:
 def reported(
     address: Address, error_type: Callable[[str], CociteError] = InputError
 ) -> Iterator[None]:
-    """Convert a driver's errors to ``error_type``, without passwords.
-
-    Out-of-memory errors become :class:`~cocite.errors.ResourceError`.
-    """
+    """Convert a driver's errors to ``error_type`` or :class:`ResourceError`, without passwords."""
     try:
         yield
     except Exception as error:

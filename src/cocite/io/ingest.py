@@ -133,10 +133,7 @@ def _ingest_rest(
     names: tuple[str, ...],
     progress: Progress,
 ) -> Graph:
-    """Store links without the nodes in ``names``.
-
-    If the input is a stored graph, copy the rest; otherwise, first store the whole input.
-    """
+    """Store links without ``names``: copy the rest of a stored graph, or store all input first."""
     with ExitStack() as stack:
         whole = _stored_graph(inputs)
         if whole is not None:
@@ -162,10 +159,7 @@ def _ingest_rest(
 
 
 def _links(inputs: Any, options: IngestOptions, memory: int) -> Any:
-    """Return the source of links: file names, a query, or links in memory.
-
-    Raises :class:`UsageError` for options that do not apply to the source.
-    """
+    """Return file names, a query, or links in memory; raises :class:`UsageError`."""
     named = options.database
     if named is None and (named := database_in(inputs)):
         inputs = None
@@ -194,10 +188,7 @@ def _ingest_partitions(
     resources: Resources,
     progress: Progress = no_progress,
 ) -> BlockedGraph:
-    """Store a graph as ``options.partitions`` partitions in the folder ``output``.
-
-    Raises like :func:`cocite.ingest` and :func:`~cocite.io.partitions.split`.
-    """
+    """Store a graph in partitions in the folder ``output``."""
     if output is None:
         raise UsageError("partitions are stored in a folder: name one as the output")
     from cocite.io.partitions import check_output

@@ -104,10 +104,7 @@ class _Read(NamedTuple):
 def _read_all(
     sources: Sequence[Source], options: ReadOptions, resources: Resources, progress: Progress
 ) -> tuple[list[_Keys], int, list[Found]]:
-    """Return (chunks of keys, 1 + the largest integer, a report on each text).
-
-    Raises :class:`_ForTables`.
-    """
+    """Return (chunks of keys, 1 + the largest integer, reports); raises :class:`_ForTables`."""
     workers = [_Worker() for _ in range(resources.threads)]
     room = resources.memory - READERS_MEMORY - resources.threads * BUFFER
     shown, each = Together(progress, sources), 1 + options.undirected

@@ -72,10 +72,7 @@ def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
 
 
 def _series(series: Any) -> Any:
-    """Return a pandas or polars column as an array, with None for missing values.
-
-    Text stored in Arrow is returned as such, without copying.
-    """
+    """Return a pandas or polars column: Arrow text as such, other values as an array."""
     kind = str(series.dtype)
     if kind == "String" and find_spec("pyarrow"):
         return need("pyarrow", "text of polars", "arrow").chunked_array(series)
@@ -116,7 +113,6 @@ def _array_links(array: NDArray[Any], what: str, options: IngestOptions) -> Obje
 
 
 def _pair_links(rows: Iterable[Any], what: str, options: IngestOptions) -> ObjectInput:
-    """Return the links in pairs, or in triples with weights."""
     listed = list(rows)
     widths = set()
     for place, row in enumerate(listed):
@@ -196,10 +192,7 @@ def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
 
 
 def _scipy_links(matrix: Any, what: str, options: IngestOptions) -> ObjectInput:
-    """Return the links in a sparse matrix [nodes, nodes], numeric or boolean, from rows to columns.
-
-    Node names are indices, or those in ``options.nodes``.
-    """
+    """Return the links in a numeric or boolean matrix [nodes, nodes], from rows to columns."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise UsageError(
             f"{what} has the shape {matrix.shape}; it must be square, with a row and a column per "
@@ -227,7 +220,6 @@ def _weight_of(options: IngestOptions) -> str | None:
 
 
 def _networkx_links(graph: Any, what: str, options: IngestOptions) -> ObjectInput:
-    """Return the links of a NetworkX graph or multigraph, directed or not."""
     weight = _weight_of(options)
     rows = list(graph.edges(data=weight or False, default=None))
     ends = [objects(row[side] for row in rows) for side in (0, 1)]
@@ -280,10 +272,7 @@ def _frame_links(table: Any, what: str, options: IngestOptions) -> ObjectInput:
 
 
 class Kind(NamedTuple):
-    """A supported kind of object: its library and class, and its reader.
-
-    ``table`` is whether it has selectable columns.
-    """
+    """A supported kind of object; ``table`` is whether it has selectable columns."""
 
     name: str
     library: str
@@ -316,10 +305,7 @@ def kind_of_object(value: object) -> Kind | None:
 
 
 def links_of(value: Any, options: IngestOptions) -> ObjectInput:
-    """Return the links in an object.
-
-    Raises :class:`UsageError`, :class:`~cocite.errors.InputError`.
-    """
+    """Return an object's links; raises :class:`UsageError`, :class:`~cocite.errors.InputError`."""
     kind = kind_of_object(value)
     if kind is None:
         if isinstance(value, str | bytes | dict) or not isinstance(value, Iterable):
@@ -341,10 +327,7 @@ def links_of(value: Any, options: IngestOptions) -> ObjectInput:
 
 
 def split_objects(value: Any) -> tuple[bool, Any]:
-    """Return (whether ``value`` contains links rather than file names, the value itself).
-
-    An iterator is returned as a list.
-    """
+    """Return (whether ``value`` contains links, not file names; the value, iterators as lists)."""
     if isinstance(value, str | bytes | os.PathLike):
         return False, value
     if kind_of_object(value) or isinstance(value, dict) or not isinstance(value, Iterable):
@@ -564,7 +547,6 @@ READER = FormatReader("an object in memory", "links in memory", _read)
 
 
 def _wrong(row: int, values: list[Any], wanted: int) -> str:
-    """Describe the fault of a row."""
     called = ("its source", "its target") if wanted == 2 else ("the name",)
     faults = (_fault(name) for name in values[:wanted])
     each = (f"{title} {fault}" for title, fault in zip(called, faults, strict=True) if fault)

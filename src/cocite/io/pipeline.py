@@ -171,10 +171,7 @@ def store(
     resources: Resources,
     progress: Progress,
 ) -> Store:
-    """Store ``links``: file names, a query, or an object in memory.
-
-    Raises like :func:`cocite.ingest`.
-    """
+    """Store files, a query, or links in memory. Raises like :func:`cocite.ingest`."""
     request = StoreRequest.of(links, options, resources.memory)
     home, path = place_for(output, size_of(request.links + request.nodes), resources.memory)
     with (
@@ -194,10 +191,7 @@ def _store_inputs(
     report: Reported,
     progress: Progress,
 ) -> _Stored:
-    """Write the graph's files into ``directory``; return the manifest's facts, and the files.
-
-    ``report`` is called for each broken link.
-    """
+    """Write the graph's files into ``directory``; return (the manifest's facts, the files)."""
     disk.make_own_folder(work := directory / "work")
     links, options, titling = request.links, request.options, request.titling
     if not (request.nodes or titling.any):
@@ -235,7 +229,6 @@ def _store_inputs(
 
 
 def _with_rows(facts: dict[str, Any], of_links: list[Found], read: list[Found]) -> dict[str, Any]:
-    """Add row counts and the reports on sources to the facts."""
     dropped = facts["dropped"] | {"bad_rows": sum(found.bad for found in read)}
     rows = sum(found.rows for found in of_links)
     return facts | {"dropped": dropped, "rows": rows, "sources": facts_of(read)}
@@ -296,7 +289,6 @@ def load_all(
 
 
 def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[RowBatch]:
-    """Read the sources ``some``; yield batches of rows."""
     if reader.read_many is not None:
         yield from reader.read_many(job, some)
         return
@@ -312,10 +304,7 @@ def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[Row
 def _groups(
     sources: Sequence[Source], options: ReadOptions, wanted: int
 ) -> list[tuple[FormatReader | None, list[int]]]:
-    """Return (reader, positions of the sources to read together), ordered by first position.
-
-    The reader of a pipe is None; it is detected later.
-    """
+    """Return (reader, or None for a pipe; positions of sources to read together), in order."""
     groups: dict[object, tuple[FormatReader | None, list[int]]] = {}
     for place, source in enumerate(sources):
         reader = None if source.is_pipe else reader_of(source, options, wanted)

@@ -77,10 +77,7 @@ class Remote:
         return f"{self._path}/{_checked(name)}"
 
     def read(self, name: str, most: int) -> bytes | None:
-        """Return a file's content, or None if it is missing.
-
-        Raises :class:`Damaged` if the file has more than ``most`` bytes.
-        """
+        """Return a file's content, or None; raises :class:`Damaged` above ``most`` bytes."""
         with self._said(name):
             try:
                 with self._fs.open(self._at(name), "rb") as file:
@@ -301,10 +298,7 @@ def _place(url: str, stated: bytes, folder: Path) -> Path:
 
 @contextmanager
 def _cached(url: str, whole: Path) -> Iterator[None]:
-    """Take a shared lock on a copy.
-
-    If the context succeeds, the lock is kept until this process exits.
-    """
+    """Take a shared lock on a copy; if the context succeeds, until this process exits."""
     if whole not in _READ:
         descriptor = _opened(_lock_of(whole.parent))
         try:
@@ -482,7 +476,6 @@ def _listed(mark: bytes) -> list[str]:
 
 
 def _stated(manifest: bytes) -> tuple[str, set[str]]:
-    """Return a store's kind and files from its manifest."""
     try:
         told = json.loads(manifest)
         return str(told["cocite"]), set(map(str, told["files"]))

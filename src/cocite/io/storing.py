@@ -141,10 +141,7 @@ def write_links(
 def _distinct(
     pieces: _Pieces,
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64], _Weights]]:
-    """Yield (distinct keys, their counts, sums of their weights).
-
-    A chunk's last key is carried over to the next chunk.
-    """
+    """Yield (distinct keys, their counts, sums of their weights)."""
     from cocite.kernels.links import sum_runs
 
     key, count = np.empty(0, np.uint64), 0

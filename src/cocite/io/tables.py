@@ -132,13 +132,11 @@ class Tables:
         return rows
 
     def _insert(self, table: str, **columns: NDArray[Any]) -> None:
-        """Append rows to a table."""
         self._db.register("piece", columns)
         self._run(f"INSERT INTO {table} SELECT {', '.join(columns)} FROM piece")
         self._db.unregister("piece")
 
     def _rewrite(self, part: str, query: str) -> None:
-        """Replace a table with the result of a query."""
         self._run(f"CREATE TABLE other AS {query}")
         self._run(f"DROP TABLE {part}")
         self._run(f"ALTER TABLE other RENAME TO {part}")
@@ -200,10 +198,7 @@ class Tables:
         self.integers &= integers
 
     def rename(self, normal: Callable[[str], str], which: str) -> tuple[int, int]:
-        """Apply ``normal`` to the names that satisfy the SQL condition ``which``.
-
-        Return (how many names changed, how many distinct names were merged away).
-        """
+        """Apply ``normal`` where ``which`` (SQL) holds; return numbers of changed, merged names."""
         columns = [(part, "ab") for part in self._parts] + [(p, "a") for p in self._node_parts]
         columns = [(part, ends) for part, ends in columns if part.endswith("_text")]
         every = " UNION ".join(f"SELECT {c} AS name FROM {p}" for p, ends in columns for c in ends)
@@ -301,10 +296,7 @@ class Tables:
         return bool(self._run(f"SELECT 1 FROM names WHERE {IS_URL} LIMIT 1"))
 
     def sort(self, dense: bool, undirected: bool) -> int:
-        """Convert raw links to ascending keys; return their number, with duplicates.
-
-        In an undirected graph, a reversed self-loop has weight 0.
-        """
+        """Convert raw links to ascending keys; return their number, with duplicates."""
         raw = "raw"
         weight, back = (", w", ", if(a = b, 0, w) AS w") if self.weighted else ("", "")
         if undirected:

@@ -91,10 +91,7 @@ class Titling:
         self._given.flush()
 
     def store(self, directory: Path, tables: Tables) -> tuple[dict[str, Any], dict[str, Entry]]:
-        """Write the nodes' titles in order of id; return the manifest's facts and the files.
-
-        Both are empty if no node has a title.
-        """
+        """Write the nodes' titles; return (manifest's facts, files), both empty without titles."""
         self.met.flush()
         if not self._given.count + self.met.count:
             if self.sources:
@@ -180,10 +177,7 @@ _ALLOWED = (
 def split_titles(
     titles: Any, columns: tuple[str, ...]
 ) -> tuple[Any, tuple[tuple[str, str], ...] | None]:
-    """Return titles as file names and as pairs in memory, one of them None.
-
-    Raises :class:`UsageError` for anything else.
-    """
+    """Return file names and pairs in memory, one of them None; raises :class:`UsageError`."""
     if titles is None or isinstance(titles, str | os.PathLike):
         return titles, None
     if callable(getattr(titles, "items", None)) and not hasattr(titles, "columns"):

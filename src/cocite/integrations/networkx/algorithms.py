@@ -157,10 +157,7 @@ def _in_pieces(
 
 
 def _unlinked(graph: BackendGraph) -> Iterator[Pair]:
-    """Yield all unlinked pairs.
-
-    These are the steps of ``networkx.non_edges``: its order depends on iteration over sets.
-    """
+    """Yield unlinked pairs like ``networkx.non_edges``, whose order is that of sets."""
     left = set(graph)
     while left:
         u = left.pop()

@@ -125,10 +125,7 @@ def katz_centrality(
 
 
 def _limit(step: Callable[[Vector], Vector], x: Vector, most: int, tol: float) -> Vector:
-    """Return x after the first step that changes less than ``tol`` per node on average.
-
-    Raises ``PowerIterationFailedConvergence`` after ``most`` steps.
-    """
+    """Return x after the first of ``most`` steps with a mean change per node below ``tol``."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         for _ in range(most):
             before, x = x, step(x)

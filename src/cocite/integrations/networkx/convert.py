@@ -150,7 +150,6 @@ def _link(graph: BackendGraph, found: Any) -> None:
 
 
 def _data(graph: BackendGraph) -> list[dict[Any, Any]]:
-    """Return each link's attributes as a dictionary."""
     found: list[dict[Any, Any]] = [{} for _ in range(graph.outs.neighbors.size)]
     for name, column in graph.columns.items():
         values = column.values.tolist()

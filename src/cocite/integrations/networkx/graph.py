@@ -38,7 +38,7 @@ MISSING: Any = _Missing()
 class AdjacencyRows(NamedTuple):
     """Links grouped by one end: ``offsets`` uint64[nodes + 1], ``neighbors`` uint32[links].
 
-    ``links`` int64[links] is each link's position in the graph, or None if positions are equal.
+    ``links`` int64[links] are positions in the graph, or None if unchanged.
     """
 
     offsets: NDArray[np.uint64]

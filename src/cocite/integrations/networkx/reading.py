@@ -76,10 +76,7 @@ def read_edgelist(
 
 
 def _pairs(text: Any, comments: str | None, encoding: str) -> Ids | None:
-    """Return both ends of every line, interleaved.
-
-    Return None unless all lines, after initial comment lines, are pairs of integers.
-    """
+    """Return the ends of all lines, interleaved, or None unless all are pairs of integers."""
     sign = (comments or "").encode()
     if encoding.lower() not in ("utf-8", "utf8", "ascii"):
         return None
@@ -195,7 +192,6 @@ def from_pandas_edgelist(
 
 
 def _headings(df: Any, source: Any, target: Any, edge_attr: Any) -> list[Any]:
-    """Return the names of the attribute columns."""
     if edge_attr is None:
         return []
     if edge_attr is True:

@@ -125,7 +125,6 @@ READER = FormatReader(
 
 
 def _load_vertices(job: Job, sources: list[Source]) -> None:
-    """Load vertices as (id, name)."""
     job.database.execute("CREATE TABLE reading.vertices (id UBIGINT, name VARCHAR)")
     for source in sources:
         _load(job, source, "raw")

@@ -40,7 +40,6 @@ _PARTS = {
 
 
 def _read(job: Job) -> Read:
-    """Read all links and nodes."""
     path = job.source.path
     assert path is not None
     base = path.with_suffix("") if path.suffix in (".graph", ".properties") else path
@@ -126,7 +125,6 @@ class _Properties:
         self.rules = self._rules()
 
     def number(self, key: str, otherwise: int | None = None) -> int:
-        """Return an integer parameter."""
         text = self._values.get(key, "" if otherwise is None else str(otherwise))
         if not text.isascii() or not text.isdecimal() or len(text) > 18:
             raise InputError(f"{self.file}: {key} is {text!r}; it must be a whole number")
@@ -178,8 +176,6 @@ def _links(
 
 
 class _Decoder:
-    """The decoding kernel and its buffers."""
-
     def __init__(self, rules: NDArray[np.int64], links: int = _LINKS, rows: int = _ROWS) -> None:
         from cocite.kernels import bvgraph as k
 
@@ -216,10 +212,7 @@ class _Decoder:
         self._words = np.frombuffer(padded, ">u8").astype(np.uint64)
 
     def taken(self, *, all_of_it: bool) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-        """Yield the links decoded since the last call, if a buffer is half full or ``all_of_it``.
-
-        The last lists of the window stay in the buffers, as later lists refer to them.
-        """
+        """Yield new links if a buffer is half full or ``all_of_it``."""
         k, state = self.k, self._state
         rows = int(state[k.NEXT] - state[k.FIRST])
         few = state[k.USED] * 2 < self._links.size and rows * 2 < self._begins.size
@@ -254,10 +247,7 @@ class _Decoder:
 
 
 def _load_names(job: Job, base: Path, nodes: int) -> tuple[str, bool] | None:
-    """Load ``BASE.urls``, one row per node.
-
-    Return (the file's name, whether all names are integers), or None without such a file.
-    """
+    """Load ``BASE.urls``; return (file name, whether all names are integers), or None."""
     files = [base.with_name(f"{base.name}.urls{packing}") for packing in _PACKINGS]
     file = next(filter(Path.is_file, files), None)
     if file is None:

@@ -62,10 +62,7 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 
 
 def normalizer() -> Callable[[str], str]:
-    """Return a function that normalizes a URL.
-
-    Raises :class:`~cocite.extras.MissingLibrary` without ada-url.
-    """
+    """Return a function that normalizes a URL; raises :class:`~cocite.extras.MissingLibrary`."""
     ada = need("ada_url", "--normalize-urls", "html")
 
     def normal(name: str) -> str:
@@ -181,10 +178,7 @@ class ReadOptions(IngestOptions):
         return (*self.columns, self.weight) if self.weight else self.columns
 
     def for_nodes(self) -> ReadOptions:
-        """Return the options for a file of node names, which are in its first column.
-
-        Such a file may lack a header even if files of links have one.
-        """
+        """Return the options for a file of node names, which may lack a header."""
         header = "no" if self.header == "no" else "auto"
         return ReadOptions(
             delimiter=self.delimiter, header=header, comment=self.comment, bad_rows=self.bad_rows
@@ -198,10 +192,7 @@ def split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
 
 
 def bad_row_advice(bad: int, rows: int) -> str:
-    """Return advice on the first bad row, if ``bad`` of ``rows`` rows so far are bad.
-
-    The advice is to skip bad rows only if they are few.
-    """
+    """Return advice on the first bad row: to skip bad rows only if they are few."""
     if bad * 2 <= rows and bad <= 1 + rows // 10:
         return SKIP_ADVICE
     return (

@@ -179,10 +179,7 @@ def check_distinct(
 def column_place(
     label: str, titles: Sequence[object], column: str | int, *, folded: bool = False
 ) -> int:
-    """Return the position of a column given by title, or else by number from 1.
-
-    ``folded`` ignores case. Raises :class:`UsageError` if there is no such column.
-    """
+    """Return a column's position by title or number (from 1); raises :class:`UsageError`."""
     named: list[object] = list(titles)
     wanted: object = column
     if folded:
@@ -294,7 +291,6 @@ def fields(line: str, delimiter: str) -> list[str]:
 
 
 def _width(line: str, delimiter: str) -> int:
-    """Return the number of columns of a line."""
     if delimiter in ("tab", "pipe"):
         return line.count(DELIMITERS[delimiter]) + 1
     return len(fields(line, delimiter))
@@ -420,10 +416,7 @@ def _worded(cell: str) -> bool:
 
 
 def _of_another_shape(titles: list[str], columns: list[list[str]]) -> bool:
-    """Return whether all titles are plain words, and all names below have a feature they lack.
-
-    Features are digits, punctuation as in URLs and paths, and capitals.
-    """
+    """Return whether all names have a digit, URL sign or capital that plain titles lack."""
     digit, address = re.compile(r"\d"), re.compile(r"[:/.?=&#@_]")
     for title, cells in zip(titles, columns, strict=True):
         if len(cells) < _LEAST_SHAPE or not re.fullmatch(r"[^\W\d_]+(?:[ -][^\W\d_]+)*", title):

@@ -79,7 +79,6 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def _read_code(job: Job) -> Read:
-    """Read all imports as links, and all files and packages as nodes."""
     folder = job.source.path
     if folder is None or not job.source.is_directory:
         raise UnrecognizedInput(f"{job.source.label} is a file. To read source code, name a folder")
@@ -204,7 +203,6 @@ def _content(path: Path, most: int = _LARGEST) -> bytes:
 
 
 def _patterns(folder: Path) -> list[str]:
-    """Return the folder patterns of the npm, Yarn or pnpm workspaces."""
     pnpm = folder / _PNPM
     if pnpm.is_file():
         need("yaml", f"reading {_PNPM}", "notes")

@@ -85,7 +85,6 @@ READER = FormatReader(
 
 
 def _header(source: Source, head: bytes) -> tuple[_MatrixHeader, bytes]:
-    """Return the header, and the rest of ``head``."""
     at, lines, banner = 0, 0, None
     for line in re.finditer(rb"([^\r\n]*)(?:\r\n|\n|\r|$)", head.removeprefix(b"\xef\xbb\xbf")):
         text = line[1].decode("utf-8", "replace").strip()

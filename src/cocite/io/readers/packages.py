@@ -27,7 +27,6 @@ _LINK = tuple[str, str]
 
 
 def _read_packages(job: Job) -> Read:
-    """Read all dependencies as links, and all packages as nodes."""
     names, needs = _packages(job)
     with LinkWriter(job, ("need", "package")) as out:
         for number, name in enumerate(names, 1):
@@ -47,7 +46,6 @@ READER = FormatReader(
 
 
 def _packages(job: Job) -> tuple[list[str], list[_LINK]]:
-    """Return (package names, their dependencies)."""
     label = job.source.label
     try:
         text = whole_text(job).decode("utf-8-sig")
@@ -68,7 +66,6 @@ def _packages(job: Job) -> tuple[list[str], list[_LINK]]:
 
 
 def _read(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yield (package, its dependencies)."""
     if "installed" in whole:
         yield from _installed(whole["installed"])
     elif "packages" in whole:

@@ -116,18 +116,15 @@ class _Taken(NamedTuple):
     unread: str = ""
 
     def of(self, source: Source) -> Found:
-        """Return the report on a file, before its rows are counted."""
         note = columns_note(self.chosen, self.weight or "", self.guessed, self.unread)
         return Found(source.label, format="Parquet", note=note)
 
     @property
     def ends(self) -> str:
-        """Return the relation's columns of names."""
         return "ab"[: len(self.chosen)]
 
     @property
     def bad(self) -> str:
-        """Return the condition for a malformed row."""
         each = [bad_name(column) for column in self.ends]
         return " OR ".join(each if self.weight is None else [*each, BAD_WEIGHT])
 
@@ -170,7 +167,6 @@ class _Taken(NamedTuple):
 
 
 def _taken(job: Job, source: Source, path: Path) -> _Taken:
-    """Return the selected columns of a file."""
     wanted, options = job.wanted, job.options
     query = f"DESCRIBE SELECT * FROM read_parquet({file_literal(path)}, hive_partitioning = false)"
     types = {str(row[0]): str(row[1]) for row in job.database.execute(query).fetchall()}
@@ -202,10 +198,7 @@ def _taken(job: Job, source: Source, path: Path) -> _Taken:
 
 
 def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> list[list[Source]]:
-    """Group sources by schema; a file that is named twice is in two groups.
-
-    Raises ``duckdb.Error``.
-    """
+    """Group sources by schema; a file named twice is in two groups. Raises ``duckdb.Error``."""
     schemas: dict[str, list[tuple[Any, ...]]] = {}
     query = f"FROM parquet_schema({_list(str(_path(s)) for s in sources)})"
     for name, *column in connection.execute(query).fetchall():
@@ -237,10 +230,7 @@ def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
 
 
 def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, list[Found]]:
-    """Return the relation of files of the same schema, and a report on each.
-
-    ``paths`` maps paths to sources.
-    """
+    """Return the relation of files of the same schema (path -> source), and a report on each."""
     rows, bad, name = taken.rows(paths), taken.bad, quoted_column(_FILE)
     weight = "" if taken.weight is None else "w"
     figures = {

@@ -113,10 +113,7 @@ def other_text(beginning: Beginning) -> bool:
 
 
 def warc(beginning: Beginning) -> bool:
-    """Test for a web archive's first record.
-
-    For lz4, and Zstandard with a dictionary, test the file name.
-    """
+    """Test for a web archive's first record or, if FastWARC must decompress it, the file name."""
     content, path = beginning.content, beginning.path
     if path is not None and content.startswith((b"\x04\x22\x4d\x18", b"\x5d\x2a\x4d\x18")):
         return bool(re.search(r"\.(?:warc|wat)\.(?:lz4|zst)$", path.name, re.I))
@@ -175,7 +172,6 @@ def each(pattern: str) -> Sign:
 
 
 def _is_table(beginning: Beginning) -> bool:
-    """Test whether every row has a tab."""
     rows = beginning.rows[:_FEW]
     return bool(rows) and all("\t" in row for row in rows)
 

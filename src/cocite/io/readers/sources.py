@@ -96,10 +96,7 @@ def rejoined(begun: bytes, stream: Any, damage: Exception | None = None) -> Iter
 
 
 def _recoded(stream: Any, encoding: str) -> Iterator[bytes]:
-    """Convert a stream to UTF-8.
-
-    Unpaired surrogates become invalid UTF-8, which makes their rows malformed.
-    """
+    """Convert a stream to UTF-8; unpaired surrogates make their rows malformed."""
     decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
     data = b"-"
     while data:
@@ -299,10 +296,7 @@ class Source:
         return self.path is None or not (self.is_directory or self.path.is_file())
 
     def beginning(self) -> Beginning:
-        """Return the first :data:`LOOK` bytes, decompressed; none for a directory.
-
-        If compressed data is damaged, return the bytes before the damage; the reader reports it.
-        """
+        """Return the first :data:`LOOK` bytes, decompressed, up to any damage."""
         if self._beginning is None:
             self._beginning = self._look()
             self.encoding, self.packed = self._beginning.encoding, self._beginning.packed
@@ -444,10 +438,7 @@ _BESIDE = re.compile(r"[._].*|manifest|(?:readme|license|release_notes)(?:\.\w+)
 
 
 def parts_in(folder: str | os.PathLike[str]) -> list[str]:
-    """Return a folder's sorted files if all are parts of one table, else [].
-
-    OpenAlex (``part_000.gz``) and Spark write such folders.
-    """
+    """Return a folder's sorted files if all are parts of a table, as from OpenAlex or Spark."""
     found: list[str] = []
     for above, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -32,7 +32,6 @@ _ERRORS = {"unknown": UsageError, "unclear": UnrecognizedInput, "damaged": Input
 
 
 def _read(job: Job) -> Read:
-    """Read the rows of one sheet as text."""
     need("python_calamine", "a spreadsheet", "excel")
     job.progress("reading " + job.source.short, 0, 0)
     most, text = min(most_unpacked(job.source.nbytes), job.memory), job.scratch / "sheet.csv"
@@ -60,11 +59,7 @@ READER = FormatReader(
 
 
 def _begun(job: Job, text: BinaryIO, code: int, most: int) -> str:
-    """Read the lines of JSON before the rows, and return the sheet's name.
-
-    Raises the error that they contain, or one for an exit ``code`` other than 0. A negative code, a
-    signal, means that memory was insufficient.
-    """
+    """Read the lines of JSON before the rows; return the sheet's name, or raise their error."""
     label, name = job.source.label, ""
     for line in text:
         found = json.loads(line)

@@ -91,7 +91,6 @@ class SqlSource(Source):
 
 
 def _read(job: Job) -> Read:
-    """Read a query's or a table's rows."""
     source = job.source
     assert isinstance(source, SqlSource)
     address = source.address or Address("duckdb", ":memory:")
@@ -127,10 +126,7 @@ def _result(job: Job) -> Path:
 
 
 def _files_of(query: str) -> Iterator[str]:
-    """Yield the files that a query may open: all quoted texts and words with a dot.
-
-    A pattern yields the files that it matches now.
-    """
+    """Yield the files that a query may open: all quoted texts, and words with a dot."""
     for text, name, word in _QUOTED.findall(query):
         path = text.replace("''", "'") or name.replace('""', '"') or word
         if "\0" not in path:
@@ -168,10 +164,7 @@ def _tables(connection: Any, address: Address) -> list[str]:
 
 
 def _table_query(connection: Any, address: Address, hint: str) -> str:
-    """Return a query for all columns of the named table, or of the only one.
-
-    ``hint`` is the advice if there are several. Raises :class:`UsageError`.
-    """
+    """Return a query for the named or only table; raises :class:`UsageError` with ``hint``."""
     there = _tables(connection, address)
     table = address.table
     shown = ", ".join(there[:_SHOWN]) + (", ..." if len(there) > _SHOWN else "")
@@ -191,10 +184,7 @@ def _table_query(connection: Any, address: Address, hint: str) -> str:
 def _columns_query(
     connection: Any, address: Address, hint: str, choose: Callable[[list[str]], Sequence[int]]
 ) -> tuple[str, list[str]]:
-    """Return a query for the selected columns of the named or only table, and their titles.
-
-    ``choose`` maps all titles to the positions of the selected columns.
-    """
+    """Return a query for the columns that ``choose`` selects by title, and their titles."""
     query = _table_query(connection, address, hint)
     with reported(address):
         described = connection.execute(f"{query} LIMIT 0").description
@@ -251,10 +241,7 @@ def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
 
 
 def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job, guessed: bool) -> Read:
-    """Read a query's result via a Parquet file.
-
-    ``guessed`` is whether the columns were selected only by position.
-    """
+    """Read a query's result via a Parquet file."""
     import duckdb
 
     address = source.address or Address("duckdb", "the query")
@@ -271,7 +258,6 @@ def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job, guessed
 
 
 def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
-    """Read a query's result row by row."""
     address = source.address
     assert address is not None
     weighted = bool(job.options.weight)

@@ -313,7 +313,6 @@ class NameTable:
         )
 
     def _look(self) -> None:
-        """Detect the text's layout from its first lines."""
         form, options, beginning = self.form, self._options, self.source.beginning()
         other = None if form.titled else format_of(self.source)
         if other is not None:
@@ -344,11 +343,7 @@ class NameTable:
         self.header = first if named or options.header == "yes" else ()
 
     def _see_clear(self, lines: list[str]) -> None:
-        """Raise an error if the columns are ambiguous.
-
-        For titles, a single column, or blanks as separator, are ambiguous. For other tables, so are
-        blanks that do not split all rows into two columns, unless columns were selected.
-        """
+        """Raise an error if the first lines do not clearly have two columns."""
         blanks, counts = self.delimiter == "space", [len(fields(x, self.delimiter)) for x in lines]
         if self.form.titled and lines and (blanks or counts[0] < 2):
             raise InputError(
@@ -402,11 +397,7 @@ class NameTable:
         yield from self._query(f"SELECT {wanted} FROM {{file}}")
 
     def _see_pieces(self, columns: list[str]) -> None:
-        """Check that the rows that DuckDB copies at a time fit in memory.
-
-        Even a small file may not, as it can repeat one text in every row. Raises
-        :class:`ResourceError`.
-        """
+        """Raise :class:`ResourceError` if rows that DuckDB copies together exceed memory."""
         lengths = " + ".join(f"coalesce(strlen({_text_of(column)}), 0)" for column in columns)
         each = f"SELECT sum({lengths}) AS size FROM {{file}} GROUP BY {_ROW} // {_COPIED}"
         most = max(row[0] or 0 for row in self._query(f"SELECT max(size) FROM ({each})"))

@@ -172,12 +172,10 @@ class Dump:
         return bool(piece)
 
     def _drop(self, count: int) -> None:
-        """Discard the first ``count`` bytes of the buffer."""
         self._line += self._buffer.count(b"\n", 0, count)
         self._buffer = self._buffer[count:]
 
     def _insert(self, table: str) -> None:
-        """Process the rows of an INSERT or REPLACE statement."""
         k = self._k
         take = np.array([_COLUMNS[table].get(each, 0) for each in self.columns[table]], np.uint8)
         while True:
@@ -235,8 +233,6 @@ READER = FormatReader(
 
 
 class _Wiki:
-    """Reader of one dump."""
-
     def __init__(self, job: Job, sources: list[Source]) -> None:
         self._job, self._sources = job, sources
         self._chosen = job.options.namespaces
@@ -245,7 +241,6 @@ class _Wiki:
         self._found = PagesFound(job.source.label, integers=False, format=what)
 
     def run(self) -> Read:
-        """Read the files, and join the tables."""
         self._read()
         self._pages()
         nodes, found = "SELECT name AS a FROM reading.nodes", self._found
@@ -272,7 +267,6 @@ class _Wiki:
                 waiting = [source for source in map(self._extra, self._missing()) if source]
 
     def _missing(self) -> list[str]:
-        """Return the required tables not read yet."""
         needed = ["page", "redirect"]
         if self._job.wanted == 2:
             needed.insert(1, "pagelinks")
@@ -284,10 +278,7 @@ class _Wiki:
         return column in self._dump.columns.get(table, ())
 
     def _extra(self, table: str) -> Source | None:
-        """Return a table's file next to the given ones; None if an optional one is missing.
-
-        Raises :class:`InputError` if a required file is missing.
-        """
+        """Return a table's file next to the given ones; if missing, None or :class:`InputError`."""
         tried: list[Path] = []
         for path in (source.path for source in self._sources if source.path is not None):
             matches = list(_TABLE.finditer(path.name))

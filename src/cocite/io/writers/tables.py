@@ -298,7 +298,6 @@ class _Sink:
         self._file, self.closed = file, False
 
     def write(self, data: Any) -> int:
-        """Write all data, or raise an error with the free disk space."""
         disk.write(self._file, memoryview(data))
         return len(data)
 

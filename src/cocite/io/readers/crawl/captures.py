@@ -86,10 +86,7 @@ def is_web(url: str | None) -> bool:
 
 
 class Captures:
-    """Context manager that collects captures and their links.
-
-    ``left_out`` counts skipped records.
-    """
+    """Context manager that collects captures and their links."""
 
     def __init__(self, job: Job, found: PagesFound, rules: CrawlRules | None = None) -> None:
         self._job, self._chosen, self.found = job, job.options, found
@@ -254,10 +251,7 @@ class Captures:
         return Read(f"SELECT a, b FROM reading.joined WHERE {chosen}", found, nodes)
 
     def _names(self) -> None:
-        """Create the tables ``goes`` (redirect, target), ``same`` (copy, original), and ``real``.
-
-        ``real`` is the union of both, with final targets.
-        """
+        """Create ``goes`` (redirect, target), ``same`` (copy, original), ``real`` (both)."""
         run, database = self._job.run, self._job.database
         run(
             "CREATE TABLE reading.goes AS SELECT url AS a, leads AS b FROM reading.latest WHERE "
@@ -491,10 +485,7 @@ def _brotli(body: bytes, most: int) -> bytes | None:
 
 @contextmanager
 def report_to(path: str, overwrite: bool) -> Iterator[Reported]:
-    """Yield a function that adds a row to the file ``path``, or does nothing if that is "".
-
-    Raises :class:`~cocite.errors.OutputExists` on entry.
-    """
+    """Yield a function that adds a row to ``path``, if any; raises :class:`OutputExists`."""
     if not path:
         yield no_report
         return

@@ -117,10 +117,7 @@ class Fetcher:
         return fetched
 
     async def _rules_of(self, client: Any, host: str, url: str, run: _FetchRun) -> Any:
-        """Return the host's robots.txt, fetched once; None if it cannot be read.
-
-        Only redirects to the same host are followed.
-        """
+        """Return the host's robots.txt, fetched once; None if it cannot be read."""
         if host not in self._rules:
             self._rules[host] = None
             where: str | None = f"{urlsplit(url).scheme}://{host}/robots.txt"
@@ -166,10 +163,7 @@ class Fetcher:
             self._next[host] = time.monotonic() + delay
 
     def client(self) -> Any:
-        """Return a client without redirects and cookies.
-
-        Each request opens a new connection, since servers may close idle ones.
-        """
+        """Return a client that does not follow redirects, keep cookies, or reuse connections."""
         httpx = self._httpx
         return httpx.AsyncClient(
             headers=_HEADER,
@@ -212,7 +206,6 @@ class _FetchRun:
             self.found.put(None)
 
     def cancel(self) -> None:
-        """Cancel all requests; called from another thread."""
         self._ended = True
         self.call(lambda: self._task and self._task.cancel())
 
@@ -251,7 +244,6 @@ class _FetchRun:
         group.create_task(self._host(group, client, host))
 
     async def _host(self, group: asyncio.TaskGroup, client: Any, host: str) -> None:
-        """Fetch a host's pages, one after another."""
         while self._waiting[host]:
             await self.room.acquire()
             url, hops = self._waiting[host].popleft()
@@ -281,7 +273,6 @@ async def _body(answer: Any, most: int) -> bytes:
 
 
 def _leads(fetched: Fetched) -> str | None:
-    """Return the target of a redirect, or None."""
     message = fetched.message
     if message is None or message.status not in REDIRECTS or not message.header.get("location"):
         return None
@@ -298,7 +289,6 @@ def _now() -> str:
 
 
 def _read(job: Job) -> Read:
-    """Read links between fetched pages, and the pages as nodes."""
     refuse_site(job, READER.title)
     skip = job.options.bad_rows != "stop"
     if job.wanted == 1:
@@ -353,7 +343,6 @@ def _advice(source: Source, listed: Listed) -> str:
 def _pages(
     job: Job, fetcher: Fetcher, urls: Iterable[str], captures: Captures
 ) -> Iterator[HtmlPage]:
-    """Yield fetched HTML pages."""
     urls = list(urls)
     for done, fetched in enumerate(fetcher.fetch(urls), 1):
         job.progress("fetching pages", min(done, len(urls)), len(urls))

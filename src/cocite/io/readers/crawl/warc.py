@@ -48,10 +48,7 @@ Refuse = Callable[[int, str], None]
 
 
 class Record(NamedTuple):
-    """A record: its offset, ``kind`` (WARC-Type), header and block.
-
-    ``long`` is whether the block exceeded :data:`LARGEST` bytes and is truncated.
-    """
+    """A record at the offset ``place``; ``long`` is whether the block is truncated."""
 
     place: int
     kind: str
@@ -149,10 +146,7 @@ class WarcRecords:
         return Record(place, kind, header, block, there > len(block) > 0)
 
     def _see_end(self, last: int) -> None:
-        """Check that no truncated record follows the last one.
-
-        Necessary as FastWARC skips gzip data that it cannot decompress.
-        """
+        """Check that no truncated gzip data follows, which FastWARC would skip."""
         if not self._gzip:
             return
         with self._file() as file:
@@ -277,7 +271,6 @@ def _found(html: dict[str, Any], url: str) -> dict[str, Any]:
 
 
 def _part(value: Any, *names: str) -> dict[str, Any]:
-    """Return a nested object, or {} if it is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
@@ -307,7 +300,6 @@ def refuse_site(job: Job, what: str) -> None:
 
 
 def _read(job: Job) -> Read:
-    """Read the links between the pages of all files, and the pages as nodes."""
     refuse_site(job, READER.title)
     found = PagesFound(
         job.source.label, integers=False, files=len(job.inputs), format="pages in a web archive"
@@ -330,13 +322,10 @@ READER = FormatReader(
 
 
 class _Crawl:
-    """Reader of the files of one crawl, one after another."""
-
     def __init__(self, job: Job, captures: Captures, pages: Pages) -> None:
         self._job, self._captures, self._pages = job, captures, pages
 
     def read(self, source: Source) -> None:
-        """Add a file's captures."""
         job, stage = self._job, "reading " + source.short
         seen = Counter[str]()
 
@@ -412,7 +401,6 @@ class _Crawl:
         captures.capture(REVISIT, url, at, refers or "")
 
     def _described(self, told: Described, url: str, at: str) -> None:
-        """Add a page described in WAT."""
         type_ = told.header.get("content-type", "")
         if self._captures.is_no_page(told.status, told.header, url, at):
             return
@@ -423,9 +411,6 @@ class _Crawl:
 
 
 def _url(written: str) -> str | None:
-    """Return a record's URL, normalized; None unless it is http or https.
-
-    Some versions of wget write angle brackets around URLs.
-    """
+    """Return a record's URL, normalized, without wget's angle brackets; None for other schemes."""
     url = joined("", written.strip().removeprefix("<").removesuffix(">"))
     return url if is_web(url) else None

@@ -22,7 +22,6 @@ _WORD = re.compile(
 
 
 def _read_gml(job: Job) -> Read:
-    """Read all links and nodes."""
     out, text = LabeledGraph(job, READER.title), whole_text(job)
     directed, key, line = False, "", 1
     nesting: list[str] = []

@@ -31,7 +31,6 @@ _LONGEST = 1 << 24
 
 
 def _whole(job: Job) -> Any:
-    """Parse a whole document; raise :class:`InputError` for invalid JSON."""
     try:
         return json.loads(whole_text(job).decode("utf-8-sig", "surrogateescape"))
     except RecursionError:
@@ -50,7 +49,6 @@ _LABELS = ("label", "name", "title")
 
 
 def _read_node_link(job: Job) -> Read:
-    """Read all links and nodes."""
     graph = _whole(job)
     if not isinstance(graph, dict):
         raise InputError(f"{job.source.label} is not an object with nodes and links")
@@ -224,7 +222,6 @@ class _Columns:
         return [value[at] if 0 <= at < len(value) else None for at in places]
 
     def node(self, value: Any) -> str:
-        """Return the name of a value's first end."""
         return works.spelled(self._keys[0], str(name_of(self._cells(value)[0])))
 
     def of(self, value: Any) -> tuple[list[list[str]] | None, int]:
@@ -256,10 +253,7 @@ class _Columns:
 
 
 class _Values:
-    """Iterable of (value, line) from lines, a list, or a list in an object.
-
-    ``decode`` parses a line.
-    """
+    """Iterable of (value, line); ``decode`` parses a line."""
 
     def __init__(self, job: Job, writer: RowWriter) -> None:
         self._job, self._writer = job, writer

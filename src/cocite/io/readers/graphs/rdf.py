@@ -26,7 +26,6 @@ _SHOWN, _MOST = 8, 1000
 
 
 def _read_rdf(job: Job) -> Read:
-    """Read all links, and the titles of their ends."""
     rdf = need("pyoxigraph", "RDF", "rdf")
     node, chosen = rdf.NamedNode, job.options.predicate or ""
     taken: dict[str, bool] = {}

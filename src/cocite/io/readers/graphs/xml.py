@@ -85,7 +85,6 @@ class _Weights:
         self.defaults = {key: (of.findtext("default") or "").strip() for key, _, of in chosen}
 
     def check(self) -> None:
-        """Raise :class:`UsageError` if the requested attribute is missing."""
         if self.asked and not self.drawn and not self.defaults:
             names = ", ".join(map(repr, self._names)) or "none"
             raise UsageError(

@@ -139,8 +139,6 @@ class Pages:
 
 
 class _Parser:
-    """A parser process."""
-
     def __init__(self, script: str) -> None:
         self._script = script
         self._process: subprocess.Popen[bytes] | None = None
@@ -170,7 +168,6 @@ class _Parser:
         return None, "its parser crashed"
 
     def end(self) -> None:
-        """Kill the process if it is running."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()

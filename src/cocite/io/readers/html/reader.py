@@ -56,7 +56,6 @@ _SAMPLED = 100
 
 
 def _read_folder(job: Job) -> Read:
-    """Read links between pages, and the pages as nodes."""
     if job.source.path is None or not job.source.is_directory:
         raise UnrecognizedInput(
             f"{job.source.label} is a file. HTML is read as a whole site: name its folder"
@@ -130,7 +129,6 @@ def refuse_names(job: Job, site: Site, found: PagesFound) -> None:
 
 
 def _pages(job: Job, site: Site, captures: Captures) -> Iterator[HtmlPage]:
-    """Yield the readable pages; count the others."""
     stage, total = "parsing " + job.source.short, len(site.pages)
     for done, path in enumerate(site.pages, 1):
         content = content_of(job, site, path)
@@ -145,10 +143,7 @@ def _pages(job: Job, site: Site, captures: Captures) -> Iterator[HtmlPage]:
 def content_of(
     job: Job, site: Site, path: str, most: int = LARGEST, called: str = "HTML"
 ) -> bytes | str:
-    """Return a page's content, or the reason to skip the page, as text.
-
-    ``most`` is the maximum size in bytes, ``called`` the format's name.
-    """
+    """Return a page's content of at most ``most`` bytes, or why the page is skipped."""
     try:
         content = site.read(path, most + 1)
     except (FileNotFoundError, NotADirectoryError):
@@ -215,7 +210,6 @@ _NAME = 1 << 9
 
 
 def _read_archive(job: Job) -> Read:
-    """Unpack an archive, and read the folder."""
     is_zip = zip_archive(job.source.beginning())
     unpacked = _Unpacked(job, job.scratch / "unpacked", is_zip)
     with _unpacking(job):
@@ -250,10 +244,7 @@ def _no_site(job: Job, is_zip: bool) -> str:
 
 
 class _Unpacked:
-    """Extract an archive's members to the scratch folder ``top``.
-
-    Links are created after all files, so that nothing is written through links.
-    """
+    """Extracts members to ``top``; links come last, so that nothing is written through them."""
 
     def __init__(self, job: Job, top: Path, is_zip: bool) -> None:
         self.left_out: Counter[str] = Counter()

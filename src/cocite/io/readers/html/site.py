@@ -87,7 +87,6 @@ def _has_index(folder: Path) -> bool:
 
 
 def _counts(folder: Path) -> tuple[int, int, int]:
-    """Count the pages, notes and tables in a folder by name."""
     pages = notes = tables = 0
     for _, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]

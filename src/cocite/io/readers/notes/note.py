@@ -175,7 +175,6 @@ def _split(text: str, between: str) -> list[str]:
 
 
 def _linked(front: dict[str, Any]) -> Iterator[str]:
-    """Yield the targets of wiki links in front matter."""
     waiting = list(front.values())
     for value in waiting:  # grows in the loop
         if isinstance(value, dict | list):
@@ -208,7 +207,6 @@ def _parser(plain: bool = False) -> MarkdownIt:
 
 
 def _plain(heading: str) -> str:
-    """Return a heading without markup."""
     if not _SIGNS.search(heading):
         return heading
     (token,) = _parser(plain=True).parseInline(heading)
@@ -260,10 +258,7 @@ def _shortcode(state: StateInline, silent: bool) -> bool:
 
 
 def _without_comments(state: StateCore) -> None:
-    """Remove Obsidian's comments ``%% ... %%``, which may span paragraphs.
-
-    Comments in code, and unclosed ones, remain.
-    """
+    """Remove Obsidian's comments ``%% ... %%``, except in code."""
     if "%%" in state.src:
         state.src = _COMMENT.sub(lambda found: found[1] or "", state.src)
 

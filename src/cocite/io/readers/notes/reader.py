@@ -43,7 +43,6 @@ _OTHERS = {
 
 
 def _read_folder(job: Job) -> Read:
-    """Read links between notes, and the notes as nodes."""
     if job.source.path is None or not job.source.is_directory:
         raise UnrecognizedInput(
             f"{job.source.label} is a file. Notes are read together: name their folder. For a "
@@ -76,10 +75,7 @@ READER = FormatReader(
 
 
 def _names(paths: list[str]) -> dict[str, str]:
-    """Return path -> name for each note: the path without suffix.
-
-    The suffix stays if the name would otherwise be ambiguous or look like a tag.
-    """
+    """Return path -> name: without suffix, unless that is ambiguous or looks like a tag."""
     names, taken = dict[str, str](), set[str]()
     for path in paths:
         name = _stem(path)
@@ -94,8 +90,6 @@ def _stem(path: str) -> str:
 
 
 class _Links:
-    """The links between a folder's notes."""
-
     def __init__(self, job: Job, site: Site, names: dict[str, str], found: PagesFound) -> None:
         self._job, self._site, self._names, self._found = job, site, names, found
         files = site.files.difference(names)
@@ -129,7 +123,6 @@ class _Links:
         self._job.report(name, why, "", "")
 
     def _contents(self) -> Iterator[HtmlPage]:
-        """Yield the readable notes; count the others."""
         stage, total = "parsing " + self._job.source.short, len(self._names)
         for done, path in enumerate(self._names, 1):
             content = content_of(self._job, self._site, path, _LARGEST, "Markdown")
@@ -140,7 +133,6 @@ class _Links:
             self._job.progress(stage, done, total)
 
     def resolve(self) -> Read:
-        """Return the relations of links and notes, and the report."""
         job, found = self._job, self._found
         kinds, others = Counter[int](), Counter[int]()
         with LinkWriter(job, ("link", "note")) as out:

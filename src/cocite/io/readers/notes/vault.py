@@ -88,7 +88,6 @@ class Vault:
         return found_at or Destination(BROKEN)
 
     def _at(self, target: str, at: str, relative: bool) -> Destination | None:
-        """Return the target at a path, or None."""
         folder = at.rpartition("/")[0]
         bases = ["" if target.startswith("/") or not target.startswith(".") else folder]
         if relative and not target.startswith(("/", ".")):
