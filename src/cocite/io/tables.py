@@ -198,7 +198,7 @@ class Tables:
         self.integers &= integers
 
     def rename(self, normal: Callable[[str], str], which: str) -> tuple[int, int]:
-        """Apply ``normal`` where ``which`` (SQL) holds; return numbers of changed, merged names."""
+        """Apply ``normal`` to names for which ``which`` (SQL) holds; return (changed, merged)."""
         columns = [(part, "ab") for part in self._parts] + [(p, "a") for p in self._node_parts]
         columns = [(part, ends) for part, ends in columns if part.endswith("_text")]
         every = " UNION ".join(f"SELECT {c} AS name FROM {p}" for p, ends in columns for c in ends)

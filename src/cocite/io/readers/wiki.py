@@ -278,7 +278,7 @@ class _Wiki:
         return column in self._dump.columns.get(table, ())
 
     def _extra(self, table: str) -> Source | None:
-        """Return a table's file next to the given ones; if missing, None or :class:`InputError`."""
+        """Return a table's file, None if optional; raises :class:`InputError` if missing."""
         tried: list[Path] = []
         for path in (source.path for source in self._sources if source.path is not None):
             matches = list(_TABLE.finditer(path.name))
