@@ -137,7 +137,7 @@ def test_texts_are_short_and_have_titles(index: Index) -> None:
             {"node": "red", "k": 1001},
             "k is 1001; it must be a whole number from 1 to 1000",
         ),
-        ("related", {"node": "red", "kk": 1}, "related takes no 'kk'"),
+        ("related", {"node": "red", "kk": 1}, "related has no parameter 'kk'"),
         ("related", {}, "node is required"),
         ("related", {"node": 7}, "node is 7; it must be a list of texts"),
         ("related", {"node": "red", "min_score": -1}, "min_score is -1"),

@@ -1,6 +1,5 @@
-"""The HTTP API on opened indexes, with the terms and the JSON of the command line.
+"""The HTTP API, which answers with the JSON of the command line.
 
-``server/results.py`` has the configuration; ``server/processes.py`` runs the processes with
-Granian, which map the same files; ``server/app.py`` is the application in each of them. One table
-(``server/requests.py``) declares all parameters, for queries and the OpenAPI document.
+``results.py`` has the configuration; ``processes.py`` runs the processes with Granian; ``app.py``
+is the application in each process; ``requests.py`` declares all parameters.
 """

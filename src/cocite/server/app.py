@@ -1,13 +1,13 @@
-"""The application of a process, and the layers that every request passes.
+"""The ASGI application of a process, and its middleware.
 
-These are ``Front``, CORS if enabled, and ``Guard``. ``Front`` limits the length of addresses, adds
-headers, counts and logs. ``Guard`` checks keys, and rejects queries that could not be answered in
-time before reading them. Cost: about 150 µs per request.
+Requests pass ``Front``, CORS if enabled, and ``Guard``, which takes about 150 µs. ``Front`` limits
+the length of URLs, adds headers, counts and logs. ``Guard`` checks keys, and rejects queries that
+could not be answered in time before reading them.
 
 A server without keys that only this machine can reach accepts only host names of this machine.
 Otherwise a web page could resolve its own name to 127.0.0.1 and have the browser query the server
-(DNS rebinding); ``Host`` cannot be forged that way. Source: Jackson, Barth, Boneh et al.,
-*Protecting browsers from DNS rebinding attacks*, 2007.
+(DNS rebinding), in which case ``Host`` has the page's name.
+Source: Jackson, Barth, Boneh et al., *Protecting browsers from DNS rebinding attacks*, 2007.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::\d*)?")
 
 @lru_cache(256)
 def is_known(host: str, names: frozenset[str]) -> bool:
-    """Return whether the ``Host`` of a request names this server, or is missing."""
+    """Return whether a ``Host`` header names this server or is empty."""
     match = _HOST.fullmatch(host.strip())
     if match is None:
         return False
@@ -87,16 +87,14 @@ def is_known(host: str, names: frozenset[str]) -> bool:
 
 
 _HELD_BACK = 0.05, 0.15
-"""Range in seconds of the random delay of refusals, which spreads retries and leaves time for
-answers.
-"""
+"""Range in seconds of the random delay before a refusal, which spreads retries."""
 OPEN = ("/healthz", "/readyz")
 """Endpoints that need no key."""
 _CHALLENGE = 'Basic realm="cocite", charset="UTF-8", Bearer realm="cocite"'
 
 
 class Front:
-    """The outermost layer of the application."""
+    """The outermost middleware."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
@@ -174,12 +172,12 @@ class Front:
 
 
 class Guard:
-    """Checks the host name, the key if required, and the load."""
+    """The middleware that checks the host name, the key, and the load."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
         self.asked = service.config.local and service.keys is None
-        """Whether host names of requests are checked."""
+        """Whether to check the host name."""
         self.names = frozenset(name.lower() for name in service.config.options.allow_host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -206,8 +204,8 @@ class Guard:
 
 def _unknown_host(host: str) -> Response:
     detail = (
-        f"the request is for the host {host[:100]!r}; this server listens on its own machine "
-        "only, and answers to localhost, its address, and names given with --allow-host"
+        f"the request is for the host {host[:100]!r}; this server accepts only localhost, its own "
+        "address, and names given with --allow-host"
     )
     return problem_reply(Problem("unknown-host", detail))
 
@@ -218,7 +216,7 @@ def _no_key() -> Response:
 
 
 async def body_of(service: Service, request_headers: Headers, receive: Receive) -> bytes:
-    """Read the body of a request, within its limits; raises :class:`Problem`."""
+    """Read a request body within the limits; raises :class:`Problem`."""
     limits = service.config.limits
     told = request_headers.get("content-length", "0")
     too_large = Problem(
@@ -249,7 +247,7 @@ async def body_of(service: Service, request_headers: Headers, receive: Receive) 
 
 
 def make_app(service: Service) -> ASGIApp:
-    """Return the application for an open service."""
+    """Create the application for an open service."""
     document = msgspec.json.encode(described(service))
     straight = {
         f"/v1/{operation}": guarded(service, operation, _answered) for operation in _OPERATIONS
@@ -286,7 +284,7 @@ def make_app(service: Service) -> ASGIApp:
 
 
 class _FastPath:
-    """Dispatches queries by path, as the router would take a large part of an answer's time."""
+    """Dispatches queries by path; the router would take a large part of an answer's time."""
 
     def __init__(self, app: ASGIApp, endpoints: Mapping[str, Endpoint]) -> None:
         self.app, self.endpoints = app, endpoints
@@ -309,7 +307,7 @@ def _get(path: str, service: Service, operation: str, handler: Handler) -> Route
 
 
 def query_of(service: Service, operation: str, request: Request) -> Values:
-    """Parse the query string of a request; raises :class:`UsageError`."""
+    """Parse a query string; raises :class:`UsageError`."""
     return service.operations[operation].from_query(pairs_of(request.scope["query_string"]))
 
 
@@ -341,7 +339,7 @@ async def _answered(service: Service, request: Request) -> Response:
 
 
 def _next(service: Service, query: bytes, values: Values) -> str | None:
-    """Return the ``Link`` header for the next hits of a list, within the server's limits."""
+    """Return a ``Link`` header to the next hits; None beyond the server's limit."""
     offset = values.get("offset", 0) + values.get("k", DEFAULT_K)
     if offset > service.config.limits.offset:
         return None
@@ -351,7 +349,7 @@ def _next(service: Service, query: bytes, values: Values) -> str | None:
 
 
 async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[str, bytes]:
-    """Return the media type and the body of a request; raises :class:`Problem`."""
+    """Return a request's media type and body; raises :class:`Problem`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in kinds:
         told = f"the Content-Type is {kind or 'missing'}; send {' or '.join(kinds)}"
@@ -391,7 +389,7 @@ async def _batch(service: Service, request: Request) -> Response:
 
 
 async def _links(service: Service, request: Request) -> Response:
-    """Store links, on disk before responding."""
+    """Store links on disk, then respond."""
     holder, limits = request.scope["state"].get("holder"), service.config.limits
     if service.keys is None or holder not in service.keys.writers:
         told = "only keys with write access can add links: those marked write in the key file"
@@ -412,8 +410,10 @@ async def _links(service: Service, request: Request) -> Response:
 
 
 async def _streamed(service: Service, values: Values, asking: ServedQuery) -> Response:
-    """Stream answers line by line. The first are computed before the response starts, so that
-    errors in the query have their own status.
+    """Stream answers line by line.
+
+    The first lines are computed before the response starts, so that errors in the query have their
+    own status.
     """
     asking.held.users += 1
     lines = service.ask_each(values, asking)

@@ -1,4 +1,4 @@
-"""An index for AI assistants: tools and resources of the Model Context Protocol (MCP).
+"""The Model Context Protocol (MCP) server, for AI assistants.
 
     related, similarity, why, find    tools; they return a short text for the model, and the JSON of
                                       the HTTP API, with its schema
@@ -6,10 +6,8 @@
     cocite://node/{name}              a resource per node: the answer of ``related``
 
 Queries are checked and answered as over HTTP (``server/requests.py``), with the same limits. Tools
-are read-only and have only options that help a model. Errors say what to do, with similar names for
-unknown ones.
-
-The official SDK implements the protocol, over standard input and output or streamable HTTP.
+are read-only and have only options that help a model. The official SDK implements the protocol,
+over standard input and output or streamable HTTP.
 """
 
 from __future__ import annotations
@@ -41,9 +39,9 @@ if TYPE_CHECKING:
     from cocite.search import Index
 
 Answer = Mapping[str, Any]
-"""JSON of a document."""
+"""A document as JSON."""
 PATH = "/mcp"
-"""Path of the HTTP endpoint."""
+"""The path of the HTTP endpoint."""
 _INDEX, _NODE = "cocite://index", "cocite://node/"
 _JSON = "application/json"
 _READ_ONLY = types.ToolAnnotations(
@@ -105,7 +103,7 @@ def _find_text(found: Answer) -> str:
 
 
 class _Kind(NamedTuple):
-    """A tool: its operation and options, the schema of its answers, and their text form."""
+    """A tool: its operation, the options it accepts, the answer's schema, and a text formatter."""
 
     operation: str
     takes: tuple[str, ...]
@@ -128,7 +126,7 @@ _KINDS = {
 
 
 def _result_schema(name: str) -> dict[str, Any]:
-    """Return the schema of an answer, including the schemas that it references."""
+    """Return an answer's schema, including all referenced schemas."""
     every, found, new = schemas(), dict[str, dict[str, Any]](), [name]
     while new:
         each = new.pop()
@@ -141,18 +139,18 @@ def _result_schema(name: str) -> dict[str, Any]:
 
 
 class Tool(NamedTuple):
-    """A tool of an index, with its argument parser."""
+    """A tool, with the operation that parses its arguments."""
 
     kind: _Kind
     operation: Operation
 
     @classmethod
     def of(cls, name: str, operations: Mapping[str, Operation]) -> Tool:
-        """Return the tool with this name."""
+        """Create the tool with this name."""
         kind = _KINDS[name]
         whole = operations[kind.operation]
         takes = [each for each in whole.takes if each.name in kind.takes]
-        if name == "why":  # of several nodes together answers have another form
+        if name == "why":  # answers for several nodes have another form
             takes = [
                 replace(each, option=replace(each.option, many=False, text="A node"), most=0)
                 if each.option.many
@@ -162,7 +160,7 @@ class Tool(NamedTuple):
         return cls(kind, replace(whole, name=name, takes=tuple(takes)))
 
     def described(self) -> types.Tool:
-        """Return the description of the tool for assistants."""
+        """Describe the tool for assistants."""
         operation = self.operation
         parameters = {
             each.name: self._schema(each) | {"description": each.option.text}
@@ -184,11 +182,11 @@ class Tool(NamedTuple):
         )
 
     def _schema(self, parameter: Parameter) -> dict[str, Any]:
-        schema = parameter.schema  # a node alone, in the place of a list, is what models write
+        schema = parameter.schema  # models pass a single node instead of a list
         return {"anyOf": [schema["items"], schema]} if parameter.option.many else schema
 
     def answer(self, index: Index, arguments: Mapping[str, Any], settings: Answer) -> Answer:
-        """Answer a query with these ``settings`` of the measure; raises :class:`CociteError`."""
+        """Answer a query, with the measure's ``settings``; raises :class:`CociteError`."""
         given = dict(arguments)
         if self.kind.operation == "related" and isinstance(given.get("node"), str):
             given["node"] = [given["node"]]
@@ -204,7 +202,7 @@ class Tool(NamedTuple):
 
 
 class Assistants:
-    """Tools and resources of an index called ``name``, with ``settings`` of its measure."""
+    """The tools and resources of an index, with the measure's query ``settings``."""
 
     def __init__(
         self,
@@ -220,7 +218,7 @@ class Assistants:
         self.tools = {each: Tool.of(each, operations) for each in _KINDS}
 
     def server(self) -> Server:
-        """Return an SDK server for any transport."""
+        """Create an SDK server for any transport."""
         limiter = anyio.CapacityLimiter(self.threads)
         described = [tool.described() for tool in self.tools.values()]
 
@@ -320,13 +318,14 @@ async def _over_stdio(server: Server) -> None:
 
 
 def serve_stdio(assistants: Assistants) -> None:
-    """Serve over standard input and output, until the input ends."""
+    """Serve over standard input and output until the input ends."""
     anyio.run(_over_stdio, assistants.server())
 
 
 def serve_http(assistants: Assistants, listener: socket.socket, hosts: list[str]) -> None:
-    """Serve over streamable HTTP on a bound socket, only to clients that use one of these host
-    names, until SIGTERM or SIGINT.
+    """Serve over streamable HTTP on a bound socket until SIGTERM or SIGINT.
+
+    Requests must use one of the host names ``hosts``.
     """
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings

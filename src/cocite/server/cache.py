@@ -1,9 +1,9 @@
-"""The cache of answers: equal queries get equal bytes.
+"""The answer cache of a process.
 
-The key of an answer has all that determines it: the query, the encoding, the generation of the
-index and the number of samples. So answers are never stale. Answers of up to 64 kB each, from all
-samples, without posted links or remote shards, are cached, up to 32 MB in each process; the least
-recently used are evicted. A cached answer needs no thread, no measure and no encoding.
+A key contains everything that determines an answer: the query, the encoding, the index's generation
+and the number of samples. Cached answers are therefore never stale. The cache keeps answers of up
+to 64 kB that use all samples, without posted links or remote shards. Beyond 32 MB in total, the
+least recently used are evicted.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 MOST_BYTES = 32 << 20
-"""Maximum bytes of all cached answers of a process."""
+"""Maximum bytes of cached answers in a process."""
 _LARGEST = 64 << 10
 _BESIDE = 400
-"""Approximate bytes of an answer besides its body and its query."""
+"""Approximate overhead of an entry in bytes, besides body and query."""
 
 
 class AnswerKey(NamedTuple):
-    """Identifies an answer."""
+    """The key of an answer."""
 
     operation: str
     name: str
@@ -34,7 +34,7 @@ Packed = tuple[bytes, str | None, bool]
 
 
 class AnswerCache:
-    """The cached answers of a process; for its event loop only."""
+    """The cached answers of a process. Only the event loop may use it."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self.most, self.size = most, 0
@@ -51,7 +51,7 @@ class AnswerCache:
         return found
 
     def add(self, key: AnswerKey, answer: Packed) -> None:
-        """Store an answer, unless it is large."""
+        """Store an answer, unless it is too large."""
         size = _size(key, answer)
         if size > min(_LARGEST, self.most) or key in self._answers:
             return

@@ -1,15 +1,13 @@
-"""Links sent to ``POST /v1/links``, and answers for the nodes that they change, before a refresh.
+"""Links sent to ``POST /v1/links``, which affect answers before a refresh adds them to the index.
 
 Posted links go to a log beside the index (``graph/journal.py``), which every server process reads
-when it grows. A node with such links is answered like an unseen node, from its links in the graph
-and in the log. All other nodes are answered from the index, until a refresh adds the links to the
-graph.
+when it grows. A node with posted links is queried like an unseen node, with its links in the graph
+and in the log. The index answers for all other nodes.
 
-Each generation of an index reads the log itself and ignores links that its graph has. Links stay in
-memory when a refresh removes them from the log, so they count until the new index is open.
-
-Cost: two system calls per query. For a changed node, a copy of the links and the cost of an unseen
-node, once per change.
+Each generation of an index reads the log separately, and ignores links that its graph contains.
+Links stay in memory when a refresh removes them from the log, so they count until the new index is
+open. A query costs two system calls; after a change, the first query for a node also costs a copy
+of the links.
 """
 
 from __future__ import annotations
@@ -43,9 +41,9 @@ from cocite.server.results import CompleteDocument, Limits
 from cocite.storage.records import RecordLog, RecordReader
 
 _DRAFTS = 4
-"""Number of recently queried nodes whose changed links are cached, together with all others."""
+"""Number of recently queried changed nodes whose indexes are cached."""
 _MOST = 10_000
-"""Maximum number of links of a changed node to use: more would change little and take long."""
+"""Maximum degree of a node whose posted links count; for hubs, they would change little."""
 _LEAST_WEIGHT, _WEIGHTS_END = 1e-30, 1e30
 
 
@@ -61,8 +59,8 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TakenLinks(NamedTuple):
-    """Result of a request: its new ``links``; ``ignored`` ones, which exist already or are
-    self-loops; the number of new nodes; and the end of the log.
+    """The result of a request: counts of new ``links``, of ``ignored`` ones, which exist already or
+    are self-loops, and of new nodes; and the log's end.
     """
 
     links: int
@@ -72,8 +70,10 @@ class TakenLinks(NamedTuple):
 
 
 def links_in(body: bytes, lines: bool, limits: Limits) -> tuple[str | None, list[PostedLink]]:
-    """Return the index name in a body, or None, and the links. The body is an object or, with
-    ``lines``, JSON lines. Raises ``msgspec.DecodeError`` and :class:`UsageError`.
+    """Return the index name in a body, or None, and the links.
+
+    The body is an object or, with ``lines``, JSON lines. Raises ``msgspec.DecodeError`` and
+    :class:`UsageError`.
     """
     try:
         if lines:
@@ -110,11 +110,13 @@ def _checked(place: int, row: _Link) -> PostedLink:
 
 
 class FreshLinks:
-    """Links posted for an index and missing in its graph. Threads may share it."""
+    """Links posted for an index and missing from its graph. Threads may share it."""
 
     def __init__(self, index: Index, path: str) -> None:
-        """Open the log of the index at ``path``. Raises a :class:`CociteError` if the index does
-        not support unseen nodes, or its graph is not found.
+        """Open the log of the index at ``path``.
+
+        Raises :class:`CociteError` if the index does not support unseen nodes, or the graph is not
+        found.
         """
         if index.stored.measure.texts:
             raise UsageError(
@@ -125,7 +127,7 @@ class FreshLinks:
         self._names = index.nodes.stored
         index.with_draft([self._names.name(0)])  # raises an error if drafts are not supported
         for way in ("in", "out"):
-            index.now.unseen.links(way)  # load them now, so that the first query need not wait
+            index.now.unseen.links(way)  # load now, so that the first query does not wait
         self._path = journal_of(path)
         self._log, self._reader = RecordLog(self._path), RecordReader(self._path)
         facts = self._graph.store.facts
@@ -138,7 +140,7 @@ class FreshLinks:
         self._drafts: OrderedDict[str, Index] = OrderedDict()
         self._lock, self._taking = threading.Lock(), threading.Lock()
         self.links = 0
-        """Number of posted links."""
+        """The number of posted links."""
         self.look()
 
     def close(self) -> None:
@@ -170,8 +172,9 @@ class FreshLinks:
     # -- taking ---------------------------------------------------------------------------
 
     def take(self, links: Sequence[PostedLink], limits: Limits) -> TakenLinks:
-        """Append links to the log, on disk, and return the result. Raises :class:`TooMany`, and
-        :class:`UsageError` for weights that the index ignores.
+        """Append links to the log on disk.
+
+        Raises :class:`TooMany`, and :class:`UsageError` for weights that the index ignores.
         """
         if not self._index.stored.weighted and any(link.weight != 1 for link in links):
             raise UsageError("the links have weights, but the index ignores weights: omit them")
@@ -202,8 +205,8 @@ class FreshLinks:
     # -- answering ------------------------------------------------------------------------
 
     def answer(self, operation: str, values: Values) -> tuple[Document, Index] | None:
-        """Answer a query for a changed node, and return the index used; None if the served index
-        can answer.
+        """Answer a query for a changed node, and return the index used; None if no node has
+        changed, or the served index must answer.
         """
         if operation in ("complete", "draft") or heavy(values) or not self.look():
             return None
@@ -221,8 +224,10 @@ class FreshLinks:
         return replace(document, loss=document.loss | {"fresh": name}), index
 
     def _draft(self, changed: list[str]) -> tuple[str, Index] | None:
-        """Return the first new node, else the first changed node, and the index with its current
-        links. Raises :class:`UnknownNode` if more than one of the nodes is new.
+        """Return the first new node, or else the first changed one, and an index with its current
+        links; None if posted links do not count.
+
+        Raises :class:`UnknownNode` if more than one node is new.
         """
         new = [name for name in changed if not self._is_node(name)]
         if len(new) > 1:
@@ -264,14 +269,14 @@ class FreshLinks:
             if node is None:
                 raise UnknownNode(
                     name,
-                    note="It is new, and linked with new nodes alone: it answers after a refresh",
+                    note="It is new, and linked only with new nodes: query it after a refresh",
                 )
             return None
         draft = UnseenNode.of(*(links if weighted else list(links) for links in sides))
         return self._index.with_unseen(draft, name=name, replaced=node)
 
     def completed(self, found: CompleteDocument, k: int) -> CompleteDocument:
-        """Return names that match a text, followed by those of new nodes."""
+        """Add matching names of new nodes to the document."""
         if not self.look():
             return found
         query, most = NameQuery(found.text), 5 if found.matches else 2

@@ -1,9 +1,9 @@
 """API keys.
 
-A file of keys has lines ``NAME sha256:HASH``, followed by ``write`` if the key may add links. A key
-has 256 random bits, so one round of SHA-256 is enough. It is compared with every hash in constant
-time. Clients send it as ``Authorization: Bearer KEY``, as the password of HTTP Basic, or as
-``X-API-Key``.
+A key file has lines ``NAME sha256:HASH``, followed by ``write`` if the key may add links. Keys have
+256 random bits, so one round of SHA-256 suffices. A key is compared with every hash in constant
+time. Clients send ``Authorization: Bearer KEY``, ``X-API-Key: KEY``, or the key as the password of
+HTTP Basic authentication.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST = 512
 
 
 class Keys:
-    """The hashes of keys in a file; keys of ``writers`` may write."""
+    """The key hashes in a file; ``writers`` are the names of keys with write access."""
 
     def __init__(self, path: str | Path) -> None:
         """Read the file; raises :class:`InputError`."""
@@ -37,7 +37,7 @@ class Keys:
         return len(self._hashes)
 
     def read(self) -> None:
-        """Read the file again; on :class:`InputError`, the old keys stay in use."""
+        """Read the file again; after an :class:`InputError`, the old keys stay in use."""
         try:
             lines = Path(self.path).read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -50,7 +50,7 @@ class Keys:
             if match is None:
                 raise InputError(
                     f"{self.path}:{number}: not the hash of a key. A line is NAME sha256:HASH, or "
-                    "NAME sha256:HASH write; cocite serve --new-key NAME makes a key and its line"
+                    "NAME sha256:HASH write; cocite serve --new-key NAME creates a key and its line"
                 )
             found[match[1]] = bytes.fromhex(match[2])
             if match[3]:
@@ -63,7 +63,7 @@ class Keys:
         self._hashes, self.writers = found, frozenset(writers)
 
     def holder(self, key: str | None) -> str | None:
-        """Return the name of a key's holder, or None."""
+        """Return the name that a key belongs to, or None."""
         if not key or len(key) > _LONGEST:
             return None
         shown = hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
@@ -75,7 +75,7 @@ class Keys:
 
 
 def shown_key(headers: Mapping[str, str]) -> str | None:
-    """Return the key in a request's headers, or None."""
+    """Return the key in the request headers, or None."""
     kind, _, value = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return value.strip()
@@ -89,6 +89,6 @@ def shown_key(headers: Mapping[str, str]) -> str | None:
 
 
 def new_key(name: str) -> tuple[str, str]:
-    """Return a new key, and its line for the file."""
+    """Return a new key, and its line for the key file."""
     key = secrets.token_urlsafe(32)
     return key, f"{name} sha256:{hashlib.sha256(key.encode()).hexdigest()}"

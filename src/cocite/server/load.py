@@ -1,13 +1,13 @@
-"""The load of a process: a bounded queue, adaptive numbers of samples, and open indexes.
+"""Manage a process's load: a bounded queue, adaptive numbers of samples, and open indexes.
 
 A query that would wait too long is rejected before it starts. The wait is estimated from the number
 of waiting queries and the recent time between two answers. Threads cannot be killed, so a query
-whose kernel exceeds its deadline is abandoned, and another thread replaces the one that runs it.
+that exceeds its deadline in a kernel is abandoned, and another thread replaces the one running it.
 
-Under load, answers use a fraction of the samples. It falls to 3/4 of its value if more than a tenth
-of the answers in a window, and at least two, took longer than the target. It rises if nine tenths
-took less than half of the target for ten windows. After a failed increase, the next one waits twice
-as long, to avoid oscillation.
+Under load, answers use a fraction of the samples. The fraction is multiplied by 3/4 if more than a
+tenth of the answers in a window, and at least two, took longer than the target. It rises again
+after ten windows in which nine tenths took less than half of the target. After a failed increase,
+the next one waits twice as long, to avoid oscillation.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, section 4 (dynamic adaptation to
 load).
 """
@@ -34,15 +34,15 @@ from cocite.server.fresh import FreshLinks
 from cocite.storage.manifest import MANIFEST
 
 _NEW = 50_000
-"""Number of new objects that triggers garbage collection; a thousand waiting requests have
+"""Number of new objects that triggers garbage collection; a thousand waiting requests allocate
 fewer."""
 
 
 def set_aside() -> None:
-    """Exempt current objects from garbage collection; call it once everything is loaded.
+    """Exempt current objects from garbage collection, once everything is loaded.
 
-    Collections scan all objects and stop everything else: for some hundred thousand objects, a
-    tenth of a second, once a second under load, which would dominate the slowest answers.
+    A collection stops all threads and scans all objects: with some hundred thousand, this takes a
+    tenth of a second, once a second under load, and would dominate the slowest answers.
     """
     gc.collect()
     gc.freeze()
@@ -50,7 +50,7 @@ def set_aside() -> None:
 
 
 def swept() -> None:
-    """Collect all garbage, including exempt objects, and exempt the rest again."""
+    """Collect all garbage, including exempt objects, then exempt the rest again."""
     aside = gc.get_freeze_count() > 0
     gc.unfreeze()
     gc.collect()
@@ -59,12 +59,12 @@ def swept() -> None:
 
 
 _SERVER = 24_000_000
-"""Memory of a process for the code of a server, and for requests and responses in flight."""
+"""Bytes for a server's code, and for requests and responses in flight."""
 
 
 def serving_memory(indexes: Iterable[Index], threads: int) -> tuple[int, int]:
-    """Return the bytes that a process needs to serve these indexes, beyond ``PROCESS_MEMORY``, and
-    how many of these are pages of the indexes.
+    """Return the bytes needed to serve these indexes, beyond ``PROCESS_MEMORY``, and how many of
+    them are index pages.
     """
     asked = [(len(index.nodes), index.samples or 0) for index in indexes]
     pages = threads * max(pages_memory(*each) for each in asked)
@@ -75,11 +75,11 @@ def serving_memory(indexes: Iterable[Index], threads: int) -> tuple[int, int]:
 
 
 _TWICE = 2
-"""Number of checks at which garbage is collected; at the first, threads may still use an index."""
+"""Number of collections after closing an index; during the first, threads may still use it."""
 
 
 class LoadedIndex:
-    """One generation of an open index; ``users`` is the number of queries using it."""
+    """A generation of an open index; ``users`` counts the queries that use it."""
 
     def __init__(self, index: Index, fresh: FreshLinks | None = None) -> None:
         self.index, self.fresh = index, fresh
@@ -91,7 +91,7 @@ class LoadedIndex:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Stop servers of samples, and close the log of links."""
+        """Stop remote sample servers, and close the log of links."""
         self.index.close()
         if self.fresh is not None:
             self.fresh.close()
@@ -102,7 +102,7 @@ class LoadedIndex:
         return None if have is None else max(min(floor, have), round(share * have))
 
     def at(self, samples: int | None) -> Index:
-        """Return the index with its first samples only."""
+        """Return the index restricted to its first ``samples``."""
         have = self.index.samples
         if samples is None or have is None or samples >= have:
             return self.index
@@ -114,11 +114,11 @@ class LoadedIndex:
 
 
 class Holder:
-    """A served index by name: its open generation, and its replacement.
+    """A served index, which reloads when its directory is replaced.
 
-    A new directory is opened, verified and queried once before it serves. Running queries keep
-    their generation. A damaged directory is refused, and checked again when its files change, as it
-    may be incomplete while it is being copied.
+    A new directory is opened, verified and queried once before it serves; running queries keep
+    their generation. A damaged directory is refused, and checked again when its files change, as
+    copying may be in progress.
     """
 
     def __init__(
@@ -129,11 +129,11 @@ class Holder:
         means: dict[str, Any],
         accept_links: bool = False,
     ) -> None:
-        """Open the index; raises a :class:`CociteError` if that fails."""
+        """Open the index; raises :class:`CociteError`."""
         self.name, self.path, self._graphs, self._means = name, path, graphs, means
         self._accept_links = accept_links
         self.most: int | None = None
-        """Memory of the process above which pages are released after a query."""
+        """Bytes of process memory above which pages are released after a query."""
         self._seen = _identity(path)
         self._refused: tuple[object, ...] | None = None
         self._lock = threading.Lock()
@@ -143,7 +143,7 @@ class Holder:
 
     @contextmanager
     def lease(self) -> Iterator[LoadedIndex]:
-        """Keep the current generation open for the context."""
+        """Keep the current generation open within the context."""
         with self._lock:
             held = self.now
             held.users += 1
@@ -156,8 +156,9 @@ class Holder:
                 release_pages(held.index.stored.store, self.most)
 
     def look(self) -> str | None:
-        """Switch to the current directory if it is new. Return ``taken``, or what is wrong with it;
-        None if it is unchanged or missing.
+        """Switch to a new directory; return ``taken``, or what is wrong with the directory.
+
+        Returns None for an unchanged or missing directory.
         """
         found = _identity(self.path)
         self._close()
@@ -175,7 +176,7 @@ class Holder:
                 index.close()
             self._sweeps, self._refused = _TWICE, files
             if _identity(self.path) != found:
-                return None  # replaced again meanwhile: the next check handles that
+                return None  # replaced again: the next check handles it
             return str(error) or type(error).__name__
         with self._lock:
             self._old.append(self.now)
@@ -208,13 +209,13 @@ class Holder:
         index = open_index(self.path, graph=self._graphs or None, **self._means)
         if len(index.nodes):
             first = index.nodes.name(0)
-            index.related(first, 1)  # loads what all queries need
+            index.related(first, 1)  # load what all queries need
             index.similarity(first, first)
         return index
 
 
 def _verify(index: Index) -> None:
-    """Raise :class:`Damaged` if a checksum fails, or samples are missing."""
+    """Raise :class:`Damaged` for failed checksums or missing samples."""
     store = index.stored.store
     if index.missing_samples:
         raise Damaged(index.stored.loss)
@@ -225,7 +226,7 @@ def _verify(index: Index) -> None:
 
 
 def _files(path: str) -> tuple[object, ...]:
-    """Return the current names, sizes and times of files."""
+    """Return the names, sizes and times of the files."""
     try:
         with os.scandir(path) as there:
             each = [(entry.name, entry.stat()) for entry in there]
@@ -235,7 +236,7 @@ def _files(path: str) -> tuple[object, ...]:
 
 
 def _identity(path: str) -> tuple[int, ...] | None:
-    """Return an identity of a directory and its manifest; None if it is missing."""
+    """Return an identity of a directory and its manifest; None if missing."""
     try:
         there, told = os.stat(path), os.stat(os.path.join(path, MANIFEST))
     except OSError:
@@ -247,16 +248,16 @@ def _identity(path: str) -> tuple[int, ...] | None:
 
 
 _SMOOTH = 0.05
-"""Weight of the last query in the running mean."""
+"""Weight of the latest query in the running mean."""
 _STAND_INS = 4
-"""Maximum number of replacements for each thread."""
+"""Maximum number of replacements per thread."""
 _LATE = 1.0
-"""Seconds after its deadline at which unfinished work is abandoned."""
+"""Seconds after the deadline at which work is abandoned."""
 Result = TypeVar("Result")
 
 
 class Full(Exception):
-    """The queue is full, probably for another ``after`` seconds."""
+    """The queue is full, for an estimated ``after`` seconds."""
 
     def __init__(self, after: float) -> None:
         self.after = after
@@ -264,7 +265,7 @@ class Full(Exception):
 
 
 class _Job:
-    """Work, its waiter, and a time limit that starts when a thread begins the work."""
+    """Work, its future, and a time limit that starts with the work."""
 
     __slots__ = ("came", "done", "given_up", "loop", "seconds", "until", "work")
 
@@ -281,14 +282,12 @@ class _Job:
 
 
 class Pool:
-    """Answers with ``threads`` threads and a queue of at most ``queue`` queries. Work is limited to
-    ``seconds``.
-    """
+    """A thread pool with a queue of at most ``queue`` jobs, each limited to ``seconds``."""
 
     def __init__(self, threads: int, queue: int, seconds: float) -> None:
         self.threads, self.queue, self.seconds = threads, queue, seconds
         self.waiting = 0
-        """Number of queries waiting or being answered; for the event loop only."""
+        """Number of queries waiting or running. Only the event loop may use it."""
         self.mean = 0.0
         """Mean seconds between two completed queries while others wait."""
         self._last = 0.0
@@ -305,7 +304,7 @@ class Pool:
 
     @property
     def wait(self) -> float:
-        """Return the expected waiting time of a new query, in seconds."""
+        """Return the expected wait of a new query, in seconds."""
         return max(0, self.waiting - self.threads + 1) * self.mean
 
     @property
@@ -322,8 +321,10 @@ class Pool:
         pushing: bool = True,
         seconds: float | None = None,
     ) -> Result:
-        """Run ``work`` in a thread. Raises :class:`Full` if the queue is full or the expected wait
-        exceeds ``most`` seconds, unless ``pushing`` is false, and :class:`QueryTimeout`.
+        """Run ``work`` in a thread.
+
+        Raises :class:`QueryTimeout`; and, if ``pushing``, :class:`Full` if the queue is full or the
+        expected wait exceeds ``most`` seconds.
         """
         if pushing:
             wait = self.wait
@@ -336,7 +337,7 @@ class Pool:
         return await done
 
     def look(self) -> None:
-        """Abandon work that has passed its deadline; call it regularly from any thread."""
+        """Abandon work that is past its deadline; call this regularly, from any thread."""
         now = clock()
         with self._lock:
             late = [job for job in list(self._running) if now > job.until + _LATE]
@@ -351,7 +352,7 @@ class Pool:
             job.loop.call_soon_threadsafe(self._settle, job, None, error)
 
     def close(self) -> None:
-        """End the threads once all waiting work is done."""
+        """End the threads after all waiting work."""
         for _ in range((1 + _STAND_INS) * self.threads):
             self._jobs.put(None)
 
@@ -359,10 +360,10 @@ class Pool:
         while (job := self._jobs.get()) is not None:
             if not self._do(job):
                 return
-            del job  # release its index while this thread waits
+            del job  # release the job's index while this thread waits
 
     def _do(self, job: _Job) -> bool:
-        """Run a job; return whether this thread continues, or its replacement does."""
+        """Run a job; return whether this thread continues, rather than its replacement."""
         found, error = None, None
         if not job.done.cancelled():
             job.until = clock() + job.seconds
@@ -377,7 +378,7 @@ class Pool:
                 if job.given_up:
                     self._lost -= 1
                     return self._lost >= _STAND_INS * self.threads
-        with suppress(RuntimeError):  # the loop is closed, so no request waits
+        with suppress(RuntimeError):  # if the loop is closed, no request waits
             job.loop.call_soon_threadsafe(self._settle, job, found, error)
         return True
 
@@ -404,14 +405,14 @@ _WINDOW = 0.1
 _CALM, _LONGEST = 10, 100
 """Calm windows required before an increase: initially, and at most."""
 _ENOUGH, _LONG = 5, 1.0
-"""Number of answers that complete a window, or else seconds."""
+"""Answers, or else seconds, that complete a window."""
 _LATE_SHARE, _LATE_LEAST = 0.1, 2
 _HELD = 2.0
-"""Seconds after which an increase is considered stable."""
+"""Seconds after which an increase counts as stable."""
 
 
 class Adaptation:
-    """The fraction of samples for answers, from ``lowest`` to 1. Threads may share it."""
+    """Adapts the fraction of samples, from ``lowest`` to 1. Threads may share it."""
 
     def __init__(self, target: float, lowest: float, now: float) -> None:
         self.target, self.lowest = target, lowest
@@ -426,7 +427,7 @@ class Adaptation:
         return self.share <= self.lowest
 
     def answered(self, seconds: float, now: float) -> None:
-        """Record the time of an answer."""
+        """Record how long an answer took."""
         with self._lock:
             self._close(now)
             self._count += 1
@@ -445,7 +446,7 @@ class Adaptation:
         return self.share
 
     def _close(self, now: float) -> None:
-        """Complete windows: the first gets all counts, later ones are empty."""
+        """Complete the windows that have ended; the first gets all counts."""
         over = int((now - self._begin) / _WINDOW)
         if over < 1 or (0 < self._count < _ENOUGH and now - self._begin < _LONG):
             return

@@ -1,9 +1,9 @@
 """Prometheus metrics over all processes of a server, and the server's log.
 
-Each of several processes writes its metrics to a mapped file in a directory that the server creates
-first; any process can add them up. Log lines are text or JSON. Characters that could end a line or
-control a terminal are escaped, so no line can be forged. A thread writes the lines, so that
-requests do not wait for the disk.
+If there are several processes, each writes its metrics to a mapped file in a common directory, and
+any process can add them up. Log lines are text or JSON. Characters that could end a line or control
+a terminal are escaped, so no line can be forged. A thread writes the lines, so that requests do not
+wait for the disk.
 """
 
 from __future__ import annotations
@@ -114,11 +114,11 @@ class Metrics:
             self.seconds.labels(operation).observe(seconds)
 
     def count_samples(self, index: str, samples: int) -> None:
-        """Count an answer from this number of samples."""
+        """Count an answer that used this many samples."""
         self.samples.labels(index).observe(samples)
 
     def shard_status(self, index: str, seen: Iterable[ShardStatus]) -> None:
-        """Set the current state of the servers of an index's samples."""
+        """Set the gauges for an index's sample servers."""
         for each in seen:
             numbers = each._asdict() | {"answers": each.state == "answers"}
             for name, gauge in self.shards.items():
@@ -149,7 +149,7 @@ def _bury() -> None:
 
 
 def one_line(text: str) -> str:
-    """Escape the characters of ``text`` that are not printable."""
+    """Escape unprintable characters."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -158,7 +158,7 @@ def one_line(text: str) -> str:
 
 
 class Log:
-    """The log of a process; with ``requests``, every request gets a line."""
+    """The log of a process, with a line per request if ``requests`` is true."""
 
     def __init__(self, *, as_json: bool, quiet: bool, requests: bool) -> None:
         self.as_json, self.quiet, self.requests = as_json, quiet, requests and not quiet
@@ -168,7 +168,7 @@ class Log:
         atexit.register(self.close)
 
     def say(self, message: str, level: str = "info", **more: Any) -> None:
-        """Log a line, with ``more`` fields."""
+        """Log a line with ``more`` fields."""
         if self.quiet and level == "info":
             return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -180,13 +180,13 @@ class Log:
         self._lines.put(line)
 
     def close(self) -> None:
-        """Write all pending lines, and end."""
+        """Write all pending lines, then stop."""
         self._lines.put(None)
         self._writer.join()
 
     def _write(self) -> None:
         while (line := self._lines.get()) is not None:
-            with suppress(OSError, ValueError):  # its reader is gone
+            with suppress(OSError, ValueError):  # stderr may be closed
                 data = memoryview(f"{line}\n".encode("utf-8", "backslashreplace"))
                 while data:
                     data = data[os.write(sys.stderr.fileno(), data) :]

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, from the options of operations and the schemas of answers."""
+"""The OpenAPI 3.1 document, generated from operations and answer schemas."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HEADERS = {
     )
 }
 _TRIED = 64
-"""Maximum number of nodes to try until one has hits."""
+"""Maximum number of nodes to try for one with hits."""
 _QUESTION = (404, 405, 414, 421, 422, 429, 500, 503)
 _BODY = (400, 408, 413, 415)
 
@@ -44,7 +44,7 @@ PROBES = {"/healthz": "Liveness of the server", "/readyz": "Readiness of the ser
 
 
 def described(service: Service) -> dict[str, Any]:
-    """Return the OpenAPI document of a server."""
+    """Return a server's OpenAPI document."""
     keyed, names = service.keys is not None, example_nodes(service)
     paths: dict[str, Any] = {}
     for operation in service.operations.values():
@@ -76,7 +76,7 @@ def described(service: Service) -> dict[str, Any]:
 
 
 def example_nodes(service: Service) -> list[str]:
-    """Return a page and the one most related to it, for examples; [] if there is none."""
+    """Return a page and its best hit, for examples; [] if no page has hits."""
     index = next(iter(service.holders.values())).now.index
     for name in starters(index, _TRIED):
         for hit in index.related(name, 1):

@@ -1,6 +1,6 @@
-"""The processes of a server, which Granian runs and which map the same files.
+"""Run the processes of a server with Granian.
 
-On SIGTERM, requests in flight are answered; with ``drain_time``, the server first keeps serving for
+On SIGTERM, requests in flight are answered. With ``drain_time``, the server first keeps serving for
 that time, while /readyz reports 503. On SIGHUP, every process reads the keys again.
 """
 
@@ -29,20 +29,20 @@ from cocite.server.app import make_app
 from cocite.server.results import FOLDER, Config
 
 _TOLD = 1.0
-"""Seconds after which processes are reminded that the server is stopping."""
+"""Seconds between signals to the processes while the server is stopping."""
 _ENDING = 30
 """Seconds for processes to stop."""
 _HEAD = 48 << 10
-"""Maximum bytes of a request head; beyond, Granian answers 414 or 431."""
+"""Maximum bytes of a request head; beyond that, Granian answers 414 or 431."""
 _FILES = 256
-"""Descriptors reserved for indexes."""
+"""File descriptors reserved for indexes."""
 _SWITCH = 0.0001
 """Seconds after which a Python thread yields; the default, 5 ms, would dominate answer times."""
 
 
 class _AppServer(MPServer):
-    """Granian's server, which passes SIGHUP on to the processes instead of restarting them, and
-    keeps serving for ``drain`` seconds when stopping.
+    """Granian's server, except that SIGHUP is forwarded to the processes instead of restarting
+    them, and stopping waits for ``drain`` seconds.
     """
 
     drain = 0.0
@@ -54,7 +54,7 @@ class _AppServer(MPServer):
             end = monotonic() + self.drain
             told = False
             while not told and (left := end - monotonic()) > 0:
-                for worker in self.wrks:  # repeatedly, as a starting process does not listen yet
+                for worker in self.wrks:  # repeat, as a starting process does not listen yet
                     with suppress(ProcessLookupError):
                         os.kill(worker.inner.pid, signal.SIGUSR1)
                 told = self.main_loop_interrupt.wait(min(_TOLD, left))
@@ -67,8 +67,10 @@ class _AppServer(MPServer):
 
 
 def address(config: Config) -> int:
-    """Return the port to listen on, a free one for 0. Raises :class:`UsageError` for an address
-    that requires keys, and :class:`ResourceError` for an unavailable one.
+    """Return the port to listen on; 0 chooses a free one.
+
+    Raises :class:`UsageError` for an address that requires keys, and :class:`ResourceError` for an
+    unavailable one.
     """
     options, place = config.options, f"{config.options.host}:{config.options.port}"
     if not (config.local or options.api_keys or options.insecure):
@@ -79,7 +81,7 @@ def address(config: Config) -> int:
     try:
         family = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family[0], socket.SOCK_STREAM) as tried:
-            # Do not share the port, so that another server using it is detected.
+            # Do not share the port, to detect another server that uses it.
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind(family[4])
             tried.listen()
@@ -115,12 +117,12 @@ def serve(config: Config) -> None:
             workers_kill_timeout=_ENDING,
         )
         server.drain = options.drain_time
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # inherited by processes until they handle it
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until processes install their handler
         server.serve(target_loader=partial(application, config), wrap_loader=False)
 
 
 def _connections() -> int:
-    """Return the maximum number of connections of a process: the limit on open files, minus a
+    """Return the maximum number of connections per process: the limit on open files, minus a
     reserve.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -132,7 +134,7 @@ def _connections() -> int:
 
 
 def application(config: Config) -> ASGIApp:
-    """Return the application of a process; called in the process before it listens."""
+    """Create a process's application, before the process listens."""
     from cocite.server.load import set_aside
     from cocite.server.service import Service
 

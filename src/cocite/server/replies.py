@@ -1,8 +1,8 @@
 """Responses: headers, caching and compression.
 
-An ETag has the generation of the index and the number of samples. A client that has an answer of
-the same generation, from at least as many samples, gets 304 without computation. Answers from all
-samples may be cached until a new index would be noticed; answers from fewer, under load, may not.
+An ETag contains the index's generation and the number of samples. If the client has an answer from
+the same generation and at least as many samples, the response is 304, without computation. Answers
+from all samples may be cached for the reload interval; answers from fewer, under load, may not.
 With keys, shared caches may not store answers.
 """
 
@@ -39,7 +39,7 @@ _CODED = re.compile(r"\s*(zstd|gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*", re.I)
 
 
 def has_it(request: Request, asking: ServedQuery) -> bool:
-    """Return whether the client has an answer of this generation from as many samples."""
+    """Return whether the client has an answer from this generation and as many samples."""
     told = request.headers.get("if-none-match")
     if not told:
         return False
@@ -48,7 +48,7 @@ def has_it(request: Request, asking: ServedQuery) -> bool:
 
 
 def coding(request: Request) -> str | None:
-    """Return ``zstd`` or ``gzip`` as the client prefers, or None."""
+    """Return the client's preferred encoding, ``zstd`` or ``gzip``, or None."""
     likes: dict[str, float] = {}
     for part in request.headers.get("accept-encoding", "").split(","):
         match = _CODED.fullmatch(part)
@@ -62,7 +62,7 @@ def coding(request: Request) -> str | None:
 
 
 def packed(body: bytes, how: str | None) -> tuple[bytes, str | None]:
-    """Return the body, compressed if that makes it smaller, and the encoding."""
+    """Return the body, compressed unless it is short, and the encoding or None."""
     if how is None or len(body) < _LEAST:
         return body, None
     if how == "zstd":
@@ -72,7 +72,7 @@ def packed(body: bytes, how: str | None) -> tuple[bytes, str | None]:
 
 
 def caching(service: Service, asking: ServedQuery | None) -> dict[str, str]:
-    """Return the caching headers of an answer."""
+    """Return an answer's caching headers."""
     vary = "Accept-Encoding"
     if service.keys is not None:
         vary += ", Authorization, X-API-Key"
@@ -99,7 +99,7 @@ def reply(
     headers: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> Response:
-    """Return an answer as a response."""
+    """Create a response, compressed as the client prefers."""
     return reply_packed(service, *packed(body, coding(request)), media, asking, headers, status)
 
 
@@ -112,12 +112,12 @@ def reply_packed(
     headers: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> Response:
-    """Return the same for a body that is already compressed by ``how``."""
+    """Create a response with a body encoded with ``how``, None for plain."""
     told: dict[str, Any] = caching(service, asking) | dict(headers or {})
     if how is not None:
         told["Content-Encoding"] = how
     told["Content-Type"] = media
-    if len(body) > _PIECE:  # send pieces, so that a client that stops reading is noticed
+    if len(body) > _PIECE:  # send chunks, to notice a client that stops reading
         told["Content-Length"] = str(len(body))
         return StreamingResponse(_pieces(body), status, told)
     return Response(body, status, told)
@@ -129,7 +129,7 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 
 
 def unchanged(service: Service, asking: ServedQuery) -> Response:
-    """Return a 304 response."""
+    """Create a 304 response."""
     return Response(b"", 304, caching(service, asking))
 
 
@@ -143,8 +143,8 @@ def guarded(
     handler: Handler,
     refuse: Callable[[Problem], Response] | None = None,
 ) -> Endpoint:
-    """Return an endpoint that counts requests as ``operation`` and turns errors into problems, or
-    the responses that ``refuse`` makes of them.
+    """Return an endpoint that counts requests as ``operation``, and answers errors with ``refuse``,
+    by default with problem details.
     """
     refuse = refuse or problem_reply
 
@@ -169,7 +169,7 @@ def guarded(
 
 
 def _said(request: Request) -> list[str]:
-    """Return the texts of the query, which error messages may repeat to the client."""
+    """Return the query's texts, which error messages may repeat to the client."""
     try:
         return [text for pair in pairs_of(request.scope["query_string"]) for text in pair]
     except CociteError:
@@ -177,6 +177,6 @@ def _said(request: Request) -> list[str]:
 
 
 def problem_reply(problem: Problem) -> Response:
-    """Return the response for a problem."""
+    """Create the response for a problem."""
     told = {"Content-Type": MEDIA, "Cache-Control": "no-store", **problem.headers}
     return Response(problem.body, problem.status, told)

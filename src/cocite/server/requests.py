@@ -1,9 +1,9 @@
-"""The parameters of each operation of the API, and the functions that answer them.
+"""The parameters of the API's operations, and the functions that answer queries.
 
-Options are those of the command line (``options/``), with the limits of the server; query settings
-depend on the measure. Query strings have texts, JSON bodies have values; both are checked by the
-same options and raise :class:`UsageError`. Answers are the documents of the command line. This
-module is independent of HTTP, threads and load.
+Options are those of the command line (``options/``), with the server's limits; query settings
+depend on the measure. The same options check texts in query strings and values in JSON bodies, and
+raise :class:`UsageError`. Answers are the documents of the command line. This module is independent
+of HTTP, threads and load.
 """
 
 from __future__ import annotations
@@ -46,13 +46,15 @@ _YES, _NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 
 
 class TooMany(UsageError):
-    """A request exceeds a limit of the server."""
+    """A request exceeds one of the server's limits."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """An option of an operation. ``longest`` limits the characters of a text, ``most`` the number
-    of values; if ``nested``, values may be lists.
+    """An option of an operation.
+
+    ``longest`` limits the characters of a text, ``most`` the number of values; if ``nested``,
+    values may be lists.
     """
 
     option: Option[Any]
@@ -63,11 +65,11 @@ class Parameter:
 
     @property
     def name(self) -> str:
-        """Return its name."""
+        """Return the option's name."""
         return self.option.name
 
     def read(self, texts: Sequence[str]) -> Any:
-        """Parse the value in a query string; raises :class:`UsageError`."""
+        """Parse the texts in a query string; raises :class:`UsageError`."""
         if self.option.many:
             return self.checked(texts)
         if len(texts) > 1:
@@ -144,18 +146,18 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation: its summary, description and parameters."""
+    """An operation, with a summary, a description and parameters."""
 
     name: str
     summary: str
     text: str
     takes: tuple[Parameter, ...]
     posted: str = ""
-    """Path to which a body is posted; empty for queries, which use ``/v1/NAME``."""
+    """The path to post a body to; "" for ``GET /v1/NAME``."""
 
     @property
     def path(self) -> str:
-        """Return its path."""
+        """Return the URL path."""
         return self.posted or f"/v1/{self.name}"
 
     def from_query(self, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -183,7 +185,8 @@ class Operation:
                 near = get_close_matches(name[:64], self._known)
                 like = f" Did you mean {' or '.join(near)}?" if near else ""
                 raise UsageError(
-                    f"{self.name} takes no {shown(name)}; it takes {', '.join(self._known)}.{like}"
+                    f"{self.name} has no parameter {shown(name)}; its parameters are "
+                    f"{', '.join(self._known)}.{like}"
                 )
         for parameter in self.takes:
             if parameter.required and parameter.name not in given:
@@ -192,7 +195,7 @@ class Operation:
 
 
 def pairs_of(query: bytes) -> list[tuple[str, str]]:
-    """Return the fields of a query string; raises :class:`UsageError`."""
+    """Parse a query string; raises :class:`UsageError`."""
     try:
         text = query.decode("ascii")
         if "%" not in text and "+" not in text and text.count("&") < 2000:
@@ -200,7 +203,7 @@ def pairs_of(query: bytes) -> list[tuple[str, str]]:
             return [(name, value) for name, _, value in fields]
         return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=2000)
     except UnicodeDecodeError as error:
-        raise UsageError("the query is not UTF-8, written with % signs as URLs are") from error
+        raise UsageError("the query string is not percent-encoded UTF-8") from error
     except ValueError as error:
         raise UsageError("the query has more than 2,000 fields") from error
 
@@ -220,14 +223,14 @@ def texts_in(value: Any) -> list[str]:
 
 
 def _settings() -> dict[str, Option[Any]]:
-    """Return the query settings of all measures, of which an index accepts its own."""
+    """Return the query settings of all measures; an index accepts those of its own measure."""
     takers: dict[str, list[str]] = {}
     found: dict[str, Option[Any]] = {}
     setting: Option[Any]
     for measure in MEASURES.values():
         for setting in measure.ask:
             takers.setdefault(setting.name, []).append(measure.name)
-            found.setdefault(setting.name, setting)  # with the description of the first measure
+            found.setdefault(setting.name, setting)  # the first measure's description
     for name, setting in [*found.items()]:
         text = setting.text[0].upper() + setting.text[1:]
         low, high = setting.served or (-math.inf, math.inf)
@@ -245,11 +248,11 @@ def _settings() -> dict[str, Option[Any]]:
 
 _OF_MEASURES = _settings()
 SETTINGS = tuple(_OF_MEASURES)
-"""Names of the query settings of all measures."""
+"""The names of all measures' query settings."""
 
 
 def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
-    """Return the operations of a server with these limits, and indexes with these ``names``."""
+    """Return the operations of a server with these limits and index ``names``."""
 
     def text(name: str, what: str, default: str | None = None, **more: Any) -> Parameter:
         many = "most" in more
@@ -260,7 +263,7 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
         only: Sequence[str] = (),
         changes: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     ) -> tuple[Parameter, ...]:
-        """Return the parameters for options of a ``kind``, and for settings of measures."""
+        """Return the parameters for options of class ``kind``, and for query settings."""
         highest = {"k": limits.k, "offset": limits.offset, "candidates": 10 * limits.k}
         found = []
         for each in kind.declared().values():
@@ -377,37 +380,37 @@ def csv_of(related: Operation) -> Operation:
 
 
 Values = Mapping[str, Any]
-"""Values of a query by name."""
+"""A query's values, by name."""
 _ADDRESS = frozenset({"index", "side", "node", "a", "b"})
 _LINKS = frozenset({"out", "into", "text", "format", "name", "skip_unknown"})
-"""Parameters that select the nodes or links of a query."""
+"""Parameters that select a query's nodes or links."""
 
 
 def sampled(operation: str) -> bool:
-    """Return whether answers of an operation may use fewer samples. Reasons always use all, so that
-    contributions do not change under load.
+    """Return whether an operation may use fewer samples.
+
+    Reasons always use all samples, so that contributions do not change under load.
     """
     return operation in ("related", "similarity", "batch")
 
 
 def heavy(asked: Values) -> bool:
-    """Return whether most of a query's cost does not depend on samples, so that fewer would not
-    help. The index caches that work, and answers from all samples.
+    """Return whether a query does work that does not depend on samples, so that fewer would not
+    help.
     """
     ordered = asked.get("order", DEFAULT_ORDER) != DEFAULT_ORDER
     return bool(asked.get("refine")) or "target_error" in asked or ordered
 
 
 def stored(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
-    """Return unambiguous names as stored in the index, on the query's side if it has one. Raises
-    :class:`UsageError`.
-    """
+    """Return names as stored in the index, on the query's side if any; raises :class:`UsageError`."""
     return [name for name, _ in _resolved(index, asked, names)]
 
 
 def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[str, bool]]:
-    """Return the names, and whether each is a node. Exact names are looked up first, as other
-    spellings take a pass over all names.
+    """Return the names, and whether each is a node.
+
+    Exact names are looked up first, as other spellings take a pass over all names.
     """
     nodes, side = index.nodes, asked.get("side")
     sides = nodes.sides
@@ -426,7 +429,8 @@ def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[s
 
 def _known(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
     """Return names as stored in the index; raises :class:`UnknownNode` for the first unknown one.
-    Suggestions take a pass over all names, so only smaller indexes have them.
+
+    Only smaller indexes make suggestions, which take a pass over all names.
     """
     nodes, found = index.nodes, _resolved(index, asked, names)
     only = ((name, nodes.find(name) is not None) for name in asked.get("only", ()))
@@ -437,7 +441,7 @@ def _known(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
 
 
 def checked_settings(index: Index, asked: Values) -> None:
-    """Raise :class:`UsageError` for settings that the index lacks."""
+    """Raise :class:`UsageError` for query settings that the index does not support."""
     index.stored.ask_settings({name: asked[name] for name in SETTINGS if name in asked})
 
 
@@ -466,15 +470,15 @@ def _complete(index: Index, asked: Values) -> Document:
 
 
 def _draft(index: Index, asked: Values) -> Document:
-    """Answer for an unseen node; raises :class:`UnknownNode` for the first unknown name, unless
-    unknown links are skipped.
+    """Answer a query for an unseen node; raises :class:`UnknownNode` for the first unknown name,
+    unless unknown links are skipped.
     """
     unseen, lost = UnseenNode.of(asked.get("out", ()), asked.get("into", ())), list[str]()
     if asked.get("format") == "note":
         if len(index.nodes) > SEARCHED:
             raise UsageError(
-                f"the index has {len(index.nodes):,} names; links of notes are searched in at "
-                f"most {SEARCHED:,}: give their names as out"
+                f"the index has {len(index.nodes):,} names; resolving the links of notes allows "
+                f"at most {SEARCHED:,}: give their names as out"
             )
         from cocite.io.readers.notes.reader import draft_links
 
@@ -508,4 +512,4 @@ ANSWERS: dict[str, Callable[[Index, Values], Document]] = {
     "complete": _complete,
     "draft": _draft,
 }
-"""Functions that answer operations; they raise :class:`CociteError`."""
+"""The functions that answer operations; they raise :class:`CociteError`."""

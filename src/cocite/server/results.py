@@ -1,7 +1,7 @@
-"""Documents of the service, its configuration, and its limits.
+"""The server's documents, configuration, and limits.
 
 The command line creates a :class:`Config`, which is pickled for every process. Times are in
-seconds, sizes in bytes. Documents contain no paths of the server.
+seconds, sizes in bytes. Documents contain no server paths.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from cocite.search.remote.index import ShardStatus
 from cocite.search.results import RelatedDocument
 
 DEFAULT_NAMES = 10
-"""Default number of names to list."""
+"""The default number of names to list."""
 SEARCHED = 1_000_000
-"""Maximum number of names to search for substrings, which takes a third of a second."""
+"""Maximum number of names for substring search, which then takes a third of a second."""
 
 
 @dataclass(frozen=True)
 class CompleteDocument(Document):
-    """Names for ``text``, best matches first (``graph/names.py``); without ``matches``, only names
-    with this prefix. ``more`` says whether there are others.
+    """Names that match ``text``, best first (``graph/names.py``); without ``matches``, names with
+    this prefix. ``more`` says whether others match.
     """
 
     text: str
@@ -49,8 +49,10 @@ class CompleteDocument(Document):
         matches: bool = True,
         side: str | None = None,
     ) -> Self:
-        """Find names, on one ``side`` if given. Raises :class:`UsageError` for an unknown side, and
-        for substrings in an index with too many names.
+        """Find names, on one ``side`` if given.
+
+        Raises :class:`UsageError` for an unknown side, and for substring search in an index with
+        too many names.
         """
         names, among = index.nodes, None
         if side is not None:
@@ -59,8 +61,8 @@ class CompleteDocument(Document):
             among = names.sides.named(side)
         if matches and len(names) > SEARCHED:
             raise UsageError(
-                f"the index has {len(names):,} names; parts of names are searched in at most "
-                f"{SEARCHED:,}: omit matches (matches=false)"
+                f"the index has {len(names):,} names; substring search allows at most "
+                f"{SEARCHED:,}: search for prefixes (matches=false)"
             )
         found = Resolver(names).matches(text, among, passes=matches).ids
         shown = [str(name) for name in names.names(found[:k])]
@@ -69,7 +71,7 @@ class CompleteDocument(Document):
         return cls(text, matches, shown, len(found) > k, named)
 
     def facts(self) -> dict[str, Any]:
-        """Return an object per node, with its title if the graph has titles."""
+        """Return the fields, with an object per node."""
         facts = {"text": self.text, "matches": self.matches, "more": self.more}
         if self.titles is None:
             return facts | {"nodes": [{"node": node} for node in self.nodes]}
@@ -85,13 +87,13 @@ class CompleteDocument(Document):
 
 @dataclass(frozen=True)
 class DraftDocument(Document):
-    """The pages ``related`` to an unseen node, and unknown names among the node's links."""
+    """The pages ``related`` to an unseen node, and ``unknown`` names among the node's links."""
 
     related: RelatedDocument
     unknown: Sequence[str]
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields of the list, and the unknown names."""
+        """Return the list's fields, and the unknown names."""
         return self.related.facts() | {"unknown": self.unknown}
 
     def rows(self) -> ResultRows:
@@ -101,10 +103,11 @@ class DraftDocument(Document):
 
 @dataclass(frozen=True)
 class ServedDocument(Document):
-    """A served index. ``sides`` are the titles of the sides of a bipartite graph, or None.
+    """A served index.
+
     ``samples`` is the total number, ``available_samples`` the number that a query uses now; both
-    are None for computed scores. ``snapshots`` are those of its samples; ``shards`` are the servers
-    of remote samples.
+    are None if scores are not sampled. ``sides`` are the titles of a bipartite graph's sides,
+    ``snapshots`` those of the samples, and ``shards`` the remote sample servers, or None.
     """
 
     name: str
@@ -126,7 +129,7 @@ class ServedDocument(Document):
 
     @classmethod
     def of(cls, name: str, generation: str, index: Index, available_samples: int | None) -> Self:
-        """Read the manifest, without paths."""
+        """Describe an index, without paths."""
         stored, sides = index.stored, index.nodes.sides
         weight = {"meeting_weight": stored.meeting_weight} if stored.meeting_weight else {}
         return cls(
@@ -153,7 +156,7 @@ class ServedDocument(Document):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, with shards if there are any."""
+        """Return the fields, without ``shards`` if None."""
         facts = super().facts()
         shards = facts.pop("shards")
         return facts if shards is None else facts | {"shards": [s._asdict() for s in shards]}
@@ -163,55 +166,55 @@ class ServedDocument(Document):
 
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""Environment variable with prometheus_client's folder of process metrics. As it is read on import,
-only worker processes may import that.
+"""Environment variable with the folder of process metrics. prometheus_client reads the variable on
+import, so only worker processes may import that package.
 """
 
 
 _TARGET = 50.0
-"""Target time of an answer, in milliseconds."""
+"""The target time of an answer, in milliseconds."""
 _WAITING = 8
-"""Maximum number of simultaneous queries if they mostly wait for a cluster."""
+"""Maximum number of simultaneous queries with a cluster, for which they mostly wait."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of requests, which are otherwise refused with a message."""
+    """Limits on requests. Requests that exceed a limit are refused."""
 
     url: int = 8 << 10
-    """Bytes of path and query; more are answered by 414."""
+    """Bytes of path and query; otherwise 414."""
     body: int = 1 << 20
-    """Bytes of a body; more are answered by 413."""
+    """Bytes of a body; otherwise 413."""
     k: int = ServeOptions.max_k
     offset: int = 10_000
     batch: int = ServeOptions.max_batch
     hits: int = 100_000
-    """Total hits of a batch."""
+    """Total hits in a batch."""
     together: int = 20
     only: int = 1000
     name: int = 4096
-    """Characters of a name, or of any other text."""
+    """Characters of a name or another text."""
     links: int = 10_000
     """Links in a request."""
     pending: int = 100_000
-    """Posted links of an index until a refresh adds them."""
+    """Posted links per index that wait for a refresh."""
     body_time: float = 10.0
-    """Seconds for a body to arrive; then 408."""
+    """Seconds for a body to arrive; otherwise 408."""
     head_time: float = 5.0
-    """Seconds for the head of a request to arrive, and for an idle connection."""
+    """Seconds for a request head to arrive, and for an idle connection."""
     send_time: float = 30.0
-    """Seconds for a client to read a piece of an answer."""
+    """Seconds for a client to read a chunk of an answer."""
     question_time: float = ServeOptions.question_timeout
-    """Seconds for an answer after a thread starts it; then 503."""
+    """Seconds for an answer after a thread starts it; otherwise 503."""
     batch_times: int = 10
-    """Time limit of a batch, as a multiple of a query's; then, remaining nodes get errors."""
+    """The time limit of a batch, as a multiple of a query's; remaining nodes get errors."""
     map_time: float = 1.0
-    """Seconds for the lines of a map, which otherwise has none."""
+    """Seconds for the lines of a map; otherwise the map has none."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """A served index: its name and its path."""
+    """The name and path of a served index."""
 
     name: str
     path: str
@@ -219,8 +222,9 @@ class Served:
 
 @dataclass(frozen=True)
 class Config:
-    """The served ``indexes``, the first of which is the default, and how to serve them. Options
-    apply to each process; their defaults are resolved here.
+    """The served ``indexes``, the first of which is the default, and the options of each process.
+
+    Properties resolve the defaults of options.
     """
 
     indexes: tuple[Served, ...]
@@ -252,10 +256,10 @@ class Config:
 
 
 def served_indexes(given: Iterable[str]) -> tuple[Served, ...]:
-    """Return the indexes given on the command line: ``PATH``, or ``NAME=PATH``. The default name is
-    that of the directory, without ``.index``.
+    """Parse indexes given on the command line: ``PATH``, or ``NAME=PATH``.
 
-    Raises :class:`UsageError` for duplicate names.
+    The default name is the directory's, without ``.index``. Raises :class:`UsageError` for
+    duplicate names.
     """
     found: dict[str, Served] = {}
     for text in given:

@@ -1,8 +1,7 @@
-"""JSON Schema of the answers, for the OpenAPI document and the tools of assistants.
+"""JSON Schemas of the answers, for the OpenAPI document and assistants.
 
-A key has the same meaning, and so one schema, in every answer (``_KEYS``). Each schema lists the
-required and optional keys of an answer and allows no others, so tests detect differences from the
-command line's JSON.
+A key has the same meaning, and therefore the same schema, in every answer (``_KEYS``). Schemas
+allow only the listed keys, so tests detect differences from the command line's JSON.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ _SETTINGS: Schema = {
 
 
 def ref(name: str) -> Schema:
-    """Return a reference to the schema of an answer."""
+    """Return a reference to an answer's schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def list_of(of: Schema) -> Schema:
-    """Return the schema of a list."""
+    """Return the schema of a list of ``of``."""
     return {"type": "array", "items": of}
 
 
 def either(*names: str) -> Schema:
-    """Return the schema of any of several answers."""
+    """Return the schema of one of several answers."""
     return {"oneOf": [ref(name) for name in names]}
 
 
-_PATH = "from {} to the page, both included; empty where no such path is known"
+_PATH = "From {} to the page, both included; empty if no path is known."
 _STRING_KEYS = (
     "a aggregate b direction fault generation index interval layout links measure name node "
     "order state status text"
@@ -65,19 +64,19 @@ _KEYS: dict[str, Schema] = {
     "answers": list_of(either("RelatedResult", "Unanswered")),
     "complete": {
         "type": "boolean",
-        "description": "Whether the list has all hits: no other node has a score above 0 and "
-        "passes the filters. It may have fewer than `k`.",
+        "description": "Whether the list has all hits, possibly fewer than `k`: no other node "
+        "has a score above 0 and passes the filters.",
     },
     "certain_ranks": WHOLE
     | {
-        "description": "Number of leading ranks that are certain: with the probability "
-        "`confidence`, each of these hits scores more than the next one, even if that is not "
-        "listed. It does not depend on `k`."
+        "description": "The number of leading ranks that are certain: with probability "
+        "`confidence`, each of these hits scores higher than the next one, listed or not. The "
+        "number does not depend on `k`."
     },
     "fresh": TEXT
     | {
-        "description": "The node whose posted links the answer includes, as for an unseen node; "
-        "absent if the answer comes from the index alone."
+        "description": "The node whose posted links the answer includes; absent if the answer "
+        "comes only from the index."
     },
     "error": ref("Problem"),
     "graph": ref("GraphName"),
@@ -134,7 +133,7 @@ _ANSWERS: dict[str, tuple[str, str]] = {
     "LinksResult": ("index links ignored new_nodes position", ""),
     "Status": ("status", ""),
 }
-"""Answers and their components: required and optional keys."""
+"""Required and optional keys of answers and their components."""
 _OWN: dict[str, dict[str, Schema]] = {
     "CompleteResult": {"nodes": list_of(ref("NodeName"))},
     "GraphName": {"name": {"type": ["string", "null"]}},
@@ -145,7 +144,7 @@ _OWN: dict[str, dict[str, Schema]] = {
         "shards": list_of(ref("Shard")),
     },
 }
-"""Keys with a different meaning in one kind of answer."""
+"""Keys with a different meaning in one answer."""
 _PROBLEM: Schema = {
     "type": "object",
     "properties": {

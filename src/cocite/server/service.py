@@ -1,10 +1,10 @@
-"""A server process: its indexes, its threads, and the path of a query.
+"""The state of a server process, and the path of a query.
 
     query ──► lease of an index ──► share of samples ──► queue ──► thread: document ──► JSON
 
-An answer comes from one generation of an index, and reports that generation and the number of
-samples. Errors are problem details (RFC 9457) with the messages of the command line; names of
-served indexes replace paths.
+An answer comes from one generation of an index, and reports the generation and the number of
+samples. Errors are problem details (RFC 9457) with the messages of the command line, in which index
+names replace paths.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ KINDS = {
     "fault": (500, "Internal server error"),
     "took-too-long": (503, "The answer took too long"),
 }
-"""Kinds of problems, with status and title."""
+"""Status and title of each kind of problem."""
 
 
 @dataclass(eq=False)
 class Problem(Exception):
-    """A refused request: its ``kind``, one of ``KINDS``, and ``more`` fields."""
+    """A refused request: a ``kind`` from ``KINDS``, and ``more`` fields."""
 
     kind: str
     detail: str
@@ -99,20 +99,20 @@ class Problem(Exception):
 
     @cached_property
     def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """Return the headers, encoded and cached for repeated problems."""
+        """Return the headers, encoded."""
         told = {"content-type": MEDIA, "cache-control": "no-store", **self.headers}
         told["content-length"] = str(len(self.body))
         return tuple((name.lower().encode(), value.encode()) for name, value in told.items())
 
 
 class Scrub:
-    """Replaces local paths in messages by names of served indexes."""
+    """Replaces local paths in messages with the names of served indexes."""
 
     def __init__(self, places: Iterable[tuple[str, str]]) -> None:
-        """Store the replacements, ``places``: paths with their names."""
+        """Store the replacements: (path, name)."""
         known: dict[str, str] = {}
         for path, name in places:
-            bare = () if os.path.basename(path) == path else (path,)  # which says nothing of places
+            bare = () if os.path.basename(path) == path else (path,)  # a bare name reveals nothing
             for written in (*bare, os.path.abspath(path), os.path.realpath(path)):
                 known[written] = name
                 folder = os.path.dirname(written)
@@ -121,8 +121,8 @@ class Scrub:
         self._known = sorted(known.items(), key=lambda pair: -len(pair[0]))
 
     def __call__(self, text: str, said: Iterable[str] = ()) -> str:
-        """Replace paths in the text, except those that the client ``said``: otherwise a client
-        could find out whether a guessed path exists.
+        """Replace paths in the text, except in texts that the client ``said``: otherwise clients
+        could test whether a guessed path exists.
         """
         kept: dict[str, str] = {}
         for each in sorted(set(said), key=len, reverse=True):
@@ -138,7 +138,7 @@ class Scrub:
 
 
 def problem_of(error: CociteError, scrub: Scrub, said: Iterable[str] = ()) -> Problem:
-    """Return the problem for one of our errors, for a client who ``said`` these texts."""
+    """Convert an error to a problem, for a client who ``said`` these texts."""
     detail = scrub(str(error), said)
     if isinstance(error, UnknownNode):
         return Problem("unknown-node", detail, {"suggestions": list(error.suggestions)})
@@ -163,21 +163,23 @@ def problem_of(error: CociteError, scrub: Scrub, said: Iterable[str] = ()) -> Pr
 
 ServedAnswer = TypeVar("ServedAnswer")
 _PATIENCE = 0.2
-"""Fraction of the target time that a query may wait in the queue at the minimum of samples. The
-rest is for the answer and for waits elsewhere (processors, the interpreter's lock, the event loop),
-which are as long under overload.
+"""Fraction of the target time that a query may wait in the queue, at the minimum number of samples.
+The rest is for the answer and for other waits under overload: for processors, the interpreter lock,
+and the event loop.
 """
 _PIECE = 8
-"""Number of queries of a batch that a thread answers at a time."""
+"""Number of a batch's queries that a thread answers at a time."""
 _BATCHES = 8
-"""Minimum number of simultaneous batches of a process, each with a piece in the queue."""
+"""Number of simultaneous batches that a process always accepts."""
 
 
 @dataclass
 class ServedQuery:
-    """A query: the index ``name``, its generation ``held``, and the number of ``samples`` to use,
-    None for computed scores. ``full`` says whether these are all; for remote samples, that is known
-    only after they answered. ``links`` is the number of links posted before.
+    """A query: the index ``name``, the generation ``held``, and the number of ``samples`` to use,
+    None if scores are not sampled.
+
+    ``full`` says whether these are all samples; remote samples update it when they answer.
+    ``links`` counts the links posted so far.
     """
 
     name: str
@@ -188,12 +190,12 @@ class ServedQuery:
 
     @property
     def index(self) -> Index:
-        """Return the index."""
+        """Return the index, restricted to ``samples``."""
         return self.held.at(self.samples)
 
     @property
     def fixed(self) -> bool:
-        """Return whether an equal query would get the same answer."""
+        """Return whether equal queries get equal answers."""
         return self.full and self.held.fresh is None and self.held.index.remote is None
 
     def key(self, operation: str, query: bytes, coding: str | None) -> AnswerKey:
@@ -208,23 +210,23 @@ class ServedQuery:
 
     @property
     def tag(self) -> str:
-        """Return the ETag of answers: equal queries with equal tags have equal answers."""
+        """Return the ETag; equal queries with equal tags have equal answers."""
         return f'W/"{self.generation}-{self.samples or 0}"'
 
     @property
     def generation(self) -> str:
-        """Return 16 digits that change with the generation of the index, and with posted links."""
+        """Return 16 digits that change with the index's generation and with posted links."""
         told = self.held.generation
         return xxhash.xxh3_64_hexdigest(f"{told} {self.links}".encode()) if self.links else told
 
 
 class Service:
-    """State of a server process, created before listening. ``async`` methods are for the event
-    loop; threads may share the others.
+    """The state of a server process. ``async`` methods are for the event loop; threads may share
+    the others.
     """
 
     def __init__(self, config: Config) -> None:
-        """Open all indexes; raises a :class:`CociteError` if one does not open."""
+        """Open all indexes; raises :class:`CociteError` if one does not open."""
         self.config = config
         options = config.options
         self.log = Log(
@@ -236,7 +238,7 @@ class Service:
         if options.cluster is not None:
             from cocite.cluster.ray import Cluster
 
-            self.cluster = Cluster.connect(options.cluster)  # one for all indexes
+            self.cluster = Cluster.connect(options.cluster)  # shared by all indexes
             means |= {"cluster": self.cluster, "options": options}
         self.holders = {
             each.name: Holder(each.name, each.path, options.graphs, means, options.accept_links)
@@ -244,7 +246,7 @@ class Service:
         }
         self.keys = None if options.api_keys is None else Keys(options.api_keys)
         self.cache = AnswerCache(min(MOST_BYTES, self._limit_memory()))
-        self.starts: dict[str, Any] = {}  # for front pages (pages/front.py)
+        self.starts: dict[str, Any] = {}  # for the front page (pages/front.py)
         self.operations = operations_of(config.limits, list(self.holders))
         places = [(each.path, each.name) for each in config.indexes]
         places += [(path, "the graph") for path in options.graphs]
@@ -261,8 +263,8 @@ class Service:
         threading.Thread(target=self._watch, name="watcher", daemon=True).start()
 
     def _limit_memory(self) -> int:
-        """Have pages of indexes released beyond the memory limit of a process; return the bytes
-        left for answers.
+        """Release index pages after queries if memory is limited; return the bytes left for cached
+        answers.
         """
         opened = [holder.now.index for holder in self.holders.values()]
         needed, pages = serving_memory(opened, self.config.threads)
@@ -277,7 +279,7 @@ class Service:
 
     @contextmanager
     def serving(self, operation: str, values: Values) -> Iterator[ServedQuery]:
-        """Keep the index open for a query; raises :class:`Problem` if the index is not served."""
+        """Keep an index open for a query; raises :class:`Problem` if the index is not served."""
         name = values.get("index", next(iter(self.holders)))
         holder = self.holders.get(name)
         if holder is None:
@@ -301,9 +303,10 @@ class Service:
         told: bool = True,
         seconds: float | None = None,
     ) -> ServedAnswer:
-        """Run work in a thread; if ``told``, its time adapts the samples. Raises :class:`Problem`
-        under overload, and :class:`QueryTimeout` after ``seconds``, by default the limit of a
-        query.
+        """Run work in a thread; if ``told``, the time taken adapts the number of samples.
+
+        Raises :class:`Problem` under overload, and :class:`QueryTimeout` after ``seconds``, by
+        default a query's limit.
         """
         began = time.monotonic()
         most = self.patience if self.adaptation.at_floor else None
@@ -319,8 +322,9 @@ class Service:
         return found
 
     def overloaded(self, path: str) -> Problem | None:
-        """Return the problem if a query would be refused, else None. It is called before reading
-        the query, as refusals must be cheap.
+        """Return a problem if a query would be refused, else None.
+
+        Called before reading the query, as refusals must be cheap.
         """
         wait = self.pool.wait
         full = self.pool.full or (self.adaptation.at_floor and wait > self.patience)
@@ -336,7 +340,7 @@ class Service:
         asking: ServedQuery,
         made: Callable[[Document], ServedAnswer],
     ) -> ServedAnswer:
-        """Answer a query: call ``made`` with its document, in a thread.
+        """Answer a query in a thread, and convert the document with ``made``.
 
         Raises :class:`Problem`, and the index's :class:`CociteError`.
         """
@@ -358,8 +362,9 @@ class Service:
         return document
 
     async def ask_each(self, values: Values, asking: ServedQuery) -> AsyncIterator[list[bytes]]:
-        """Answer a batch, several lines of JSON at a time. The first call may raise
-        :class:`Problem`.
+        """Answer a batch; yield several lines of JSON at a time.
+
+        Raises :class:`Problem` before the first lines.
         """
         nodes: Sequence[str | list[str]] = values["nodes"]
         self._bounded(len(nodes), values.get("k", DEFAULT_K))
@@ -371,7 +376,7 @@ class Service:
             self._batches -= 1
 
     def _bounded(self, nodes: int, k: int) -> None:
-        """Raise :class:`Problem` for too large a batch, or too many batches."""
+        """Raise :class:`Problem` for a batch that is too large, and for too many batches."""
         most = self.config.limits.hits
         if nodes * k > most:
             told = f"{nodes:,} nodes with {k:,} hits each are more than {most:,} hits"
@@ -383,7 +388,7 @@ class Service:
         self, nodes: Sequence[str | list[str]], values: Values, asking: ServedQuery
     ) -> AsyncIterator[list[bytes]]:
         rest = {name: value for name, value in values.items() if name != "nodes"}
-        checked_settings(asking.index, rest)  # if all nodes are unknown, no query would check them
+        checked_settings(asking.index, rest)  # if all nodes are unknown, no query checks them
         limits = self.config.limits
         most = limits.question_time * limits.batch_times
         late = QueryTimeout(f"the batch exceeded its time limit of {most:g} s: request less")
@@ -405,7 +410,7 @@ class Service:
         self.count_samples("batch", asking)
 
     def _line(self, asking: ServedQuery, rest: Values, node: str | list[str]) -> bytes:
-        """Return the answer for a node, encoded."""
+        """Return a node's answer, encoded."""
         asked = node if isinstance(node, list) else [node]
         try:
             with limited(self.config.limits.question_time):
@@ -422,7 +427,7 @@ class Service:
         )
 
     def count_samples(self, operation: str, asking: ServedQuery) -> None:
-        """Count the samples of an answer."""
+        """Count an answer's samples."""
         if asking.samples is not None and sampled(operation):
             self.metrics.count_samples(asking.name, asking.samples)
 
@@ -432,7 +437,7 @@ class Service:
         return None if holder is None else holder.now.index.nodes.sides
 
     def indexes(self) -> list[dict[str, Any]]:
-        """Return the served indexes."""
+        """Describe the served indexes."""
         share, found = self.adaptation.share_now(time.monotonic()), []
         for holder in self.holders.values():
             with holder.lease() as held:
@@ -452,7 +457,7 @@ class Service:
             if fresh is not None:
                 self.metrics.links_waiting.labels(holder.name).set(fresh.links)
 
-    # -- what changes meanwhile -----------------------------------------------------------
+    # -- changes while serving ------------------------------------------------------------
 
     def read_keys(self) -> None:
         """Read the keys again; keep the old ones on failure."""
@@ -462,13 +467,13 @@ class Service:
             self.keys.read()
             self.log.say("keys read again", keys=len(self.keys))
         except InputError as error:
-            self.log.say(f"the keys stay as they were: {error}", "error")
+            self.log.say(f"the old keys stay in use: {error}", "error")
 
     def draining(self) -> None:
-        """Prepare to stop: report not ready, but answer."""
+        """Report not ready, but keep answering."""
         if self.ready:
             self.ready = False
-            self.log.say("about to end: not ready any more")
+            self.log.say("draining: not ready any more")
 
     def _watch(self) -> None:
         looked = time.monotonic()
@@ -482,7 +487,7 @@ class Service:
                 self.look(holder)
 
     def look(self, holder: Holder) -> None:
-        """Switch to a new index directory, if there is one."""
+        """Switch to a new index directory, if any."""
         found = holder.look()
         if found is None:
             return
@@ -491,10 +496,10 @@ class Service:
             self.log.say("reloaded", index=holder.name, generation=holder.now.generation)
             return
         self.metrics.reloads.labels(holder.name, "refused").inc()
-        self.log.say(f"the old one stays: {found}", "error", index=holder.name)
+        self.log.say(f"the old index stays in use: {found}", "error", index=holder.name)
 
     def close(self) -> None:
-        """Refuse new queries and stop the threads."""
+        """Stop the threads, and close all indexes."""
         self.ready = False
         self._stop.set()
         self.pool.close()
@@ -512,7 +517,7 @@ class Service:
 
 
 def encoded(document: Document) -> bytes:
-    """Return a document as JSON; msgspec writes NaN as null."""
+    """Encode a document as JSON; msgspec writes NaN as null."""
     plain = document.facts() if isinstance(document, RelatedDocument) else document.to_json()
     return msgspec.json.encode(plain)
 
