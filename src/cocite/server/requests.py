@@ -403,7 +403,7 @@ def heavy(asked: Values) -> bool:
 
 
 def stored(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
-    """Return names as stored in the index, on the query's side if any; raises :class:`UsageError`."""
+    """Return names as stored in the index, on the query's side; raises :class:`UsageError`."""
     return [name for name, _ in _resolved(index, asked, names)]
 
 

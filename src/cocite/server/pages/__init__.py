@@ -1,1 +1,1 @@
-"""Web pages, rendered on the server; they need no scripts and no external resources."""
+"""Web pages, rendered on the server, usable without scripts and external resources."""

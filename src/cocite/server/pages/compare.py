@@ -1,7 +1,7 @@
-"""Two answers about the same pages side by side: from two indexes, or with two settings of one.
+"""Show two answers side by side, from two indexes or with different settings.
 
-The first query has the fields of ``/``. Fields of the second one begin with ``with.``; its filters
-are those of the first. Cost: that of both answers.
+The first query takes the same fields as ``/``. Fields of the second query begin with ``with.``; it
+uses the filters of the first.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 WITH = "with."
 ROW = 32
-"""Height of a row in pixels, as in page.css."""
+"""Row height in pixels, as in page.css."""
 _BOLD = 8
-"""Change of rank from which a page's line is bold."""
+"""Minimum change of rank for a bold line."""
 _MOVES = 5
 """Maximum number of moves to list."""
 
 
 def compare(service: Service) -> list[Route]:
-    """Return the route of comparisons."""
+    """Return the route."""
     handler = guarded(service, "compare", _compare, partial(refused_page, service))
     return [Route("/compare", handler, methods=["GET"])]
 
@@ -56,7 +56,7 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two answers, and its query."""
+    """One of the two answers, with its query."""
 
     state: PageState
     asking: ServedQuery
@@ -77,7 +77,7 @@ async def _compare(service: Service, request: Request) -> Response:
     left = await _side(service, first)
     if not given and index == left.asking.name and first.get("order") is None:
         linked = about_of(left.asking.index, str(left.document.nodes[0]))["links"]
-        asked = [("order", "score*pagerank")] if linked else []  # else it is compared with itself
+        asked = [("order", "score*pagerank")] if linked else []  # avoid comparing it with itself
     second = replace(first, why=None, others=(("index", index), *others, *asked))
     right = await _side(service, second)
     body = await service.done(partial(_render, service, left, right), pushing=False, told=False)

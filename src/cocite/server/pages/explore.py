@@ -1,13 +1,11 @@
-"""Web pages: related pages at ``/``, reasons in sentences, ``/embed`` and ``/docs``.
+"""Web pages: the list at ``/``, reasons, drafts, the map, ``/embed`` and ``/docs``.
 
-A page uses the values and limits of the API. The list is a normal query, whose time counts for the
-load. The map is a separate request, so that the list need not wait: it takes a query per page on
-the map, and is omitted while answers use fewer samples.
+Pages use the values and limits of the API. The list is a normal query, whose time counts toward the
+load. The map takes a query per page on it, so it is a separate request; its lines are omitted while
+answers use fewer samples. Rendering a page takes about 3 ms.
 
     <iframe src="https://SERVER/embed?node=NAME"></iframe>             needs --frame-ancestors
     <script src="https://SERVER/embed.js" data-node="NAME"></script>   needs --allow-origin
-
-Cost: that of the answer, or of the map, and about 3 ms for the page.
 """
 
 from __future__ import annotations
@@ -65,14 +63,14 @@ if TYPE_CHECKING:
 
 
 _UNCOUNTED = ("refine", "target_error", "min_confidence", "total")
-"""Options with which a list has no total, or always has one."""
+"""Options with which the page does not request the total."""
 _WHY = ("aggregate", "side", *SETTINGS)
 _LIKE = 20
-"""Number of similar names to show for an unknown one."""
+"""Number of similar names shown for an unknown one."""
 
 
 def explore(service: Service) -> list[Route]:
-    """Return the routes of pages and static files."""
+    """Return the routes to pages and static files."""
     refuse = partial(refused_page, service)
     return [
         Route(path, guarded(service, operation, handler, refuse), methods=["GET"])
@@ -96,7 +94,7 @@ async def _page(service: Service, request: Request) -> Response:
     pairs = pairs_of(request.scope["query_string"])
     state = PageState.of(pairs)
     if len(pairs) > len(state.question) + (state.why is not None) + len(state.trail):
-        return RedirectResponse(state.href(), 303)  # without a form's empty fields
+        return RedirectResponse(state.href(), 303)  # drop a form's empty fields
     with service.serving("related", state.named) as asking:
         if not state.nodes:
             return await front_page(service, request, state, asking)
@@ -110,7 +108,7 @@ async def _page(service: Service, request: Request) -> Response:
             return await _like(service, request, state, asking, error)
         assert isinstance(document, RelatedDocument)
         if document.nodes != tuple(dict.fromkeys(state.nodes)) and "side" not in values:
-            return RedirectResponse(state.for_nodes(*document.nodes).href(), 303)  # stored names
+            return RedirectResponse(state.for_nodes(*document.nodes).href(), 303)  # to stored names
         reasons = await _reasons(service, state, values, asking)
         made = partial(_render, service, state, values, asking, document, reasons, left)
         body = await service.done(made, pushing=False, told=False)
@@ -204,7 +202,7 @@ def _render(
 
 
 async def _map(service: Service, request: Request) -> Response:
-    """Return the map of a list as a page, which the page of the list embeds."""
+    """Create the map of a list as a page, which the list's page embeds."""
     query = request.scope["query_string"]
     state, how = PageState.of(pairs_of(query)), coding(request)
     with service.serving("related", dict(state.others)) as asking:
@@ -243,7 +241,7 @@ def _draw(
 async def _like(
     service: Service, request: Request, state: PageState, asking: ServedQuery, error: UnknownNode
 ) -> Response:
-    """Return the page of names similar to an unknown one."""
+    """Create the page of names similar to an unknown one."""
     side, names = state.get("side"), asking.index.nodes
     given = {} if side is None else {"side": side}
     called = zip(state.nodes, stored(asking.index, given, state.nodes), strict=True)
@@ -268,7 +266,7 @@ async def _like(
 
 
 async def _draft(service: Service, request: Request) -> Response:
-    """Return the page for an unseen node: a form for its links, and its related pages."""
+    """Create the page for an unseen node: a form for links, and related pages."""
     state = PageState.of(pairs_of(request.scope["query_string"]))
     text, named = state.get("links"), state.named
     values = frame(service, PageState(others=tuple(named.items())), "A page of your own")
@@ -292,9 +290,7 @@ async def _draft(service: Service, request: Request) -> Response:
 
 
 async def _csv(service: Service, request: Request) -> Response:
-    """Return the list as CSV, like the command line; on request ``safe`` for spreadsheets, as in
-    the page's own link.
-    """
+    """Return the list as CSV, as on the command line; the page's link adds ``safe``."""
     operation = csv_of(service.operations["related"])
     values = operation.from_query(pairs_of(request.scope["query_string"]))
     safe = bool(values.pop("safe", False))
@@ -355,7 +351,7 @@ async def _script(request: Request) -> Response:
 
 
 def _docs_of(service: Service) -> Handler:
-    """Return the handler of the API reference, which is rendered once."""
+    """Return the handler for the API reference, which is rendered once."""
     nodes = example_nodes(service)
     operations = [(each, each.path) for each in service.operations.values()]
     operations += [(Operation(path[1:], text, "", ()), path) for path, text in PROBES.items()]
@@ -373,7 +369,7 @@ def _docs_of(service: Service) -> Handler:
 
 
 def _example(operation: Operation, path: str, nodes: list[str]) -> str | None:
-    """Return an example of an address or a body."""
+    """Return an example URL or body."""
     needed = [each.name for each in operation.takes if each.required]
     if not (needed or operation.posted):
         return path

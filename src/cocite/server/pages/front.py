@@ -1,10 +1,9 @@
-"""The front page: search, indexes, and some nodes to start from, each with a small map.
+"""The front page: search, indexes, and nodes to start from, each with a small map.
 
-Starting nodes are chosen from random nodes with a medium number of in-links. The first is the one
-with the clearest groups; each next one is least similar to those chosen. They are computed once per
-generation of an index, in the background, while the page's script polls for them.
-
-Cost: a map for each of at most 32 nodes, one at a time, so that queries can run between them.
+Up to 32 candidates are nodes with medium in-degrees. The first start is the candidate with the
+clearest groups; each next one is the least similar to those chosen. Starts are computed once per
+index generation, in the background, while the page's script polls for them. Maps are computed one
+at a time, so that queries can run in between.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ if TYPE_CHECKING:
     from cocite.server.service import ServedQuery, Service
 
 _CARDS, _CANDIDATES, _NAMED = 8, 32, 3
-"""Number of starts on the page, of nodes to choose from, and of hits named on a card."""
+"""Numbers of starts on the page, of candidates, and of hits named on a card."""
 _PATIENCE, _LONGEST = 0.02, 5.0
-"""Seconds that the page waits for starts; and seconds after which no more nodes are examined."""
+"""Seconds that the page waits for starts; seconds for examining candidates."""
 _NEAREST = 4
 """Number of similarities per hit that count for groups, as on the map."""
 _DRAWS = 8
-"""Maximum number of random pages to try until one has related pages."""
+"""Maximum number of random pages to try for one with related pages."""
 _WIDE, _TALL, _SMALL = 252, 120, 0.36
-"""Size of a small map, and of its nodes relative to a large map's."""
+"""Size of a small map, and relative size of the nodes."""
 _LINES = 24
-"""Maximum number of lines of a small map, to keep it below 1.5 kB."""
+"""Maximum number of lines in a small map, which keeps it below 1.5 kB."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Start:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A candidate: its hits, their similarities, and how clear their groups are."""
+    """A candidate: hits, similarities between hits, and how clear the hits' groups are."""
 
     hits: list[Hit]
     near: NDArray[np.float64]
@@ -79,7 +78,7 @@ def front(service: Service) -> list[Route]:
 async def front_page(
     service: Service, request: Request, state: PageState, asking: ServedQuery
 ) -> Response:
-    """Return the front page, shown without a query."""
+    """Create the front page, shown if there is no query."""
     starts = await _starts(service, asking)
     values = frame(service, state, "Related pages") | {"served": service.indexes()}
     values |= {"starts": starts, "href": lambda name: state.for_nodes(name).href()}
@@ -88,7 +87,7 @@ async def front_page(
 
 
 async def _starts(service: Service, asking: ServedQuery) -> list[Start] | None:
-    """Return the starting nodes of an index; None until they are ready."""
+    """Return an index's starts; None until they are ready."""
     tasks, made_of = service.starts, asking.held.generation
     if made_of not in tasks or tasks[made_of].get_loop() is not asyncio.get_running_loop():
         for gone in tasks.keys() - {each.now.generation for each in service.holders.values()}:
@@ -105,7 +104,7 @@ async def _starts(service: Service, asking: ServedQuery) -> list[Start] | None:
 
 
 async def _choose(service: Service, name: str) -> list[Start]:
-    """Examine candidates one by one, and choose."""
+    """Examine candidates one by one, and choose starts."""
     with service.serving("related", {"index": name}) as asking:
         index, end = asking.held.index, time.monotonic() + _LONGEST
         found: dict[str, _Candidate] = {}
@@ -133,7 +132,7 @@ def _candidate_of(index: Index, node: str) -> _Candidate | None:
 
 
 def _least_similar(index: Index, found: Mapping[str, _Candidate]) -> list[str]:
-    """Return the starting nodes, in order."""
+    """Choose starts, in order."""
     taken: list[str] = []
     nearness = dict.fromkeys(found, 0.0)
     while nearness and len(taken) < _CARDS:
@@ -157,7 +156,7 @@ def _start_of(index: Index, node: str, candidate: _Candidate) -> Start:
 
 
 def _lines(spots: Sequence[graph_map.Spot], near: NDArray[np.float64]) -> list[graph_map.Line]:
-    """Return the strongest lines, preferring those that connect a node to its first neighbor."""
+    """Return the strongest lines, preferring those that give a node its first line."""
     joined: set[int] = set()
     first: list[graph_map.Line] = []
     rest: list[graph_map.Line] = []
@@ -168,7 +167,7 @@ def _lines(spots: Sequence[graph_map.Spot], near: NDArray[np.float64]) -> list[g
 
 
 def drawing(spots: Sequence[graph_map.Spot], lines: Sequence[graph_map.Line]) -> Markup:
-    """Return a small map with the same positions, wider than tall, without labels."""
+    """Draw a small map without labels, from the positions on a large one."""
     across = (_WIDE / 2 - 8) / graph_map.OUTER
     down = (_TALL / 2 - 8) / graph_map.OUTER
 
@@ -177,7 +176,7 @@ def drawing(spots: Sequence[graph_map.Spot], lines: Sequence[graph_map.Line]) ->
         return f"{_WIDE / 2 + across * dx:.0f} {_TALL / 2 + down * dy:.0f}"
 
     pieces = []
-    for group in sorted({line.group for line in lines}):  # lines between groups lie below
+    for group in sorted({line.group for line in lines}):  # lines between groups (-1) lie below
         path = "".join(
             f"M{at(line.x1, line.y1)}L{at(line.x2, line.y2)}"
             for line in lines

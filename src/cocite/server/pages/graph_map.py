@@ -1,13 +1,11 @@
-"""The map of a list: the page in the middle, related pages around it, lines between similar ones.
+"""Plot a list as a map: the page in the middle, hits around it, lines between similar hits.
 
-A page with a better score is never farther from the middle. Distances combine the rank with the
-logarithm of the score, as the scores of a list often span several powers of ten. Similar pages form
-groups, each with its own color (``map_layout.py``).
+A hit with a higher score is never farther from the middle. Distances combine the rank with the
+logarithm of the score, as scores often span several powers of ten. Similar hits form groups with
+their own colors (``map_layout.py``).
 
-Labels are placed next to, above or below their page, best pages first, if they overlap no other
-label or page. Pages without a label show only their rank.
-
-Cost: for lines, a query per page on the map, and about 100 µs.
+Labels go next to, above or below a hit, best hits first, where they overlap no other label or hit.
+Hits without a label show only the rank. Lines take a query per hit on the map.
 """
 
 from __future__ import annotations
@@ -30,18 +28,19 @@ MOST = 20
 """Maximum number of pages on a map."""
 WIDTH, HEIGHT = 640, 500
 BELOW = 29
-"""Distance from the center to the label below."""
+"""Distance from the center of the map to its label below."""
 _RADIUS, INNER, OUTER = 13, 84, 212
 _LINES = 2
-"""Number of lines from each page to others."""
+"""Number of lines from each page."""
 _SIGN, _WIDE, _TALL = 7.6, 13.0, 17
-"""Widths of a character and of a wide one, and height of a label."""
+"""Width of a normal and of a wide character, and height of a label."""
 
 
 @dataclass(frozen=True)
 class Spot:
-    """A page on the map: its rank, its center, and its label ("" for none) with position and
-    ``anchor``. ``group`` is -1 for none; a ``central`` page names its group.
+    """A page on the map: rank, center, and label ("" for none) with position and ``anchor``.
+
+    ``group`` is -1 for none; a ``central`` page names the group.
     """
 
     rank: int
@@ -62,8 +61,10 @@ class Spot:
 
 @dataclass(frozen=True)
 class Line:
-    """A line between the centers of two pages. ``strength`` in (0, 1] is their score relative to
-    the best on the map; ``group`` is their common group, or -1.
+    """A line between the centers of two pages.
+
+    ``strength`` in (0, 1] is their similarity relative to the highest on the map; ``group`` is
+    their common group, or -1.
     """
 
     x1: float
@@ -78,7 +79,7 @@ class Line:
 def closeness(
     index: Index, nodes: Sequence[str], settings: Mapping[str, Any]
 ) -> NDArray[np.float64]:
-    """Return the scores of the pages with each other, float64[n, n], with 0 on the diagonal."""
+    """Return the similarities between pages, float64[n, n], with 0 on the diagonal."""
     near = np.zeros((len(nodes), len(nodes)))
     places = {node: place for place, node in enumerate(nodes)}
     for node, place in places.items():
@@ -100,8 +101,9 @@ def plot_map(
     degrees: NDArray[np.int64] | None = None,
     ranks: NDArray[np.float64] | None = None,
 ) -> list[Spot]:
-    """Arrange the hits. The first one has rank ``first``; ``middle`` is the label of the center.
-    Sizes show ``ranks``, the PageRanks of the hits, or else ``degrees``, their in-links.
+    """Arrange the hits; the first has rank ``first``, and ``middle`` is the center's label.
+
+    Sizes show the hits' PageRanks, ``ranks``, or else their in-degrees, ``degrees``.
     """
     count = len(hits)
     scores = np.array([max(hit.score, 1e-300) for hit in hits])
@@ -132,8 +134,8 @@ def plot_map(
 
 
 def scale_circles(spots: Sequence[Spot], hits: Sequence[Hit], digits: int) -> list[tuple[int, str]]:
-    """Return the radius of the inner and the outer ring, each with the similarity there as text.
-    Distances follow ranks; between two hits, similarity falls evenly.
+    """Return the radius of the inner and the outer ring, each with the similarity as text,
+    interpolated between hits.
     """
     away = [math.dist(spot.place, (WIDTH / 2, HEIGHT / 2)) for spot in spots]
     found = np.interp([INNER, OUTER], np.maximum.accumulate(away), [hit.score for hit in hits])
@@ -142,8 +144,8 @@ def scale_circles(spots: Sequence[Spot], hits: Sequence[Hit], digits: int) -> li
 
 
 def lines_of(spots: Sequence[Spot], near: NDArray[np.float64]) -> list[Line]:
-    """Return lines from each page to the two most similar others, weakest first, so that strong
-    ones are drawn on top.
+    """Return lines from each page to the two most similar others, weakest first: strong lines are
+    drawn on top.
     """
     ends = np.argwhere(np.triu(map_layout.nearest(near, _LINES)) > 0).tolist()
     ends.sort(key=lambda pair: float(near[pair[0], pair[1]]))
@@ -152,7 +154,7 @@ def lines_of(spots: Sequence[Spot], near: NDArray[np.float64]) -> list[Line]:
 
 
 def hulls_of(spots: Sequence[Spot]) -> list[Line]:
-    """Return lines along a minimum spanning tree of each group, to be drawn wide."""
+    """Return the edges of each group's minimum spanning tree, to draw as wide lines."""
     found = []
     for group in range(max(spot.group for spot in spots) + 1):
         rest = [place for place, spot in enumerate(spots) if spot.group == group]
@@ -178,7 +180,9 @@ _Box = tuple[float, float, float, float]
 
 
 def _label(x: float, y: float, label: str, taken: list[_Box]) -> tuple[tuple[float, float], str]:
-    """Return the position and anchor of a label, and reserve its space; "" if none is free."""
+    """Return the label's position and anchor, and reserve the space; the anchor is "" if no space
+    is free.
+    """
     wide = _width(label)
     side, out = _RADIUS + 5, _RADIUS + 12
     right = [((x + side, y), "start"), ((x - side, y), "end")]
@@ -201,7 +205,7 @@ def _label(x: float, y: float, label: str, taken: list[_Box]) -> tuple[tuple[flo
 
 
 def _width(label: str) -> float:
-    """Return the approximate width in pixels."""
+    """Return the approximate label width in pixels."""
     return sum(_WIDE if unicodedata.east_asian_width(s) in "WF" else _SIGN for s in label) + 4
 
 

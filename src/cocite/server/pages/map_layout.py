@@ -1,16 +1,16 @@
-"""Groups and positions of the hits on a map, from their similarities alone.
+"""Group and position the hits on a map, given their similarities.
 
-Groups: modularity Q = (1 / 2m) sum (w_ij - k_i k_j / 2m) [i and j in one group] is increased
-greedily. The two groups whose union increases Q most are joined until none does; then nodes move
+Groups greedily increase the modularity Q = (1 / 2m) sum (w_ij - k_i k_j / 2m) [i and j in one
+group]. The two groups whose union increases Q most are merged until no union does; then nodes move
 between groups while that increases Q; and both steps repeat (Clauset, Newman, Moore 2004; Blondel
 et al. 2008). At most six groups remain, none of a single node.
 
-Positions: distances from the center are given and grow with rank. Each group has a sector in
-proportion to its size. There, each node in turn moves to the angle with the least stress and the
-least overlap of labels, until none moves (coordinate descent). Stress compares distances with ranks
-of dissimilarity.
+Distances from the center are given and grow with rank. Each group gets a sector in proportion to
+its size. Within the sector, each node in turn moves to the angle with the least stress and label
+overlap, until none moves (coordinate descent). Stress compares distances with ranks of
+dissimilarity.
 
-Cost: O(n^3) per round of joins and O(n^2) per round of moves; about 10 ms for 20 nodes.
+A round of merges costs O(n^3), a round of moves O(n^2); 20 nodes take about 10 ms.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ Ints = NDArray[np.int64]
 
 MOST_GROUPS = 6
 LEAST_MODULARITY = 0.03
-"""Minimum modularity to show groups."""
+"""Minimum modularity for showing groups."""
 _NEAREST = 4
 _GAP = math.radians(16)
-"""Gap between two sectors."""
+"""Gap between sectors."""
 _ROUNDS = 12
 _TRIED = (np.arange(48) + 0.5) / 48
-"""Possible angles of a node, as fractions of its sector."""
+"""Angles to try, as fractions of the sector."""
 _LABEL = np.array([150.0, 40.0])
 _CROWD = 2.0
-"""Space for a label, and the cost of two overlapping ones."""
+"""Size of a label, and cost of an overlap."""
 _TURNS = 200
 
 
 def modularity(near: Floats, groups: Ints) -> float:
-    """Return Q of a partition of nodes with symmetric weights."""
+    """Return Q of a partition, for symmetric weights."""
     total = near.sum()
     if not total:
         return 0.0
@@ -49,7 +49,7 @@ def modularity(near: Floats, groups: Ints) -> float:
 
 
 def communities(near: Floats) -> Ints:
-    """Return a partition that no merge of groups and no move of a node improves."""
+    """Return a partition that no merge and no move improves."""
     groups = np.arange(len(near))
     if not near.any():
         return groups
@@ -63,7 +63,7 @@ def communities(near: Floats) -> Ints:
 
 
 def nearest(near: Floats, count: int) -> Floats:
-    """Keep only each page's similarities to its ``count`` nearest pages, and ties."""
+    """Set similarities to 0, except those of each page to its ``count`` nearest ones and ties."""
     if len(near) <= count:
         return near
     least = np.partition(near, len(near) - count, axis=1)[:, len(near) - count, None]
@@ -72,8 +72,9 @@ def nearest(near: Floats, count: int) -> Floats:
 
 
 def groups_of(near: Floats) -> Ints:
-    """Return the group of each hit, 0 to 5 by best rank; -1 for none. Only the nearest similarities
-    count, as all hits of one query are somewhat similar.
+    """Return the group of each hit, 0 to 5 by best rank; -1 for none.
+
+    Only the nearest similarities count, as all hits of a query are somewhat similar.
     """
     near = nearest(near, _NEAREST)
     groups = communities(near)
@@ -100,7 +101,7 @@ def groups_of(near: Floats) -> Ints:
 
 def centers(near: Floats, groups: Ints, degrees: Ints | None) -> list[int]:
     """Return the node that names each group: the one with the largest total similarity within the
-    group, times the logarithm of its in-links if known.
+    group, times the logarithm of the in-degree if known.
     """
     within = (near * (groups[:, None] == groups[None, :])).sum(axis=1)
     if degrees is not None:
@@ -148,11 +149,11 @@ def _move(excess: Floats, groups: Ints, rounding: float) -> bool:
             return before
 
 
-# -- places ------------------------------------------------------------------------------
+# -- positions ---------------------------------------------------------------------------
 
 
 def dissimilarities(near: Floats) -> Floats:
-    """Return the ranks of the dissimilarities of all pairs, from 0 to 1; ties get the mean rank."""
+    """Rank all pairs by dissimilarity, from 0 to 1; ties get the mean rank."""
     pairs = np.triu_indices(len(near), 1)
     if not len(pairs[0]):
         return np.zeros_like(near)
@@ -164,8 +165,8 @@ def dissimilarities(near: Floats) -> Floats:
 
 
 def arrange(near: Floats, radii: Floats, groups: Ints, room: float) -> Floats:
-    """Return positions around the center, float64[n, 2], at least ``room`` apart, at the ascending
-    ``radii``.
+    """Return positions around the center, float64[n, 2], at ascending ``radii`` and at least
+    ``room`` apart.
     """
     count, outer = len(near), float(radii.max())
     low, wide = _sectors(near, groups)
@@ -190,7 +191,7 @@ def arrange(near: Floats, radii: Floats, groups: Ints, room: float) -> Floats:
 
 
 def _sectors(near: Floats, groups: Ints) -> tuple[Floats, Floats]:
-    """Return the start and the width of the sector of each node; similar groups are adjacent."""
+    """Return the start and width of each node's sector; similar groups are adjacent."""
     count, some = len(groups), int(groups.max()) + 1
     if some < 2:
         return np.full(count, -np.pi / 2), np.full(count, 2 * np.pi)
@@ -217,9 +218,7 @@ def _sectors(near: Floats, groups: Ints) -> tuple[Floats, Floats]:
 
 
 def _spread(groups: Ints) -> Floats:
-    """Return positions in a sector, from 0 to 1: members of a group evenly, by rank from the middle
-    to both sides.
-    """
+    """Spread each group evenly from 0 to 1, by rank from the middle to both sides."""
     found = np.empty(len(groups))
     for group in np.unique(groups):
         inside = np.flatnonzero(groups == group)
@@ -230,8 +229,9 @@ def _spread(groups: Ints) -> Floats:
 
 
 def _without_overlap(places: Floats, room: float) -> Floats:
-    """Rotate overlapping pages around the center until none overlap, with space for labels if
-    possible; as a last resort, space all evenly.
+    """Rotate overlapping pages around the center until none overlap.
+
+    Leaves space for labels if possible; as a last resort, spaces all pages evenly.
     """
     radii = np.hypot(places[:, 0], places[:, 1])
     angles = np.arctan2(places[:, 1], places[:, 0])

@@ -1,4 +1,4 @@
-"""Common parts of all pages: the frame, the response, and errors as pages."""
+"""The common parts of all pages: frame, response, and error pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
-    """Return the values that all pages show: title, search field, side, and settings."""
+    """Return the template values of all pages: title, search field, side, and settings."""
     index = state.get("index") or next(iter(service.holders))
     sides = service.sides(index)
     sought = state.nodes[0] if len(state.nodes) == 1 else ""
@@ -39,7 +39,7 @@ def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
 
 
 def _side(sides: Sides, state: PageState, sought: str) -> str:
-    """Return the side to search: the last one used, or that of the page shown."""
+    """Return the side to search: that of the page shown, the last one used, or the second."""
     if sought.startswith(sides.mark):
         return sides.titles[0]
     return state.get("side") or sides.titles[1]
@@ -53,7 +53,7 @@ def sent(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return a page as a response. Its ETag is a digest, as a page combines several answers."""
+    """Create the response for a page. The ETag is a digest, as a page combines several answers."""
     tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
     told = {"Content-Security-Policy": policy(service), "ETag": tag, **(headers or {})}
     if status == 200 and tag in request.headers.get("if-none-match", ""):
@@ -62,7 +62,7 @@ def sent(
 
 
 def refused_page(service: Service, problem: Problem) -> Response:
-    """Return an error in a query as a page."""
+    """Create the page for a refused query."""
     values = frame(service, PageState(), KINDS[problem.kind][1])
     body = filled("wrong.html", values | {"problem": problem})
     headers = {"Content-Type": HTML, "Cache-Control": "no-store", **problem.headers}

@@ -1,6 +1,4 @@
-"""The reasons for a hit, in sentences.
-
-Sentences describe a page by the links that its measure used, and by known paths
+"""Explain a hit in sentences, based on the links used and on known paths
 (``search/explainer.py``).
 """
 
@@ -16,24 +14,24 @@ from cocite.search.results import WhyDocument
 from cocite.server.pages.view import PageState, digits_of
 
 _LEADING = ("xjaccard", "pagesim")
-"""Measures whose reasons lead to both pages, or the reverse, on unknown paths."""
+"""Measures whose reasons lead to both pages, or vice versa, on unknown paths."""
 _HOW = {
     "in": ("links to both", "leads to both in {} links"),
     "out": ("is linked to by both", "is led to by both in {} links"),
 }
 _EITHER = "is linked with both", "leads to both in {} links, taken either way"
-"""Descriptions of a page that is one link away, or several."""
+"""Descriptions of a page that is one link, or several links, away from both."""
 Said = list[str | dict[str, Any]]
-"""A sentence of texts and names of pages."""
+"""A sentence: texts and page names."""
 _NEAR: Said = ["is near both"]
 
 
 Linked = Callable[[str, str], tuple[bool, bool]]
-"""Function that returns whether a page links to another one, and the reverse."""
+"""Returns whether a page links to another, and vice versa."""
 _ROW, _BOX = 46, 38
-"""Distance of rows of the diagram and height of their boxes, in pixels, as in ``page.css``."""
+"""Row distance and box height in the diagram, in pixels, as in ``page.css``."""
 _HALF, _WIDE = 22, 44
-"""Pixels between spine and boxes: half, and in full."""
+"""Half and full distance between spine and boxes, in pixels."""
 _REST: dict[str, Any] = {
     "name": None,
     "own": None,
@@ -42,18 +40,18 @@ _REST: dict[str, Any] = {
     "path": None,
     "others": 0,
 }
-"""Row for unlisted pages."""
+"""The default values of a row."""
 _OWN = {
     (True, True): "Linked both ways",
     (True, False): "Linked from it",
     (False, True): "Links to it",
     (False, False): "Near each other",
 }
-"""Relation of a page to a hit, by whether the page links to the hit, and the reverse."""
+"""Texts for a pair, by whether the first page links to the second, and vice versa."""
 
 
 def reasons_of(document: WhyDocument, state: PageState, linked: Linked) -> dict[str, Any]:
-    """Return why a hit is listed: for each query page the pages that make them similar."""
+    """Return template values with the reasons for a hit, for each query page."""
     titles = document.titles or {}
 
     def called(name: str) -> dict[str, Any]:
@@ -109,8 +107,8 @@ def reasons_of(document: WhyDocument, state: PageState, linked: Linked) -> dict[
 
 
 def ribbons(shares: Sequence[float]) -> list[dict[str, str]]:
-    """Return the outline and the middle line of each ribbon as SVG paths: from its share of the bar
-    at the left to the box of its row.
+    """Return each ribbon's outline and middle line as SVG paths, from a share of the bar at the
+    left to the row's box.
     """
     tall, top, found = _ROW * len(shares) - (_ROW - _BOX), 0.0, []
     for place, share in enumerate(shares):
@@ -126,7 +124,7 @@ def ribbons(shares: Sequence[float]) -> list[dict[str, str]]:
 
 
 def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) -> Said:
-    """Describe the relation of the reason to both pages."""
+    """Describe how the reason is related to both pages."""
     links, steps = reason.links, reason.steps
     forth, back = reason.path_a, reason.path_b
     if links == NO_LINKS:
@@ -149,8 +147,8 @@ def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) 
 
 
 def _near(a: tuple[bool, bool], b: tuple[bool, bool]) -> str:
-    """Describe the relation of a nearby page to two pages, as simply as its links allow: whether it
-    links to each, and is linked from it.
+    """Describe how a nearby page is related to two pages; each argument says whether it links to
+    the page, and vice versa.
     """
     if a[0] and b[0]:
         return "links to both"
@@ -160,8 +158,9 @@ def _near(a: tuple[bool, bool], b: tuple[bool, bool]) -> str:
 
 
 def percentages(parts: Sequence[float], beside: float = 0.0) -> list[str]:
-    """Round parts to whole percentages, which add up to 100 with ``beside``, by largest remainders.
-    Parts rounded to 0 are "under 1".
+    """Round parts to whole percentages by the largest remainder method.
+
+    With ``beside``, they add up to 100. Parts rounded to 0 become "under 1".
     """
     every = [*parts, beside]
     whole = sum(every) or 1.0
@@ -175,8 +174,8 @@ def percentages(parts: Sequence[float], beside: float = 0.0) -> list[str]:
 
 
 def _path(reason: Reason, called: Any, state: PageState) -> list[dict[str, Any]]:
-    """Return the path from a through the page to b, if it is longer than one link each way: names
-    with the arrows of their links.
+    """Return the path from a through the page to b, as names with arrows; [] if it has only one
+    link each way.
     """
     from_a, from_b = reason.path_a, reason.path_b
     if not reason.steps or reason.steps < 2:

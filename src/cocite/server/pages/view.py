@@ -1,12 +1,12 @@
-"""Answers as shown on a page: its state, rows with bars, the map, form fields and templates.
+"""Convert answers to page content: state, rows with bars, the map, form fields, and templates.
 
-The state of a page is its address: the parameters of ``GET /v1/related``, and ``why=OTHER`` for
-reasons. So pages can be shared and revisited, and ``/v1/related`` answers the same query as JSON.
+A page's URL is its state: the parameters of ``GET /v1/related``, and ``why=OTHER`` for reasons.
+Pages can therefore be shared, and ``/v1/related`` answers the same query as JSON.
 
 Names and titles are untrusted. Templates escape all text. Links are ``/?`` and an encoded query; a
-name becomes a link only if it is an http or https URL. The content security policy allows only our
-scripts, and nothing from other hosts. Names of styles and scripts change with their content, so
-browsers may cache them.
+name becomes a link only if it is an http or https URL. The content security policy allows only the
+server's scripts, and nothing from other hosts. Names of styles and scripts change with the content,
+so browsers may cache them.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 2048
-"""Maximum length of a name to show as a link."""
+"""Maximum length of a name shown as a link."""
 TRAIL = 8
-"""Maximum number of pages in a trail."""
+"""Maximum number of pages in the trail."""
 
 
 @dataclass(frozen=True)
 class PageState:
-    """State of a page: ``nodes``, the hit whose reasons are shown (``why``), all ``others`` as
+    """A page's state: ``nodes``, the hit whose reasons are shown (``why``), all ``others`` as
     texts, and the ``trail`` of visited pages.
     """
 
@@ -65,7 +65,7 @@ class PageState:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Self:
-        """Parse the fields of a query."""
+        """Parse query fields."""
         nodes, why, others, trail = [], None, [], []
         for name, value in pairs:
             if name == "node" and value:
@@ -84,7 +84,7 @@ class PageState:
 
     @property
     def named(self) -> dict[str, str]:
-        """Return the parameter for the queried index, {} for the first index."""
+        """Return the ``index`` parameter; {} for the default index."""
         index = self.get("index")
         return {} if index is None else {"index": index}
 
@@ -94,31 +94,32 @@ class PageState:
         return [*(("node", node) for node in self.nodes), *self.others]
 
     def without(self, *names: str) -> PageState:
-        """Return the state without some of its other parameters."""
+        """Return the state without these parameters."""
         return replace(self, others=tuple(pair for pair in self.others if pair[0] not in names))
 
     def for_nodes(self, *nodes: str) -> PageState:
-        """Return the state for other nodes, with the same settings, from the first hit on, without
-        reasons. The names are stored ones, which need no side.
+        """Return the state for other nodes with the same settings, without offset and reasons.
+
+        Names must be as stored, as the state has no side.
         """
         return replace(self.without("offset", "side"), nodes=nodes, why=None)
 
     def onward(self) -> PageState:
-        """Return the state for links to other pages: this page ends the trail."""
+        """Return the state for links to other pages, with this page at the end of the trail."""
         if len(self.nodes) != 1 or self.trail[-1:] == self.nodes:
             return self
         return replace(self, trail=(*self.trail, *self.nodes)[-TRAIL:])
 
     def back(self, place: int) -> PageState:
-        """Return the state for a page of the trail, which ends before it."""
+        """Return the state for a page in the trail; the new trail ends before the page."""
         return replace(self.for_nodes(self.trail[place]), trail=self.trail[:place])
 
     def reasons(self, node: str | None) -> PageState:
-        """Return the state with the reasons of another hit, or none."""
+        """Return the state with reasons for another hit, or none."""
         return replace(self, why=node)
 
     def at(self, offset: int) -> PageState:
-        """Return the state at another offset of the list."""
+        """Return the state at another offset."""
         found = replace(self.without("offset"), why=None)
         return replace(found, others=(*found.others, ("offset", str(offset)))) if offset else found
 
@@ -127,7 +128,7 @@ class PageState:
         return replace(self, others=(*self.others, ("safe", "true")))
 
     def href(self, path: str = "/", *, reasons: bool = True) -> str:
-        """Return the address."""
+        """Return the URL path and query."""
         pairs = self.question
         if reasons:
             pairs = pairs + [("why", self.why or "")] * (self.why is not None)
@@ -137,7 +138,7 @@ class PageState:
 
 
 def outward(name: str) -> str | None:
-    """Return a name as a link target if it is an http or https URL as written, else None."""
+    """Return the name if it can be a link target, an http or https URL as written, else None."""
     if not name.lower().startswith(("http://", "https://")) or len(name) > _LONGEST:
         return None
     if not name.isprintable() or any(sign.isspace() or sign in '"<>\\^`{|}' for sign in name):
@@ -149,9 +150,7 @@ def outward(name: str) -> str | None:
 
 
 def readable(name: str, most: int) -> str:
-    """Shorten a name to ``most`` characters: a URL loses its scheme, then its middle, before its
-    end.
-    """
+    """Shorten a name to ``most`` characters, without a URL's scheme, by omitting the middle."""
     text = decoded(name)
     text = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
     if outward(name) is not None:
@@ -168,19 +167,19 @@ def readable(name: str, most: int) -> str:
 _LABEL = 22
 """Maximum length of labels on the map."""
 _SAME = 8
-"""Minimum length of a common prefix to omit from all labels."""
+"""Minimum length of a common prefix that labels omit."""
 
 
 def own_settings(index: Index) -> dict[str, Any]:
-    """Return the query settings of the index's measures, with their defaults."""
+    """Return the index's query settings, with defaults."""
     takes = dict.fromkeys(s.name for part in index.stored.parts for s in part.measure.ask)
     given = index.stored.ask_settings({}).to_json()
     return {name: given.get(name, "") for name in takes}
 
 
 def fields_of(index: Index, takes: Sequence[Parameter], state: PageState) -> list[dict[str, Any]]:
-    """Return the fields of the form, the index's own settings first. ``kind`` is number, text, yes
-    or choice.
+    """Return the form fields, the index's own settings first; ``kind`` is number, text, yes or
+    choice.
     """
     own = own_settings(index)
     known = {parameter.name: parameter.option for parameter in takes}
@@ -217,8 +216,8 @@ _PRESETS: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 
 def presets_of(state: PageState, linked: bool) -> list[dict[str, Any]]:
-    """Return the presets: names, a sentence each, and whether they are active. If the pages are
-    ``linked``, they include an order by PageRank.
+    """Return the presets: name, sentence, and whether active. If pages are ``linked``, the presets
+    include an order by PageRank.
     """
     mine = {name: value for name, value in state.others if name not in ("index", "side")}
     kept = state.without(*mine).reasons(None)
@@ -235,19 +234,17 @@ def presets_of(state: PageState, linked: bool) -> list[dict[str, Any]]:
 
 
 def foreign(index: Index, state: PageState) -> list[str]:
-    """Return settings in the address that the index lacks."""
+    """Return the names of settings in the URL that the index does not support."""
     own = own_settings(index)
     return [name for name, _ in state.others if name in SETTINGS and name not in own]
 
 
 _BOUNDED = 1 / 3
-"""Width, relative to the score, from which an interval counts as wide."""
+"""Width relative to the score above which an interval counts as wide."""
 
 
 def sharpen_of(index: Index, document: RelatedDocument, state: PageState) -> str | None:
-    """Return the address of the list with narrower intervals, if some are wide and the index can
-    refine them, else None.
-    """
+    """Return the refined list's URL if intervals are wide and refinement is supported, else None."""
     wide = any(hit.high - hit.low > _BOUNDED * hit.score for hit in document.hits)
     single = len(document.nodes) == 1 and document.interval == DEFAULT_INTERVAL
     if not wide or not single or document.refined or index.refiner is None:
@@ -256,7 +253,7 @@ def sharpen_of(index: Index, document: RelatedDocument, state: PageState) -> str
 
 
 def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict[str, Any]]:
-    """Return a row per hit, with bars in percent; at most ``most`` nodes may be combined."""
+    """Return a row per hit, with bars in percent; ``most`` limits the nodes in a query."""
     ends = [max(hit.score, hit.high) for hit in document.hits if math.isfinite(hit.high)]
     best = max([*ends, *(hit.score for hit in document.hits)], default=0.0) or 1.0
     digits = digits_of(best)
@@ -289,8 +286,8 @@ def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict
 
 
 _RANKED = 5_000_000
-"""Maximum number of links for which a map computes PageRanks, once, in about a second; larger
-graphs show in-links.
+"""Maximum number of links for which maps show PageRanks, computed once in about a second; larger
+graphs show in-degrees.
 """
 
 
@@ -302,7 +299,7 @@ def map_of(
     lines: bool,
     most: float,
 ) -> dict[str, Any] | None:
-    """Return the map, with ``lines`` if they take at most ``most`` seconds; None if it is empty."""
+    """Return the map, with ``lines`` if they take at most ``most`` seconds; None without hits."""
     hits = list(document.hits[: graph_map.MOST])
     if not hits:
         return None
@@ -361,7 +358,7 @@ def map_of(
 def weights_of(
     index: Index, names: list[str]
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
-    """Return the in-links of nodes and their PageRanks, if known."""
+    """Return the nodes' in-degrees and PageRanks; None if unknown."""
     ids = [place for name in names if (place := index.nodes.find(name)) is not None]
     if len(ids) < len(names):
         return None, None
@@ -373,7 +370,7 @@ def weights_of(
 
 
 def _labels(names: list[str]) -> list[str]:
-    """Shorten names by their common prefix, if it is long."""
+    """Shorten names to labels, without a long common prefix."""
     pairs = zip(min(names), max(names), strict=False)
     same = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     while same and (same[-1].isalnum() or same in names):
@@ -384,13 +381,13 @@ def _labels(names: list[str]) -> list[str]:
 
 
 def title_of(document: RelatedDocument) -> str:
-    """Return the titles of the query nodes, or names of nodes without titles."""
+    """Return the query nodes' titles, or names of nodes without titles."""
     titles = document.titles or document.nodes
     return " + ".join(t or str(n) for n, t in zip(document.nodes, titles, strict=True))
 
 
 def about_of(index: Index, name: str) -> dict[str, Any]:
-    """Return the facts on a page besides its score."""
+    """Return a page's name, title, and degrees."""
     node = index.nodes.find(name)
     if node is None:
         return {"name": name, "title": None, "links": None, "tiles": []}
@@ -407,7 +404,7 @@ def about_of(index: Index, name: str) -> dict[str, Any]:
 
 
 def calls_of(index: str, document: RelatedDocument, state: PageState) -> list[tuple[str, str]]:
-    """Return the query for the command line, Python, and HTTP."""
+    """Return the query as a command, as Python code, and as a URL."""
     nodes = [str(node) for node in document.nodes]
     one = shlex.join(nodes) if all(node.isprintable() for node in nodes) else repr(nodes)
     given = [pair for pair in state.others if pair[0] not in ("index", "side", "offset")]
@@ -436,7 +433,7 @@ _LINKS = {"both": "in- and out-links"}
 
 
 def how(document: RelatedDocument, samples: int | None) -> list[str]:
-    """Describe the measure, direction, samples and order of an answer in short phrases."""
+    """Describe an answer's measure, direction, samples and order in short phrases."""
     found = [document.measure]
     if document.direction in DIRECTIONS:
         found.append(_LINKS.get(document.direction, DIRECTIONS[document.direction]))
@@ -450,12 +447,12 @@ def how(document: RelatedDocument, samples: int | None) -> list[str]:
 
 
 def digits_of(best: float) -> int:
-    """Return the number of decimals for three digits of the best score."""
+    """Return the number of decimals that show three digits of the best score."""
     return 3 if best <= 0 else min(12, max(3, 2 - math.floor(math.log10(best))))
 
 
 def percent(share: float) -> float:
-    """Return a share as the width of a bar, from 0 to 100."""
+    """Return a bar width from 0 to 100, given a fraction."""
     return round(100 * min(1.0, max(0.0, share)), 1)
 
 
@@ -492,7 +489,7 @@ _TEMPLATES = Environment(
 
 
 def asset(name: str) -> str:
-    """Return the address of a static file."""
+    """Return the URL path of a static file."""
     stem, _, ending = name.rpartition(".")
     return f"/assets/{stem}.{sha256(_CONTENT[name]).hexdigest()[:12]}.{ending}"
 
@@ -501,7 +498,7 @@ _CONTENT["page.css"] = _CONTENT["page.css"].replace(_FONT.encode(), asset(_FONT)
 
 
 def _breaks(name: str) -> Markup:
-    """Mark a name to break after punctuation, not within words."""
+    """Allow line breaks in a name after punctuation, not within words."""
     return Markup("<wbr>").join(_PARTS.findall(decoded(name)))
 
 
@@ -536,17 +533,17 @@ _TEMPLATES.tests["outward"] = lambda name: outward(name) is not None
 
 
 def filled(template: str, values: dict[str, Any]) -> bytes:
-    """Render a template. Bytes of names that are not text are escaped."""
+    """Render a template; undecodable bytes in names become "?"."""
     return _TEMPLATES.get_template(template).render(values).encode("utf-8", "replace")
 
 
 def policy(service: Service) -> str:
-    """Return the content security policy, with the sites that may embed pages."""
+    """Return the content security policy."""
     return _POLICY.format(" ".join(service.config.options.frame_ancestors) or "'none'")
 
 
 def assets() -> list[Route]:
-    """Return the routes of all static files."""
+    """Return the routes to all static files."""
     return [Route(asset(name), _file(name), methods=["GET"]) for name in _KINDS]
 
 
