@@ -385,7 +385,7 @@ def test_page_of_ones_own_shows_where_it_would_stand(server: Server) -> None:
     query = urlencode({"index": "near", "links": links})
     tree = parsed(server.get(f"/draft?{query}"))
     assert one(tree, "textarea").text() == links
-    assert "1 of the links leads to no page here: nobody <x>" in one(tree, ".note").text()
+    assert "1 of the links leads to an unknown page: nobody <x>" in one(tree, ".note").text()
     body = {"index": "near", "text": links, "skip_unknown": True}
     hits = server.post("/v1/related", body).json["hits"]
     assert [node.text() for node in tree.css(".hits th a")] == [hit["node"] for hit in hits]

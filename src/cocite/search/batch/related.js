@@ -25,7 +25,7 @@
   let paths = told.site !== undefined; // whether names are paths in the site
   const count = Math.max(1, Number.parseInt(told.k ?? "10", 10) || 10);
 
-  /* Possible names of this page: its URL, and its paths on a server. */
+  /* Yields possible names of this page: the URL, and paths on a server. */
   function* names(urls) {
     const canonical = document.querySelector('link[rel="canonical"][href]');
     const places = (canonical ? [canonical.href, location.href] : [location.href]).map((href) => new URL(href, location));
@@ -53,7 +53,7 @@
     }
   }
 
-  /* The name of a page's file, as file_name in folder.py makes it. */
+  /* Returns the path of a page's file, like file_name in folder.py. */
   async function file(node, levels) {
     const raw = new TextEncoder().encode(node);
     const plain = /[A-Za-z0-9_.~-]/;
@@ -102,7 +102,7 @@
     return answer.ok ? answer.json() : null;
   }
 
-  /* The data of the page, by the first of its names that exists. */
+  /* Fetches the data for the first of the page's names that exists. */
   async function asked() {
     const manifest = served ? {} : await got(new URL("manifest.json", folder));
     if (!manifest) return null;

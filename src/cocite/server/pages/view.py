@@ -244,7 +244,7 @@ _BOUNDED = 1 / 3
 
 
 def sharpen_of(index: Index, document: RelatedDocument, state: PageState) -> str | None:
-    """Return the refined list's URL if intervals are wide and refinement is supported, else None."""
+    """Return the URL of the refined list if intervals are wide and can be refined, else None."""
     wide = any(hit.high - hit.low > _BOUNDED * hit.score for hit in document.hits)
     single = len(document.nodes) == 1 and document.interval == DEFAULT_INTERVAL
     if not wide or not single or document.refined or index.refiner is None:

@@ -1,6 +1,6 @@
-/* Makes the server's map interactive: it fills its pane, labels are placed by their measured size, and
-   users can drag, zoom, move by keys, expand a page in place, and export the view. From one map to
-   the next, rotation and mirroring keep shared pages as close to their positions as possible. */
+/* Makes the server's map interactive: it fills the pane, labels are placed by measured size, and users
+   can drag, zoom, move with keys, expand a page in place, and export the view. Between maps, rotation
+   and mirroring keep shared pages as close to their positions as possible. */
 "use strict";
 (() => {
   const main = document.getElementById("main");
@@ -52,7 +52,7 @@
       return { a, name, facts, label, circle: a.querySelector("circle"), href: a.getAttribute("href"), key: a.getAttribute("href").replace(/&from=[^&]*/g, ""), first: a.classList.contains("central"), ...values };
     }
 
-    /* -- aligned with the last map ---------------------------------------------------------- */
+    /* -- alignment with the last map ---------------------------------------------------------- */
 
     function settle() {
       const shared = nodes.filter((each) => last.has(each.key));
@@ -83,7 +83,7 @@
       step(begun);
     }
 
-    /* -- drawn -------------------------------------------------------------------------- */
+    /* -- drawing -------------------------------------------------------------------------- */
 
     function draw() {
       if (!wide) return;
@@ -108,8 +108,8 @@
       label();
     }
 
-    /* The middle first, then the pages that name groups, then by rank; outward rather than inward.
-       Where there is no room there is no label. */
+    /* Labels the middle first, then the pages that name groups, then the others by rank; outward rather
+       than inward. A label without free space is omitted. */
     function label() {
       const all = [middle, ...nodes];
       const taken = all.map((each) => [each.px - each.pr - 1, each.py - each.pr - 1, each.px + each.pr + 1, each.py + each.pr + 1]);
@@ -140,7 +140,7 @@
       for (const text of svg.querySelectorAll(".rings .value")) value(text, text.nextElementSibling, taken);
     }
 
-    /* The similarity at a ring, where there is room on it; rather below. */
+    /* Places a ring's similarity where the ring has free space, preferably below. */
     function value(text, ring, taken) {
       const [cx, cy, rx, ry] = ["cx", "cy", "rx", "ry"].map((name) => Number(ring.getAttribute(name)));
       text.style.display = "";
@@ -248,7 +248,7 @@
       }
     }
 
-    /* -- exported as a file ------------------------------------------------------------------ */
+    /* -- export to files ------------------------------------------------------------------ */
 
     function save(blob, ending) {
       const link = document.createElement("a");
@@ -324,7 +324,7 @@
       },
     };
 
-    /* -- by hand and by keys ------------------------------------------------------------- */
+    /* -- pointer and keys ------------------------------------------------------------- */
 
     const of = (event) => nodes.find((each) => each.a === event.target.closest?.("a"));
     const card = document.createElement("div");
@@ -445,7 +445,7 @@
     settle();
   }
 
-  /* The list comes first, and its map when it is made; groups on the map are those of the list. */
+  /* Loads the map after the list; both show the same groups. */
   async function fill(section) {
     let chart;
     try {

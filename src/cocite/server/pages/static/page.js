@@ -7,7 +7,7 @@
   const field = document.getElementById("node");
   const said = document.getElementById("said");
 
-  /* -- the theme: the chosen one, or that of the system ------------------------- */
+  /* -- theme: chosen, or the system's ------------------------- */
 
   const theme = document.getElementById("theme"), root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
@@ -109,7 +109,7 @@
     said.textContent = `${main.querySelector("h1").innerText}: ${hits} related pages`;
   }
 
-  /* Keep the page; show the error and, if possible, an action. */
+  /* Shows an error and, if possible, an action, above the current page. */
   function fault(text, act = null, label = "Retry") {
     main.querySelector(".fault")?.remove();
     const note = document.createElement("p");
@@ -245,7 +245,7 @@
     if (row && !event.target.closest("a, button") && !getSelection().toString()) row.querySelector(".ask").click();
   });
 
-  /* Keys without Control, which can be switched off. */
+  /* Single-key shortcuts, which users can switch off. */
   document.addEventListener("keydown", ({ key, target, ctrlKey, metaKey, altKey }) => {
     if (ctrlKey || metaKey || altKey || target.closest("input, select, textarea") || stored("keys") === "off") return;
     const rows = [...main.querySelectorAll("tr[data-rank]")];
@@ -322,7 +322,7 @@
     field.form.requestSubmit();
   }
 
-  /* Percent-decode, unless the result is not text or has invisible or reversing characters. */
+  /* Percent-decodes a name, unless the result is not text or has invisible or reversing characters. */
   document.readable = readable;
   function readable(name) {
     try {
