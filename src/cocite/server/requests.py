@@ -203,7 +203,7 @@ def pairs_of(query: bytes) -> list[tuple[str, str]]:
             return [(name, value) for name, _, value in fields]
         return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=2000)
     except UnicodeDecodeError as error:
-        raise UsageError("the query string is not percent-encoded UTF-8") from error
+        raise UsageError("the query string is not UTF-8; percent-encode it as UTF-8") from error
     except ValueError as error:
         raise UsageError("the query has more than 2,000 fields") from error
 
