@@ -25,7 +25,7 @@ from tests.io.plain import links
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
 MADE = "a graph and an index built from it, "
-BY = "; fusion answers"
+BY = "; measure: fusion"
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_settings_do_not_change_the_measure(here: Path, shell: Shell) -> None:
     assert hits == [row["node"] for row in found["--direction", "in"]["hits"]]
     for option, taker in (("--samples", "psimrank"), ("--decay", "pagesim"), ("--bits", "xjacc")):
         err = shell([*question, option, "0.5" if option == "--decay" else "5"], 2).err
-        assert f"this file of links answers by fusion, which has no {option}. " in err
+        assert f"the measure is fusion, which has no {option}. " in err
         assert taker in err.split("--measure: ")[1]
     (here / "links.tsv").write_text(LINKS + "new\tx\n")
     assert main([*question, "--size", "small"]) == 0
@@ -223,7 +223,7 @@ def test_settings_do_not_change_the_measure(here: Path, shell: Shell) -> None:
 def test_a_measure_that_needs_an_index_gets_one(here: Path, shell: Shell) -> None:
     question = ["related", "links.tsv", "x", "--format", "json", "--measure", "xjaccard"]
     found, err = shell([*question, "--samples", "16", "--length", "2"])
-    assert err.endswith("; xjaccard answers\n")
+    assert err.endswith("; measure: xjaccard\n")
     told = json.loads(found)
     assert (told["measure"], told["settings"]["samples"]) == ("xjaccard", 16)
     out, err = shell([*question, "--samples", "16", "--length", "2"])

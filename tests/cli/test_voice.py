@@ -57,7 +57,7 @@ def test_every_line_is_json(shell: Shell, before: bool) -> None:
     assert (written[-1]["done"], written[-1]["total"], written[-1]["unit"]) == (6, 6, "links")
     notes = [line["message"] for line in told if "done" not in line]
     assert notes[0].startswith("read links.tsv: ")
-    assert notes[1].endswith("fusion answers")
+    assert notes[1].endswith("measure: fusion")
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_watch_takes_the_options_of_a_question(
     (vault / "B.md").write_text("[[C]] #birds")
     assert watched(options=("--tags", "--measure", "cocitation"))[0]["nodes"] == 5
     _, _, err = ask("related", vault, "C", "--tags", "--measure", "cocitation")
-    assert "unchanged, so the cached index is used; cocitation answers" in err
+    assert "unchanged, so the cached index is used; measure: cocitation" in err
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_verify_takes_links(here: Path, shell: Shell, capsys: pytest.CaptureFixt
     asked = ["--labels", "labels.tsv", "--format", "csv"]
     capsys.readouterr()
     found = shell(["evaluate", "links.tsv", *asked])
-    assert "unchanged, so the cached index is used; fusion answers" in found.err
+    assert "unchanged, so the cached index is used; measure: fusion" in found.err
     assert "fusion" in found.out
     reply = shell(["evaluate", str(index), *asked])
     assert reply.out.splitlines()[1:] == found.out.splitlines()[1:]

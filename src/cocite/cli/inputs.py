@@ -288,7 +288,7 @@ def cached(
             return f"cocite ingest {file}{two} -o DIR {option}; then {_THEN}"
 
         report_inputs(graph, typed)
-    by = f"; {DEFAULT if built is None else built.measure.name} answers" if index else ""
+    by = f"; measure: {DEFAULT if built is None else built.measure.name}" if index else ""
     one = "an index" if index else "a graph"
     if found.temporary is not None:
         why = f" ({found.why})" if found.why else ""
@@ -387,14 +387,12 @@ def opened(
         return open_index(path, graph=graphs, verify=verifying(), **limits), source.settings
     once = Resources.checked(**limits)  # detected once, for build and query
     own: dict[str, Any] = {"threads": once.threads, "memory": once.total}
-    built, asked = _built_for(path, source, "file of links" if links else "graph")
+    built, asked = _built_for(path, source)
     found = cached(path, where, source.reading, index=True, built=built, exclude=exclude, **own)
     return open_index(found, graph=path if stored else None, **own), asked
 
 
-def _built_for(
-    path: str, source: IndexSource, what: str
-) -> tuple[BuildOptions | None, dict[str, Any]]:
+def _built_for(path: str, source: IndexSource) -> tuple[BuildOptions | None, dict[str, Any]]:
     """Return the build options (None: the default) and the query settings."""
     from cocite.index.plan import BuildOptions
 
@@ -412,8 +410,8 @@ def _built_for(
         ]
         if measure.name not in takers:
             raise UsageError(
-                f"this {what} answers by {measure.name}, which has no {flag_of(name)}. Omit it, "
-                f"or choose another measure with --measure: {or_of(takers)}"
+                f"the measure is {measure.name}, which has no {flag_of(name)}. Omit it, or "
+                f"choose another with --measure: {or_of(takers)}"
             )
     names = {setting.name for setting in measure.ask}
     asked = {name: value for name, value in source.settings.items() if name in names}

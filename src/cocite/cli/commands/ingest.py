@@ -87,7 +87,7 @@ def ingest(
     if "normalized_urls" in graph.store.facts:
         say(f"{graph.store.facts['normalized_urls']:,} URLs used as names were normalized")
     if graph.edges == 0:
-        say("no link was found: the graph is empty, or has isolated nodes only")
+        say("no links were found: the graph is empty, or has only isolated nodes")
     show(graph_reply(graph))
 
 
