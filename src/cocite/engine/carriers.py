@@ -88,7 +88,6 @@ class _Run:
         self._rows, self.left = rows, len(rows)
 
     def fill(self, out: Rows) -> int:
-        """Copy the next rows into ``out``, as many as fit, and return their number."""
         begin, count = len(self._rows) - self.left, min(len(out), self.left)
         out[:count] = self._rows[begin : begin + count]
         self.left -= count

@@ -151,8 +151,6 @@ def _threads(ends: int, links: Links, means: Resources) -> tuple[int, int]:
 
 
 class _Making:
-    """The computation of one diagonal."""
-
     def __init__(
         self,
         rows: Links,
@@ -237,7 +235,6 @@ class _Making:
         return best
 
     def _move(self, nodes: NDArray[np.uint32], residuals: NDArray[np.float64]) -> None:
-        """Set the next diagonal, given the residuals."""
         steps = np.zeros(self.nodes)
         steps[nodes] = residuals
         back = self._average(steps) / self.fewest
@@ -316,7 +313,6 @@ class _Making:
 
 
 def _worst(found: NDArray[np.float64]) -> float:
-    """Return the largest estimated residual in absolute value."""
     return float(np.abs(found[:, 0] + found[:, 2]).max(initial=0))
 
 

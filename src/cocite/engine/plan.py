@@ -123,7 +123,6 @@ def plan_scan(
 
 
 def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
-    """Choose the plan; a row of x takes ``row`` bytes, and its accumulators ``total``."""
     threads, memory, blocks = means.threads, means.memory, means.blocks
     vectors = 2 * row * links.nodes
     size = links.offsets.nbytes + links.neighbors.nbytes

@@ -194,7 +194,6 @@ class Scan:
         return values.reshape(-1)
 
     def _pull(self, x: Values, fold: Fold, start: Values, out: Values) -> Iterator[None]:
-        """Scan ranges of destinations from the stored links."""
         from cocite.kernels import scan
 
         links, lanes, plan = self._links, self._lanes, self.plan
@@ -212,7 +211,6 @@ class Scan:
         return in_order([work] * plan.threads, bounds, self._pace)
 
     def _push(self, x: Values, fold: Fold, start: Values, out: Values) -> Iterator[None]:
-        """Scan blocks of destinations from the arranged links."""
         lanes, window, nodes = self._lanes, self.plan.window, self._links.nodes
         combination = fold.combination(self._dtype, lanes)
 

@@ -295,7 +295,6 @@ def _moved(mover: Mover, sample: int, step: int, at: Nodes) -> Nodes:
 
 
 def _way(mover: Mover, length: int, sample: int, node: int) -> Nodes:
-    """Return the nodes on the walk of ``node``, from step 0."""
     way = [np.uint32(node)]
     for step in range(1, length + 1):
         at = _moved(mover, sample, step, np.array(way[-1:], np.uint32))[0]

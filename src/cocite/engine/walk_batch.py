@@ -112,7 +112,6 @@ class WalkerGroup:
                 self._step(team, step)
 
     def _step(self, team: Team, step: int) -> None:
-        """Make one step of all samples, with one pass over the links."""
         living = {sample: state for sample, state in self._states.items() if state.tokens}
         for sample, state in living.items():
             state.live.append(state.tokens)
@@ -239,5 +238,4 @@ class GroupWalker:
 
 
 def _rows(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """View an array over nodes as a buffer of records."""
     return words[: words.size // 3 * 3].reshape(-1, 3)

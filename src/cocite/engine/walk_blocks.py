@@ -201,7 +201,6 @@ class BlockPart:
     def _merge(
         self, state: MovingSample[Any], runs: Sequence[Run], first: np.uint32, step: int
     ) -> int:
-        """Merge all runs in ascending order of head."""
         from cocite.kernels import walk_blocks
 
         each = self.rooms.incoming.shape[0] // len(runs)
@@ -271,7 +270,6 @@ class BlockPart:
             self.send_records(step)
 
     def _keep(self, state: MovingSample[Any], count: int) -> None:
-        """Add the sample's latest records to the waiting ones."""
         if count:
             self._waiting.setdefault(state, []).append((self._used, self._used + count))
             self._used += count

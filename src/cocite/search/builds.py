@@ -110,7 +110,6 @@ def build(
 
 
 def _graph_of(links: Any, **options: Any) -> tuple[str | None, Graph]:
-    """Return a stored graph's URL or None, and the graph (:func:`open_graph`)."""
     from cocite.io.opening import open_graph
     from cocite.io.remote import is_url, origin
 
@@ -127,7 +126,6 @@ def _size(graph: Graph, samples: int | None) -> int:
 def _opened(
     index: str | os.PathLike[str], graph: Graph, home: Temporary | None = None
 ) -> StoredIndex:
-    """Open an index with the graph's original names, keeping temporary stores alive."""
     found = StoredIndex.open(index)
     if home is None and graph.store.home is None and graph.store.labels is None:
         return found

@@ -207,7 +207,6 @@ class _Work:
 
     @cached_property
     def name(self) -> str:
-        """Return the index's name in the entry."""
         return INDEX if self.options is None else _name_of(self.options)
 
     def place(self) -> tuple[Path | None, str]:
@@ -237,7 +236,6 @@ class _Work:
         }
 
     def is_complete(self, folder: Path) -> bool:
-        """Return whether the graph is current and the index exists."""
         found = _read(folder)
         if not self._is_current(found, folder):
             return False
@@ -246,7 +244,6 @@ class _Work:
         )
 
     def _is_current(self, found: Mapping[str, Any], folder: Path) -> bool:
-        """Return whether the graph matches the current source and titles."""
         if not found or (not self.stored and not _opens(folder / "graph", "graph")):
             return False
         if self.titles and found.get("titles") != _titles(self.titles):
@@ -260,7 +257,6 @@ class _Work:
         return CacheEntry(folder, graph, folder / self.name, made, why, held)
 
     def make(self, folder: Path, progress: Progress) -> None:
-        """Make missing stores in a folder that only the user can write to."""
         found, now = _read(folder), self.state() if self.files else {}
         anew = not (self.files and self._is_current(found, folder))
         if anew:
@@ -337,7 +333,6 @@ def _name_of(options: BuildOptions) -> str:
 
 
 def _matches(path: str) -> list[str]:
-    """Return the files that match a pattern; [] for any other text."""
     found = glob.has_magic(path) and not os.path.exists(path)
     return sorted(glob.glob(path, recursive=True)) if found else []
 
@@ -353,7 +348,6 @@ def _path_of(source: str) -> str:
 
 
 def _prefix(source: str) -> str:
-    """Return a readable prefix for a source's folder."""
     address = _database(source)
     place = address.place if address else source
     plain = itertools.takewhile(lambda part: not glob.has_magic(part), Path(place).absolute().parts)
@@ -389,7 +383,6 @@ def _files_of(source: str) -> list[str]:
 
 
 def _with_wal(file: str) -> list[str]:
-    """Return a file and, if it exists, its SQLite write-ahead log."""
     return [file, *(each for each in (f"{file}-wal",) if os.path.exists(each))]
 
 
@@ -451,7 +444,6 @@ def _entries(root: Path) -> list[Path]:
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    """Return the content of ``entry.json``; {} if invalid."""
     try:
         found = json.loads((folder / ENTRY).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -460,7 +452,6 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _complete(entry: Mapping[str, Any]) -> list[str]:
-    """Return the names of an entry's complete indexes."""
     names = entry.get("indexes")
     plain = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     return [name for name in plain if name.startswith(INDEX) and os.sep not in name]
@@ -472,7 +463,6 @@ def _write(folder: Path, entry: Mapping[str, Any]) -> None:
 
 
 def _opens(store: Path, kind: str) -> bool:
-    """Return whether all of a store's files exist in full length."""
     try:
         Store.open(store, kind)
     except StoreError:
@@ -481,7 +471,6 @@ def _opens(store: Path, kind: str) -> bool:
 
 
 def _clear(store: Path, kind: str = "index") -> None:
-    """Remove a store that does not open, so that it can be recreated."""
     if os.path.lexists(store) and not _opens(store, kind):
         disk.remove(store)
 

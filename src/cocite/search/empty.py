@@ -64,7 +64,6 @@ def why_empty(
 
 
 def _advice(stored: StoredIndex, links: bool) -> str:
-    """Advise how to use links in the other direction."""
     measures = [part.measure for part in stored.parts]
     ways = [way for way in ("any", "both") if all(way in each.directions for each in measures)]
     way = f", or use --direction {ways[0]}" if ways else ""
@@ -74,7 +73,6 @@ def _advice(stored: StoredIndex, links: bool) -> str:
 
 
 def _left_out(graph: Graph) -> str:
-    """Return a note on excluded pages, to which the node may have had links."""
     told = graph.store.facts.get("excluded")
     if not told or not told["nodes"]:
         return ""
@@ -83,7 +81,6 @@ def _left_out(graph: Graph) -> str:
 
 
 def _alone(graph: Graph, node: int) -> str:
-    """Name the pages connected to the node; "" if there are many."""
     if graph.edges > _MOST_LINKS:
         return ""
     known = np.array([node], np.int64)

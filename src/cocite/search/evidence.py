@@ -87,7 +87,6 @@ class Evidence:
         return found
 
     def _links(self, part: StoredPart) -> Links:
-        """Return the links that a part uses."""
         if part.on_the_fly:
             return part.links(part.direction)
         with self._lock:  # reversed once for all threads

@@ -231,7 +231,6 @@ def _joined(rows: Ints, own: Bools, nodes: Ids, shares: Floats, second: int) -> 
 
 
 def _itself(stored: StoredIndex, node: int, score: float) -> Why:
-    """Explain the score of a node with itself."""
     if score <= 0:
         return Why(score, [], 0, 0.0)
     name, made = stored.names.name(node), None

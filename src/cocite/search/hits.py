@@ -229,7 +229,6 @@ def _row(rank: int, hit: Hit, most: float) -> str:
 
 
 def _interval(hit: Hit) -> str:
-    """Return the interval as text; "" for an exact score."""
     return "" if hit.low == hit.high else f"{hit.low:.4f} to {hit.high:.4f}"
 
 
@@ -241,7 +240,6 @@ def _name(node: Any) -> str:
 
 
 def _bar(hit: Hit, most: float) -> str:
-    """Draw the score as a bar, with an error bar for its interval."""
     score, low, high = (round(_WIDTH * value / most, 1) for value in (hit.score, hit.low, hit.high))
     middle = _HEIGHT / 2
     line = ""

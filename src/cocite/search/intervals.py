@@ -459,7 +459,6 @@ def _level(confidence: float) -> float:
 
 
 def _moments(values: Floats) -> tuple[Floats, Floats]:
-    """Return means and sums of squared deviations for float64[samples, hits]."""
     from cocite.kernels import totals
 
     means, spreads = np.empty(values.shape[1]), np.empty(values.shape[1])
@@ -468,7 +467,6 @@ def _moments(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _about(values: Floats, width: float, confidence: float, bound: str) -> tuple[Floats, Floats]:
-    """Return means and half-widths for float64[samples, hits]."""
     means, spreads = _moments(values)
     count = len(values)
     errors = np.sqrt(spreads / (count * max(1, count - 1)))

@@ -90,7 +90,6 @@ def columns_of_pairs(a: Any, b: Any = None) -> tuple[Column, Column]:
 
 
 def _separate(pairs: Any) -> tuple[Column, Column]:
-    """Split a table, an array, or rows into two columns."""
     if isinstance(pairs, str | bytes | dict):
         raise UsageError(f"pairs is {type(pairs).__name__}; {_FORM}")
     if isinstance(pairs, np.ndarray):
@@ -117,7 +116,6 @@ def _separate(pairs: Any) -> tuple[Column, Column]:
 
 
 def _column(values: Any, title: str) -> Column:
-    """Return a column as a list, or an array of integers."""
     if isinstance(values, str | bytes):
         raise UsageError(f"{title} is a single text; {_FORM}")
     if not isinstance(values, np.ndarray | list | tuple):

@@ -77,7 +77,6 @@ class RelatedGraph:
         return [*self.asked, *(hit.node for hit in self.hits)]
 
     def _facts(self) -> Iterator[dict[str, Any]]:
-        """Yield each page's attributes."""
         scores = [None] * len(self.asked) + [hit.score for hit in self.hits]
         titles = self.titles or [""] * len(scores)
         for place, (score, title) in enumerate(zip(scores, titles, strict=True)):

@@ -167,7 +167,6 @@ def _opened(path: str, links: bool, given: GivenGraph) -> tuple[Names, Titles | 
 
 
 def _linked(graph: Graph, ids: Ints, called: Sequence[str], links: bool) -> list[FoundNode]:
-    """Return the nodes with degrees and, if requested, with links."""
     targets = _targets(graph, ids) if links else {}
     found = []
     for node, name in zip(ids.tolist(), called, strict=True):
@@ -181,7 +180,6 @@ def _linked(graph: Graph, ids: Ints, called: Sequence[str], links: bool) -> list
 
 
 def _targets(graph: Graph, ids: Ints) -> dict[int, Ints]:
-    """Return each node's targets, from one pass over all links."""
     found: dict[int, list[Ints]] = {node: [] for node in ids.tolist()}
     offsets, sources = graph.in_offsets, graph.in_sources
     wanted = np.sort(ids).astype(np.uint32)

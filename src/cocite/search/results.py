@@ -371,7 +371,6 @@ def reached(
 
 
 def _surely(index: Index, refined: bool) -> bool:
-    """Return whether intervals always hold."""
     if refined:
         return index.refiner is None or index.refiner.certain
     return not index.now.sampled
@@ -393,7 +392,6 @@ _Titles = Mapping[str, str] | None
 
 
 def _titles_in(index: Index, asked: Sequence[str], reasons: Sequence[Reason]) -> _Titles:
-    """Return titles of the query nodes, and of reasons that are pages."""
     if index.titles is None:
         return None
     names = [*map(str, asked), *(r.node for r in reasons if r.links != NO_LINKS)]
@@ -410,7 +408,6 @@ def _title_of(node: str, titles: _Titles) -> dict[str, str | None]:
 
 
 def _reasons(reasons: Sequence[Reason], titles: _Titles) -> list[dict[str, Any]]:
-    """Return reasons as JSON objects; reasons that are words have no titles."""
     pages = None if titles is None else {**titles}
     return [
         reason._asdict()

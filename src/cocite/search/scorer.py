@@ -133,7 +133,6 @@ class Filter:
         return ids[:found], best[:found]
 
     def _apply(self, scratch: QueryScratch) -> None:
-        """Drop touched nodes that do not pass."""
         if self.empty:
             return
         touched = scratch.touched[: scratch.have]
@@ -279,7 +278,6 @@ class Scorer:
         return ids, best
 
     def _best(self, node: int, query: ScoreQuery) -> tuple[Ids, Floats]:
-        """Return the best k without variances."""
         with borrowed(self.stored.nodes) as scratch:
             self._gather(node, query.settings, scratch)
             return query.chosen.best(scratch, query.k)
@@ -307,7 +305,6 @@ class Scorer:
         return ids, best[:, 0]
 
     def _gather(self, node: int, settings: WholeSettings, scratch: QueryScratch) -> None:
-        """Add the scores with ``node`` to the scratch."""
         for reader in self.reading(settings):
             check()
             reader.gather(node, reader.part.ask_settings(settings), scratch)

@@ -107,7 +107,6 @@ def _fitting(stored: StoredIndex, graph: Graph) -> Graph:
 
 
 def _source_of(stored: StoredIndex, given: GivenGraph) -> dict[str, Graph]:
-    """Return the given graphs by digest."""
     known = {generation.digest: generation.graph for generation in stored.freshness.snapshots}
     graphs = {}
     each = (given,) if isinstance(given, Graph | str | os.PathLike) else given or ()
@@ -127,7 +126,6 @@ def _place(stored: StoredIndex, told: str) -> Path:
 
 
 def _there(stored: StoredIndex, told: str | None) -> Graph | None:
-    """Return the graph at a path recorded in the index, or None."""
     try:
         here = told is not None and "://" not in told
         return Graph.open(_place(stored, str(told))) if here else None
@@ -136,7 +134,6 @@ def _there(stored: StoredIndex, told: str | None) -> Graph | None:
 
 
 def _remembered(stored: StoredIndex) -> Graph:
-    """Return the newest graph at its recorded path."""
     told, index = stored.graph.get("path"), stored.store.path
     name = stored.graph.get("name")
     if not isinstance(told, str):

@@ -155,7 +155,6 @@ def _links_of(what: str, links: LinksLike) -> list[tuple[str, float | None]]:
 
 
 def _side(links: list[tuple[str, float | None]], names: Names) -> tuple[Ids, NDArray[np.float32]]:
-    """Return the ids of known names, ascending, and link weights."""
     weights: dict[int, float] = {}
     for name, value in links:
         node = names.find(name)
@@ -170,7 +169,6 @@ def _side(links: list[tuple[str, float | None]], names: Names) -> tuple[Ids, NDA
 
 
 def _unknown(unknown: list[str], names: Names) -> str:
-    """Describe unknown names, with suggestions."""
     shown = []
     for name in unknown[:_SHOWN]:
         if name.startswith(_ARROWS):

@@ -290,7 +290,6 @@ class _FastPath:
         self.app, self.endpoints = app, endpoints
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request; called by ASGI."""
         straight = scope["type"] == "http" and scope["method"] == "GET"
         endpoint = self.endpoints.get(scope["path"]) if straight else None
         if endpoint is None:
@@ -349,7 +348,6 @@ def _next(service: Service, query: bytes, values: Values) -> str | None:
 
 
 async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[str, bytes]:
-    """Return a request's media type and body; raises :class:`Problem`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in kinds:
         told = f"the Content-Type is {kind or 'missing'}; send {' or '.join(kinds)}"
@@ -358,7 +356,6 @@ async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[s
 
 
 async def _posted(service: Service, request: Request) -> Values:
-    """Parse a query in a JSON body; raises :class:`UsageError` and :class:`Problem`."""
     _, body = await _json_body(service, request, JSON)
     try:
         told = msgspec.json.decode(body)
@@ -389,7 +386,6 @@ async def _batch(service: Service, request: Request) -> Response:
 
 
 async def _links(service: Service, request: Request) -> Response:
-    """Store links on disk, then respond."""
     holder, limits = request.scope["state"].get("holder"), service.config.limits
     if service.keys is None or holder not in service.keys.writers:
         told = "only keys with write access can add links: those marked write in the key file"
@@ -454,7 +450,6 @@ async def _healthz(service: Service, request: Request) -> Response:
 
 
 async def _readyz(service: Service, request: Request) -> Response:
-    """Report ready, unless the server is stopping."""
     if not service.ready:
         return _plain_json({"status": "ending"}, 503)
     return _plain_json({"status": "ready"})

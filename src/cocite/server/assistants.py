@@ -103,8 +103,6 @@ def _find_text(found: Answer) -> str:
 
 
 class _Kind(NamedTuple):
-    """A tool: its operation, the options it accepts, the answer's schema, and a text formatter."""
-
     operation: str
     takes: tuple[str, ...]
     result: str

@@ -185,7 +185,6 @@ class Holder:
         return "taken"
 
     def _close(self) -> None:
-        """Close unused generations."""
         with self._lock:
             unused = [held for held in self._old if not held.users]
             self._old = [held for held in self._old if held.users]
@@ -215,7 +214,6 @@ class Holder:
 
 
 def _verify(index: Index) -> None:
-    """Raise :class:`Damaged` for failed checksums or missing samples."""
     store = index.stored.store
     if index.missing_samples:
         raise Damaged(index.stored.loss)
@@ -226,7 +224,6 @@ def _verify(index: Index) -> None:
 
 
 def _files(path: str) -> tuple[object, ...]:
-    """Return the names, sizes and times of the files."""
     try:
         with os.scandir(path) as there:
             each = [(entry.name, entry.stat()) for entry in there]

@@ -135,7 +135,6 @@ class Metrics:
 
 
 def _bury() -> None:
-    """Remove the gauges of dead processes."""
     folder = os.environ.get(FOLDER)
     if folder is None:
         return

@@ -169,7 +169,6 @@ def guarded(
 
 
 def _said(request: Request) -> list[str]:
-    """Return the query's texts, which error messages may repeat to the client."""
     try:
         return [text for pair in pairs_of(request.scope["query_string"]) for text in pair]
     except CociteError:

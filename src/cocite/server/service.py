@@ -376,7 +376,6 @@ class Service:
             self._batches -= 1
 
     def _bounded(self, nodes: int, k: int) -> None:
-        """Raise :class:`Problem` for a batch that is too large, and for too many batches."""
         most = self.config.limits.hits
         if nodes * k > most:
             told = f"{nodes:,} nodes with {k:,} hits each are more than {most:,} hits"
@@ -410,7 +409,6 @@ class Service:
         self.count_samples("batch", asking)
 
     def _line(self, asking: ServedQuery, rest: Values, node: str | list[str]) -> bytes:
-        """Return a node's answer, encoded."""
         asked = node if isinstance(node, list) else [node]
         try:
             with limited(self.config.limits.question_time):
@@ -419,7 +417,6 @@ class Service:
             return self._unanswered(node, error)
 
     def _unanswered(self, node: str | list[str], error: CociteError) -> bytes:
-        """Return the line for a failed answer."""
         called = {"nodes": node} if isinstance(node, list) else {"node": node}
         said = node if isinstance(node, list) else [node]
         return msgspec.json.encode(

@@ -156,14 +156,12 @@ class Work:
         )
 
     def _titled(self, ids: Ids) -> NDArray[Any] | None:
-        """Return titles, with None for untitled pages; None if the graph has no titles."""
         titles = self.index.stored.titles
         if titles is None:
             return None
         return _each(lambda some: [title or None for title in titles.of(some)], ids)
 
     def _named(self, ids: Ids) -> Any:
-        """Return names, or the ids if the output has ids."""
         return ids.astype(np.int64) if self._ids else _each(self.index.nodes.stored.names, ids)
 
     @property
@@ -261,7 +259,6 @@ def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) 
     runs = strata(kept.missing, _STRATA, _STRATUM)
 
     def answer(runs: list[range]) -> list[Piece]:
-        """Query as many runs as time allows."""
         found, began = [], time.monotonic()
         with closing(work.pieces(runs)) as pieces:
             for piece in pieces:
@@ -294,7 +291,6 @@ def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) 
 
 
 def _far_to_near(runs: list[range]) -> list[range]:
-    """Reorder runs so that they soon cover the whole range."""
     turns = sorted(range(len(runs)), key=lambda i: f"{i:08b}"[::-1])
     return [runs[i] for i in turns if len(runs[i])]
 
@@ -336,7 +332,6 @@ class _Sample(NamedTuple):
 
 
 def _written(work: Work, output: Output, pieces: list[Piece], folder: Path) -> _Sample:
-    """Write the pieces' hits as a trial, and measure size and time."""
     rows = rows_of(pieces, work.nodes, work.words)
     asked = np.sort(np.concatenate([np.arange(p.begin, p.begin + p.size) for p in pieces]))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:

@@ -150,7 +150,6 @@ def _write(folder: Path, name: str, text: str, made: set[str]) -> None:
 
 
 def _counted(folder: Path) -> tuple[int, int]:
-    """Return the number of node files, and the bytes of all files."""
     count = size = 0
     for place, _, names in os.walk(folder):
         count += len(names) * (place != str(folder))

@@ -316,7 +316,6 @@ class Question:
         return BatchHits(ids[sure], numbers[sure])
 
     def _site(self, node: int) -> tuple[Ids, ...]:
-        """Return the ids of pages on the node's site."""
         names = self.index.nodes
         site = site_of(names.stored.name(node))
         latest = self._latest

@@ -278,7 +278,6 @@ class Batch:
             yield from spread_pieces(self._machines, self.work, self._options, missing, key)
 
     def _begin_again(self, found: DamagedShard) -> None:
-        """Restart without a damaged shard; all rows must use the same samples."""
         self._leave_out(found)
         self.kept.__exit__(None, None, None)
         self._building.goes_on(self._plan, "batch", restart=True)
@@ -422,7 +421,6 @@ def spread_pieces(
 
 
 def _sent(given: Any) -> Any:
-    """Replace opened graphs by their paths."""
     if given is None or isinstance(given, str | Path):
         return given
     if isinstance(given, Graph):

@@ -227,7 +227,6 @@ class _Candidates:
     exact: Floats
 
     def taken(self, rows: Bools) -> _Candidates:
-        """Return the selected candidates."""
         counts = tuple(each[rows] for each in self.counts)
         return replace(self, ids=self.ids[rows], counts=counts, exact=self.exact[rows])
 
@@ -299,7 +298,6 @@ class SampleRefiner(CandidateRefiner):
         samples: Iterable[int],
         counts: NDArray[np.uint64],
     ) -> None:
-        """Draw samples, and add their meetings to ``counts``."""
         nodes = self._stored.in_graph(np.concatenate([np.array([node], np.uint32), ids]))
         for sample in samples:
             check()
@@ -310,7 +308,6 @@ class SampleRefiner(CandidateRefiner):
     def _estimated(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
     ) -> Refined:
-        """Return the scores that an index with this many samples would give."""
         from cocite.kernels import totals
 
         best = np.zeros((still.ids.size, 2))

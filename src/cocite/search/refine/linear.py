@@ -137,7 +137,6 @@ class _Lent:
         self.space: RunSpace = make_space(nodes, _ENTRIES)
 
     def grow(self) -> None:
-        """Double the entries for a forward run."""
         self._entries *= 2
         more = make_space(0, self._entries)
         self.space = self.space._replace(nodes=more.nodes, amounts=more.amounts)
@@ -228,7 +227,6 @@ class LinearRefiner(Refiner):
     def _with_intervals(
         self, ids: Ids, scores: Floats, error: tuple[float, float, float], settings: WholeSettings
     ) -> Refined:
-        """Return scores with intervals, from the result of :meth:`_add_rows`."""
         bound, least, most = error
         low = np.maximum(0.0, scores / (1 + most) - _ROUNDING)
         high = (scores + bound) / (1 + least) + _ROUNDING

@@ -113,8 +113,6 @@ class OnCluster(Protocol):
 
 
 class _Server:
-    """A replica of a shard: its actor, and its state."""
-
     def __init__(self, shard: int, replica: int, node: str, actor: Any) -> None:
         self.shard, self.replica, self.node, self.actor = shard, replica, node, actor
         self.breaker = Breaker()
@@ -144,15 +142,12 @@ class _Server:
 
 
 def _fault(error: Exception) -> str:
-    """Describe a server's error."""
     if isinstance(error, WorkerLost):
         return "its process or its node is lost, and is being restarted"
     return str(error) or type(error).__name__
 
 
 class _Call:
-    """A pending call."""
-
     def __init__(self, server: _Server, answer: Answer) -> None:
         self.server, self.answer, self.began = server, answer, time.monotonic()
 
@@ -332,7 +327,6 @@ class ReplicaSet:
         return found
 
     def _give_up(self, calls: Sequence[_Call], blamed: bool) -> None:
-        """Stop waiting; the watcher handles late responses."""
         if not calls:
             return
         with self._lock:
@@ -384,7 +378,6 @@ class ReplicaSet:
             self._probe()
 
     def _watch(self) -> None:
-        """Check servers until the set is closed."""
         while not self._stop.is_set():
             self.look()
             self._wake.wait(_LOOKS)

@@ -145,7 +145,6 @@ def _render(
     reasons: dict[str, Any] | None,
     left: list[str],
 ) -> bytes:
-    """Render the page; runs in a thread."""
     index, limits = asking.index, service.config.limits
     index_name = state.get("index") or next(iter(service.holders))
     titles = document.titles or [""] * len(document.nodes)
@@ -202,7 +201,6 @@ def _render(
 
 
 async def _map(service: Service, request: Request) -> Response:
-    """Create the map of a list as a page, which the list's page embeds."""
     query = request.scope["query_string"]
     state, how = PageState.of(pairs_of(query)), coding(request)
     with service.serving("related", dict(state.others)) as asking:
@@ -229,7 +227,6 @@ def _draw(
     asking: ServedQuery,
     document: RelatedDocument,
 ) -> bytes:
-    """Render the map; runs in a thread."""
     settings = {name: values[name] for name in SETTINGS if name in values}
     most, lines = service.config.limits.map_time, asking.full
     drawn = map_of(asking.index, document, state.onward(), settings, lines, most)
@@ -241,7 +238,6 @@ def _draw(
 async def _like(
     service: Service, request: Request, state: PageState, asking: ServedQuery, error: UnknownNode
 ) -> Response:
-    """Create the page of names similar to an unknown one."""
     side, names = state.get("side"), asking.index.nodes
     given = {} if side is None else {"side": side}
     called = zip(state.nodes, stored(asking.index, given, state.nodes), strict=True)
@@ -351,7 +347,6 @@ async def _script(request: Request) -> Response:
 
 
 def _docs_of(service: Service) -> Handler:
-    """Return the handler for the API reference, which is rendered once."""
     nodes = example_nodes(service)
     operations = [(each, each.path) for each in service.operations.values()]
     operations += [(Operation(path[1:], text, "", ()), path) for path, text in PROBES.items()]
@@ -369,7 +364,6 @@ def _docs_of(service: Service) -> Handler:
 
 
 def _example(operation: Operation, path: str, nodes: list[str]) -> str | None:
-    """Return an example URL or body."""
     needed = [each.name for each in operation.takes if each.required]
     if not (needed or operation.posted):
         return path

@@ -104,7 +104,6 @@ async def _starts(service: Service, asking: ServedQuery) -> list[Start] | None:
 
 
 async def _choose(service: Service, name: str) -> list[Start]:
-    """Examine candidates one by one, and choose starts."""
     with service.serving("related", {"index": name}) as asking:
         index, end = asking.held.index, time.monotonic() + _LONGEST
         found: dict[str, _Candidate] = {}
@@ -132,7 +131,6 @@ def _candidate_of(index: Index, node: str) -> _Candidate | None:
 
 
 def _least_similar(index: Index, found: Mapping[str, _Candidate]) -> list[str]:
-    """Choose starts, in order."""
     taken: list[str] = []
     nearness = dict.fromkeys(found, 0.0)
     while nearness and len(taken) < _CARDS:
@@ -197,7 +195,6 @@ def drawing(spots: Sequence[graph_map.Spot], lines: Sequence[graph_map.Line]) ->
 
 
 async def _surprise(service: Service, request: Request) -> Response:
-    """Redirect to a random page, preferably one with related pages."""
     state = PageState.of(pairs_of(request.scope["query_string"]))
     with service.serving("related", state.named) as asking:
         names = asking.index.nodes

@@ -205,7 +205,6 @@ def _label(x: float, y: float, label: str, taken: list[_Box]) -> tuple[tuple[flo
 
 
 def _width(label: str) -> float:
-    """Return the approximate label width in pixels."""
     return sum(_WIDE if unicodedata.east_asian_width(s) in "WF" else _SIGN for s in label) + 4
 
 

@@ -118,7 +118,6 @@ def _excess(near: Floats) -> Floats:
 
 
 def _join(excess: Floats, groups: Ints, rounding: float) -> bool:
-    """Merge pairs of groups, best first; return whether any was merged."""
     joined = False
     while True:
         names = np.unique(groups)
@@ -132,7 +131,6 @@ def _join(excess: Floats, groups: Ints, rounding: float) -> bool:
 
 
 def _move(excess: Floats, groups: Ints, rounding: float) -> bool:
-    """Move nodes to better groups; return whether any was moved."""
     moved = False
     while True:
         before = moved

@@ -370,7 +370,6 @@ def weights_of(
 
 
 def _labels(names: list[str]) -> list[str]:
-    """Shorten names to labels, without a long common prefix."""
     pairs = zip(min(names), max(names), strict=False)
     same = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     while same and (same[-1].isalnum() or same in names):
@@ -420,7 +419,6 @@ def calls_of(index: str, document: RelatedDocument, state: PageState) -> list[tu
 
 
 def _literal(value: str) -> str:
-    """Return a query-string value as a Python literal."""
     if value in ("true", "false"):
         return value.capitalize()
     try:
@@ -498,7 +496,6 @@ _CONTENT["page.css"] = _CONTENT["page.css"].replace(_FONT.encode(), asset(_FONT)
 
 
 def _breaks(name: str) -> Markup:
-    """Allow line breaks in a name after punctuation, not within words."""
     return Markup("<wbr>").join(_PARTS.findall(decoded(name)))
 
 
