@@ -134,10 +134,8 @@ def placed_links(
     first: int,
     nodes: int,
 ) -> Links:
-    """Return links with ``nodes`` rows, of which only those from ``first`` on exist, so that
-    kernels find rows by node id.
-
-    The other rows' offsets have no memory pages; never ``evict`` the links.
+    """Return links with ``nodes`` rows, so that kernels find rows by node id. Only those from
+    ``first`` on exist; other offsets have no memory pages. Never ``evict`` the links.
     """
     size = 8 * (nodes + 1)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _UNRESERVED
@@ -149,9 +147,7 @@ def placed_links(
 @dataclass(frozen=True)
 class Traffic:
     """Bytes exchanged between blocks: ``tokens`` and ``records`` by walks, ``values`` by scans,
-    ``trees`` and ``groups`` by the tree and min-hash layouts.
-
-    ``steps`` counts the steps of all samples, over ``nodes``.
+    ``trees`` and ``groups`` by the tree and min-hash layouts. ``steps`` counts over all samples.
     """
 
     nodes: int
@@ -199,9 +195,8 @@ class Traffic:
 
 
 class BlockWalker:
-    """The walker of block number ``block``.
-
-    ``records`` contains, by sample, the records received, in buckets 2 * block and 2 * block + 1.
+    """The walker of a block. ``records`` contains those received, by sample, in buckets 2 * block
+    and 2 * block + 1.
     """
 
     def __init__(self, part: BlockPart, block: int) -> None:

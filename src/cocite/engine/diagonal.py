@@ -46,10 +46,7 @@ SweepReport = Callable[[int, int, int], None]
 
 @dataclass(frozen=True)
 class Diagonal:
-    """A diagonal with the limits for kernels: ``table`` float32[nodes, 1 + LIMITS].
-
-    All residuals are between ``low`` and ``high``.
-    """
+    """A diagonal with limits, ``table`` float32[nodes, 1 + LIMITS], and bounds on all residuals."""
 
     decay: float
     table: Table
@@ -131,9 +128,7 @@ def diagonal_room(rows: Links, columns: Links, means: Resources) -> int:
 
 
 def diagonal_memory(links: Links, means: Resources) -> int:
-    """Return the bytes needed, given links by one end; raises :class:`ResourceError` if they do not
-    fit.
-    """
+    """Return the bytes needed, given links by one end; raises :class:`ResourceError`."""
     return _threads(2 * links.nbytes, links, means)[1]
 
 
@@ -210,10 +205,8 @@ class _Making:
     def _together(
         self, nodes: NDArray[np.uint32], found: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Continue with mixing sweeps, adopt the best diagonal, and return its residuals.
-
-        Each sweep starts from the mixture of recent moves that would have minimized the residual
-        (Anderson mixing). With a decay near 1, single moves do not converge.
+        """Mix recent moves (Anderson mixing), as single moves do not converge with a decay near 1;
+        adopt the best diagonal, and return its residuals.
         """
         best, kept = found, self.table[:, 0].copy()
         least = _worst(found)
@@ -276,9 +269,7 @@ class _Making:
         return limits
 
     def _residuals(self, nodes: NDArray[np.uint32], target: float) -> NDArray[np.float64]:
-        """Return float64[nodes, 3]: the lower bound on r, the width of the interval, and the
-        estimate of r minus the lower bound.
-        """
+        """Return float64[nodes, 3]: lower bound on r, interval width, estimate minus bound."""
         from cocite.kernels.linear import residuals
 
         out = np.empty((nodes.size, 3))
@@ -319,10 +310,7 @@ def _worst(found: NDArray[np.float64]) -> float:
 def mixture(
     moves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
 ) -> NDArray[np.float64]:
-    """Return the mixture of moves (start, step) that would have minimized the residual.
-
-    NumPy's sums do not depend on the number of threads.
-    """
+    """Return the mixture of moves (start, step) that would have minimized the residual."""
     (here, step), past = moves[-1], moves[:-1]
     out = here + step
     if not past:

@@ -76,10 +76,7 @@ class Border:
         return [own[rows] if rows.size else None for rows in self._readers]
 
     def receive(self, messages: Sequence[Values | None], values: Values) -> None:
-        """Write all blocks' messages into ``values``, in the order of ``reads``.
-
-        Messages may have fewer lanes than ``values``.
-        """
+        """Write messages, of at most as many lanes, into ``values``, in the order of ``reads``."""
         for slot, rows in zip(self.slots, messages, strict=True):
             if rows is not None:
                 values[slot][..., : rows.shape[-1]] = rows
@@ -101,9 +98,7 @@ class BorderWorker:
 
 
 def connect(crew: WorkerPool) -> int:
-    """Exchange the requests of all :class:`BorderWorker` in ``crew``; return the number of values
-    sent per round.
-    """
+    """Exchange the requests of all workers; return the number of values sent per round."""
     blocks = range(crew.size)
     requests = [crew.call(block, "requests", answers=1 + crew.size) for block in blocks]
     served = [crew.call(b, "serve", *(each[1 + b] for each in requests))[0] for b in blocks]
@@ -116,9 +111,7 @@ VALUE_BYTES = 4
 
 
 def block_scan_bytes(nodes: int, links: int, others: int) -> int:
-    """Return the maximum memory of a block that reads ``others`` nodes from other blocks: row
-    offsets, source positions (twice while sorting) and rows of values.
-    """
+    """Return the maximum bytes of a block that reads ``others`` nodes from other blocks."""
     border = min(others, links)
     return 8 * (nodes + 1) + 16 * links + (2 * nodes + border) * (ROW_BYTES + 8)
 
@@ -156,9 +149,8 @@ class ScanBlock(BorderWorker):
         return self._sent(self._lanes)
 
     def scan(self, fold: str, itself: bool, *messages: Values | None) -> tuple[object, ...]:
-        """Receive ``messages``, scan once, and return the messages for the next scan.
-
-        With ``itself``, each node counts as its own in-neighbor.
+        """Receive ``messages``, scan once, and return messages. With ``itself``, each node counts
+        as its own in-neighbor.
         """
         self._combine(Fold(fold), itself, messages)
         return self._sent(self._lanes)
@@ -199,9 +191,7 @@ class BlocksScan:
         self._ready = False
 
     def begin(self, method: str, arguments: Sequence[tuple[Any, ...]], samples: int = 1) -> None:
-        """Start ``samples`` samples: call ``method`` on each block with the block's arguments, and
-        store the messages for the first scan.
-        """
+        """Start ``samples`` samples by calling ``method`` on each block with its arguments."""
         crew, blocks = self.crew, range(self.crew.size)
         if not self._ready:
             connect(crew)

@@ -165,9 +165,7 @@ def _largest(links: Links, cuts: tuple[int, ...]) -> int:
 def _in_blocks(
     links: Links, row: int, total: int, rows: int, share: int, threads: tuple[int, int]
 ) -> ScanPlan:
-    """Plan blocks of at most ``rows`` rows. ``threads`` are (used, requested); each has ``share``
-    bytes.
-    """
+    """Plan blocks of at most ``rows`` rows, for (used, requested) threads of ``share`` bytes."""
     count, wanted = threads
     blocks = -(-links.nodes // min(rows, _MOST_ROWS))
     if blocks > 1:

@@ -48,16 +48,12 @@ class RowGroups:
         self._dealer.rows(spool, rows, tag)
 
     def ranges(self, spool: Spool) -> Iterator[tuple[int, int, Iterator[tuple[int, Nodes]]]]:
-        """Yield each key range as (first key, end, rows in order with their tags). Consume the rows
-        before the next range.
-        """
+        """Yield (first key, end, tagged rows) per range; consume the rows before the next range."""
         for number, (low, high) in enumerate(pairwise(self._cuts.tolist())):
             yield low, high, spool.pieces(number, self._buffer)
 
     def groups(self, spool: Spool) -> Iterator[tuple[int, NDArray[np.int64], Iterator[Nodes]]]:
-        """Yield each key range as (first key, number of values per key, all values in chunks).
-        Consume the values before the next range.
-        """
+        """Yield (first key, values per key, chunks of values) per range; consume chunks first."""
         for number, (low, high, pieces) in enumerate(self.ranges(spool)):
             counts = np.zeros(high - low, np.int64)
             for _, rows in pieces:

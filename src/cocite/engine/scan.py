@@ -321,9 +321,8 @@ class HopNeighborhoods:
         turn: int = 0,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Prepare the scans; ``plan`` comes from :func:`plan_ring_scan`.
-
-        ``turn`` is added to the step number of draws; ``folder`` is for scratch files.
+        """Prepare the scans by ``plan``, from :func:`plan_ring_scan`; ``turn`` is added to the step
+        number of draws.
         """
         self._length, self._seed, self._turn, self._nodes = length, seed, turn, links.nodes
         self._threads = plan.wanted
@@ -352,10 +351,7 @@ class HopNeighborhoods:
 
 
 def ring_orders(samples: Sequence[int], nodes: int, seed: int, turn: int) -> NDArray[np.uint32]:
-    """Return uint32[LANES, ORDER_WORDS], the orders of up to 16 samples.
-
-    Unused lanes repeat the last sample. ``turn`` is added to the step number of draws.
-    """
+    """Return uint32[LANES, ORDER_WORDS], an order per sample; unused lanes repeat the last."""
     from cocite.kernels import random
 
     orders = np.zeros((LANES, random.ORDER_WORDS), np.uint32)

@@ -106,10 +106,7 @@ class Mover:
                     evict(self._weights.values)
 
     def _draws(self, sample: int) -> StepDraws:
-        """Return a sample's draws, cached for the last sample.
-
-        One call draws for all steps: on small graphs, a step takes less time than a call.
-        """
+        """Return a sample's draws for all steps: on small graphs, a step is faster than a call."""
         found = self._drawn
         if found is None or found.sample != sample:
             ordered = MAX_LENGTH if self._step is Step.ARGMIN else 0
@@ -249,9 +246,8 @@ Nodes = NDArray[np.uint32]
 
 
 def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.uint8]:
-    """Return the step at which each node's walk first meets the first node's walk, in a sample.
-
-    Returns uint8[nodes.size]: 0 for the first node, 255 for no meeting within ``length`` steps.
+    """Return uint8[nodes.size], the step at which each walk first meets the first node's walk: 0
+    for the first node, 255 for no meeting.
     """
     from cocite.kernels import walk
 
@@ -270,9 +266,8 @@ def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.u
 def probe(
     mover: Mover, length: int, columns: Links, sample: int, node: int
 ) -> tuple[Nodes, NDArray[np.uint8]]:
-    """Return the nodes whose walks meet the walk of ``node`` in a sample, and the meeting steps.
-
-    ``columns`` are the mover's links by the other end, unused if the mover has both ends.
+    """Return the nodes whose walks meet that of ``node``, and the meeting steps. ``columns`` are
+    the links by the other end, unused if the mover has both ends.
     """
     way = _way(mover, length, sample, node)
     found, times = np.empty(0, np.uint32), np.empty(0, np.uint8)

@@ -150,9 +150,8 @@ class BlockPart:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """Allocate buffers for ``rows`` rows. ``largest`` is the size of the largest block to
-        process, by default of all blocks. ``turn``, ``weights`` and ``in_share`` are as in
-        ``Walker``.
+        """Allocate buffers for ``rows`` rows and blocks of up to ``largest`` nodes, by default all.
+        Other parameters are as in ``Walker``.
         """
         self._length, blocks = length, [int(c) for c in cuts[1:-1]]
         self._mover = Mover(links, step, seed, blocks, turn, weights, in_share)
@@ -333,10 +332,8 @@ class ExternalWalker:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """Prepare the walk, with scratch files in ``directory``.
-
-        ``rows`` limits the rows in memory; ``points`` records points. Other parameters are as in
-        ``Walker``.
+        """Prepare the walk with at most ``rows`` rows in memory; ``points`` records points. Other
+        parameters are as in ``Walker``.
         """
         self._links, self._weights, self._length = links, weights, length
         self.cuts = np.array([0, *blocks, links.nodes], np.uint32)
@@ -387,9 +384,6 @@ class ExternalWalker:
 
 
 def tables(nodes: int, blocks: int, rows: int, together: int) -> int:
-    """Return an upper bound on the bytes of the samples' spool tables.
-
-    All waiting records are written when they reach ``rows``, and after every step.
-    """
+    """Bound the bytes of spool tables; records are written per ``rows``, and after every step."""
     batches = MAX_LENGTH + 1 + together * nodes // rows
     return together * (batches * (8 * blocks + _BATCH) + 16 * blocks * blocks)

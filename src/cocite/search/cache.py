@@ -141,9 +141,7 @@ def evict(folder: Path) -> None:
 
 
 def cached_stores(source: str, bipartite: bool | None = None) -> list[Path]:
-    """Return the current cached graphs and indexes of links, for all reading options or only those
-    with this value of ``bipartite``.
-    """
+    """Return cached graphs and indexes of unchanged links, with this ``bipartite`` if given."""
     root, names = _root(), _files_of(source)
     if not names or not root.is_dir() or fault_of(root):
         return []
@@ -356,9 +354,8 @@ def _prefix(source: str) -> str:
 
 
 def _files_of(source: str) -> list[str]:
-    """Return a source's files; [] if the source can be read only once.
-
-    Raises :class:`UsageError` for a server, whose changes cannot be detected.
+    """Return a source's files; [] if the source can be read only once. Raises :class:`UsageError`
+    for a server, whose changes cannot be detected.
     """
     if address := _database(source):
         if not address.is_file:
@@ -407,10 +404,7 @@ def _fingerprint(files: Sequence[str]) -> str:
 
 
 def _titles(named: Sequence[str]) -> list[list[str]]:
-    """Return title tables as absolute paths, with fingerprints.
-
-    Raises :class:`UsageError` for a server, whose changes cannot be detected.
-    """
+    """Return title tables as absolute paths, with fingerprints; raises :class:`UsageError`."""
     found = []
     for name in named:
         whole, file = file_of_titles(name)
@@ -432,9 +426,7 @@ def _fault_of(folder: Path) -> str:
 
 
 def _root() -> Path:
-    """Return the folder of all entries: in the user's cache directory or, if the environment
-    defines none, beside the compiled kernels.
-    """
+    """Return the folder of entries, in the user's cache directory or beside compiled kernels."""
     return (user_cache(os.environ)[0] or private_folder()) / "links"
 
 
@@ -481,9 +473,8 @@ def _size(folder: Path) -> int:
 
 @contextmanager
 def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
-    """Create and lock an entry's folder; yield why that is impossible, or "".
-
-    On exit, remove the folder if it contains neither a graph nor an index.
+    """Create and lock an entry's folder, and yield why that is impossible, or ""; finally, remove
+    an empty entry.
     """
     descriptor = -1
     try:

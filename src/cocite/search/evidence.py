@@ -67,10 +67,7 @@ class Evidence:
         return EvidenceReader(reader, lambda *pair: evidence_of(self.shared(links, *pair), form))
 
     def shared(self, links: Links, node: int, others: Ids) -> Ints:
-        """Return int64[h]: how many distinct neighbors a node shares with each of ``others``.
-
-        Raises :class:`Damaged` for links that point outside the graph.
-        """
+        """Return int64[h], the counts of distinct shared neighbors; raises :class:`Damaged`."""
         from cocite.kernels import neighbors
 
         found = np.empty(others.size, np.int64)

@@ -131,9 +131,7 @@ class Explainer:
 def links_between(
     stored: StoredIndex, graph: GivenGraph
 ) -> Callable[[str, str], tuple[bool, bool]]:
-    """Return a function of two page names that tells whether the first links to the second, and
-    vice versa; both are False if a page or the graph is missing.
-    """
+    """Return a function: whether one page links to another, and vice versa; False if unknown."""
     try:
         found = find_graph(stored, graph)
     except (StoreError, UsageError):
@@ -189,9 +187,7 @@ class Why(NamedTuple):
 
 
 class PageWhy(NamedTuple):
-    """One of several query nodes: its own ``score``, its ``contribution`` to the combined score,
-    and the reasons for its own score.
-    """
+    """A query node's own score, its contribution to the combined score, and its reasons."""
 
     node: str
     score: float

@@ -50,8 +50,8 @@ class _Hit(NamedTuple):
 class Hit(_Hit):
     """A related node with the fields of :class:`Score`.
 
-    Names are text, or the original objects if links came from memory. ``title``, the title of the
-    page or None, is not part of the tuple.
+    ``node`` is text, or the original object if links came from memory. ``title``, the page's title
+    or None, is not part of the tuple.
     """
 
     title: str | None = None

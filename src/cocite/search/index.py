@@ -186,9 +186,7 @@ class Index:
         return self if self.remote is None else self._answering(pairs=(self.now.pair_of(a, b),))
 
     def for_why(self, nodes: Sequence[object], b: object) -> Index:
-        """Return the index that answers :meth:`why` and :meth:`why_together`; see
-        :meth:`for_related`.
-        """
+        """Return the index that answers :meth:`why` and :meth:`why_together`."""
         if self.remote is None:
             return self
         other = self.nodes.id(b)
@@ -302,10 +300,7 @@ class Index:
     def related_all(
         self, output: str | os.PathLike[str] | None = None, k: int = DEFAULT_K, **options: Any
     ) -> BatchReport:
-        """Write every node's related nodes to a file or, with ``to``, a database table.
-
-        ``search/batch/run.py`` documents the options.
-        """
+        """Write every node's related nodes to a file or database; see ``search/batch/run.py``."""
         from cocite.search.batch.run import related_all
 
         if self.remote is not None:

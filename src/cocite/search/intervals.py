@@ -132,9 +132,7 @@ class Intervals:
         self.scorer = scorer
 
     def draws(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Draws:
-        """Return samples summed over all parts: for each of ``others``, which are not in ``nodes``,
-        the mean of the values with ``nodes``.
-        """
+        """Return the samples for each of ``others``: means over ``nodes``, summed over parts."""
         span, found = Span(0.0, 0.0, 0.0), []
         for reader in self.scorer.sampling(settings):
             own, weight = reader.part.ask_settings(settings), reader.part.weight
@@ -165,9 +163,7 @@ class Intervals:
         bound: str,
         same: Bools | None = None,
     ) -> Ends:
-        """Return a list's interval ends for each confidence. ``same`` marks hits that are the query
-        node, by default none.
-        """
+        """Return interval ends per confidence; ``same`` marks the query node among the hits."""
         if same is None:
             same = np.zeros(draws.ids.size, bool)
         room = np.zeros((len(confidences), 2, draws.ids.size))
@@ -189,10 +185,7 @@ class Intervals:
     def of_least(
         self, draws: ListDraws, confidences: Sequence[float], bound: str
     ) -> tuple[Floats, Ends]:
-        """Return standard errors and interval ends for scores that are minima over several nodes.
-
-        By a union bound over the nodes, upper ends have failure (1 - confidence) / nodes each.
-        """
+        """Return standard errors and interval ends of minima over nodes, by a union bound."""
         nodes, ids, settings = draws.nodes, draws.ids, draws.settings
         pairs = np.array(
             [[self.scorer.pair(node, other, settings) for other in ids.tolist()] for node in nodes]
@@ -212,9 +205,7 @@ class Intervals:
     def of_pairs(
         self, first: Ids, second: Ids, settings: WholeSettings, confidence: float, bound: str
     ) -> Floats:
-        """Return float64[4, pairs] for pairs of different nodes: scores, errors, lower and upper
-        ends. All readers must support ``pairs`` (``Reader.pairs_from``).
-        """
+        """Return float64[4, pairs] for different nodes: scores, errors, lower and upper ends."""
         scorer = self.scorer
         grains, variances = np.zeros(first.size), np.zeros(first.size)
         reported: list[tuple[float, PairEvidence]] = []
@@ -286,9 +277,7 @@ class Intervals:
         return max(0, ids.size - 1)
 
     def _room(self, draws: ListDraws, confidences: Sequence[float], bound: str) -> Floats:
-        """Return float64[confidences, 2, h]: distances from scores to the lower and upper bounds on
-        exact scores.
-        """
+        """Return float64[confidences, 2, h]: distances from scores to bounds on exact scores."""
         size = draws.ids.size
         found = np.zeros((len(confidences), 2, size))
         if not self.scorer.sampled:

@@ -76,8 +76,8 @@ def _listed(column: Column) -> list[Any]:
 
 
 def columns_of_pairs(a: Any, b: Any = None) -> tuple[Column, Column]:
-    """Return two columns of names, lists or arrays of equal length, from two values or one that
-    contains both; raises :class:`UsageError`.
+    """Return two columns of equal length, given two columns or one table of both; raises
+    :class:`UsageError`.
     """
     if b is None:
         return _separate(a)
@@ -131,11 +131,7 @@ def _column(values: Any, title: str) -> Column:
 
 
 def ids_of_pairs(names: Names, columns: tuple[Column, Column], *, numbers: bool) -> tuple[Ids, Ids]:
-    """Return the ids of two columns.
-
-    Raises :class:`UsageError` like :func:`ids_of`, and for a pair on different sides of a bipartite
-    graph.
-    """
+    """Return the ids of two columns; raises :class:`UsageError`, also for a pair on two sides."""
     first, second = (
         ids_of(names, column, title, numbers) for column, title in zip(columns, "ab", strict=True)
     )
@@ -148,9 +144,8 @@ def ids_of_pairs(names: Names, columns: tuple[Column, Column], *, numbers: bool)
 
 
 def ids_of(names: Names, column: Column, title: str, numbers: bool) -> Ids:
-    """Return uint32[pairs], the ids for a column of names, or of ids if ``numbers``.
-
-    Raises :class:`UsageError` for invalid ids and unknown names.
+    """Return uint32[pairs], the ids for a column of names, or of ids if ``numbers``; raises
+    :class:`UsageError`.
     """
     if numbers:
         found = np.asarray(column)

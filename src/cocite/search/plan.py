@@ -99,9 +99,7 @@ def promises(nodes: int, listed: int) -> dict[str, Promise]:
 
 
 def standard_error(score: float, most: float, samples: int) -> float:
-    """Return the maximum standard error of a score from samples in [0, ``most``]; 0 for a score
-    above ``most``.
-    """
+    """Return the maximum standard error of a score from samples in [0, ``most``]."""
     return math.sqrt(max(0.0, most * score - score * score) / samples)
 
 
@@ -326,9 +324,7 @@ def _chosen_way(
     kept: dict[str, Promise],
     failure: float,
 ) -> tuple[Callable[[Costs], int], dict[str, int]]:
-    """Return a function from costs to the number of samples; and, for a delta, the number that each
-    guarantee needs.
-    """
+    """Return a function from costs to the number of samples; and each guarantee's number."""
     given = [name for name, value in ways.items() if value is not None]
     if given and options.samples is None:
         raise UsageError(

@@ -123,9 +123,8 @@ class RelatedGraph:
     def write(
         self, output: str | os.PathLike[str], *, kind: str | None = None, overwrite: bool = False
     ) -> Path:
-        """Write the graph as GraphML, GEXF or DOT, chosen by ``kind`` or the file extension.
-
-        Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
+        """Write GraphML, GEXF or DOT, by ``kind`` or the file extension; raises
+        :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
         """
         path = Path(output)
         writer = _writer(path.suffix.removeprefix(".") if kind is None else kind)

@@ -51,9 +51,8 @@ class FoundNode:
 
 @dataclass(frozen=True)
 class NodesDocument(Document):
-    """The best matches for ``search``: the first of ``found``, among ``of`` searched nodes.
-
-    ``titled`` says whether the graph has titles.
+    """The best of ``found`` matches for ``search`` among ``of`` nodes; ``titled`` if the graph has
+    titles.
     """
 
     path: str
@@ -212,9 +211,7 @@ _BAND = 60.0, 95.0
 
 
 def starters(index: Index, most: int) -> list[str]:
-    """Return up to ``most`` nodes to start from: medium in-degrees first, then titled nodes, then
-    by a hash of the id.
-    """
+    """Return up to ``most`` nodes to start from, those with medium in-degrees and titles first."""
     from cocite.kernels.random import scramble
 
     count = min(len(index.nodes), _SPREAD)

@@ -105,9 +105,7 @@ class RelatedDocument(Document):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields as JSON: ``node``, or ``nodes`` with ``aggregate``; hits with titles
-        and, if the order uses PageRank, PageRanks.
-        """
+        """Return the fields as JSON: ``node``, or ``nodes`` with ``aggregate``; hits with ranks."""
         inside = *INSIDE, "nodes", "aggregate", "order", "pageranks"
         facts = without(super().facts(), inside if self.total is not None else (*inside, "total"))
         ranked = enumerate(self.hits, self.offset + 1)
@@ -188,9 +186,7 @@ class SimilarityDocument(Document):
 
 @dataclass(frozen=True)
 class PairsDocument(Document):
-    """The similarities of many ``pairs``, in order. If they were written to a file, ``output`` is
-    its path.
-    """
+    """The similarities of many ``pairs``; ``output`` is the path if written to a file."""
 
     measure: str
     direction: str
@@ -256,10 +252,7 @@ class BatchDocument(Document):
 
 @dataclass(frozen=True)
 class WhyDocument(Document):
-    """Why ``b`` is related to one node, or to several combined by ``aggregate`` (None for one).
-
-    ``pages`` has each node's contribution, with reasons.
-    """
+    """Why ``b`` is related to one or more nodes; ``pages`` has each node's contribution."""
 
     b: str
     aggregate: str | None
@@ -317,11 +310,7 @@ class WhyDocument(Document):
         return why._asdict() | {"reasons": _reasons(why.reasons, self.titles)}
 
     def rows(self) -> ResultRows:
-        """Return a row per reason, with paths as JSON.
-
-        Rows without a rank follow for a remaining and an unattributed share. For several query
-        nodes, the first column is the node's name.
-        """
+        """Return a row per reason, with paths as JSON; then rows without ranks for other shares."""
         titles = _WHY_TITLES if self.titles is None else (*_WHY_TITLES, "title")
         each = [(page.node, _why_rows(page.why, self.titles)) for page in self.pages]
         if self.aggregate is None:

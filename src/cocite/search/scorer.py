@@ -71,9 +71,7 @@ class Filter:
     def checked(
         cls, names: Names, nodes: Sequence[int], options: FilterOptions, replaced: int | None = None
     ) -> Filter:
-        """Create a query's filter, which excludes ``nodes`` and the node that a draft ``replaced``;
-        raises :class:`UnknownNode`.
-        """
+        """Create a filter that excludes ``nodes`` and ``replaced``; raises :class:`UnknownNode`."""
         only: list[Ids] = []
         never: list[Ids] = []
         prefix, exclude_prefix = options.prefix, options.exclude_prefix
@@ -119,10 +117,8 @@ class Filter:
         return found
 
     def best(self, scratch: QueryScratch, k: int) -> tuple[Ids, Floats]:
-        """Return the best ``k`` touched nodes that pass, and clear the scratch.
-
-        Returns ids, uint32[h], by descending score, then by hash; and grains and variances,
-        float64[h, 2].
+        """Return the best ``k`` touched nodes that pass, and clear the scratch: uint32[h], by
+        descending score, then by hash; and float64[h, 2], grains and variances.
         """
         from cocite.kernels import listing
 
@@ -196,10 +192,7 @@ class Scorer:
         readers: tuple[Reader, ...] | None = None,
         evidence: Evidence | None = None,
     ) -> None:
-        """Create a scorer. ``readers``, one per part, default to those of the files in ``stored``.
-
-        Evidence reads the index's graph with ``resources``.
-        """
+        """Create a scorer; ``readers``, one per part, default to those of the files."""
         self.stored, self._resources, self._graph = stored, resources, graph
         self._last: tuple[WholeSettings, tuple[Reader, ...]] | None = None
         if readers is not None:

@@ -75,9 +75,8 @@ class Query:
 
     @classmethod
     def checked(cls, k: int, options: QueryOptions, level: Level | None = None) -> Query:
-        """Create a query; raises :class:`UsageError` for an invalid value.
-
-        Orders by PageRank default to max(100, 4 * (k + offset)) candidates.
+        """Create a query, by default with max(100, 4 * (k + offset)) candidates for orders by
+        PageRank; raises :class:`UsageError`.
         """
         k = checked_option("k", k)
         if not options.min_score < float("inf"):
@@ -141,9 +140,8 @@ class Searcher:
         whole: Searcher | None = None,
         scorer: Scorer | None = None,
     ) -> None:
-        """Prepare a searcher with resources ``means``; ``given`` locates the graphs.
-
-        With ``scorer`` and ``whole``, the new searcher serves a single query on ``whole``'s index.
+        """Create a searcher; ``given`` locates the graphs. With ``scorer`` and ``whole``, it serves
+        a single query on ``whole``'s index.
         """
         self.stored, self.means, self.given = stored, means, given
         self.scorer = Scorer(stored, means, given) if scorer is None else scorer
@@ -173,9 +171,8 @@ class Searcher:
         return in_links_of(self.stored, self.given, ids)
 
     def ids_of(self, node: object) -> Nodes:
-        """Return the ids of a name or a list of names, without duplicates.
-
-        Raises :class:`UnknownNode`, and :class:`UsageError` for an empty list.
+        """Return the ids of a name or a list of names, without duplicates; raises
+        :class:`UnknownNode`, and :class:`UsageError` for an empty list.
         """
         if not isinstance(node, list | tuple) or self.nodes.is_one(node):
             return (self.nodes.id(node),)
@@ -199,9 +196,7 @@ class Searcher:
 
     @property
     def refiner(self) -> Refiner | None:
-        """Return the refiner; None if scores are exact. Raises :class:`UsageError` if the measure
-        has none.
-        """
+        """Return the refiner; None for exact scores. Raises :class:`UsageError` if unsupported."""
         if self._whole is not None and all(part.plan.linearized for part in self.stored.parts):
             return self._whole.refiner  # needs no samples, so all queries share the refiner
         with self._lock:  # computed once for all threads: the diagonal may take seconds
@@ -299,10 +294,7 @@ class Searcher:
     # -- lists ---------------------------------------------------------------------------
 
     def hits(self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings) -> Hits:
-        """Return the hits with intervals for display, after filtering by ``min_confidence``.
-
-        Certain ranks are computed on demand.
-        """
+        """Return the hits with intervals, after filtering by ``min_confidence``."""
         found, k = self.listed(nodes, query, chosen, settings), query.k
         stored, shown = self.stored, found.ids[:k]
         columns = (each.tolist() for each in (found.scores, found.errors, *found.ends[0]))
@@ -356,8 +348,7 @@ class Searcher:
         settings: WholeSettings,
         levels: Sequence[float] | None = None,
     ) -> RankedList:
-        """Return the list of one node, or of several together, refined if the query has a level and
-        a refiner exists.
+        """Return the list of one or more nodes, refined if requested and supported.
 
         ``levels`` are the confidences of the intervals, by default the query's.
         """
@@ -418,9 +409,7 @@ class Searcher:
         return RankedList(found.ids, found.scores, found.errors, ends)
 
     def _places(self, query: Query, ids: Ids, scores: Floats) -> NDArray[np.intp]:
-        """Return positions in ``ids``, sorted by score, of the candidates to examine, in the
-        query's order.
-        """
+        """Return positions in ``ids``, sorted by score, of the candidates in the query's order."""
         order = query.options.order
         if order == DEFAULT_ORDER:
             return np.arange(ids.size)[query.looked]

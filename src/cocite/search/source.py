@@ -31,8 +31,7 @@ _GIVE = "Say where it is with --graph (graph=...)"
 
 
 def find_graph(stored: StoredIndex, given: GivenGraph = None) -> Graph:
-    """Return the graph of the newest samples in ``stored``: a ``given`` one, or the one at the
-    recorded path, which is relative to the index.
+    """Return the newest samples' graph, ``given`` or at the recorded path relative to the index.
 
     Raises :class:`NotAStore` if the graph is missing, and :class:`UsageError` for another graph.
     """

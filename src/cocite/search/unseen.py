@@ -218,10 +218,8 @@ class UnseenNodes:
         skip_unknown: bool,
         replaced: int | None = None,
     ) -> UnseenIndex:
-        """Return the index as if the graph contained the draft; raises :class:`UsageError`.
-
-        If ``replaced`` is a node id, the draft takes over that node's name, and hits exclude the
-        node.
+        """Return the index as if the graph contained the draft; ``replaced`` is the id of a node
+        whose name the draft takes over. Raises :class:`UsageError`.
         """
         stored = self._stored
         if stored.drafted:

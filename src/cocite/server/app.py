@@ -406,11 +406,7 @@ async def _links(service: Service, request: Request) -> Response:
 
 
 async def _streamed(service: Service, values: Values, asking: ServedQuery) -> Response:
-    """Stream answers line by line.
-
-    The first lines are computed before the response starts, so that errors in the query have their
-    own status.
-    """
+    """Stream answers line by line, starting after the first ones, so that errors set the status."""
     asking.held.users += 1
     lines = service.ask_each(values, asking)
     try:

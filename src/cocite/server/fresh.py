@@ -59,8 +59,8 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TakenLinks(NamedTuple):
-    """The result of a request: counts of new ``links``, of ``ignored`` ones, which exist already or
-    are self-loops, and of new nodes; and the log's end.
+    """Counts of new ``links``, ``ignored`` ones (existing or self-loops), and new nodes; and the
+    end of the log.
     """
 
     links: int
@@ -113,10 +113,8 @@ class FreshLinks:
     """Links posted for an index and missing from its graph. Threads may share it."""
 
     def __init__(self, index: Index, path: str) -> None:
-        """Open the log of the index at ``path``.
-
-        Raises :class:`CociteError` if the index does not support unseen nodes, or the graph is not
-        found.
+        """Open the log of the index at ``path``; raises :class:`CociteError` if drafts are not
+        supported.
         """
         if index.stored.measure.texts:
             raise UsageError(
@@ -172,10 +170,7 @@ class FreshLinks:
     # -- taking ---------------------------------------------------------------------------
 
     def take(self, links: Sequence[PostedLink], limits: Limits) -> TakenLinks:
-        """Append links to the log on disk.
-
-        Raises :class:`TooMany`, and :class:`UsageError` for weights that the index ignores.
-        """
+        """Append links to the log on disk; raises :class:`TooMany` and :class:`UsageError`."""
         if not self._index.stored.weighted and any(link.weight != 1 for link in links):
             raise UsageError("the links have weights, but the index ignores weights: omit them")
         links = [PostedLink(self._called(a), self._called(b), weight) for a, b, weight in links]
@@ -205,9 +200,7 @@ class FreshLinks:
     # -- answering ------------------------------------------------------------------------
 
     def answer(self, operation: str, values: Values) -> tuple[Document, Index] | None:
-        """Answer a query for a changed node, and return the index used; None if no node has
-        changed, or the served index must answer.
-        """
+        """Answer a query for a changed node, and return the index used; None for other nodes."""
         if operation in ("complete", "draft") or heavy(values) or not self.look():
             return None
         asked = values["node"] if operation == "related" else (values["a"], values["b"])
@@ -224,10 +217,8 @@ class FreshLinks:
         return replace(document, loss=document.loss | {"fresh": name}), index
 
     def _draft(self, changed: list[str]) -> tuple[str, Index] | None:
-        """Return the first new node, or else the first changed one, and an index with its current
-        links; None if posted links do not count.
-
-        Raises :class:`UnknownNode` if more than one node is new.
+        """Return the first new or changed node, and an index with its current links, or None;
+        raises :class:`UnknownNode` if more than one node is new.
         """
         new = [name for name in changed if not self._is_node(name)]
         if len(new) > 1:

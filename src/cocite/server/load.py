@@ -63,9 +63,7 @@ _SERVER = 24_000_000
 
 
 def serving_memory(indexes: Iterable[Index], threads: int) -> tuple[int, int]:
-    """Return the bytes needed to serve these indexes, beyond ``PROCESS_MEMORY``, and how many of
-    them are index pages.
-    """
+    """Return the bytes needed beyond ``PROCESS_MEMORY``, and how many of them are index pages."""
     asked = [(len(index.nodes), index.samples or 0) for index in indexes]
     pages = threads * max(pages_memory(*each) for each in asked)
     return _SERVER + threads * NODE_SCRATCH * max(asked)[0] + pages, pages
@@ -156,10 +154,7 @@ class Holder:
                 release_pages(held.index.stored.store, self.most)
 
     def look(self) -> str | None:
-        """Switch to a new directory; return ``taken``, or what is wrong with the directory.
-
-        Returns None for an unchanged or missing directory.
-        """
+        """Switch to a new directory; return ``taken``, a fault, or None if there is none."""
         found = _identity(self.path)
         self._close()
         if found is None:

@@ -67,10 +67,8 @@ class _AppServer(MPServer):
 
 
 def address(config: Config) -> int:
-    """Return the port to listen on; 0 chooses a free one.
-
-    Raises :class:`UsageError` for an address that requires keys, and :class:`ResourceError` for an
-    unavailable one.
+    """Return the port to listen on; raises :class:`UsageError` for an address that requires keys,
+    and :class:`ResourceError` for an unavailable one.
     """
     options, place = config.options, f"{config.options.host}:{config.options.port}"
     if not (config.local or options.api_keys or options.insecure):
@@ -122,9 +120,7 @@ def serve(config: Config) -> None:
 
 
 def _connections() -> int:
-    """Return the maximum number of connections per process: the limit on open files, minus a
-    reserve.
-    """
+    """Return the maximum number of connections per process, from the limit on open files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         wanted = hard if hard != resource.RLIM_INFINITY else 1 << 16

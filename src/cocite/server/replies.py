@@ -143,9 +143,7 @@ def guarded(
     handler: Handler,
     refuse: Callable[[Problem], Response] | None = None,
 ) -> Endpoint:
-    """Return an endpoint that counts requests as ``operation``, and answers errors with ``refuse``,
-    by default with problem details.
-    """
+    """Return an endpoint that counts ``operation`` requests, and answers errors with ``refuse``."""
     refuse = refuse or problem_reply
 
     async def endpoint(request: Request) -> Response:

@@ -51,10 +51,8 @@ class TooMany(UsageError):
 
 @dataclass(frozen=True)
 class Parameter:
-    """An option of an operation.
-
-    ``longest`` limits the characters of a text, ``most`` the number of values; if ``nested``,
-    values may be lists.
+    """An option of an operation. ``longest`` limits a text's characters, ``most`` the number of
+    values; if ``nested``, values may be lists.
     """
 
     option: Option[Any]
@@ -387,17 +385,12 @@ _LINKS = frozenset({"out", "into", "text", "format", "name", "skip_unknown"})
 
 
 def sampled(operation: str) -> bool:
-    """Return whether an operation may use fewer samples.
-
-    Reasons always use all samples, so that contributions do not change under load.
-    """
+    """Return whether an operation may use fewer samples; reasons always use all."""
     return operation in ("related", "similarity", "batch")
 
 
 def heavy(asked: Values) -> bool:
-    """Return whether a query does work that does not depend on samples, so that fewer would not
-    help.
-    """
+    """Return whether a query's cost is dominated by work that fewer samples would not reduce."""
     ordered = asked.get("order", DEFAULT_ORDER) != DEFAULT_ORDER
     return bool(asked.get("refine")) or "target_error" in asked or ordered
 
@@ -408,10 +401,7 @@ def stored(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
 
 
 def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[str, bool]]:
-    """Return the names, and whether each is a node.
-
-    Exact names are looked up first, as other spellings take a pass over all names.
-    """
+    """Return the names, and whether each is a node; only other spellings take a pass over names."""
     nodes, side = index.nodes, asked.get("side")
     sides = nodes.sides
     if side is not None and sides is None:
@@ -428,10 +418,7 @@ def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[s
 
 
 def _known(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
-    """Return names as stored in the index; raises :class:`UnknownNode` for the first unknown one.
-
-    Only smaller indexes make suggestions, which take a pass over all names.
-    """
+    """Return names as stored; raises :class:`UnknownNode`, with suggestions in smaller indexes."""
     nodes, found = index.nodes, _resolved(index, asked, names)
     only = ((name, nodes.find(name) is not None) for name in asked.get("only", ()))
     for name, there in (*found, *only):
@@ -470,9 +457,7 @@ def _complete(index: Index, asked: Values) -> Document:
 
 
 def _draft(index: Index, asked: Values) -> Document:
-    """Answer a query for an unseen node; raises :class:`UnknownNode` for the first unknown name,
-    unless unknown links are skipped.
-    """
+    """Answer for an unseen node; raises :class:`UnknownNode` unless unknown links are skipped."""
     unseen, lost = UnseenNode.of(asked.get("out", ()), asked.get("into", ())), list[str]()
     if asked.get("format") == "note":
         if len(index.nodes) > SEARCHED:

@@ -49,10 +49,8 @@ class CompleteDocument(Document):
         matches: bool = True,
         side: str | None = None,
     ) -> Self:
-        """Find names, on one ``side`` if given.
-
-        Raises :class:`UsageError` for an unknown side, and for substring search in an index with
-        too many names.
+        """Find names, on one ``side`` if given; raises :class:`UsageError` for an unknown side, and
+        for substring search over too many names.
         """
         names, among = index.nodes, None
         if side is not None:
@@ -222,10 +220,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Config:
-    """The served ``indexes``, the first of which is the default, and the options of each process.
-
-    Properties resolve the defaults of options.
-    """
+    """The served ``indexes``, the first of which is the default, and options of each process."""
 
     indexes: tuple[Served, ...]
     options: ServeOptions = field(default_factory=ServeOptions)
@@ -256,10 +251,8 @@ class Config:
 
 
 def served_indexes(given: Iterable[str]) -> tuple[Served, ...]:
-    """Parse indexes given on the command line: ``PATH``, or ``NAME=PATH``.
-
-    The default name is the directory's, without ``.index``. Raises :class:`UsageError` for
-    duplicate names.
+    """Parse ``PATH`` or ``NAME=PATH``, where NAME defaults to the directory name without
+    ``.index``; raises :class:`UsageError` for duplicate names.
     """
     found: dict[str, Served] = {}
     for text in given:

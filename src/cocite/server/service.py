@@ -221,9 +221,7 @@ class ServedQuery:
 
 
 class Service:
-    """The state of a server process. ``async`` methods are for the event loop; threads may share
-    the others.
-    """
+    """The state of a process. Only the event loop may call ``async`` methods."""
 
     def __init__(self, config: Config) -> None:
         """Open all indexes; raises :class:`CociteError` if one does not open."""
@@ -263,9 +261,7 @@ class Service:
         threading.Thread(target=self._watch, name="watcher", daemon=True).start()
 
     def _limit_memory(self) -> int:
-        """Release index pages after queries if memory is limited; return the bytes left for cached
-        answers.
-        """
+        """Release index pages after queries if memory is scarce; return bytes for answers."""
         opened = [holder.now.index for holder in self.holders.values()]
         needed, pages = serving_memory(opened, self.config.threads)
         means = Resources.checked(memory=self.config.memory)
@@ -322,10 +318,7 @@ class Service:
         return found
 
     def overloaded(self, path: str) -> Problem | None:
-        """Return a problem if a query would be refused, else None.
-
-        Called before reading the query, as refusals must be cheap.
-        """
+        """Return a problem if a query would be refused, before reading it; else None."""
         wait = self.pool.wait
         full = self.pool.full or (self.adaptation.at_floor and wait > self.patience)
         if not full or not path.startswith("/v1/") or path == "/v1/indexes":
@@ -340,9 +333,8 @@ class Service:
         asking: ServedQuery,
         made: Callable[[Document], ServedAnswer],
     ) -> ServedAnswer:
-        """Answer a query in a thread, and convert the document with ``made``.
-
-        Raises :class:`Problem`, and the index's :class:`CociteError`.
+        """Answer a query in a thread with ``made(document)``; raises :class:`Problem` and
+        :class:`CociteError`.
         """
 
         def work() -> ServedAnswer:
@@ -362,10 +354,7 @@ class Service:
         return document
 
     async def ask_each(self, values: Values, asking: ServedQuery) -> AsyncIterator[list[bytes]]:
-        """Answer a batch; yield several lines of JSON at a time.
-
-        Raises :class:`Problem` before the first lines.
-        """
+        """Answer a batch; yield several lines of JSON at a time. May raise :class:`Problem`."""
         nodes: Sequence[str | list[str]] = values["nodes"]
         self._bounded(len(nodes), values.get("k", DEFAULT_K))
         self._batches += 1

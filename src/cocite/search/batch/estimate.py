@@ -117,9 +117,7 @@ class Work:
                 self._stopped.clear()
 
     def advise(self) -> None:
-        """Advise the operating system on reading ahead, which helps if most of the index is read
-        and fits in memory.
-        """
+        """Advise the operating system to read ahead if most of the index is read and fits."""
         store = self.index.stored.store
         fits = store.nbytes <= self.index.means.memory
         store.advise(Access.AROUND if self._many and fits else Access.SCATTERED)
@@ -253,9 +251,7 @@ def strata(missing: Sequence[range], count: int, size: int) -> list[range]:
 
 
 def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) -> BatchPlan | None:
-    """Predict the cost from a sample of nodes not in ``kept``, and keep the hits; None if no node
-    is left.
-    """
+    """Predict the cost from a sample, whose hits are added to ``kept``; None if no node is left."""
     runs = strata(kept.missing, _STRATA, _STRATUM)
 
     def answer(runs: list[range]) -> list[Piece]:

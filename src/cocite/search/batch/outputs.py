@@ -43,10 +43,8 @@ def chosen_output(
     append: bool = False,
     safe: bool = False,
 ) -> tuple[Output, Path]:
-    """Return the writer for ``output`` or a database table, and the path of unfinished work.
-
-    That path is beside the output or, for a table on a server, beside the ``index``. Raises
-    :class:`UsageError`.
+    """Return the writer for ``output`` or a database table, and the path of unfinished work, beside
+    the output or, for a server, the ``index``. Raises :class:`UsageError`.
     """
     if to is None:
         if output is None:
@@ -63,10 +61,8 @@ def chosen_output(
 
 
 def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool = False) -> Output:
-    """Return the writer for ``path``, chosen by ``kind`` or the extension; ``/`` at the end means a
-    folder.
-
-    ``safe`` escapes CSV and TSV for spreadsheets. Raises :class:`UsageError`.
+    """Return the writer for ``path``, chosen by ``kind`` or the extension. A final ``/`` means a
+    folder; ``safe`` escapes CSV and TSV for spreadsheets. Raises :class:`UsageError`.
     """
     name = os.fspath(path)
     if is_address(name):
@@ -201,9 +197,7 @@ def _graph_output(kind: str) -> FileOutput:
 
 
 class DatabaseOutput(Output):
-    """A SQLite, DuckDB or PostgreSQL table, written in one transaction
-    (``io/writers/databases.py``).
-    """
+    """A database table, written in one transaction (``io/writers/databases.py``)."""
 
     kind = "database"
 

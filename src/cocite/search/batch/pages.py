@@ -101,9 +101,7 @@ class Output(ABC):
 
     @abstractmethod
     def check(self, path: Path, overwrite: bool) -> Path:
-        """Check that the path may be written, and return it; raises
-        :class:`~cocite.errors.OutputExists`.
-        """
+        """Check and return the path; raises :class:`~cocite.errors.OutputExists`."""
 
     def expect(self, pages: OutputPages) -> None:  # noqa: B027 - most take any
         """Check, before any query, that pages of these types can be written."""

@@ -86,9 +86,7 @@ def ranks(counts: Ids) -> Ints:
 
 
 class PieceRecord:
-    """A journal of pieces with rows of ``width`` words: ``with PieceRecord(path, nodes, width) as
-    kept: kept.add(piece)``.
-    """
+    """A journal of pieces, whose rows have ``width`` words; a context manager."""
 
     def __init__(self, path: Path, nodes: int, width: int) -> None:
         self._journal, self._nodes, self._width = Journal(path), nodes, width
@@ -179,10 +177,7 @@ def piece_of(run: range, answer: Callable[[int], BatchHits], stopped: Event) -> 
 def answered(
     todo: Iterable[range], work: Callable[[range], Piece], threads: int
 ) -> Generator[Piece]:
-    """Compute the pieces of all runs on ``threads`` threads, and yield them.
-
-    Runs are split so that the last ones are short; unfinished nodes are queued first.
-    """
+    """Compute and yield the pieces of all runs, split so that the last ones are short."""
     waiting = deque(todo)
 
     def runs() -> Iterator[range]:
@@ -216,10 +211,7 @@ class BatchHits(NamedTuple):
 
 
 class Question:
-    """A query repeated for many nodes of ``index``.
-
-    Raises :class:`~cocite.errors.UsageError` and :class:`~cocite.errors.UnknownNode`.
-    """
+    """A query repeated for many nodes; raises :class:`~cocite.errors.UsageError`."""
 
     def __init__(
         self,

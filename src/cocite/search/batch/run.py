@@ -304,9 +304,7 @@ class Batch:
     # -- the output --------------------------------------------------------------------
 
     def _write(self, progress: Progress) -> tuple[int, int, int | None]:
-        """Write all rows in the order of the nodes; return the counts of rows, nodes without rows,
-        and bytes.
-        """
+        """Write all rows in node order; count rows, nodes without rows, and bytes."""
         rows = self.kept.rows()
         total, done = int(rows.counts.sum()), 0
 
@@ -388,10 +386,8 @@ class Machines:
 def spread_pieces(
     machines: Machines, work: Work, options: dict[str, Any], todo: Sequence[range], key: str
 ) -> Iterator[Piece]:
-    """Compute the pieces of all ranges ``todo`` on a cluster, and yield them.
-
-    ``options`` are those of ``work``; ``key`` identifies the batch. Raises :class:`ClusterError` if
-    a machine cannot open the index.
+    """Compute and yield the pieces of all ranges ``todo`` on a cluster; ``key`` identifies the
+    batch. Raises :class:`ClusterError` if a machine cannot open the index.
     """
     index = work.index
     stored = index.stored
@@ -525,9 +521,7 @@ class HitStream:
         return BatchReport(self.nodes, rows, without, size)
 
     def _answered(self, first: int, nodes: int) -> OutputPages:
-        """Return the pages of some nodes. As all rows must use the same samples, a damaged shard
-        ends the stream.
-        """
+        """Query some nodes. A damaged shard ends the stream: all rows must use the same samples."""
         try:
             with closing(self.work.pieces([range(nodes)], first)) as found:
                 pieces = list(found)

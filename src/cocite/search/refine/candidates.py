@@ -139,7 +139,7 @@ def most_of(stored: StoredIndex, settings: WholeSettings) -> float:
 
 
 def decay_of(part: StoredPart, settings: WholeSettings) -> float:
-    """Return a part's decay; raises :class:`UsageError` for other meeting weights, which have no
+    """Return a part's decay; raises :class:`UsageError` for meeting weights, which have no
     linearized form.
     """
     own = part.ask_settings(settings)
@@ -188,8 +188,8 @@ class CandidateRefiner(Refiner):
         return self._settled(node, np.array([other], np.uint32), None, settings, level)
 
     def _exact(self, node: int, ids: Ids, settings: WholeSettings) -> Floats:
-        """Return float64[h, 3]: the contributions of unsampled parts, in grains; and how far the
-        exact ones may be below and above, as scores.
+        """Return float64[h, 3]: contributions of unsampled parts in grains, and how far exact ones
+        may be below and above, as scores.
         """
         found = np.zeros((ids.size, 3))
         with borrowed(self._stored.nodes) as scratch:
@@ -330,10 +330,8 @@ class SampleRefiner(CandidateRefiner):
     def _held(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
     ) -> tuple[Floats, Floats]:
-        """Return interval ends for the weighted sum of all walk parts.
-
-        The sum is the mean over the samples of all parts, of a value times the part's weight and
-        the number of parts.
+        """Return interval ends for the weighted sum of walk parts: the mean over the samples of all
+        parts, of a value times the part's weight and the number of parts.
         """
         parts = len(self._walking)
         values, most, counts, spans = [], [], [], []
@@ -357,9 +355,7 @@ class SampleRefiner(CandidateRefiner):
 
 
 def _counts(reader: MeetingReader, node: int, ids: Ids, newest: range) -> NDArray[np.uint64]:
-    """Return uint64[ids, 16]: how often each candidate met the node after each number of steps, in
-    the available samples of the newest snapshot.
-    """
+    """Return uint64[ids, 16]: meetings with the node by step, in the newest available samples."""
     found = np.zeros((ids.size, 16), np.uint64)
     there = reader.part.freshness.held >= newest.start
     for row, times in enumerate(reader.times_with(node, ids)[there].T):

@@ -209,10 +209,7 @@ class LinearRefiner(Refiner):
     def _add_rows(
         self, node: int, settings: WholeSettings, target: float, scratch: QueryScratch
     ) -> tuple[float, float, float]:
-        """Add the rows of all parts, capped at the maximum score of different nodes.
-
-        Returns the bound on what may be missing, and the diagonals' lowest and highest residual.
-        """
+        """Add the rows of all parts; return what may be missing, and the extreme residuals."""
         bound, low, high = 0.0, 0.0, 0.0
         for number, part in enumerate(self._stored.parts):
             linear = self.linear(number, decay_of(part, settings))
@@ -235,10 +232,8 @@ class LinearRefiner(Refiner):
 
 
 class SelectedRefiner(LinearRefiner):
-    """Refines SimRank for an index of selected pages.
-
-    Paths may leave these pages, so rows are computed over the whole graph, with the graph's ids;
-    callers use the index's ids.
+    """Refines SimRank for an index of selected pages, with rows over the whole graph, as paths may
+    leave these pages.
     """
 
     def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:
@@ -358,10 +353,7 @@ class NeighborhoodRefiner(CandidateRefiner):
 
 
 def refiner_for(scorer: Scorer, graph: GivenGraph, means: Resources) -> Refiner | None:
-    """Return the refiner for an index; None if no part is sampled.
-
-    Raises :class:`UsageError` if parts need different refiners.
-    """
+    """Return the refiner, None if no part is sampled; raises :class:`UsageError`."""
     stored, sampled = scorer.stored, scorer.sampled
     if all(part.plan.linearized for part in stored.parts):
         kind = LinearRefiner if stored.wanted is None else SelectedRefiner

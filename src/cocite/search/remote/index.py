@@ -140,9 +140,7 @@ class ShardQuery(Protocol):
     shards: int
 
     def ask(self, request: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """Query ``shards`` shards; return (shard, responses by part) received by the deadline, at
-        least one.
-        """
+        """Query ``shards`` shards; return (shard, responses by part), at least one."""
 
     def status(self) -> list[ShardStatus]:
         """Return each server's state."""
@@ -163,9 +161,7 @@ class RemoteShards:
     """An index's sample shards. Threads may share it."""
 
     def __init__(self, stored: StoredIndex, company: ShardQuery) -> None:
-        """Use the servers ``company``. Raises :class:`UsageError` for an index without samples that
-        can be remote.
-        """
+        """Use the servers ``company``; raises :class:`UsageError` if no samples can be remote."""
         self._stored, self.company = stored, company
         self.parts = spread_parts(stored)
         if not self.parts:
@@ -217,9 +213,8 @@ class RemoteShards:
         )
 
     def ask(self, whole: Scorer, request: ShardRequest) -> tuple[Scorer, Answered]:
-        """Send a request; return a scorer of the responses, and what answered.
-
-        ``whole`` is the index's scorer, used for unsampled parts.
+        """Query the shards; return a scorer of responses and ``whole``'s unsampled parts, and what
+        answered.
         """
         company = self.company
         responses = company.ask(request, self.query_shards)

@@ -195,11 +195,9 @@ class ReplicaSet:
     # -- queries --------------------------------------------------------------------------
 
     def ask(self, wanted: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
-        """Query ``shards`` shards; return (shard, responses by part) received by the deadline, at
-        least one.
+        """Query ``shards`` shards; return (shard, responses by part), at least one.
 
-        Raises :class:`QueryTimeout` if no shard responds in time, and the servers' error if all
-        fail.
+        Raises :class:`QueryTimeout`, and the servers' error if all fail.
         """
         began = time.monotonic()
         end, second = began + self.deadline, began + self.deadline / 2
@@ -299,9 +297,7 @@ class ReplicaSet:
                 server.waiting -= 1
 
     def _reported(self, call: _Call, end: float) -> dict[int, ShardResponse] | None:
-        """Return a completed call's result; None if it failed, is late, or comes from another
-        index.
-        """
+        """Return a completed call's result; None if failed, late, or from another index."""
         server = call.server
         try:
             mark, told = self._cluster.get(call.answer, max(_SLICE, end - time.monotonic()))
@@ -349,8 +345,7 @@ class ReplicaSet:
             return [server.status() for servers in self._servers for server in servers]
 
     def begin(self, seconds: float) -> int:
-        """Wait until every shard has an available server, at most ``seconds``; return the number of
-        shards that have one.
+        """Wait at most ``seconds`` until all shards are available; return the number that are.
 
         Raises the servers' error if they cannot open the index, and :class:`ResourceError` if no
         shard is available.

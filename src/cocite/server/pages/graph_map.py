@@ -134,9 +134,7 @@ def plot_map(
 
 
 def scale_circles(spots: Sequence[Spot], hits: Sequence[Hit], digits: int) -> list[tuple[int, str]]:
-    """Return the radius of the inner and the outer ring, each with the similarity as text,
-    interpolated between hits.
-    """
+    """Return the inner and outer ring's radius, each with the interpolated similarity as text."""
     away = [math.dist(spot.place, (WIDTH / 2, HEIGHT / 2)) for spot in spots]
     found = np.interp([INNER, OUTER], np.maximum.accumulate(away), [hit.score for hit in hits])
     inner, outer = (f"{value:.{digits}f}" for value in found)
@@ -144,9 +142,7 @@ def scale_circles(spots: Sequence[Spot], hits: Sequence[Hit], digits: int) -> li
 
 
 def lines_of(spots: Sequence[Spot], near: NDArray[np.float64]) -> list[Line]:
-    """Return lines from each page to the two most similar others, weakest first: strong lines are
-    drawn on top.
-    """
+    """Return lines from each page to the two most similar others, strongest last, on top."""
     ends = np.argwhere(np.triu(map_layout.nearest(near, _LINES)) > 0).tolist()
     ends.sort(key=lambda pair: float(near[pair[0], pair[1]]))
     most = float(near.max(initial=0.0))
@@ -180,9 +176,7 @@ _Box = tuple[float, float, float, float]
 
 
 def _label(x: float, y: float, label: str, taken: list[_Box]) -> tuple[tuple[float, float], str]:
-    """Return the label's position and anchor, and reserve the space; the anchor is "" if no space
-    is free.
-    """
+    """Reserve space for a label; return its position and anchor, "" if no space is free."""
     wide = _width(label)
     side, out = _RADIUS + 5, _RADIUS + 12
     right = [((x + side, y), "start"), ((x - side, y), "end")]

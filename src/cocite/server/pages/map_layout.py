@@ -72,9 +72,8 @@ def nearest(near: Floats, count: int) -> Floats:
 
 
 def groups_of(near: Floats) -> Ints:
-    """Return the group of each hit, 0 to 5 by best rank; -1 for none.
-
-    Only the nearest similarities count, as all hits of a query are somewhat similar.
+    """Return the group of each hit, 0 to 5 by best rank; -1 for none. Only the nearest similarities
+    count, as all hits of a query are somewhat similar.
     """
     near = nearest(near, _NEAREST)
     groups = communities(near)
@@ -163,9 +162,7 @@ def dissimilarities(near: Floats) -> Floats:
 
 
 def arrange(near: Floats, radii: Floats, groups: Ints, room: float) -> Floats:
-    """Return positions around the center, float64[n, 2], at ascending ``radii`` and at least
-    ``room`` apart.
-    """
+    """Return positions, float64[n, 2], at ascending ``radii`` and at least ``room`` apart."""
     count, outer = len(near), float(radii.max())
     low, wide = _sectors(near, groups)
     aims = outer * (0.2 + 1.6 * dissimilarities(near))
@@ -227,9 +224,8 @@ def _spread(groups: Ints) -> Floats:
 
 
 def _without_overlap(places: Floats, room: float) -> Floats:
-    """Rotate overlapping pages around the center until none overlap.
-
-    Leaves space for labels if possible; as a last resort, spaces all pages evenly.
+    """Rotate pages around the center until none overlap, with space for labels if possible; as a
+    last resort, space all pages evenly.
     """
     radii = np.hypot(places[:, 0], places[:, 1])
     angles = np.arctan2(places[:, 1], places[:, 0])

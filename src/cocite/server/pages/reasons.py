@@ -107,9 +107,7 @@ def reasons_of(document: WhyDocument, state: PageState, linked: Linked) -> dict[
 
 
 def ribbons(shares: Sequence[float]) -> list[dict[str, str]]:
-    """Return each ribbon's outline and middle line as SVG paths, from a share of the bar at the
-    left to the row's box.
-    """
+    """Return SVG paths of each ribbon's outline and middle, from a share of the bar to a box."""
     tall, top, found = _ROW * len(shares) - (_ROW - _BOX), 0.0, []
     for place, share in enumerate(shares):
         bottom, middle = top + share * tall, place * _ROW + _BOX / 2
@@ -147,9 +145,7 @@ def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) 
 
 
 def _near(a: tuple[bool, bool], b: tuple[bool, bool]) -> str:
-    """Describe how a nearby page is related to two pages; each argument says whether it links to
-    the page, and vice versa.
-    """
+    """Describe a nearby page, by whether it links to each of two pages, and vice versa."""
     if a[0] and b[0]:
         return "links to both"
     if a[1] and b[1]:
@@ -158,9 +154,8 @@ def _near(a: tuple[bool, bool], b: tuple[bool, bool]) -> str:
 
 
 def percentages(parts: Sequence[float], beside: float = 0.0) -> list[str]:
-    """Round parts to whole percentages by the largest remainder method.
-
-    With ``beside``, they add up to 100. Parts rounded to 0 become "under 1".
+    """Round parts to percentages that add up to 100 with ``beside``, by largest remainders; 0
+    becomes "under 1".
     """
     every = [*parts, beside]
     whole = sum(every) or 1.0
@@ -174,9 +169,7 @@ def percentages(parts: Sequence[float], beside: float = 0.0) -> list[str]:
 
 
 def _path(reason: Reason, called: Any, state: PageState) -> list[dict[str, Any]]:
-    """Return the path from a through the page to b, as names with arrows; [] if it has only one
-    link each way.
-    """
+    """Return the path from a through the page to b, with arrows; [] for one link each way."""
     from_a, from_b = reason.path_a, reason.path_b
     if not reason.steps or reason.steps < 2:
         return []

@@ -98,10 +98,7 @@ class PageState:
         return replace(self, others=tuple(pair for pair in self.others if pair[0] not in names))
 
     def for_nodes(self, *nodes: str) -> PageState:
-        """Return the state for other nodes with the same settings, without offset and reasons.
-
-        Names must be as stored, as the state has no side.
-        """
+        """Return the state for other nodes, named as stored, without offset, side and reasons."""
         return replace(self.without("offset", "side"), nodes=nodes, why=None)
 
     def onward(self) -> PageState:
@@ -178,9 +175,7 @@ def own_settings(index: Index) -> dict[str, Any]:
 
 
 def fields_of(index: Index, takes: Sequence[Parameter], state: PageState) -> list[dict[str, Any]]:
-    """Return the form fields, the index's own settings first; ``kind`` is number, text, yes or
-    choice.
-    """
+    """Return the form fields, own settings first; ``kind`` is number, text, yes or choice."""
     own = own_settings(index)
     known = {parameter.name: parameter.option for parameter in takes}
     found = []
@@ -216,9 +211,7 @@ _PRESETS: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 
 def presets_of(state: PageState, linked: bool) -> list[dict[str, Any]]:
-    """Return the presets: name, sentence, and whether active. If pages are ``linked``, the presets
-    include an order by PageRank.
-    """
+    """Return the presets, including an order by PageRank if pages are ``linked``."""
     mine = {name: value for name, value in state.others if name not in ("index", "side")}
     kept = state.without(*mine).reasons(None)
     return [
