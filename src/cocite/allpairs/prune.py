@@ -40,11 +40,9 @@ class _Pool:
 
     @property
     def nbytes(self) -> int:
-        """Return the size of the arrays in bytes."""
         return self.columns.nbytes + self.values.nbytes
 
     def reserve(self, more: int) -> None:
-        """Reserve space for ``more`` values."""
         if self.end + more > self.columns.size:
             room = max(self.end + more, self.columns.size * 3 // 2)
             self.columns = self._grown(self.columns, room)
@@ -102,11 +100,9 @@ class _Chained(_Pool):
 
     @property
     def nbytes(self) -> int:
-        """Return the size of the arrays in bytes."""
         return super().nbytes + self._places.nbytes
 
     def reserve_links(self, more: int) -> None:
-        """Reserve space for ``more`` links."""
         have = self._places.shape[1]
         if self.links + more > have:
             grown = np.empty((3, max(self.links + more, have * 3 // 2)), np.int64)
@@ -130,17 +126,14 @@ class _Half:
 
     @property
     def nbytes(self) -> int:
-        """Return the size of the arrays in bytes."""
         return self.lower.nbytes + self.upper.nbytes
 
     def reserve(self, values: int, links: int) -> None:
-        """Reserve space for a block."""
         self.lower.reserve(values)
         self.upper.reserve(values)
         self.upper.reserve_links(min(values, links))
 
     def add(self, first: int, rows: Matrix) -> None:
-        """Append a block of dense rows."""
         from cocite.kernels import pruned
 
         lower, upper = self.lower, self.upper

@@ -4,9 +4,9 @@
   do not share cache lines.
 * :func:`in_order` runs items on workers with their own scratch memory, and yields results in order.
   It submits at most one item more than there are workers.
-* :class:`WorkerPool` creates one object per block and calls its methods, one call at a time per
-  object. A call returns *handles*: pass them to other calls, or ``take`` their values. ``Alone`` is
-  a pool within this process, ``cluster/workers.py`` a pool on a cluster.
+* :class:`WorkerPool` creates one object per block and calls its methods, one at a time. A call
+  returns *handles*: pass them to other calls, or ``take`` their values. ``Alone`` is a pool within
+  this process, ``cluster/workers.py`` a pool on a cluster.
 
 Kernels release the interpreter lock. Short items run without threads (:class:`Pace`), as handing
 over the lock would take ten times as long.
@@ -164,7 +164,7 @@ class WorkerPool(Protocol):
         """Return the number of objects."""
 
     def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
-        """Call an object's method; return handles of its result, a tuple if several ``answers``."""
+        """Call an object's method; return a handle for each of its ``answers``."""
 
     def take(self, handles: Sequence[Any]) -> list[Any]:
         """Wait for handles and return their values."""
