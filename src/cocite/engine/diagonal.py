@@ -8,10 +8,10 @@ r(v) = S'(v, v) - 1 (``kernels/linear.py``), which is 0 for the exact diagonal, 
     D'(v)  <-  D'(v) - r(v) + c / d(v)**2 * sum of r over in-neighbors of v
 
 Only pairs of different in-neighbors contribute to the remaining residual, which is usually smaller
-by a factor of ten or more. Otherwise, as with a decay near 1, up to twelve more sweeps follow, each
-of which mixes the last few moves. A final sweep only computes the bounds: scores computed with D'
-are between s (1 + low) and s (1 + high), where low and high are the extremes of r. The result does
-not depend on the number of threads.
+by a factor of ten or more. If it is not, for example with a decay near 1, up to twelve more sweeps
+follow, each of which mixes the last few moves. A final sweep only computes the bounds: scores
+computed with D' are between s (1 + low) and s (1 + high), where low and high are the extremes of r.
+The result does not depend on the number of threads.
 
 Each node costs one short backward run for the limits, and per sweep one forward run over hundreds
 to thousands of links. Memory is 120 bytes per node, and 24 per node and thread.

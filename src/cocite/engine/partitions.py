@@ -170,7 +170,7 @@ class ScanBlock(BorderWorker):
         self._own[:] = self._next
 
     def _sent(self, lanes: int) -> tuple[object, ...]:
-        """Return the number of bytes, then each block's message of ``lanes`` lanes or None."""
+        """Return the number of bytes, then a message per block, None if empty."""
         sent = self.border.messages(self._own[:, :lanes])
         return sum(rows.nbytes for rows in sent if rows is not None), *sent
 

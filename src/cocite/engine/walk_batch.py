@@ -51,10 +51,9 @@ _LEAST_WORDS = 192
 class _BatchState:
     """The state of a sample between steps.
 
-    Regions of ``file`` begin at multiples of 4 bytes per node: token nodes, by block; their
-    positions by head; heads; members; records. Each block's tokens begin at ``starts``
-    uint32[blocks + 1]. ``ends`` counts the records before each step, and in total; ``live`` counts
-    the tokens at each step.
+    ``file`` has regions of 4 bytes per node, for token nodes, by block; their positions by head;
+    heads; and members. Records follow. Each block's tokens begin at ``starts`` uint32[blocks + 1].
+    ``ends`` counts the records before each step, and in total; ``live`` the tokens at each step.
     """
 
     file: ScratchFile

@@ -384,6 +384,6 @@ class ExternalWalker:
 
 
 def tables(nodes: int, blocks: int, rows: int, together: int) -> int:
-    """Bound the bytes of spool tables; records are written per ``rows``, and after every step."""
+    """Return an upper bound on the bytes of the spool tables for ``together`` samples."""
     batches = MAX_LENGTH + 1 + together * nodes // rows
     return together * (batches * (8 * blocks + _BATCH) + 16 * blocks * blocks)

@@ -2,8 +2,8 @@
 
 ``measures/evidence.py`` has the formulas. An index of walks has no links, so evidence reads the
 newest samples' graph; an index with a draft has links of its own. In the direction ``both``, each
-part uses its own links. Errors and sample values are scaled like scores, and scores rounded to
-grains again.
+part uses its own links. Scaled scores are rounded to grains again; errors and sample values are
+scaled without rounding.
 
 For each node that meets the query node, every link of the shorter row is searched in the longer
 one. The direction ``out`` reverses the links on first use.

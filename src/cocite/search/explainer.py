@@ -71,9 +71,9 @@ class Explainer:
         either = [f.samples is None and way in EITHER for f, way in zip(found, looked, strict=True)]
         rows = _once(nodes, parts, shares, np.array(either))
         begins = np.cumsum([0, *(f.nodes.size for f in found)])
-        # With lists of nearest nodes, the two being near each other is a reason: the most obvious
-        # one, so it comes first. In a bipartite graph it comes last: no link joins two nodes on one
-        # side, so they are near only because of common neighbors.
+        # In lists of nearest nodes, one reason is that the two nodes are near each other. This most
+        # obvious reason comes first. In a bipartite graph it comes last: no link joins two nodes on
+        # one side, so they are near only because of common neighbors.
         lists = [reader.part.layout in LISTS for reader in readers] == [True]
         two = stored.names.sides is not None
         own = np.isin(nodes, pair) & (lists or two)
@@ -131,7 +131,7 @@ class Explainer:
 def links_between(
     stored: StoredIndex, graph: GivenGraph
 ) -> Callable[[str, str], tuple[bool, bool]]:
-    """Return a function: whether one page links to another, and vice versa; False if unknown."""
+    """Return a function that tells whether one page links to another, and vice versa."""
     try:
         found = find_graph(stored, graph)
     except (StoreError, UsageError):

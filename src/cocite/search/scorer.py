@@ -3,9 +3,9 @@
     score    = sum over parts of weight * score of the part            in grains, rounded once
     variance = sum over parts of weight**2 * variance of the part
 
-Certified bounds are weighted sums, too. Several query nodes, without duplicates, score the mean or
-the minimum of their single scores. In a refreshed index, a score is the mean over the samples that
-contain both nodes.
+Certified bounds are weighted sums, too. For several query nodes, without duplicates, a score is the
+mean or the minimum of the scores with each. In a refreshed index, a score is the mean over the
+samples that contain both nodes.
 
 Filters apply to all touched nodes before the best are selected, so the hits are the best k that
 pass. In a bipartite graph, only nodes on the query node's side pass. A filter costs one binary

@@ -217,8 +217,9 @@ class FreshLinks:
         return replace(document, loss=document.loss | {"fresh": name}), index
 
     def _draft(self, changed: list[str]) -> tuple[str, Index] | None:
-        """Return the first new or changed node, and an index with its current links, or None;
-        raises :class:`UnknownNode` if more than one node is new.
+        """Return a new node, or else a changed one, and an index with the node's current links.
+
+        Returns None if no posted link counts; raises :class:`UnknownNode` for two new nodes.
         """
         new = [name for name in changed if not self._is_node(name)]
         if len(new) > 1:

@@ -249,7 +249,7 @@ Result = TypeVar("Result")
 
 
 class Full(Exception):
-    """The queue is full, for an estimated ``after`` seconds."""
+    """The queue is full; ``after`` is the estimated wait in seconds."""
 
     def __init__(self, after: float) -> None:
         self.after = after

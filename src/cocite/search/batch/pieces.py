@@ -36,8 +36,8 @@ from cocite.search.searcher import Query, Searcher, Searching
 from cocite.storage import Journal
 
 _SECONDS = 3.0
-"""Seconds after which a worker ends a piece. A kill loses at most twice this time per worker: an
-unfinished piece, and one not yet written.
+"""Seconds after which a worker ends a piece. A killed process loses at most twice as much work per
+worker: an unfinished piece, and one not yet written.
 """
 _LEAST, _MOST = 8, 8192
 _SHARES = 2

@@ -7,9 +7,9 @@ so equal rows give equal bytes. If a damaged shard is detected, the batch restar
 shard. On a cluster, machines open the index under a common path and query ranges of nodes; other
 machines repeat the ranges of a lost one.
 
-A batch needs at most 40 bytes of memory per node and thread, a piece per thread, and about 20 bytes
-per queried node. On disk, a row takes 20 bytes, 36 with intervals; the output may temporarily take
-twice its size.
+A batch needs 44 bytes of memory per node and thread, a piece per thread, and 24 bytes per queried
+node. On disk, a row takes 20 bytes, 36 with intervals; the output may temporarily take twice its
+size.
 """
 
 from __future__ import annotations
