@@ -52,8 +52,8 @@ def test_what_is_no_address(text: str) -> None:
     ("text", "what"),
     [
         ("sqlite://site.db", "three slashes"),
-        ("sqlite:///", "names no file"),
-        ("sqlite:///:memory:", "names no file"),
+        ("sqlite:///", "contains no file name"),
+        ("sqlite:///:memory:", "contains no file name"),
         ("duckdb:x#", "no table follows the #"),
         ("postgres:web", "postgres://USER@HOST/DATABASE"),
         ("postgres://u:secret@[::1/web", "IPv6"),

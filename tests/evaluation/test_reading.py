@@ -132,7 +132,7 @@ def test_bad_rows_of_labels_are_refused_or_counted(tmp_path: Path, graph: Graph)
 def test_labels_in_doubt_are_asked_about(tmp_path: Path, graph: Graph) -> None:
     path = tmp_path / "l"
     path.write_text("Ship sea\nNew York city\n")
-    with pytest.raises(UsageError, match="2 to 3 columns separated by blanks, such as 'Ship sea'"):
+    with pytest.raises(UsageError, match="2 to 3 columns separated by blanks, as in 'Ship sea'"):
         read_labels(path, graph.names)
     with pytest.raises(MalformedRow, match=r"l:2: 3 blank-separated columns, not 2"):
         read_labels(path, graph.names, delimiter="space")
@@ -177,7 +177,7 @@ def test_texts(tmp_path: Path, graph: Graph, kind: str) -> None:
 def test_texts_of_nobody_are_refused(tmp_path: Path, graph: Graph) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "x.txt").write_text("x")
-    with pytest.raises(InputError, match="has no text with the name of a node"):
+    with pytest.raises(InputError, match="contains no text named like a node"):
         read_texts(tmp_path / "folder", graph.names)
     with pytest.raises(InputError, match="does not exist"):
         read_texts(tmp_path / "nothing", graph.names)

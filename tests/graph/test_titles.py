@@ -117,7 +117,7 @@ def test_first_title_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("content", "file", "error", "message"),
     [
-        ("alpha\nbeta\n", "t.tsv", InputError, "has one column, but titles need two, such as"),
+        ("alpha\nbeta\n", "t.tsv", InputError, "has one column, but titles need two, unlike"),
         ("a The first one\nb Another\n", "t.txt", InputError, "has one column, but titles need"),
         ("a,Alpha\nb,Beta, the second\n", "t.csv", MalformedRow, "t.csv:2: 3 comma-separated col"),
         (b"a\tAlpha\nb\tB\xe9ta\nc\t\xc3\xa9\n", "t.tsv", MalformedRow, "2: bytes that are not"),

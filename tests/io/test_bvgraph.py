@@ -153,7 +153,7 @@ def test_nodes_are_named_by_the_urls_beside(tmp_path: Path) -> None:
         (
             "nodes=10",
             "nodes=4294967296",
-            "says 4,294,967,296 nodes; a graph can have 4,294,967,295",
+            "declares 4,294,967,296 nodes; the maximum is 4,294,967,295",
         ),
         ("nodes=10", "nodes=" + "9" * 30, "nodes is '9999"),
         ("version=0", "version=1", "describes a BVGraph of version 1"),

@@ -55,7 +55,7 @@ def test_vertices_and_edges_may_be_several_files(tmp_path: Path) -> None:
     [
         (VERTICES, [*EDGES, "1\t7"], r"edges\.txt\.gz:5: a link to or from a missing vertex"),
         (VERTICES, [*EDGES, "1"], r"edges\.txt\.gz:5: not 2 tab-separated columns"),
-        (VERTICES, [*EDGES, "1\tx"], "ids of vertices that are not whole numbers"),
+        (VERTICES, [*EDGES, "1\tx"], "vertex ids that are not whole numbers"),
         ([*VERTICES, "0\tcom.twice\t1"], EDGES, "has vertex 0 more than once"),
         ([*VERTICES, "x\tcom.twice\t1"], EDGES, r"vertices\.txt\.gz:5: the id of a vertex is not"),
         ([*VERTICES, "3\t\t1"], EDGES, r"vertices\.txt\.gz:5: an empty name"),

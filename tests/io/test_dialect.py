@@ -178,18 +178,18 @@ def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str)
     [
         (
             "New York  Los Angeles\nSan Diego  New York\n",
-            "has 4 columns separated by blanks, such as 'New York  Los Angeles'; it is unclear "
+            "has 4 columns separated by blanks, as in 'New York  Los Angeles'; it is unclear "
             "which are source and target. If they are the first two: --columns 1,2. If names "
             "contain blanks, put a tab between source and target",
         ),
         ("New York  Paris\nOslo  Rome\nBonn  New York\n", "has 2 to 3 columns separated by blanks"),
         (
             "1 2 0.5\n2 3 0.5\n",
-            "has 3 columns separated by blanks, such as '1 2 0.5'; it is",
+            "has 3 columns separated by blanks, as in '1 2 0.5'; it is",
         ),
         (
             "a -> b\nb -> c\n",
-            "has arrows between its names, such as 'a -> b'. Choose the columns "
+            "has arrows between its names, as in 'a -> b'. Choose the columns "
             "of source and target: --columns 1,3",
         ),
         ("b <- a\nc <- b\n", "of source and target: --columns 3,1"),

@@ -216,7 +216,7 @@ BAD = [
         "node-link",
         '{"nodes": [{"id": "a"},\n{"id": [1]}],\n"links": []}',
         2,
-        "a node whose id is not",
+        "a node whose id is neither",
     ),
     (
         "node-link",

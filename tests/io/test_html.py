@@ -415,8 +415,8 @@ def test_parser_deaths(site: MakeSite, monkeypatch: pytest.MonkeyPatch, tmp_path
         found, source = read(folder, threads=threads)
         assert found == {("0.html", "1.html")}
         assert source["left_out"] == {
-            "page of which its parser crashed": 1,
-            "page of which its parser took more than 1 seconds": 1,
+            "page whose parser crashed": 1,
+            "page whose parser took more than 1 seconds": 1,
         }
         assert (source["pages"], source["others"]) == (4, {"broken": 1})
 

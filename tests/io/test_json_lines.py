@@ -53,7 +53,7 @@ def test_weights_are_members_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "what"),
     [
-        ('{"source": "a"', "no value of JSON"),
+        ('{"source": "a"', "not a JSON value"),
         ('{"source": "a"}', "no text or whole number as 'source' or 'target'"),
         ('{"source": "a", "target": null}', "no text or whole number as"),
         ('{"source": "a", "target": 1.5}', "no text or whole number as"),
@@ -63,7 +63,7 @@ def test_weights_are_members_too(tmp_path: Path) -> None:
         ('{"source": "a\\nb", "target": "b"}', "a control character in a name"),
         ('{"source": "\\ud800", "target": "b"}', "bytes that are not UTF-8"),
         ("17", "neither an object nor a list"),
-        ("[" * 9000, "no value of JSON"),
+        ("[" * 9000, "not a JSON value"),
     ],
 )
 def test_a_bad_line_is_named_or_left_out(tmp_path: Path, bad: str, what: str) -> None:

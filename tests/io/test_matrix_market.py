@@ -78,7 +78,7 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
             "coordinate, real, odd; cocite",
         ),
         (HEAD + " real general\n%\n", InputError, "x:2: the line with rows, columns"),
-        (HEAD + " real general\n2 2\n", InputError, "x:2: '2 2' is not a number of rows"),
+        (HEAD + " real general\n2 2\n", InputError, "x:2: '2 2' is not three numbers"),
         (
             HEAD + " real general\n2 3 0\n",
             UnrecognizedInput,

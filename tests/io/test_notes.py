@@ -346,7 +346,7 @@ while size := int.from_bytes(sys.stdin.buffer.read(8), "little"):
     monkeypatch.setattr("cocite.io.readers.notes.note.__file__", str(script))
     found, source = read(vault({"a.md": "", "b.md": "die"}), threads=1)
     assert found == {("a", "b")}
-    assert source["left_out"] == {"note of which its parser crashed": 1}
+    assert source["left_out"] == {"note whose parser crashed": 1}
 
 
 def test_no_folder_of_notes_is_refused(vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:

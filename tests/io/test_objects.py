@@ -275,13 +275,13 @@ def test_equal_names_are_one_node_as_in_python() -> None:
 
 
 NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "mapping": (lambda: {"a": ["b"]}, UsageError, "dict holds no links"),
+    "mapping": (lambda: {"a": ["b"]}, UsageError, "dict contains no links"),
     "shape": (lambda: np.zeros((2, 5)), UsageError, r"a source and a target per row"),
     "one dimension": (lambda: np.zeros(5), UsageError, r"shape \(5,\)"),
     "one column": (lambda: pandas.DataFrame({"a": [1]}), InputError, "has 1 columns"),
     "one value": (lambda: [("a",)], UsageError, r"row 0 \(from 0\) has 1 values"),
     "texts": (lambda: [("a", "b"), "cd"], UsageError, r"row 1 \(from 0\) is 'cd'"),
-    "not alike": (lambda: [("a", "b"), ("a", "b", 1)], UsageError, "all alike"),
+    "not alike": (lambda: [("a", "b"), ("a", "b", 1)], UsageError, "the same length"),
     "list as name": (lambda: [(["a"], "b")], UsageError, r"\['a'\] is not a name"),
     "bytes": (lambda: [(b"a", "b")], UsageError, "holds bytes"),
     "truth": (lambda: pandas.DataFrame({"a": [True], "b": [1]}), UsageError, "holds bool"),
@@ -340,15 +340,15 @@ def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
         cocite.ingest(frame, columns=["a"])
     with pytest.raises(UsageError, match="used twice"):
         cocite.ingest(frame, columns=["a", "a"])
-    with pytest.raises(UsageError, match="column 'c' holds text"):
+    with pytest.raises(UsageError, match="column 'c' contains text"):
         cocite.ingest(frame, weight_column="c")
     with pytest.raises(UsageError, match="delimiter applies to files"):
         cocite.ingest(frame, delimiter="tab")
-    with pytest.raises(UsageError, match="int holds no links"):
+    with pytest.raises(UsageError, match="int contains no links"):
         cocite.ingest(5)
     with pytest.raises(UsageError, match="weights are its values: omit columns and weight_c"):
         cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), weight_column="w")
-    with pytest.raises(UsageError, match="igraph has no attribute 'cost' of its links"):
+    with pytest.raises(UsageError, match="igraph have no attribute 'cost'"):
         cocite.ingest(igraph.Graph(2, [(0, 1)]), weight_column="cost")
     with pytest.raises(UsageError, match=r"shape \(2, 3\)"):
         cocite.ingest(scipy.sparse.csr_array(np.ones((2, 3))))
@@ -358,7 +358,7 @@ def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
         cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), nodes=["a", "a"])
     with pytest.raises(InputError, match="its weight is not a number"):
         cocite.ingest(scipy.sparse.csr_array(-np.ones((2, 2))))
-    with pytest.raises(UsageError, match="has weights already: omit count_duplicates"):
+    with pytest.raises(UsageError, match="already has weights; omit count_duplicates"):
         cocite.ingest([("a", "b", 1.5)], count_duplicates=True)
     with pytest.raises(UsageError, match="its nodes are its own"):
         cocite.ingest(networkx.Graph([(1, 2)]), nodes=[1])

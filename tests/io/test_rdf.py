@@ -75,7 +75,7 @@ def test_turtle_and_xml_are_read_too(tmp_path: Path) -> None:
     assert sorted((a[-1], b[-1]) for a, b in links(graph)) == [("a", "b"), ("a", "c"), ("b", "c")]
     (source,) = graph.store.facts["sources"]
     assert source["read_as"] == (
-        "x.ttl: RDF, subjects link to objects by to, 1 triples with blank nodes are passed over"
+        "x.ttl: RDF, subjects link to objects by to, 1 triples with blank nodes are skipped"
     )
     graph = read(tmp_path, TURTLE)
     assert ("http://ex.org/a", "http://ex.org/Thing") in links(graph)

@@ -110,7 +110,7 @@ def test_works_link_to_cited(tmp_path: Path, content: str, wanted: list[tuple[st
 def test_references_without_a_name_are_counted(tmp_path: Path) -> None:
     graph = read(tmp_path, lines(CROSSREF))
     (source,) = graph.store.facts["sources"]
-    assert source["read_as"].endswith("1 without a name are passed over")
+    assert source["read_as"].endswith("1 without a name are skipped")
     assert titles_of(graph)[:2] == ["First", None]
 
 
@@ -146,7 +146,7 @@ def test_a_long_first_work_is_recognized(tmp_path: Path) -> None:
         ('{"id": "a", "referenced_works": {"b": 1}}', "no text or whole number as"),
         ('{"id": "a", "referenced_works": [""]}', "an empty name"),
         ('{"id": "a", "referenced_works": ["b\\u0000"]}', "a control character in a name"),
-        ('{"id": "a", "referenced_works": ["b"', "no value of JSON"),
+        ('{"id": "a", "referenced_works": ["b"', "not a JSON value"),
         ("17", "neither an object nor a list"),
     ],
 )

@@ -247,7 +247,7 @@ def test_texts_that_are_missing_or_twice_there_are_refused(graph: Graph, tmp_pat
         InputError, match="does not exist; texts must be a folder, a tar archive or"
     ):
         cocite.build(graph, tmp_path / "i", texts=tmp_path / "none")
-    with pytest.raises(InputError, match="has no text with the name of a node"):
+    with pytest.raises(InputError, match="contains no text named like a node"):
         build(graph, tmp_path / "i", {"nobody": "elk"})
     twice = tmp_path / "t.tsv"
     twice.write_text("p0\telk\np1\tdeer\np0\tdeer\n")

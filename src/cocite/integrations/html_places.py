@@ -169,7 +169,7 @@ def place_in(content: bytes, selector: Selector = ()) -> Place:
     if selector:
         for place in ends("--selector", lambda token: _fits(token, selector)):
             return place
-        raise PageRefused("has no element that --selector names, or none with an end tag")
+        raise PageRefused("has no element that matches --selector and has an end tag")
     for token in tokens:
         if token.name == "!" and token.text.strip() == b"cocite":
             return Place(token.end, "<!-- cocite -->", base)

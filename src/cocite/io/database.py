@@ -129,7 +129,7 @@ def address_of(text: str, *, files: bool = False) -> Address:
             )
     place, table = _behind(path)
     if not place or place == _MEMORY_ALONE:
-        raise UsageError(f"{text!r} names no file; it takes {kind}:///FILE")
+        raise UsageError(f"{text!r} contains no file name; the form is {kind}:///FILE")
     return Address(kind, place, table)
 
 
@@ -375,7 +375,7 @@ def reported(
             raise
         said = f"{address.label}: {address.masked(error)}"
         if type(error).__name__ == "OutOfMemoryException":
-            raise ResourceError(f"{said}. Give more with --memory") from None
+            raise ResourceError(f"{said}. Raise the limit with --memory") from None
         if type(error).__name__ == "PermissionException" or _EXTENSION.search(said):
             said += f". {_REFUSED}"
         raise error_type(said) from None  # the cause may quote the password

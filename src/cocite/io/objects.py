@@ -35,7 +35,7 @@ from cocite.options.ingest import IngestOptions
 
 _log = logging.getLogger("cocite")
 _LARGEST = 2**64
-_FORM = "links are rows of a source and a target, or of these and a weight"
+_FORM = "a row is a source and a target, or these and a weight"
 _NAMES = "names are text, or whole numbers from 0 on: convert it, or name other columns (columns=)"
 _ENDS = ("the sources of its links", "the targets of its links")
 
@@ -122,7 +122,7 @@ def _pair_links(rows: Iterable[Any], what: str, options: IngestOptions) -> Objec
         if len(row) not in (2, 3) or len(widths) > 1:
             raise UsageError(
                 f"{what}: row {place:,} (from 0) has {len(row)} values: {repr(row)[:60]}; {_FORM}, "
-                "all alike"
+                "and all rows must have the same length"
             )
     columns = list(zip(*listed, strict=True)) if listed else [(), ()]
     return _untitled(what, [objects(column) for column in columns], options)
@@ -246,7 +246,7 @@ def _graph_links(
     if values.count(None) < len(values):
         weights = numbers(objects(1.0 if v is None else v for v in values), what, title)
     elif options.weight_column is not None:
-        raise UsageError(f"{what} has no attribute {options.weight_column!r} of its links")
+        raise UsageError(f"the links of {what} have no attribute {options.weight_column!r}")
     a, b = ends
     return object_input(
         what, a, b, weights, nodes=nodes, undirected=both, below_zero=True, titles=_ENDS
@@ -310,9 +310,8 @@ def links_of(value: Any, options: IngestOptions) -> ObjectInput:
     if kind is None:
         if isinstance(value, str | bytes | dict) or not isinstance(value, Iterable):
             raise UsageError(
-                f"{type(value).__name__} holds no links. Give pairs, a NumPy array (links, 2), a "
-                "table of pandas, polars or Arrow, a sparse matrix, or a graph of NetworkX or "
-                "igraph"
+                f"{type(value).__name__} contains no links. Pass pairs, a NumPy array (links, 2), "
+                "a pandas, polars or Arrow table, a sparse matrix, or a NetworkX or igraph graph"
             )
         kind = _ROWS
     matrix = kind.library == "scipy"  # nodes may have names; values are weights
@@ -365,12 +364,16 @@ def numbers(values: Any, what: str, title: str) -> NDArray[np.float64]:
     found = np.asarray(values)
     if found.dtype == object:
         if any(isinstance(value, str | bytes) for value in found):
-            raise UsageError(f"{what}: {title} holds text; weights are numbers: convert them")
+            raise UsageError(
+                f"{what}: {title} contains text; weights must be numbers. Convert them"
+            )
         found = np.array([np.nan if is_missing(value) else value for value in found], object)
     try:
         return found.astype(np.float64, casting="unsafe" if found.dtype == object else "same_kind")
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{what}: {title} holds no numbers ({error}); convert it") from error
+        raise UsageError(
+            f"{what}: {title} is not numeric ({error}); weights must be numbers"
+        ) from error
 
 
 def object_input(
@@ -459,8 +462,8 @@ def _mapped(columns: list[Any], what: str) -> tuple[list[Any], NodeLabels]:
             known = texts.get(label)
         except TypeError:
             raise UsageError(
-                f"{what}: {label!r} is not a name: a name is text, a whole number, or another "
-                "hashable value, such as a tuple"
+                f"{what}: {label!r} is not a node name; names are text, whole numbers, or other "
+                "hashable values, such as tuples"
             ) from None
         if known is None:
             known = text_of(label)

@@ -117,7 +117,7 @@ def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
     if read.sides is not None and given.undirected:
         raise refuse_undirected(given.what)
     if given.weighted and read.count_duplicates:
-        raise UsageError(f"{given.what} has weights already: omit count_duplicates")
+        raise UsageError(f"{given.what} already has weights; omit count_duplicates")
     both, weight = read.undirected or given.undirected, "w" if given.weighted else None
     return replace(read, columns=(), weight_column=weight, undirected=both)
 
@@ -304,7 +304,7 @@ def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[Row
 def _groups(
     sources: Sequence[Source], options: ReadOptions, wanted: int
 ) -> list[tuple[FormatReader | None, list[int]]]:
-    """Return (reader, or None for a pipe; positions of sources to read together), in order."""
+    """Return (reader, positions of sources to read together); a pipe's reader is None."""
     groups: dict[object, tuple[FormatReader | None, list[int]]] = {}
     for place, source in enumerate(sources):
         reader = None if source.is_pipe else reader_of(source, options, wanted)

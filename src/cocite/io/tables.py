@@ -279,7 +279,7 @@ class Tables:
         count = self._count("names")
         if count > MAX_NODES:
             raise ResourceError(
-                f"the links name {count:,} nodes; a graph can have {MAX_NODES:,} (ids are uint32)"
+                f"the links have {count:,} nodes; the maximum is {MAX_NODES:,} (ids are uint32)"
             )
         return count
 

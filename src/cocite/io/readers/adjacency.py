@@ -169,5 +169,5 @@ def _load(job: Job, source: Source, table: str) -> TextInput:
     alone = replace(job, wanted=2, options=replace(_WITHOUT_TITLES, bad_rows=skip))
     read = load_text(alone, source, table)
     if table == "edges" and not read.integers:
-        raise InputError(f"{source.label} has ids of vertices that are not whole numbers")
+        raise InputError(f"{source.label} contains vertex ids that are not whole numbers")
     return read

@@ -120,7 +120,7 @@ class _Properties:
         self.nodes, self.arcs = self.number("nodes"), self.number("arcs")
         if self.nodes > _MOST_NODES:
             raise ResourceError(
-                f"{self.file} says {self.nodes:,} nodes; a graph can have {_MOST_NODES:,}"
+                f"{self.file} declares {self.nodes:,} nodes; the maximum is {_MOST_NODES:,}"
             )
         self.rules = self._rules()
 

@@ -321,7 +321,7 @@ def in_doubt(lines: list[str], delimiter: str) -> str:
     rows = [fields(line, delimiter) for line in lines]
     if not rows:
         return ""
-    such = f"such as {lines[0].strip()[:60]!r}"
+    such = f"as in {lines[0].strip()[:60]!r}"
     middle = [row[1].strip() for row in rows if len(row) == 3]
     if len(middle) == len(rows) and all(map(_ARROW.fullmatch, middle)):
         back = all(arrow.startswith("<") and ">" not in arrow for arrow in middle)

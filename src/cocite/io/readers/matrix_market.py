@@ -116,7 +116,7 @@ def _sized(source: Source, text: str, line: int, field: str, symmetry: str) -> _
     words = text.split()
     if len(words) != 3 or not all(w.isascii() and w.isdecimal() and len(w) < 19 for w in words):
         raise InputError(
-            f"{source.label}:{line}: {text[:60]!r} is not a number of rows, columns and entries"
+            f"{source.label}:{line}: {text[:60]!r} is not three numbers: rows, columns, entries"
         )
     rows, columns, entries = map(int, words)
     if rows != columns:

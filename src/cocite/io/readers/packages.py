@@ -4,9 +4,9 @@
     package-lock.json, npm-shrinkwrap.json         npm, versions 1 to 3
     pip inspect                                    the installed packages, as JSON
 
-Nodes are package names without versions; for Python, normalized (``typing-extensions``). Listed
-dependencies count even if they are for tests or for some systems only; extras of installed packages
-do not. The whole file is parsed in memory.
+Nodes are package names without versions; Python names are normalized (``typing-extensions``).
+Listed dependencies count even if they are for tests or for some systems only; extras of installed
+packages do not. The whole file is parsed in memory.
 """
 
 from __future__ import annotations

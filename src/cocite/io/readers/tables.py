@@ -347,13 +347,13 @@ class NameTable:
         blanks, counts = self.delimiter == "space", [len(fields(x, self.delimiter)) for x in lines]
         if self.form.titled and lines and (blanks or counts[0] < 2):
             raise InputError(
-                f"{self.file} has one column, but {self.form.what} need two, such as "
+                f"{self.file} has one column, but {self.form.what} need two, unlike "
                 f"{lines[0].strip()[:60]!r}: write {self.form.ends}, separated by a tab"
             )
         if blanks and {*counts, 2} != {2} and self._options.columns in ((), ("1", "2")):
             raise UsageError(
-                f"{self.file} has {min(counts)} to {max(counts)} columns separated by blanks, such "
-                f"as {lines[0].strip()[:60]!r}; it is unclear which are {self.form.ends}. "
+                f"{self.file} has {min(counts)} to {max(counts)} columns separated by blanks, as "
+                f"in {lines[0].strip()[:60]!r}; it is unclear which are {self.form.ends}. "
                 f"{self.form.advice}"
             )
 
@@ -485,7 +485,7 @@ def texts_of(
         yield node, text
         progress(found, 0)
     if not found:
-        raise InputError(f"{path} has no text with the name of a node")
+        raise InputError(f"{path} contains no text named like a node")
 
 
 def _named_texts(path: Path) -> Iterator[tuple[str, str]]:

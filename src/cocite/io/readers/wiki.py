@@ -307,7 +307,7 @@ class _Wiki:
             lacking = [column for column in lacking if column == "pl_from"]
         if lacking:
             raise InputError(
-                f"{self._found.file}: the table {table} has no column {lacking[0]}: it has "
+                f"{self._found.file}: the table {table} has no column {lacking[0]}; it has "
                 f"{', '.join(self._dump.columns[table])}"
             )
         kinds = {TEXT: "VARCHAR", INTEGER: "BIGINT"}

@@ -1,8 +1,8 @@
 """Writers: results as files for other programs, in the format of the file extension.
 
 A file is a *table* with titled columns, an *array* of numbers by node id, or a *graph* of weighted
-links. Output goes to a :class:`Target`, a file or a database table (``io/writers/databases.py``),
-which appears once it is complete. To add a format, write a module with its writer, and list that in
+links. Output goes to a :class:`Target`: a file or a database table (``io/writers/databases.py``)
+that appears only once complete. To add a format, write a module with its writer, and list that in
 ``WRITERS`` or ``GRAPHS``.
 """
 

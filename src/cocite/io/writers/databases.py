@@ -413,7 +413,7 @@ class DatabaseTarget:
                 yield _DIALECTS[address.kind](connection)
         except UnicodeEncodeError as error:
             raise UsageError(
-                f"{address.label}: a name is not text in {error.encoding}: {error.object!r}. "
+                f"{address.label}: a name cannot be encoded as {error.encoding}: {error.object!r}. "
                 "Write a file of JSON lines (.jsonl)"
             ) from None
         except StoreError as error:

@@ -156,7 +156,7 @@ class Captures:
         for parsed in pages.parsed(each):
             url, at = parsed.key
             if parsed.found is None:
-                self.leave_out(url, f"page of which {parsed.why}")
+                self.leave_out(url, f"page whose {parsed.why}")
             self.page(url, at, parsed.found or _NOTHING)
 
     def _write(self, which: int, line: str) -> None:

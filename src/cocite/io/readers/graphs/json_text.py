@@ -34,7 +34,7 @@ def _whole(job: Job) -> Any:
     try:
         return json.loads(whole_text(job).decode("utf-8-sig", "surrogateescape"))
     except RecursionError:
-        raise InputError(f"{job.source.label}: lists in lists without end") from None
+        raise InputError(f"{job.source.label}: nested too deeply") from None
     except json.JSONDecodeError as error:
         raise InputError(
             f"{job.source.label}:{error.lineno}: {error.msg}, at column {error.colno}: this is "
@@ -83,7 +83,9 @@ def _node(out: LabeledGraph, value: Any, number: int, line: int) -> None:
     given = value if isinstance(value, dict) else {"id": value}
     name = name_of(given.get("id", number))
     if name is None:
-        out.bad("node", line, "a node whose id is not text or whole number", str(value)[:100])
+        out.bad(
+            "node", line, "a node whose id is neither text nor a whole number", str(value)[:100]
+        )
         return
     labels = (name_of(given[key]) for key in _LABELS if key in given)
     out.node(name, next(filter(None, labels), None), line)
@@ -98,7 +100,7 @@ def _link(out: LabeledGraph, value: Any, weight: str, line: int) -> None:
     # d3 replaces ids with the nodes themselves when it draws
     names = [name_of(end.get("id") if isinstance(end, dict) else end) for end in ends[:2]]
     if len(names) < 2 or None in names:
-        out.bad("link", line, "no link of a source and a target", str(value)[:100])
+        out.bad("link", line, "not a link with a source and a target", str(value)[:100])
         return
     source, target = map(str, names)
     out.link(source, target, "" if ends[2] is None else str(ends[2]), False, line)
@@ -213,7 +215,7 @@ class _Columns:
         """Return a note on how rows were read; ``unnamed`` targets had no name."""
         text = f"{' and '.join(self.asked[:2])} are the link"
         text += f" and {self.asked[2]} its weight" if self._weighted else ""
-        return text + (f", {unnamed:,} without a name are passed over" if unnamed else "")
+        return text + (f", {unnamed:,} without a name are skipped" if unnamed else "")
 
     def _cells(self, value: Any) -> list[Any]:
         if isinstance(value, dict):
@@ -270,7 +272,7 @@ class _Values:
             try:
                 yield self.decode(content), line
             except (ValueError, RecursionError):
-                self._writer.leave_out("JSON", line, "no value of JSON", content[:100])
+                self._writer.leave_out("JSON", line, "not a JSON value", content[:100])
 
 
 def _within(answer: dict[str, Any]) -> list[Any]:

@@ -63,7 +63,7 @@ def _read_rdf(job: Job) -> Read:
                 f"{some or 'labels only'}: choose one with --predicate (predicate=)"
             )
         note = "subjects link to objects" + (f" by {chosen}" if chosen else "")
-        note += f", {blank:,} triples with blank nodes are passed over" if blank else ""
+        note += f", {blank:,} triples with blank nodes are skipped" if blank else ""
         return out.finish(READER.title, note)
 
 

@@ -157,7 +157,7 @@ class _Parser:
             poll.register(process.stdout, select.POLLIN)
             if not poll.poll(_PATIENCE * 1000):
                 self.end()
-                return None, f"its parser took more than {_PATIENCE:.0f} seconds"
+                return None, f"parser took more than {_PATIENCE:.0f} seconds"
             answer = process.stdout.read(int.from_bytes(process.stdout.read(8), "little"))
             if answer:
                 found: dict[str, Any] = json.loads(answer)
@@ -165,7 +165,7 @@ class _Parser:
         except BrokenPipeError:
             pass
         self.end()
-        return None, "its parser crashed"
+        return None, "parser crashed"
 
     def end(self) -> None:
         process, self._process = self._process, None

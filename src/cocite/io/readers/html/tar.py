@@ -33,7 +33,7 @@ class _Header(tarfile.TarInfo):
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type in _ABOUT and self.size > _LONGEST:
-            raise tarfile.ReadError(f"a header of {self.size:,} bytes; it may have {_LONGEST:,}")
+            raise tarfile.ReadError(f"a header of {self.size:,} bytes; the maximum is {_LONGEST:,}")
         return super()._proc_member(archive)  # type: ignore[misc,no-any-return]
 
 

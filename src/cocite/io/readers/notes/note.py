@@ -52,7 +52,7 @@ _COMMENT = re.compile(
     r"|(?<!`)(`+)(?!`)[^\n]*?(?<!`)\3(?!`))|%%.*?%%",
     re.M | re.S,
 )
-"""Code (to keep; group 1) or a comment."""
+"""Matches code (group 1), which stays, or a comment."""
 _LINKED = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
 _GROWS = re.compile(r"\*|.{201}")
 """Possible YAML aliases or deep nesting; text without a match is safe to load."""
@@ -149,7 +149,7 @@ def load_yaml(text: str) -> Any:
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST or isinstance(event, yaml.AliasEvent):
-                raise ValueError("it has aliases, or is too deep")
+                raise ValueError("it has aliases, or is nested too deeply")
         return yaml.load(text, Loader=loader)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error

@@ -109,7 +109,7 @@ class _Links:
             for path, in_note, why in pages.parsed(self._contents()):
                 name = self._names[path]
                 if in_note is None:
-                    self._leave_out(name, f"note of which {why}")
+                    self._leave_out(name, f"note whose {why}")
                     continue
                 if in_note["fault"]:
                     self._leave_out(name, in_note["fault"])
