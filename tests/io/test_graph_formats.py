@@ -222,7 +222,7 @@ BAD = [
         "node-link",
         '{"nodes": ["a", "b"],\n"links": [\n["a", "b"], {"source": "a"}]}',
         2,
-        "no link of",
+        "not a link with",
     ),
 ]
 

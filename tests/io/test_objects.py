@@ -282,7 +282,7 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "one value": (lambda: [("a",)], UsageError, r"row 0 \(from 0\) has 1 values"),
     "texts": (lambda: [("a", "b"), "cd"], UsageError, r"row 1 \(from 0\) is 'cd'"),
     "not alike": (lambda: [("a", "b"), ("a", "b", 1)], UsageError, "the same length"),
-    "list as name": (lambda: [(["a"], "b")], UsageError, r"\['a'\] is not a name"),
+    "list as name": (lambda: [(["a"], "b")], UsageError, r"\['a'\] is not a node name"),
     "bytes": (lambda: [(b"a", "b")], UsageError, "holds bytes"),
     "truth": (lambda: pandas.DataFrame({"a": [True], "b": [1]}), UsageError, "holds bool"),
     "floats": (
@@ -321,7 +321,7 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no weight": (lambda: [("a", "b", math.nan)], InputError, "its weight is not a number"),
     "zero": (lambda: [("a", "b", 0)], InputError, "its weight is not a number"),
     "huge": (lambda: [("a", "b", 1e30)], InputError, "its weight is not a number"),
-    "weight of text": (lambda: [("a", "b", "1")], UsageError, "weights are numbers"),
+    "weight of text": (lambda: [("a", "b", "1")], UsageError, "weights must be numbers"),
 }
 
 
