@@ -347,7 +347,7 @@ class Tables:
         return TitleTable(names, without, more, [str(row[0]) for row in strangers])
 
     def titles(self) -> Iterator[list[str]]:
-        """Yield chunks of titles in order of id, "" for none, as large as those of names."""
+        """Yield chunks of titles ("" for none) in order of id, aligned with those of names."""
         return (piece.tolist() for piece in self._stream("titles", "title", NAMES_PIECE))
 
     # -- output -------------------------------------------------------------------

@@ -125,7 +125,7 @@ def katz_centrality(
 
 
 def _limit(step: Callable[[Vector], Vector], x: Vector, most: int, tol: float) -> Vector:
-    """Return x after the first of ``most`` steps with a mean change per node below ``tol``."""
+    """Iterate until the mean change per node is below ``tol``, for at most ``most`` steps."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         for _ in range(most):
             before, x = x, step(x)
