@@ -1,4 +1,4 @@
-"""Find where a list of related pages goes in an HTML page, and where an old one is.
+"""Find where to insert a list of related pages in an HTML page, and where an old list is.
 
 A tokenizer finds byte offsets, and bytes are inserted or removed there, so the rest of the page
 stays identical. It follows the HTML standard where that matters: quoted attributes may contain

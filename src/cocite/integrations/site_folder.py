@@ -213,7 +213,7 @@ def _apply(site: Site, change: Change, dry_run: bool, progress: Progress) -> Sit
 
 
 def _sweep(site: Site) -> None:
-    """Remove temporary files of a killed run beside the pages."""
+    """Remove temporary files that a killed run left next to the pages."""
     folders = {"": [MANIFEST]}
     for page in site.pages:
         folder, _, name = page.rpartition("/")

@@ -5,8 +5,8 @@ imported; other iterables are read as rows. A column of names consists of intege
 other hashable values. The last are *mapped*: each is stored as a text (``graph/name_files.py``).
 
 Table columns are selected as in files (``io/readers/dialect.py``). Pairs and arrays may have a
-weight as third value. Matrices and graphs keep nodes without links; their weights are a matrix's
-values, unless all are 1, or the attribute ``weight`` (1 where missing).
+weight as third value. Matrices and graphs keep nodes without links. A matrix's weights are its
+values, unless all are 1; a graph's weights are the attribute ``weight`` (1 where missing).
 """
 
 from __future__ import annotations

@@ -298,7 +298,7 @@ def _place(url: str, stated: bytes, folder: Path) -> Path:
 
 @contextmanager
 def _cached(url: str, whole: Path) -> Iterator[None]:
-    """Take a shared lock on a copy; if the context succeeds, until this process exits."""
+    """Take a shared lock on a copy; keep it until this process exits unless the context fails."""
     if whole not in _READ:
         descriptor = _opened(_lock_of(whole.parent))
         try:

@@ -94,9 +94,9 @@ def column_of(values: list[Any]) -> Column | None:
 class BackendGraph:
     """An immutable graph that NetworkX's functions accept.
 
-    ``columns`` are link attributes by name. ``keys`` are those of parallel links, or None if they
-    are 0, 1, ... ``arrived`` int64[links] is the order in which links were added, or None if
-    unknown. ``graph`` and ``node_data`` are attributes of the graph and of each node.
+    ``columns`` are link attributes by name. ``keys`` are the keys of parallel links, or None for 0,
+    1, ... ``arrived`` int64[links] is the order in which links were added, or None if unknown.
+    ``graph`` and ``node_data`` are attributes of the graph and of each node.
     """
 
     __networkx_backend__ = "cocite"

@@ -1,4 +1,4 @@
-"""Readers that build backend graphs directly, and the choice of calls left to NetworkX.
+"""Build backend graphs from files and tables, and choose the calls that NetworkX handles.
 
 NetworkX uses these readers with ``backend="cocite"``, or according to its configuration. It first
 calls ``can_run``, then ``should_run`` unless the call gives a backend, and logs their reasons.

@@ -85,7 +85,7 @@ _ANSWERS = {
 
 
 def answer_in(titles: Sequence[str]) -> str:
-    """Return an error text if the titles are those of cocite's results, else ""."""
+    """Return an error text for the titles of cocite's own results, "" for others."""
     plain = [title.strip().lower() for title in titles]
     plain = [title for title in plain if title != "title"]
     for begun, (what, columns) in _ANSWERS.items():

@@ -2,7 +2,7 @@
 
 The first entry of :data:`FORMATS` whose sign matches applies. It has a reader (see
 ``io/readers/contract.py``) or, for unsupported formats, advice for the error. All other input is
-text. ``--input-format`` selects a reader by its ``called``.
+text. ``--input-format`` selects a reader by its name, ``called``.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _WORKS = (
 
 
 def _read(called: str, name: str, sign: Sign, reader: str, sure: bool = True) -> Format:
-    """Return a format; ``reader`` is a module in this folder, with :NAME unless READER."""
+    """Return a format; ``reader`` is MODULE or MODULE:NAME, with the module in this folder."""
     reader = reader if ":" in reader else reader + ":READER"
     return Format(name, sign, "", f"cocite.io.readers.{reader}", sure, called)
 
@@ -255,7 +255,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 def readers() -> dict[str, str]:
-    """Return names of readers -> modules, in the order of detection."""
+    """Return reader name -> MODULE:NAME, in the order of detection."""
     return {line.called: line.reader for line in FORMATS if line.reader} | {"text": TEXT}
 
 

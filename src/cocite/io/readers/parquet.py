@@ -68,7 +68,7 @@ def not_parquet(source: Source, error: Exception) -> InputError:
 
 
 def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
-    """Read many files, scanning those with equal columns together."""
+    """Read many files; scan those of the same schema together."""
     import duckdb
 
     shown = Together(job.progress, sources)

@@ -45,8 +45,8 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
 class LinkWriter:
     """Context manager that collects links and nodes one by one.
 
-    ``units`` are the units, for messages, in which positions of links and nodes are counted; links
-    have weights if ``weighted``.
+    ``units`` are the units of positions in messages, for links and for nodes; links have weights if
+    ``weighted``.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ _CLOSED = re.compile(r"</[a-z]|/>|\?>|<!doctype", re.I)
 def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
     """Return a test for one of the ``magic`` numbers at byte ``at``.
 
-    With ``words``, for magic numbers that a text may begin with, only binary content matches.
+    ``words`` marks magic numbers that a text may begin with; these match only binary content.
     """
 
     def found(beginning: Beginning) -> bool:
@@ -140,13 +140,13 @@ _LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
 
 
 def has_line(pattern: str, first: int = 100) -> Sign:
-    """Return a test whether one of the ``first`` lines matches in full, ignoring case."""
+    """Return a test for a full match, ignoring case, among the ``first`` lines."""
     whole = re.compile(pattern, re.I)
     return lambda beginning: any(map(whole.fullmatch, beginning.rows[:first]))
 
 
 def begun(pattern: str, *, table: bool = False) -> Sign:
-    """Return a test whether a text begins with ``pattern``, ignoring case.
+    """Return a test for texts that begin with ``pattern``, ignoring case.
 
     Blank lines and leading comments are skipped. If all rows have a tab, the text is a table, which
     matches only with ``table``.
@@ -161,7 +161,7 @@ def begun(pattern: str, *, table: bool = False) -> Sign:
 
 
 def each(pattern: str) -> Sign:
-    """Return a test whether all of the first rows match ``pattern`` in full."""
+    """Return a test for texts whose first rows all match ``pattern`` in full."""
     wanted = re.compile(pattern)
 
     def found(beginning: Beginning) -> bool:

@@ -5,8 +5,8 @@ error that asks for them. A file of node names has one name per line, or is a ta
 in ``.csv``) split it into columns.
 
 The result is a clean file, which DuckDB loads without detection: one row per line, fields separated
-by tabs, lines ended by LF, no header, no quotes. It begins with a byte order mark, so DuckDB does
-not take U+FEFF in the first name for one.
+by tabs, lines ended by LF, no header, no quotes. It begins with a byte order mark, as DuckDB would
+otherwise remove U+FEFF from the first name.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ class Cleaner:
             self.found.examples.append(f"{self.unit} {line}: {what}: {content!r}")
 
     def _advice(self, line: int) -> str:
-        """Return advice on the first bad row, which depends on the bad rows so far."""
+        """Return advice on the first bad row, given the numbers of bad and good rows so far."""
         bad, good = int(self._tally[self._k.T_BAD]), int(self._tally[self._k.T_ROWS])
         titles = "If it names the columns: --header yes. " if line == self._first_row else ""
         return titles + bad_row_advice(bad, bad + good)

@@ -125,7 +125,7 @@ class Captures:
         return number
 
     def capture(self, kind: int, url: str, at: str, leads: str = "", title: str = "") -> int:
-        """Add a capture by its URL; URLs must be normalized and have no fragments."""
+        """Add a capture by its URL; URLs must be normalized, without fragments."""
         fine = leads and len(leads) <= _LONGEST and leads.isascii()
         name = self.rules.name
         return self.add(kind, name(url), at, name(leads) if fine else "", title)
@@ -485,7 +485,7 @@ def _brotli(body: bytes, most: int) -> bytes | None:
 
 @contextmanager
 def report_to(path: str, overwrite: bool) -> Iterator[Reported]:
-    """Yield a function that adds a row to ``path``, if any; raises :class:`OutputExists`."""
+    """Yield a function that adds a row to ``path``; raises :class:`OutputExists`."""
     if not path:
         yield no_report
         return

@@ -1,7 +1,7 @@
 """Fetch pages with httpx, respecting robots.txt (RFC 9309, using Protego) and a delay.
 
 Only hosts in the input are contacted: at most eight at a time, each for one page at a time. The
-delay between requests to a host is the option's, or that of robots.txt if longer (up to a minute).
+delay between requests to a host is ``--delay``, or that of robots.txt if longer (up to a minute).
 If robots.txt cannot be read (status 500 to 599, or no response), nothing is fetched from the host;
 if it is missing, everything is allowed. Status 429 and 503 are retried once. At most ten redirects
 are followed, under the same rules.

@@ -4,8 +4,8 @@
     <sitemapindex><sitemap><loc>https://a.org/1.xml.gz</loc></sitemap>...     an index of sitemaps
     https://a.org/b                                             a list: one URL per line, # comments
 
-``loc`` elements of extensions (images, videos) are ignored. URLs that are not http or https are
-refused with their line. A URL takes a microsecond; distinct URLs are in memory.
+``loc`` elements of extensions (images, videos) are ignored. A URL that is not http or https raises
+an error with its line. A URL takes a microsecond; distinct URLs are in memory.
 """
 
 from __future__ import annotations

@@ -387,7 +387,7 @@ class _Crawl:
         return captures.page_of(message, url, at, long=record.long, cut=cut)
 
     def _revisit(self, record: Record, message: HttpMessage | None, url: str, at: str) -> None:
-        """Add an unchanged page, and the URL that the record refers to, if any."""
+        """Add an unchanged page, with the URL of the capture that the record refers to."""
         captures = self._captures
         captures.left_out["revisit"] += 1
         if message is not None:

@@ -43,7 +43,7 @@ _LONGEST_PATH = 4096
 
 
 def is_page_name(name: str) -> bool:
-    """Return whether a file's name is that of a page."""
+    """Return whether a file with this name is a page."""
     return name.lower().rpartition("/")[2].partition("?")[0].endswith(_ENDINGS)
 
 
@@ -53,7 +53,7 @@ def may_be_page(name: str) -> bool:
 
 
 def is_note_name(name: str) -> bool:
-    """Return whether a file's name is that of a Markdown note."""
+    """Return whether a file with this name is a Markdown note."""
     return name.lower().endswith(NOTE_ENDINGS)
 
 
