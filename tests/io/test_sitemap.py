@@ -62,7 +62,7 @@ def test_sitemaps_of_an_index_lie_beside_it(tmp_path: Path) -> None:
     first = index("http://a.org/maps/1.xml.gz", "http://a.org/2.xml", "http://a.org/index.xml")
     (tmp_path / "index.xml").write_text(first)
     (tmp_path / "1.xml.gz").write_bytes(gzip.compress(sitemap("http://a.org/1").encode()))
-    with pytest.raises(InputError, match=r"http://a\.org/2\.xml is not next to it as 2\.xml"):
+    with pytest.raises(InputError, match=r"http://a\.org/2\.xml is missing.* as 2\.xml"):
         read_listed(Source(tmp_path / "index.xml"))
     (tmp_path / "2.xml.gz").write_bytes(gzip.compress(b"http://a.org/2\n"))
     listed = read_listed(Source(tmp_path / "index.xml"))

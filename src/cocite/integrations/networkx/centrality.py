@@ -4,10 +4,10 @@
     eigenvector  x <- (x + x' A) / norm
     katz         x <- alpha x' A + beta
 
-NetworkX stops at an L1 change below nodes * tol: with millions of nodes, after one or two steps,
-far from the limit. To return the same values up to rounding, this module follows NetworkX's steps,
-not those of ``cocite.pagerank``. Each step makes one pass over the links. HITS and BiRank are
-NetworkX's code, run on this module's matrices.
+NetworkX stops at an L1 change below nodes * tol. With millions of nodes, that is after one or two
+steps, far from the limit. To return the same values up to rounding, this module follows NetworkX's
+steps, not those of ``cocite.pagerank``. Each step makes one pass over the links. HITS and BiRank
+are NetworkX's code, run on this module's matrices.
 """
 
 from __future__ import annotations

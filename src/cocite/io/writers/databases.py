@@ -156,7 +156,7 @@ class Dialect(ABC):
         parts = [part.replace('""', '"') for part in _PART.findall(quoted(table))]
         if len(parts) > 2:
             raise UsageError(
-                f"{table} has more parts than a schema and a table: use the form schema.table"
+                f"{table} has {len(parts)} parts; it must be a table, or of the form schema.table"
             )
         return self._found("" if len(parts) == 1 else parts[0], parts[-1])
 
@@ -344,7 +344,7 @@ class DatabaseTarget:
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
     ) -> int | None:
-        """Write chunks of rows in one transaction; return the size in bytes, if known."""
+        """Write chunks of rows in one transaction; return the size in bytes, or None."""
         made = None
         if self.address.is_file:
             path = Path(self.address.place)
@@ -361,7 +361,7 @@ class DatabaseTarget:
         return made.stat().st_size if made else size
 
     def trial(self, pieces: Iterable[Columns], types: Types, folder: Path) -> int | None:
-        """Write some rows without keeping them; return their size in bytes, if known."""
+        """Write some rows to a temporary table; return its size in bytes, or None if unknown."""
         if self.address.is_file:
             place = folder / "trial"
             disk.remove(place)

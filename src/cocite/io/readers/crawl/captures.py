@@ -40,7 +40,7 @@ LARGEST = 1 << 25
 REDIRECTS = (301, 302, 303, 307, 308)
 
 _EVERYWHERE, _LEAST_PAGES = 0.9, 10
-"""A page counts as navigation if this fraction of its site's pages, and so many, link to it."""
+"""Minimum fraction and number of a site's pages whose links make their target navigation."""
 _LONGEST = 65_535
 _HELD = 1 << 20
 _CAPTURES = {

@@ -104,8 +104,8 @@ def read_listed(
         found = _there(path)
         if found is None:
             raise InputError(
-                f"{source.label} is an index of sitemaps, but {url} is not next to it as "
-                f"{name or 'sitemap.xml'}. Put it there"
+                f"{source.label} is an index of sitemaps, and {url} is missing. Put that sitemap "
+                f"next to the index, as {name or 'sitemap.xml'}"
             )
         _add_file(Source(found), listed, base, skip)
         waiting = [more for more in listed.sitemaps if more not in seen]

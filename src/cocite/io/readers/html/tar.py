@@ -1,8 +1,8 @@
 """Stream the members of a tar archive: names, links and contents.
 
 Archives are untrusted: members are not extracted, and sparse files are skipped. The standard
-library stops silently at a damaged or truncated header. So this module checks that the last member
-is followed by at least one block of zeros, and by nothing else.
+library stops silently at a damaged or truncated header. So this module checks that at least one
+block of zeros, and nothing else, follows the last member.
 """
 
 from __future__ import annotations
