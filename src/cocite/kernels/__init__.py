@@ -1,9 +1,9 @@
-"""Kernels: arrays in, arrays out.
+"""Compiled kernels: arrays in, arrays out.
 
-A kernel has at most eight arguments. It takes typed arrays, also memory-mapped ones, and writes
-into arrays that its caller allocated. It checks nothing: callers validate data first. Kernels hold
-no state, do no input or output, and release the interpreter lock, so threads run them in parallel.
-The package build compiles them (``hatch_build.py``) for the types of their annotations.
+A kernel has at most eight typed arguments, and writes its results into arrays that the caller
+allocated. It keeps no state, does no input or output, and releases the interpreter lock, so threads
+run kernels in parallel. Read-only arrays may be memory-mapped. Callers validate the data.
 
-Only this package uses Numba, which is needed to build and to debug it.
+The build compiles kernels for the types in their annotations (``hatch_build.py``). Only this
+package uses Numba, and only to build and to debug.
 """

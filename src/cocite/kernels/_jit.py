@@ -1,6 +1,4 @@
-"""Kernels compiled by Numba: for the build, and for debugging (``COCITE_JIT=1``).
-
-The three decorators, prefetch hints, reading words by address, and bit counts.
+"""Numba decorators and intrinsics, for the build and for debugging (``COCITE_JIT=1``).
 
 Numba promotes ``uint32 op uint32`` to ``uint64``, and ``uint64 op int literal`` to ``float64``.
 Kernels therefore use typed constants, and truncate explicitly to 32 bits.
@@ -22,26 +20,24 @@ _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True
 
 
 def kernel(*cases: Any, **choices: tuple[str, ...]) -> Any:
-    """Compile when called, release the interpreter lock."""
+    """Compile a function on its first call. The compiled code releases the interpreter lock."""
     return _declared(cases, choices, {})
 
 
 def shared(*cases: Any, **choices: tuple[str, ...]) -> Any:
-    """Mark a helper that Python calls, too."""
+    """Mark a helper that Python code calls as well."""
     return _declared(cases, choices, {"forceinline": True})
 
 
 def helper(function: Any) -> Any:
-    """Mark a part of kernels. It is always inlined, which avoids passing arrays."""
+    """Mark a function that only kernels call, and always inline it."""
     return without_entry(_njit(function, forceinline=True))
 
 
 def without_entry(compiled: Any) -> Any:
-    """Compile without a Python entry point, which would take three quarters of the time: only
-    kernels call it.
-    """
+    """Skip the Python entry point, which would take three quarters of the compile time."""
     compiled.targetoptions["no_cpython_wrapper"] = True
-    # Compiled versions have no entry point: their dispatcher must not find them.
+    # The dispatcher must not call compiled versions, which have no entry point.
     compiled.add_overload = lambda found: compiled.overloads.update(
         {tuple(found.signature.args): found}
     )
@@ -49,7 +45,6 @@ def without_entry(compiled: Any) -> Any:
 
 
 def _declared(cases: Any, choices: dict[str, tuple[str, ...]], options: dict[str, Any]) -> Any:
-    """Mark a kernel, with the ``variables`` of its annotations for the build."""
     if len(cases) == 1 and callable(cases[0]):
         return _known(cases[0], Variables((), {}), options)
     return lambda function: _known(function, Variables(cases, choices), options)
@@ -64,8 +59,8 @@ def _known(function: Any, variables: Variables, options: dict[str, Any]) -> Any:
 def _njit(function: Any, **options: Any) -> Any:
     """Apply Numba's decorator, and treat literal arguments as their types.
 
-    To Numba, a variable that starts as 0 is a literal until its next assignment, and a helper that
-    takes it would be compiled twice: for 0 and for integers.
+    Numba considers a variable literal from its initialization with 0 to its next assignment. A
+    helper with such an argument would be compiled twice, for the literal and for integers.
     """
     compiled = numba.njit(**_OPTIONS, **options)(function)
     resolve = compiled.get_call_template
@@ -106,7 +101,7 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 @numba.njit(inline="always")
 def prefetch(array: Any, index: Any) -> None:
-    """Prefetch the cache line of ``array[index]``. This is a hint and never faults."""
+    """Prefetch the cache line of ``array[index]``. Invalid addresses never fault."""
     _prefetch(array, index)
 
 
@@ -143,10 +138,10 @@ def _word_at(typing_context: Any, address: Any, index: Any) -> Any:
 
 @numba.njit(inline="always")
 def word_at(address: Any, index: Any) -> Any:
-    """Return the uint32 number ``index`` from ``address`` on, both uint64.
+    """Return element ``index`` of the uint32 array at ``address``; both arguments are uint64.
 
-    For kernels that read several mapped files: their number is not known when the kernel is
-    compiled, and tuples of different sizes are different types. The caller keeps the files mapped.
+    Kernels that read several mapped files use addresses, because tuples of different lengths are
+    different types. The caller keeps the files mapped.
     """
     return _word_at(address, index)
 
@@ -165,9 +160,7 @@ def _long_at(typing_context: Any, address: Any, offset: Any) -> Any:
 
 @numba.njit(inline="always")
 def long_at(address: Any, offset: Any) -> Any:
-    """Return the uint64 at ``offset`` bytes after ``address`` (both uint64), which need not be
-    aligned.
-    """
+    """Return the uint64, possibly unaligned, ``offset`` bytes after ``address`` (both uint64)."""
     return _long_at(address, offset)
 
 
@@ -184,7 +177,7 @@ def _ones(typing_context: Any, word: Any) -> Any:
 
 @numba.njit(inline="always")
 def ones(word: Any) -> Any:
-    """Return the number of 1 bits of a uint64."""
+    """Count the 1 bits of a uint64."""
     return _ones(word)
 
 
@@ -201,7 +194,7 @@ def _leading_zeros(typing_context: Any, word: Any) -> Any:
 
 @numba.njit(inline="always")
 def leading_zeros(word: Any) -> Any:
-    """Return the number of leading zero bits of a uint64; 64 for 0."""
+    """Count the leading zero bits of a uint64 (64 for 0)."""
     return _leading_zeros(word)
 
 

@@ -1,19 +1,18 @@
-"""Kernels: functions on arrays that are compiled when the package is built, not when it runs.
+"""Load the compiled kernels, and call them.
 
-``@kernel`` marks functions that Python calls, ``@helper`` parts of kernels, ``@shared`` both.
-Annotations give the types (``kernels/_types.py``). The build compiles all kernels with Numba into
-one library per processor type (``hatch_build.py``). This module loads it at the first call of a
-kernel, and calls it through ctypes without the interpreter lock. It needs neither Numba nor a
-compiler, and loads no code from user-writable places.
+``@kernel`` marks functions that Python calls, ``@helper`` functions that kernels call, ``@shared``
+functions that both call. Annotations give the types (``kernels/_types.py``).
 
-With ``COCITE_JIT=1``, Numba compiles the same functions at their first call (``kernels/_jit.py``).
+The build compiles all kernels with Numba into one library per processor type (``hatch_build.py``).
+This module loads the library at the first call of a kernel, and calls kernels through ctypes
+without the interpreter lock. It needs neither Numba nor a compiler, and loads no code from
+user-writable directories. With ``COCITE_JIT=1``, Numba compiles the same functions at their first
+call (``kernels/_jit.py``).
 
 Arrays are passed as Python objects. The library reads address, dimensions, type and flags from
-NumPy's array struct, which is the same in all releases, and returns ``MISMATCH`` if they differ
-from the declaration. It calls no function of Python's C API, so one library serves all versions of
-Python.
-
-Cost: a call takes one to two microseconds.
+NumPy's array struct, whose layout is the same in all releases, and returns ``MISMATCH`` if they
+differ from the declaration. The library does not use Python's C API, so one build serves all
+versions of Python. A call costs one to two microseconds.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ JIT = os.environ.get("COCITE_JIT", "") not in ("", "0")
 """Whether Numba compiles kernels when they are called."""
 
 MISMATCH = 99
-"""Return value of the library for an array that is not as declared."""
+"""Status that the library returns if an array differs from its declaration."""
 
 DTYPES = tuple(map(np.dtype, NUMBERS.values()))
-"""The types of arrays, in the order of the library's table of them."""
+"""Array types, in the order of the library's type table."""
 
 _C: dict[str, Any] = {
     "bool": ctypes.c_bool,
@@ -62,14 +61,14 @@ _C: dict[str, Any] = {
     "float64": ctypes.c_double,
 }
 _PLAIN = {"bool": bool, "int64": int, "float64": float}
-"""Numbers that Python has, which are passed as they are."""
+"""Types whose values are passed as Python numbers."""
 
 
 def library_path() -> Path:
-    """Return the path of the library that suits this process's processor best.
+    """Return the path of the library that suits this processor best.
 
-    ``COCITE_TARGET`` names another processor, and ``COCITE_CHECKED=1`` the library that checks
-    bounds; both are for tests.
+    For tests, ``COCITE_TARGET`` selects another processor type, and ``COCITE_CHECKED=1`` the
+    library that checks bounds.
     """
     checked = "-checked" if os.environ.get("COCITE_CHECKED", "") not in ("", "0") else ""
     chosen = os.environ.get("COCITE_TARGET")
@@ -81,9 +80,7 @@ def library_path() -> Path:
 
 
 def targets() -> list[str]:
-    """Return the targets that this processor supports, the best first: levels of x86-64, or its
-    architecture.
-    """
+    """Return the processor's targets (x86-64 levels, or its architecture), best first."""
     machine = platform.machine()
     if machine not in ("x86_64", "AMD64"):
         return ["aarch64" if machine == "arm64" else machine]
@@ -96,7 +93,7 @@ def targets() -> list[str]:
 
 @cache
 def library() -> ctypes.CDLL:
-    """Return the library of all kernels; ``ResourceError`` if it was not built."""
+    """Load the library of all kernels. Raises ``ResourceError`` if it was not built."""
     path = library_path()
     try:
         found = ctypes.CDLL(str(path))
@@ -115,7 +112,7 @@ def library() -> ctypes.CDLL:
 
 
 def library_digest() -> str:
-    """Return the digest of the sources that the library was built from."""
+    """Return the digest of the sources from which the library was built."""
     return bytes((ctypes.c_char * 16).in_dll(library(), "cocite_digest").raw).decode()
 
 
@@ -126,7 +123,7 @@ def _passed_as(kind: Number | Array | None) -> Any:
 
 
 class _Entry:
-    """A kernel for one signature."""
+    """One signature of a kernel in the library."""
 
     def __init__(self, name: str, signature: Signature) -> None:
         self.arguments = signature.arguments
@@ -142,7 +139,7 @@ class _Entry:
             self.room = type("_Room", (ctypes.Structure,), {"_fields_": found})
 
     def takes(self, types: tuple[type, ...]) -> bool:
-        """Return whether values of these types can be passed if arrays match the declaration."""
+        """Return whether the signature accepts these types. The library checks arrays."""
         return len(types) == len(self.kinds) and all(map(_is_of, types, self.kinds))
 
 
@@ -157,14 +154,14 @@ def _is_of(found: type, kind: Number | Array | None) -> bool:
 
 
 def _failure(name: str) -> Exception:
-    """Return the error of a nonzero status: out of memory, or out of bounds in checked kernels."""
+    """Return the error for a nonzero status, which means an invalid index in checked kernels."""
     if "-checked" in library_path().name:
         return IndexError(f"{name}: an index is out of bounds")
     return MemoryError(f"there is not enough memory left for {name}")
 
 
 class Kernel:
-    """A compiled function. Threads may share it."""
+    """A compiled function, which threads may share."""
 
     def __init__(self, function: Callable[..., Any], variables: Variables) -> None:
         update_wrapper(self, function)
@@ -172,9 +169,9 @@ class Kernel:
         self._name = f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
         self._entries: list[_Entry] | None = None
         self._tuples: tuple[int, ...] = ()
-        """Places of tuples among the arguments, the last first."""
+        """Positions of tuple arguments, last first."""
         self._plans: dict[tuple[type, ...], tuple[list[int], list[_Entry]]] = {}
-        """By the types of arguments, without tuples: places of NumPy's numbers, and entries."""
+        """By flattened argument types: positions of NumPy scalars, and candidate entries."""
 
     def __call__(self, *args: Any) -> Any:
         passed: Any = args
@@ -195,7 +192,7 @@ class Kernel:
         return self._checked(args)
 
     def _run(self, entry: _Entry, passed: Sequence[Any]) -> tuple[bool, Any]:
-        """Return whether the arrays match the declaration, and the result of the kernel."""
+        """Return whether the arrays match the declaration, and the kernel's result."""
         room = None
         if entry.room is None:
             status = entry.call(None, *passed)
@@ -254,7 +251,7 @@ def _fits(values: tuple[Any, ...], kinds: tuple[Type, ...], passed: list[Any]) -
             if not isinstance(value, np.ndarray) or value.dtype != kind.dtype:
                 return False
             dtype = np.dtype(kind.dtype)
-            # An unpickled array has a type object of its own.
+            # Unpickled arrays have their own type object, which the library does not recognize.
             passed.append(value if value.dtype is dtype else value.view(dtype))
         elif isinstance(kind, Number):
             number = _number(value, kind.dtype)
@@ -275,7 +272,7 @@ _ENDS = {
     for name in NUMBERS.values()
     if "int" in name
 }
-"""The least and the largest whole number of a type."""
+"""The smallest and largest value of each integer type."""
 
 
 def _is_leaf(kind: Type) -> bool:
@@ -295,7 +292,7 @@ def _items(kind: Any) -> tuple[Type, ...]:
 
 
 def _number(value: Any, dtype: str) -> Any:
-    """Return a number of a type as a Python number; None if it does not fit."""
+    """Convert a value to a Python number; None if it does not fit the type."""
     if isinstance(value, np.generic):
         value = value.item()
     if dtype == "bool":
@@ -319,12 +316,11 @@ def _described(value: Any) -> str:
 
 
 def _plain(function: Callable[..., Any]) -> Any:
-    """Return a helper unchanged: only the build compiles it."""
     return function
 
 
 def _kernel(*cases: Any, **choices: tuple[str, ...]) -> Any:
-    """Compile a function for its annotations, once for each value of its variables."""
+    """Declare a kernel; the build compiles it once for each value of its type variables."""
     if len(cases) == 1 and callable(cases[0]):
         return Kernel(cases[0], Variables((), {}))
     return partial(Kernel, variables=Variables(cases, choices))

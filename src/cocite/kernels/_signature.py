@@ -1,4 +1,4 @@
-"""Signatures of kernels, read from their annotations (``kernels/_types.py``)."""
+"""Kernel signatures, read from annotations (``kernels/_types.py``)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ NUMBERS = {
     "F32": "float32",
     "F64": "float64",
 }
-"""NumPy's names of our number types."""
+"""NumPy type names of the annotations."""
 
 _ARRAY = re.compile(rf"(Out)?({'|'.join(NUMBERS)})s(\d?)")
 
 
 class Number(NamedTuple):
-    """A number of a NumPy type."""
+    """A scalar."""
 
     dtype: str
 
 
 class Array(NamedTuple):
-    """A contiguous array: its number of dimensions, and whether the kernel writes to it."""
+    """A contiguous array, read-only unless ``written``."""
 
     dtype: str
     dimensions: int
@@ -48,11 +48,11 @@ class Struct(NamedTuple):
 
 
 Type = Number | Array | Struct | tuple[Any, ...] | None
-"""The type of a kernel's argument: a number, an array, a tuple of these, or None."""
+"""The type of one argument; tuples may be nested."""
 
 
 class Signature(NamedTuple):
-    """The types of the arguments and of the returned numbers of a kernel."""
+    """Argument types, result types, and the index among the kernel's signatures."""
 
     number: int
     arguments: tuple[Type, ...]
@@ -64,20 +64,20 @@ class Signature(NamedTuple):
 
 
 class Variables(NamedTuple):
-    """The values of the type variables of a kernel: cases, each with all choices."""
+    """The type variables of a kernel: each of ``cases`` is combined with all ``choices``."""
 
     cases: tuple[Mapping[str, str], ...]
     choices: Mapping[str, tuple[str, ...]]
 
     def values(self) -> Iterator[dict[str, str]]:
-        """Yield the values of the type variables."""
+        """Yield each assignment of types to the variables."""
         for case in self.cases or ({},):
             for chosen in product(*self.choices.values()):
                 yield {**case, **dict(zip(self.choices, chosen, strict=True))}
 
 
 def signatures(function: Callable[..., Any], variables: Variables) -> Iterator[Signature]:
-    """Yield the signatures of a kernel, one for each value of its type variables."""
+    """Yield a kernel's signatures, one for each value of its type variables."""
     annotations = dict(function.__annotations__)
     back, names = annotations.pop("return"), function.__globals__
     for number, values in enumerate(variables.values()):
@@ -88,7 +88,7 @@ def signatures(function: Callable[..., Any], variables: Variables) -> Iterator[S
 
 
 def flat(kinds: Iterable[Type]) -> Iterator[Number | Array | None]:
-    """Yield types, with tuples flattened."""
+    """Flatten tuples of types."""
     for kind in kinds:
         if kind is None or isinstance(kind, Number | Array):
             yield kind

@@ -1,13 +1,14 @@
-"""Types of arguments and results of kernels, for annotations.
+"""Types of kernel arguments and results, for annotations.
 
-``U32`` is the NumPy type uint32. ``U32s`` is a contiguous array of one dimension, ``U32s2`` of two.
-The kernel writes to ``OutU32s``; other arrays may be read-only, such as mapped files. ``tuple[U64s,
-U32s]`` is a tuple of arrays.
+``U32`` is NumPy's uint32, ``U32s`` a contiguous one-dimensional array of it, and ``U32s2`` a
+two-dimensional one. Kernels write to arrays marked ``Out``, as in ``OutU32s``; others may be
+read-only. ``tuple[U64s, U32s]`` is a tuple of arrays.
 
 ``C``, ``D``, ``T`` and ``W`` are type variables, and ``Ts`` is an array of ``T``.
 ``@kernel(T=("F32", "F64"))`` compiles a kernel for both types; ``@kernel({"D": "F64", "W": "F32s"},
-{"D": "U32", "W": "None"})`` for both cases. To mypy they are ``Any``: kernels compute as NumPy
-does.
+{"D": "U32", "W": "None"})`` compiles it for both cases.
+
+To mypy, all types are ``Any``, because kernels follow NumPy's rules for arithmetic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Vector operations that Numba lacks: rows of lanes, and bit planes.
+"""Vector operations that Numba lacks: on rows of lanes, and on bit planes.
 
-Numba compiles a loop over lanes to scalar steps, because arrays might overlap. For 16 lanes of 32
-bits, that takes two to three times as long.
+Arrays might overlap, so Numba compiles loops over lanes to scalar steps. These take two to three
+times as long for 16 lanes of 32 bits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 LINE = 16
-"""Words of a plane (``kernels/minhash_bits.py``)."""
+"""Words per plane (``kernels/minhash_bits.py``)."""
 _SPREAD = 32
 
 # -- rows of lanes -----------------------------------------------------------------------
@@ -37,7 +37,7 @@ def _larger(builder: Any, old: Any, new: Any, floating: bool) -> Any:
 
 
 def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any, lanes: int) -> Any:
-    """Return a pointer to ``lanes`` elements of ``array`` from ``index`` on."""
+    """Return a pointer to ``lanes`` elements of ``array``, starting at ``index``."""
     data = context.make_array(kind)(context, builder, array).data
     vector = ir.VectorType(context.get_data_type(kind.dtype), lanes)
     return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
@@ -53,7 +53,7 @@ def _row_operation(combine: Combine) -> Any:
             wide, narrow, count = sig.args[0], sig.args[2], sig.args[4].count
             target = _vector_at(context, builder, wide, args[0], args[1], count)
             origin = _vector_at(context, builder, narrow, args[2], args[3], count)
-            # A row need not lie on a boundary of its own size.
+            # Rows need not be aligned to their size.
             old = builder.load(target, align=wide.dtype.bitwidth // 8)
             new = builder.load(origin, align=narrow.dtype.bitwidth // 8)
             if wide.dtype != narrow.dtype:

@@ -1,19 +1,19 @@
-"""All-pairs kernels: products of a sparse and a dense matrix, and the update of scores.
+"""All-pairs kernels: sparse times dense matrix, and the update of scores.
 
-The score matrix S is symmetric, so W S W' is computed in blocks of columns: rows of W S (sums of
-whole rows of S), transposed, then multiplied by W again (sums of rows of a narrow panel that stays
-in the cache):
+The score matrix S is symmetric. W S W' is computed in blocks of columns: rows of W S are sums of
+whole rows of S; they are transposed and multiplied by W again, as sums of rows of a narrow panel
+that stays in the cache.
 
     rows   = W[block] S              float[width, n]      multiply
     turned = rows'                   float[n, width]      transpose
     panel  = W[: end] turned         float[end, width]    multiply, add_shared
 
 Only the half above the diagonal is computed; ``settle`` writes it to both halves. Links are int64
-offsets, uint32 sources, and weights of the matrix type. Four rows are added at a time, which takes
-a quarter of the passes and roundings. Values are summed in the order of links, so threads, blocks
-and panels do not change a bit.
+offsets, uint32 sources, and weights of the matrix type. Adding four rows at a time takes a quarter
+of the passes and roundings. Values are summed in the order of links, so threads, blocks and panels
+do not change a bit.
 
-Cost: one fused multiply-add per link and column; 10 to 14 billion per second and core while the
+Costs one fused multiply-add per link and column: 10 to 14 billion per second and core while the
 panel (n * width values) fits the cache. Source: Yu et al. 2011, 4.1.2.
 """
 
@@ -25,11 +25,12 @@ from cocite.kernels._kernel import kernel, prefetch
 from cocite.kernels._types import *
 
 TILE, LINE, AHEAD = 128, 16, 12
-"""Rows to transpose at a time; values of a cache line; rows to prefetch ahead. As measured."""
+"""Measured optima: rows transposed at a time, values per cache line, rows prefetched ahead."""
 
 FIRST, COLUMN, LOW, HIGH, SHIFT = range(5)
-"""Entries of ``where`` for ``settle``: the block's first node, its column in ``upper``, the first
-row and the end of the rows, and the node of column 0 in ``lower``."""
+"""Indexes into ``where``, an argument of ``settle``: the block's first node, its column in
+``upper``, the first row, the end of the rows, and the node of column 0 in ``lower``.
+"""
 
 
 @kernel(T=("F32", "F64"))
@@ -78,11 +79,11 @@ def add_shared(
     excess: Ts,
     panel: OutTs2,
 ) -> None:
-    """Add the sum of excess[v] w_i[v] w_l[v], over the non-single nodes v that row i links to, to
-    panel[l, i].
+    """Add to panel[l, i] the sum of excess[v] w_i[v] w_l[v] over the non-single nodes v of row i's
+    links.
 
-    Rows are those of the block; column v lists the rows l that link to v, ascending. Rows beyond
-    the panel are ignored.
+    Rows i are those of the block; column v lists the rows l that link to v, ascending. Rows beyond
+    the panel are skipped.
     """
     for i in range(panel.shape[1]):
         for link in range(row_offsets[i], row_offsets[i + 1]):
@@ -101,9 +102,9 @@ def settle(
 ) -> F64:
     """Set new = (1 - omega) old + omega decay panel, on and above the diagonal, and mirror it.
 
-    ``old`` and ``upper`` hold columns of the block at COLUMN, ``lower`` the block's rows; they may
-    be one matrix. The diagonal of a ``single`` node stays 1. ``factors`` is (decay, omega, 1). The
-    panel receives the new values. Returns the largest change.
+    ``old`` and ``upper`` contain the block's columns from COLUMN on, ``lower`` the block's rows;
+    all three may be one matrix. The diagonal of a ``single`` node stays 1. ``factors`` is (decay,
+    omega, 1). The panel receives the new values. Returns the largest change.
     """
     decay, omega = factors[0], factors[1]
     stay = factors[2] - omega
@@ -148,8 +149,8 @@ def subtract_shared(
     turned: Ts2,
     panel: OutTs2,
 ) -> None:
-    """Subtract the sum of turned[owner of w, i], over the common in-neighbors w of l and i, from
-    panel[l, i].
+    """Subtract from panel[l, i] the sum of turned[owner of w, i] over common in-neighbors w of l
+    and i.
     """
     for i in range(panel.shape[1]):
         for link in range(row_offsets[i], row_offsets[i + 1]):
@@ -171,13 +172,13 @@ def combine_shared(
     decay: F64,
     scores: OutTs2,
 ) -> F64:
-    """Compute the block's PSimRank scores on and above the diagonal, mirrored, from the ``parts``
-    F:
+    """Compute the block's PSimRank scores on and above the diagonal, and mirror them. With F for
+    ``parts``, a score is
 
-    decay * (common + F[l, i] + F[i, l]) / (size_l + size_i - common)
+        decay * (common + F[l, i] + F[i, l]) / (size_l + size_i - common)
 
     ``spread`` is (offsets, columns, single): the classes that each node's links lead to, and which
-    nodes are single; the diagonal of those stays 1. Returns the largest change.
+    nodes are single. The diagonal of single nodes stays 1. Returns the largest change.
     """
     column_offsets, columns, single = spread
     common = np.zeros(scores.shape[0], np.int64)
@@ -202,9 +203,9 @@ def combine_shared(
 
 # -- order -------------------------------------------------------------------------------
 
-# Reverse Cuthill-McKee gives linked nodes nearby numbers: a breadth-first search over Q + Q' from a
-# node of least degree, taking neighbors by ascending degree, component after component; reversed at
-# the end. Cost: O(m log(largest degree)).
+# Reverse Cuthill-McKee gives linked nodes nearby ids. In each component, a breadth-first search
+# over Q + Q' starts at a node of minimum degree and visits neighbors by ascending degree. The order
+# is reversed at the end. Costs O(m log(largest degree)).
 # Source: Yu et al. 2011, 4.2.1, Algorithm 2; Cuthill, McKee 1969; Chan, George 1980.
 
 
@@ -214,8 +215,8 @@ def reverse_cuthill_mckee(
 ) -> None:
     """Fill ``out`` (int64[n]) with the nodes in their new order.
 
-    ``neighbors`` of each node, and ``starts`` (all nodes), are sorted by ascending degree; ``seen``
-    is uint8[n], all 0.
+    Each node's ``neighbors`` and ``starts`` (all nodes) are sorted by ascending degree; ``seen`` is
+    uint8[n], all 0.
     """
     n = out.size
     taken = 0

@@ -1,13 +1,13 @@
 """Decode BVGraph, the compressed successor lists in which LAW publishes its web graphs.
 
-The lists of nodes 0, 1, ... form one stream of bits, with the highest bit of a byte first. The list
-of node x holds
+The lists of nodes 0, 1, ... form one bit stream; the highest bit of a byte comes first. The list of
+node x consists of
 
-    d                     the number of successors; nothing follows 0
+    d                     the number of successors; if it is 0, the list ends here
     r                     0, or the list copies from the list of x - r, which is in the window
-    blocks                if r > 0: their number, and the lengths of runs to copy and to skip, in
-                          turn, starting with a copy; all but the first are stored minus 1. The
-                          rest after the last one is copied, too, if their number is even
+    blocks                if r > 0: their number, and the lengths of runs to copy and to skip
+                          alternately, starting with a copy; all but the first are stored minus 1.
+                          If their number is even, the rest after the last one is copied as well
     intervals             if successors are missing, and intervals are used: their number, and for
                           each its begin and its length minus the minimum length
     residuals             all others, ascending
@@ -16,10 +16,10 @@ The first number of an ascending run is stored as its distance from x, with the 
 bit; later numbers as the distance from the previous one, minus the smallest possible distance. Each
 kind of number has its own code: unary, gamma, delta, zeta_k, nibble or Golomb.
 
-``decode`` stops at the end of the input or of the output space, and can be resumed there. It checks
-every number, as files may hold anything.
+``decode`` stops at the end of the input or of the output space, and can resume there. It checks
+every number, because files are untrusted.
 
-Cost: about 60 ns per link; memory for the lists of the window and for one piece. Source: Boldi and
+Costs about 60 ns per link, and memory for the lists in the window and one chunk. Source: Boldi and
 Vigna, "The WebGraph framework I: compression techniques", WWW 2004; bits and codes as in WebGraph's
 class BVGraph.
 """
@@ -45,29 +45,28 @@ CODES = {
 
 NODES, WINDOW, LEAST, K, DEGREE, REFERENCE, BLOCK_COUNT, BLOCK, RESIDUAL = range(9)
 RULES = 9
-"""int64 words of the rules: nodes of the graph, size of the window of earlier lists to copy from,
-length of the shortest interval (0: none are used), k of zeta (or the modulus of Golomb), then the
-codes of degrees, references, numbers of blocks, blocks and residuals.
+"""int64 words of the rules: number of nodes, size of the window of earlier lists to copy from,
+minimum interval length (0 if intervals are not used), k of zeta (or Golomb's modulus), then the
+codes of degrees, references, block counts, blocks and residuals.
 """
 
 POSITION, BITS, FIRST, NEXT, USED, LAST, LONGEST = range(7)
 STATE = 7
-"""int64 words of the state: the next bit and how many bits there are, the node of the first list in
-the buffer, the node of the next list to read, links in the buffer, whether these are the last bits,
-degree of the last list begun.
+"""int64 words of the state: the next bit, the number of bits, the node of the buffer's first list,
+the node of the next list, links in the buffer, whether these are the last bits, and the degree of
+the last list begun.
 """
 
 DONE, MORE_BITS, MORE_ROOM, DAMAGED = range(4)
 
 _6, _63, _64, _1 = np.uint64(6), np.uint64(63), np.uint64(64), np.uint64(1)
 _LONGEST_CODE = 56
-"""Bits of a number: nodes have 32, and the sign and the codes' own parts need more."""
+"""Maximum bits of a number: a node id has 32; the sign and the codes themselves add more."""
 _BAD = -1
 
 
 @helper
 def _peek(words: Any, position: Any) -> Any:
-    """Return the 64 bits at a position; zeros past the end."""
     i, shift = np.uint64(position) >> _6, np.uint64(position) & _63
     if i + _1 >= np.uint64(words.size):
         return np.uint64(0)
@@ -79,7 +78,6 @@ def _peek(words: Any, position: Any) -> Any:
 
 @helper
 def _bits(words: Any, position: Any, count: Any) -> Any:
-    """Return a number of ``count`` bits, 0 to 63."""
     if count == 0:
         return np.int64(0)
     return np.int64(_peek(words, position) >> (_64 - np.uint64(count)))
@@ -87,7 +85,7 @@ def _bits(words: Any, position: Any, count: Any) -> Any:
 
 @helper
 def _zeros(words: Any, position: Any) -> Any:
-    """Return the number of zeros from a position on; past the end, more zeros may be counted."""
+    """Count the zeros from a position on; if the words end there, the count may be too large."""
     count = np.int64(0)
     while True:
         word = _peek(words, position + count)
@@ -100,7 +98,7 @@ def _zeros(words: Any, position: Any) -> Any:
 
 @helper
 def _read(words: Any, position: Any, code: Any, k: Any) -> Any:
-    """Return (the number in this code, the position after it); the number is -1 if too large."""
+    """Return (decoded number, position after it); the number is -1 if too large."""
     if code == NIBBLE:
         value = np.int64(0)
         while True:
@@ -136,7 +134,7 @@ def _read(words: Any, position: Any, code: Any, k: Any) -> Any:
         if value < least:
             return value + least - 1, position
         return (value << 1 | _bits(words, position, np.int64(1))) - 1, position + 1
-    # Golomb: the quotient in unary, the rest in minimal binary
+    # Golomb: the quotient in unary, the remainder in minimal binary
     if k == 0:
         return np.int64(0), position - zeros - 1
     if zeros > np.int64(1) << 40:
@@ -153,15 +151,13 @@ def _read(words: Any, position: Any, code: Any, k: Any) -> Any:
 
 @helper
 def _signed(value: Any) -> Any:
-    """Return a number whose sign is in its lowest bit."""
+    """Decode a signed number; the lowest bit is the sign."""
     return value >> 1 if value & 1 == 0 else -((value + 1) >> 1)
 
 
 @helper
 def _merged(parts: Any, cuts: Any, out: Any, at: Any) -> Any:
-    """Merge three ascending runs of ``parts``, between ``cuts``, into ``out`` from ``at`` on;
-    return whether the result ascends strictly.
-    """
+    """Merge three ascending runs of ``parts`` into ``out``; return whether no number repeats."""
     i, j, k = cuts[0], cuts[1], cuts[2]
     last = np.int64(-1)
     while i < cuts[1] or j < cuts[2] or k < cuts[3]:
@@ -188,8 +184,8 @@ def _merged(parts: Any, cuts: Any, out: Any, at: Any) -> Any:
 
 @helper
 def _copied(words: Any, position: Any, rules: Any, given: Any, parts: Any, degree: Any) -> Any:
-    """Copy the blocks of the list ``given`` to ``parts``; return (their number, the position after
-    them), -1 if invalid.
+    """Copy the blocks of the list ``given`` to ``parts``; return (number of successors copied, the
+    position after the blocks). The number is -1 if the blocks are invalid.
     """
     count, position = _read(words, position, rules[BLOCK_COUNT], rules[K])
     if count < 0 or count > given.size + 1:
@@ -258,11 +254,11 @@ def _report(
 def decode(
     words: U64s, rules: I64s, state: OutI64s, begins: OutI64s, links: OutU32s, parts: OutU32s
 ) -> I64:
-    """Continue reading lists from ``words`` (uint64, with two words of zeros after the last bit).
+    """Read more lists from ``words`` (uint64, padded with two zero words).
 
-    ``links`` uint32 has the lists of the nodes state[FIRST] to state[NEXT]; list i is
-    links[begins[i] : begins[i + 1]]. Appends lists to them. ``parts`` uint32 has space for one.
-    Returns DONE, MORE_BITS, MORE_ROOM, or DAMAGED at the node state[NEXT].
+    ``links`` uint32 contains the lists of the nodes state[FIRST] to state[NEXT]: list i is
+    links[begins[i] : begins[i + 1]]. New lists are appended. ``parts`` uint32 has space for one
+    list. Returns DONE, MORE_BITS, MORE_ROOM, or DAMAGED at the node state[NEXT].
     """
     cuts = np.zeros(4, np.int64)
     nodes, window = rules[NODES], rules[WINDOW]

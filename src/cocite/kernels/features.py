@@ -1,22 +1,20 @@
 """PageSim kernels: propagate scores along simple paths, and compare lists of features.
 
-``spread`` follows every simple path of at most r hops from each source (r + 1 is the size of
-``room``). A path passes value * decay / degree to each neighbor of its last node. If this is below
-``threshold``, the path ends before the neighbors are read, so hubs cost nothing. The cut value is
-recorded for the node and the remaining hops, in whole units, so that sums do not depend on their
-order. For long paths, nodes on the path are marked rather than searched for, and each source has a
-limit of steps.
+``spread`` follows every simple path of at most r hops from each source. A path passes value * decay
+/ degree to each neighbor of its last node. If that is below ``threshold``, the path ends before the
+neighbors are read, so hubs cost nothing; the cut value is recorded for the node and the remaining
+hops, in integer units, so that sums do not depend on their order. For long paths, a mark on each
+node replaces the search along the path, and the steps of each source are limited.
 
 ``gather`` and ``pair`` compare lists of features by min**2 / max. Both add in ascending order of
 features, so their sums are equal to the bit.
 
-Cost: 1 to 2 ns per path; at most (1 + decay + ... + decay**r) * value / threshold paths from a
-source. A query takes about 2 ns for each entry of the lists that it reads. Source: Lin, King, Lyu,
-*PageSim*, 4.2 and 5.1.
+A path costs 1 to 2 ns; a source has at most (1 + decay + ... + decay**r) * value / threshold paths.
+A query takes about 2 ns per list entry read. Source: Lin, King, Lyu, *PageSim*, 4.2 and 5.1.
 
-Lists of nearest pages (``kernels/near.py``): ``mark`` makes a value negative if the listed page
-does not list the page in return; ``gather_rows`` and ``pair_rows`` compare lists in ascending order
-of the pages that they share. Cost: 2 ns for each entry read. Source: see ``measures/snn.py``.
+Lists of nearest pages (``kernels/near.py``): ``mark`` negates a value if the listed page does not
+list the page in return; ``gather_rows`` and ``pair_rows`` compare lists in ascending order of
+shared pages, at 2 ns per entry read. Source: see ``measures/snn.py``.
 """
 
 from __future__ import annotations
@@ -36,11 +34,9 @@ TOO_MANY = -1
 _ONE64 = np.uint64(1)
 _GRAINS = 1e12
 _PAUSE = 1e8
-"""Steps after which a call ends, about 0.3 s, so that a build can be interrupted."""
+"""Steps after which a call returns, about 0.3 s, so that a build can be interrupted."""
 _DENSE = 24
-"""A row with more than this fraction (1/n) of all nodes is read off the whole array instead of
-being sorted.
-"""
+"""Rows with more than 1/n of all nodes are collected by scanning the sums instead of sorting."""
 
 
 @helper
@@ -73,8 +69,9 @@ def _follow(
     touched: Any,
     cut: Any,
 ) -> Any:
-    """Follow all paths from one source. Return the number of reached nodes, the source included,
-    and the number of steps; above the limit of steps, some paths are missing.
+    """Follow all paths from one source. Return (nodes reached, including the source; steps).
+
+    Above the step limit, some paths are missing.
     """
     offsets, neighbors = rows
     path, links, ends, values, marks = room
@@ -120,7 +117,7 @@ def _follow(
 
 @helper
 def _read_off(sums: Any, touched: Any, count: Any, nodes: Any, values: Any, used: Any) -> None:
-    """Write the sums by ascending node, and reset them to 0."""
+    """Write the sums in ascending order of nodes, and reset them to 0."""
     if count * _DENSE > sums.size:
         for node in range(sums.size):
             if sums[node] != 0.0:
@@ -146,21 +143,21 @@ def spread(
     cut: OutU64s2,
     out: tuple[OutU64s, OutU32s, OutTs],
 ) -> tuple[I64, I64]:
-    """Compute the rows of sources ``first``, ``first + 1``, ...: the score of each source that
-    other nodes receive.
+    """Compute how much of its score each of the sources ``first``, ``first + 1``, ... passes to
+    each node.
 
-    ``links`` is (offsets, neighbors), from each node to those it passes scores to; ``scores``
-    float64[nodes]; ``rates`` float64[6]: decay of a hop, threshold, units in 1, the most paths that
-    a score of 1 can have, decay of a path, limit of steps of a source. ``room`` is (path uint32[r +
-    1], links uint64[r], ends uint64[r], values float64[r + 1], marks bool[nodes], all False, or
-    bool[0] to search the path for nodes); ``sums`` is (sums float64[nodes], all 0, touched
-    uint32[nodes + 1]). Values cut off are added to ``cut`` uint64[r or less, nodes]: row j holds
-    what each neighbor of a node missed that could have gone on for j more hops, the last row for
-    that many or more. Without a threshold it has no rows. ``out`` is (counts uint64[sources], nodes
-    uint32[size], values float32[size]).
+    ``links`` is (offsets, neighbors), from each node to those it passes scores to; ``scores`` is
+    float64[nodes]; ``rates`` float64[6] is (decay per hop, threshold, units per 1, maximum paths of
+    a score of 1, decay per path, step limit per source). ``room`` is (path uint32[r + 1], links
+    uint64[r], ends uint64[r], values float64[r + 1], marks bool[nodes], all False, or bool[0] to
+    search along the path instead); ``sums`` is (sums float64[nodes], all 0, touched
+    uint32[nodes + 1]). Cut values are added to ``cut`` uint64[r or less, nodes]: row j contains
+    what each neighbor of a node missed when j further hops remained (the last row: j or more).
+    Without a threshold, it has no rows. ``out`` is (counts uint64[sources], nodes uint32[size],
+    values float32[size]).
 
-    Returns the number of complete sources, fewer if ``out`` might be too small or after many steps,
-    and their number of entries; or TOO_MANY, and the source that takes too many steps.
+    Returns (complete sources, their entries), with fewer sources if ``out`` might overflow or after
+    many steps; or (TOO_MANY, the source that exceeds the step limit).
     """
     counts, nodes, values = out
     used, spent = 0, 0.0
@@ -182,7 +179,7 @@ def spread(
 
 @helper
 def _common(first: Any, second: Any) -> Any:
-    """Return min**2 / max, in float64, of two values other than 0."""
+    """Return min**2 / max of two nonzero values, in float64."""
     a, b = np.float64(first), np.float64(second)
     low = a if a < b else b
     return low * low / (b if a < b else a)
@@ -199,7 +196,7 @@ def total(values: F32s) -> F64:
 
 @kernel
 def totals(offsets: U64s, values: F32s, out: OutF64s) -> None:
-    """Set out[i] to the sum of row i of ``values``, in order, as ``total`` computes it."""
+    """Set out[i] to the sum of row i of ``values``, in the order of ``total``."""
     for i in range(out.size):
         found = 0.0
         for at in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
@@ -235,12 +232,12 @@ def gather(
     sums: OutF64s,
     used: OutU32s,
 ) -> I64:
-    """Add up what ``features`` with ``values`` have in common with each of their holders.
+    """Add up what a list of ``features`` with ``values`` has in common with each holder of them.
 
-    The holders of feature f are ``holders[offsets[f] : offsets[f + 1]]``, and ``held`` their
-    values. ``sums`` float64[nodes or more] receives the sums; ``used`` uint32[nodes + 1] lists the
-    nodes with one. Returns their number, or DAMAGED if the lists have values out of range: they
-    are not verified when they are opened.
+    The holders of feature f are ``holders[offsets[f] : offsets[f + 1]]``, with values in ``held``.
+    ``sums`` float64[nodes or more] receives the sums; ``used`` uint32[nodes + 1] lists the nodes
+    with one. Returns their number, or DAMAGED if a value is out of range, as files are opened
+    unverified.
     """
     nodes = np.uint32(offsets.size - 1)
     count = 0
@@ -258,7 +255,7 @@ def gather(
                 return DAMAGED
             common = _common(mine, held[at])
             before = sums[holder]
-            if common > 0.0:  # always, but for values too small for float32, or damaged
+            if common > 0.0:  # false only for float32 underflow or damaged values
                 used[count] = holder
                 sums[holder] = before + common
                 count += 1 if before == 0.0 else 0
@@ -267,9 +264,7 @@ def gather(
 
 @kernel
 def normalize(sums: OutF64s, own: F64s, used: U32s, count: I64, node: U32) -> None:
-    """Divide the sums of ``used`` by the square root of own[v] * own[node]; ``own``
-    (float64[nodes]) holds scores of nodes with themselves.
-    """
+    """Divide the sums of ``used`` by sqrt(own[v] * own[node]); ``own`` is float64[nodes]."""
     for i in range(count):
         sums[used[i]] /= np.sqrt(own[node] * own[used[i]])
 
@@ -302,7 +297,7 @@ def settle(
     return have
 
 
-# -- nearest -----------------------------------------------------------------------------
+# -- lists of nearest pages --------------------------------------------------------------
 
 
 @helper
@@ -321,11 +316,11 @@ def mark(
     whole: OutF64s2,
     mutual: OutF64s2,
 ) -> None:
-    """Make the values of one-sided entries negative, and sum up every list.
+    """Negate the values of one-sided entries, and sum up every list.
 
-    The list of v is ``nodes[offsets[v] : offsets[v + 1]]``; ``holders``, by ``starts``, are the
-    nodes with v in their lists. ``whole`` and ``mutual`` float64[pages, 2] receive the sums of
-    values and of squares: of all entries, and of the mutual ones.
+    The list of v is ``nodes[offsets[v] : offsets[v + 1]]``; ``holders``, indexed by ``starts``, are
+    the nodes whose lists contain v. ``whole`` and ``mutual`` float64[pages, 2] receive the sums of
+    values and of squares, over all entries and over mutual ones.
     """
     for v in range(whole.shape[0]):
         i, end = _row(offsets, v)
@@ -351,9 +346,7 @@ def mark(
 
 @helper
 def _shares(first: Any, second: Any, form: Any, mutual: Any) -> Any:
-    """Return the contribution of one page to the similarity of two lists, from its values in
-    both.
-    """
+    """Return what one page, from its values in two lists, contributes to their similarity."""
     if mutual and (first < 0 or second < 0):
         return 0.0
     a, b = abs(np.float64(first)), abs(np.float64(second))
@@ -372,12 +365,12 @@ def gather_rows(
     sums: OutF64s2,
     used: OutU32s,
 ) -> I64:
-    """Add up what the lists of all nodes share with one list, itself included.
+    """Add up what one list shares with the lists of all nodes, including itself.
 
-    ``listed`` and ``values`` are the list; ``holders`` is (offsets, nodes, values), the lists that
-    contain each page. ``form`` is its place in ``neighbors.FORMS``. ``sums`` float64[nodes, 2], all
-    0, receives the sums in its first column; ``used`` uint32[nodes + 1] lists the nodes with one.
-    Returns their number, or DAMAGED.
+    ``listed`` and ``values`` are the list; ``holders`` is (offsets, nodes, values): for each page,
+    the lists that contain it. ``form`` is an index into ``neighbors.FORMS``. ``sums``
+    float64[nodes, 2], all 0, receives the sums in its first column; ``used`` uint32[nodes + 1]
+    lists the nodes with one. Returns their number, or DAMAGED.
     """
     offsets, owners, held = holders
     pages, nodes = np.uint64(offsets.size - 1), np.uint64(sums.shape[0])
@@ -397,7 +390,7 @@ def gather_rows(
                 return DAMAGED
             before = sums[owner, 0]
             term = _shares(values[i], held[place], form, mutual)
-            term = term if term > 0.0 else 0.0  # nan, of damaged values
+            term = term if term > 0.0 else 0.0  # damaged values may be NaN
             used[count] = np.uint32(owner)
             sums[owner, 0] = before + term
             count += 1 if before == 0.0 and term > 0.0 else 0
@@ -415,7 +408,7 @@ def pair_rows(
     form: I64,
     mutual: Bool,
 ) -> F64:
-    """Return the score in grains of two ascending lists with their norms, by minima or products."""
+    """Return the score, in grains, of two ascending lists, by minima or products."""
     common = 0.0
     i = j = 0
     while i < first.size and j < second.size:

@@ -1,24 +1,24 @@
-"""A web-like graph from a hash: the in-links of any page, independent of other pages.
+"""Generate a web-like graph from a hash; the in-links of each page can be computed on their own.
 
 A *host* is a range of ids, cut into *sections* of 8 to 256 pages, each into *runs* of 1 to 32. The
-first page of a section is its index; the first of a host, its front. Of every page
+first page of a section is its index; the first page of a host is its front page. For every page
 
     in-degree    max(1, floor(boost * law(u))), at most the host's pages (unless a front page)
                  law(u) = 0.78 * u ** (-1 / alpha), u uniform; one u for a whole run
-    sources      a window of consecutive pages of the host that begins at the section's index, at
-                 a place in the section, at the front page, or at the page before; one window for
-                 a whole run, in which quiet pages, which link to nothing, are passed over
-    outside      half of a front page's in-links, a tenth of some indexes', one of few others':
-                 from hosts of the same topic, one page each, any host if those are used up
+    sources      a window of consecutive pages of the host, the same for a whole run. It begins at
+                 the section's index, within the section, at the front page, or at the previous
+                 page, and skips quiet pages, which link to nothing
+    outside      half of a front page's in-links, a tenth of those of some indexes, one of a few
+                 other pages': one page per host of the same topic, then of any host
     anywhere     as many evenly spread links as are missing to the exact total
 
-So the pages of a run have the same in-links except themselves, like pages made from one template;
-this makes reversed walks meet early. Each decision is ``draw(key, node)`` with its own key
-(``KEYS``), so pieces of any size hold the same links. Distributions are tables with a level for
-every halving of u, each of CELLS linear cells.
+So the pages of a run have the same in-links except themselves, like pages from one template, and
+reversed walks meet early. Each decision is ``draw(key, node)`` with its own key (``KEYS``), so
+chunks of any size yield the same links. Distributions are tables with one level for each halving of
+u, of CELLS linear cells each.
 
-Cost: about 20 ns per page for its in-degree, 20 to 40 ns per link, 40 ns per name. Source: Kumar et
-al. 2000, *Stochastic models for the web graph* (copying); the rest is ours.
+Costs about 20 ns per page for the in-degree, 20 to 40 ns per link, 40 ns per name. Source: Kumar et
+al. 2000, *Stochastic models for the web graph* (copying); the rest is our own.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ from cocite.kernels.links import sort_ids
 from cocite.kernels.random import draw, node_at, pick, place_of
 
 LEVELS, CELLS = 48, 64
-"""A law is float64[LEVELS, CELLS + 1]: at [k, j] its value for u = (1 + j / CELLS) / 2**(k + 1)."""
+"""A law is float64[LEVELS, CELLS + 1]: [k, j] is its value for u = (1 + j / CELLS) / 2**(k + 1)."""
 
 PLAN_WORDS = 7
 _NODES, _CAP, _TOP, _LINKED, _EACH, _REST, _STRIDE = range(PLAN_WORDS)
-"""The plan, int64: nodes; the largest in-degree there can be, and the largest that there should be;
-pages of 2**16 that have in-links at all; links from anywhere that every page has, and how
-many pages have one more; the stride, coprime to nodes, by which those are found."""
+"""int64 words of the plan: nodes; largest possible in-degree; largest intended in-degree; how many
+of 2**16 pages have in-links; links from anywhere per page, and how many pages have one more; the
+stride, coprime to nodes, between those links.
+"""
 
 KEYS = 8
 _SHAPE, _PAGE, _INDEX, _RUN, _ALONE, _WINDOW, _QUIET, _OUTSIDE = range(KEYS)
@@ -64,7 +65,6 @@ _ANY_TOPIC = int(0.10 * _SHARE)
 
 @helper
 def _part(bits: Any, number: Any) -> Any:
-    """Return number ``number`` of the 16-bit parts of 64 bits, 0 to 65535."""
     return np.int64((bits >> np.uint64(16 * number)) & _LOW16)
 
 
@@ -83,14 +83,14 @@ def _law(law: Any, bits: Any) -> Any:
 
 @kernel
 def heavy_tailed(key: U64, law: F64s2, out: OutF64s) -> None:
-    """Draw ``out.size`` values of the law: float64."""
+    """Draw ``out.size`` values of the law (float64)."""
     for i in range(out.size):
         out[i] = _law(law, draw(key, i))
 
 
 @helper
 def _host_of(starts: Any, node: Any) -> Any:
-    """Return the host of ``node``: the last one that begins at or before it."""
+    """Return the last host that begins at or before ``node``."""
     low, high = 0, starts.size - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -103,13 +103,13 @@ def _host_of(starts: Any, node: Any) -> Any:
 
 @helper
 def section_bits(keys: Any, host: Any) -> Any:
-    """Return the binary logarithm of the number of pages in the sections of ``host``."""
+    """Return the binary logarithm of the section size of ``host``."""
     return _SMALLEST_BITS + ((_part(draw(keys[_SHAPE], host), 0) * _SECTION_KINDS) >> 16)
 
 
 @helper
 def _unit(node: Any, section: Any, keys: Any) -> Any:
-    """Return what decides on the page's in-links, (key, id): an index, a run, or the page alone."""
+    """Return (key, id) of what shares the page's in-links: an index, a run, or the page alone."""
     if node == section:
         return keys[_INDEX], node
     if _part(draw(keys[_PAGE], node), 0) < _UNSHARED:
@@ -120,18 +120,18 @@ def _unit(node: Any, section: Any, keys: Any) -> Any:
 
 @helper
 def _anywhere(node: Any, plan: Any) -> Any:
-    """Return how many of the page's links come from anywhere; they sum to the total of the plan."""
+    """Return the page's number of links from anywhere; they sum to the plan's total."""
     nodes, rest, at = np.uint64(plan[_NODES]), np.uint64(plan[_REST]), np.uint64(node)
     return plan[_EACH] + np.int64((at + _ONE64) * rest // nodes - at * rest // nodes)
 
 
 @kernel
 def in_degrees(first: I64, starts: U32s, law: F64s2, keys: U64s, plan: I64s, out: OutU32s2) -> I64:
-    """Compute the in-degrees of the pages from ``first`` on: uint32[pages, 2], all and those from
+    """Compute the in-degrees of the pages from ``first`` on, uint32[pages, 2]: total, and from
     outside.
 
-    ``starts`` uint32[hosts + 1], ``law`` of the in-degrees, ``keys`` uint64[KEYS], ``plan``
-    int64[PLAN_WORDS]. Returns their sum.
+    ``starts`` is uint32[hosts + 1], ``law`` the law of in-degrees, ``keys`` uint64[KEYS], ``plan``
+    int64[PLAN_WORDS]. Returns the sum of the totals.
     """
     total = 0
     first = np.int64(first)
@@ -181,7 +181,7 @@ def _is_quiet(keys: Any, node: Any) -> Any:
 
 @helper
 def _window(node: Any, begin: Any, end: Any, section: Any, bits: Any, keys: Any) -> Any:
-    """Return where the window of the page's in-links within the host begins."""
+    """Return where the window of the page's in-links begins in the host."""
     key, unit = _unit(node, section, keys)
     chosen = draw(keys[_WINDOW] ^ key, unit)
     mode = _part(chosen, 0)
@@ -192,7 +192,7 @@ def _window(node: Any, begin: Any, end: Any, section: Any, bits: Any, keys: Any)
     if mode < _FROM_INDEX:
         return section
     if mode < _FROM_SECTION:
-        # The product of two uniform numbers: pages that a section lists first link most.
+        # The product of two uniform numbers favors the first pages of a section.
         size = min(section + (1 << bits), end) - section
         return section + ((((_part(chosen, 1) * _part(chosen, 2)) >> 16) * size) >> 16)
     second = begin + (1 << bits)
@@ -201,7 +201,7 @@ def _window(node: Any, begin: Any, end: Any, section: Any, bits: Any, keys: Any)
 
 @helper
 def _rank_of(order: Any, host: Any, hosts: Any) -> Any:
-    """Return the rank of the host in the order of topics."""
+    """Return the host's rank in the topic order."""
     rank = np.int64(place_of(order, np.uint32(host)))
     while rank >= hosts:
         rank = np.int64(place_of(order, np.uint32(rank)))
@@ -210,7 +210,7 @@ def _rank_of(order: Any, host: Any, hosts: Any) -> Any:
 
 @helper
 def _host_at(order: Any, rank: Any, hosts: Any) -> Any:
-    """Return the host at a rank: the inverse of ``_rank_of``."""
+    """Invert ``_rank_of``."""
     host = np.int64(node_at(order, np.uint32(rank)))
     while host >= hosts:
         host = np.int64(node_at(order, np.uint32(host)))
@@ -219,7 +219,7 @@ def _host_at(order: Any, rank: Any, hosts: Any) -> Any:
 
 @helper
 def topic_of(topics: Any, order: Any, host: Any, hosts: Any) -> Any:
-    """Return the leaf topic of ``host``: ``topics`` uint32[leaves + 1] holds where each begins."""
+    """Return the leaf topic of ``host``; ``topics`` uint32[leaves + 1] are first ranks."""
     return _host_of(topics, _rank_of(order, host, hosts))
 
 
@@ -245,8 +245,9 @@ def _sort(links: Any) -> None:
 
 @helper
 def _from_host(node: Any, source: Any, begin: Any, end: Any, bits: Any, keys: Any, out: Any) -> Any:
-    """Fill ``out`` with the host's pages from ``source`` on, cyclically, except quiet ones; return
-    how many there were.
+    """Fill ``out`` cyclically with the host's pages from ``source`` on, except quiet ones.
+
+    Returns their number.
     """
     at = 0
     for _ in range(end - begin):
@@ -267,9 +268,7 @@ def _from_host(node: Any, source: Any, begin: Any, end: Any, bits: Any, keys: An
 def _from_topic(
     node: Any, host: Any, starts: Any, topics: Any, order: Any, keys: Any, out: Any
 ) -> Any:
-    """Fill ``out`` from hosts of the same topic in turn, then from the hosts after them; return how
-    many there were.
-    """
+    """Fill ``out`` with pages of hosts of the same topic, then of others; return their number."""
     at = 0
     hosts = starts.size - 1
     chosen = draw(keys[_OUTSIDE], node)
@@ -277,7 +276,7 @@ def _from_topic(
     low, size = np.int64(topics[leaf]), np.int64(topics[leaf + 1]) - np.int64(topics[leaf])
     if _part(chosen, 0) < _ANY_TOPIC:
         low, size = 0, hosts
-    # The product of two uniform numbers: a topic has hosts that link to most of it.
+    # The product of two uniform numbers favors the first hosts of a topic.
     turn = (((_part(chosen, 1) * _part(chosen, 2)) >> 16) * size) >> 16
     for i in range(hosts):
         if at == out.size:
@@ -296,8 +295,8 @@ def _from_topic(
 
 @helper
 def _from_anywhere(node: Any, known: Any, keys: Any, plan: Any, out: Any) -> None:
-    """Fill ``out`` with pages not in the ascending ``known``; with quiet ones only if there are no
-    others.
+    """Fill ``out`` with pages not in the ascending ``known``; quiet ones only if no others are
+    left.
     """
     at = 0
     nodes = plan[_NODES]
@@ -329,10 +328,10 @@ def in_links(
     plan: I64s,
     out: OutU32s,
 ) -> None:
-    """Write the in-links of the pages from ``first`` on, page after page, ascending, to ``out``.
+    """Write the in-links of the pages from ``first`` on to ``out``, page by page, ascending.
 
-    ``pages`` is what ``in_degrees`` wrote for them; ``out`` uint32 has exactly the size of all
-    links.
+    ``pages`` is the output of ``in_degrees`` for them; ``out`` uint32 has exactly one word per
+    link.
     """
     first = np.int64(first)
     host = _host_of(starts, first)
@@ -346,7 +345,7 @@ def in_links(
             begin, end = end, np.int64(starts[host + 1])
             bits = section_bits(keys, host)
         high = low + np.int64(pages[i, 0])
-        # Those from anywhere come last, and fill what the others left open.
+        # Links from anywhere come last, and replace those that the others failed to find.
         wanted = high - _anywhere(node, plan)
         section = begin + (((node - begin) >> bits) << bits)
         source = _window(node, begin, end, section, bits, keys)
@@ -363,16 +362,15 @@ def in_links(
 
 # -- generate text -----------------------------------------------------------------------
 
-# Names and labels, as bytes:
+# Names are in SURT form: the last one below stands for ``h0000098.d000012.com/s0003/p017``.
 #
 #     com,d000012,h0000098)/             the front page of host 98
 #     com,d000012,h0000098)/s0003/       the index of its section 3
-#     com,d000012,h0000098)/s0003/p017   page 17 of that
+#     com,d000012,h0000098)/s0003/p017   page 17 of that section
 #
-# which is the SURT form of ``h0000098.d000012.com/s0003/p017``. Numbers have as many digits
-# everywhere, top-level domains ascend with the host, and a section's index is the beginning of its
-# pages' names: so names ascend as ids do, byte by byte. A label is ``name <tab> topic.a.b.c
-# <newline>``: the leaf of the page's host in a tree of topics with equally many branches.
+# Names ascend bytewise with ids: numbers are padded to equal length, top-level domains ascend with
+# the host, and a section's index is a prefix of its pages' names. A label is ``name <tab>
+# topic.a.b.c <newline>``: the host's leaf in a tree of topics with a constant branching factor.
 
 
 NAME_ROOM = 64
@@ -406,12 +404,11 @@ def names(
     ends: OutU64s,
     out: OutU8s,
 ) -> I64:
-    """Write the names of ``ends.size`` pages from ``first`` on, one after the other; return their
-    bytes.
+    """Write the names of ``ends.size`` pages from ``first`` on, concatenated; return their bytes.
 
-    ``tops`` uint8[number, width]: top-level domains, padded with zeros; ``domains`` int64[number +
-    1]: the first host of each; ``digits`` int64[3]: of domains, hosts and sections. ``out`` has
-    NAME_ROOM bytes per name; ``ends`` uint64 receives where each ends.
+    ``tops`` uint8[number, width] are the top-level domains, padded with zeros; ``domains``
+    int64[number + 1] the first host of each; ``digits`` int64[3] the digits of domains, hosts and
+    sections. ``out`` has NAME_ROOM bytes per name; ``ends`` uint64 receives the end of each.
     """
     first = np.int64(first)
     host = _host_of(starts, first)
@@ -460,7 +457,7 @@ def labels(
     ends: U64s,
     out: OutU8s,
 ) -> I64:
-    """Write the labels of the pages whose names are ``text`` and ``ends``; return their bytes.
+    """Write the labels of the pages with the names ``text`` and ``ends``; return their bytes.
 
     A topic is the three digits of its leaf's number to the base ``branches``. ``out`` has
     ``text.size + NAME_ROOM * ends.size`` bytes.

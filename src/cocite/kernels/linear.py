@@ -2,23 +2,23 @@
 
     S = sum over l of c**l Q**l D (Q')**l          Q(v, w) = 1 / d(v) for each link of v's row to w
 
-A row takes two passes. *Rows* are the links of a node: in-neighbors for the measure on in-links.
+*Rows* are the links of a node: in-neighbors for the measure on in-links. A row of S takes two
+passes.
 
     forward    x[0] = u,         x[l + 1] = Q' x[l]                 (``forward``)
     backward   y[L] = D x[L],    y[l] = c Q y[l + 1] + D x[l]       (``backward``); y[0] is the row
 
 Small terms are omitted, and bounds on them are added up:
 
-* forward: not pushing x[l](w) from w lowers a score by at most c**l x[l](w) limit(w, l), where the
-  limit bounds what w can have in common with any l-step walk;
-* backward: omitting entries of y[l] lowers a score by at most c**l times the largest of them, as Q
-  averages.
+* forward: not pushing x[l](w) from w lowers a score by at most c**l x[l](w) limit(w, l). The limit
+  bounds what w can have in common with any l-step walk.
+* backward: omitting entries of y[l] lowers a score by at most c**l times the largest of them,
+  because Q averages.
 
-So the exact score is between the computed score and that plus the bound. A *table*,
-float64[nodes, 1 + J], holds D in column 0 and the limits of levels 1, 2, ..., J and beyond.
-
-Cost: about 4 ns per link of pushed nodes. Source: Maehara, Kusumi, Kawarabayashi 2014; Wang et al.
-2020 (ExactSim). The limits are our own.
+So the exact score lies between the computed score and that score plus the bound. A *table*,
+float64[nodes, 1 + J], has D in column 0, then the limits of levels 1, 2, ..., J - 1, and of all
+levels from J on. Costs about 4 ns per link of pushed nodes. Source: Maehara, Kusumi, Kawarabayashi
+2014; Wang et al. 2020 (ExactSim). The limits are our own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from cocite.kernels._types import *
 from cocite.kernels.totals import enter
 
 MOST_LEVELS = 128
-"""Maximum number of steps forward; the bound includes what remains after them."""
+"""Maximum number of forward steps; the bound covers the rest."""
 OVERFLOW = -1
 
 
@@ -44,11 +44,11 @@ class Rows(NamedTuple):
 
 
 class RunSpace(NamedTuple):
-    """Scratch: ``values`` float64[2, nodes], all zero between two calls; ``lists``
+    """Scratch: ``values`` float64[2, nodes], all zero between calls; ``lists``
     uint32[2, nodes + 1].
 
-    The levels of a forward run follow each other in ``nodes`` uint32[any] and ``amounts``
-    float64[any], level l from ``starts[l]`` to ``starts[l + 1]`` (int64[MOST_LEVELS + 2]).
+    ``nodes`` uint32[any] and ``amounts`` float64[any] receive the levels of a forward run; level l
+    is from ``starts[l]`` to ``starts[l + 1]`` (int64[MOST_LEVELS + 2]).
     """
 
     values: OutF64s2
@@ -60,16 +60,17 @@ class RunSpace(NamedTuple):
 
 @helper
 def bounds(rows: Any, node: Any) -> Any:
-    """Return the begin and the end of the row of ``node``."""
+    """Return where the row of ``node`` begins and ends."""
     at = np.int64(node)
     return np.int64(rows.offsets[at]), np.int64(rows.offsets[at + 1])
 
 
 @shared
 def in_vain(rows: Rows, threshold: F64, target: F64) -> Bool:
-    """Return whether a lower threshold cannot improve the bound. Then the threshold, omitted at
-    every link of every level, is a small part of it, and the rest comes from levels that are not
-    computed.
+    """Return whether a lower threshold cannot improve the bound.
+
+    This is so if the threshold, omitted at every link and level, is only a small part of the bound;
+    the rest comes from levels that are not computed.
     """
     return 16.0 * threshold * MOST_LEVELS * rows.neighbors.size < target
 
@@ -90,8 +91,9 @@ def spread(rows: Any, begin: Any, end: Any, share: Any, values: Any, found: Any,
 def forward(
     rows: Rows, table: F32s2, node: I64, decay: F64, threshold: F64, space: RunSpace
 ) -> tuple[I64, F64, I64]:
-    """Fill the levels of ``space``. Return (last level, bound, links read); the level is OVERFLOW
-    if the space is too small.
+    """Fill the levels of ``space``; return (last level, bound, links read).
+
+    The level is OVERFLOW if the space is too small.
     """
     values, found = space.values[0], space.lists[0]
     space.nodes[0], space.amounts[0] = np.uint32(node), 1.0
@@ -132,8 +134,9 @@ def forward(
 def _push_back(
     rows: Any, columns: Any, begin: Any, end: Any, amount: Any, values: Any, found: Any, count: Any
 ) -> Any:
-    """Add a node's ``amount`` to the nodes that link to it, divided by their numbers of links;
-    return the new length of ``found``.
+    """Add a node's ``amount`` to the nodes that link to it, divided by their degrees.
+
+    Returns the new length of ``found``.
     """
     for link in range(begin, end):
         node = columns.neighbors[link]
@@ -147,7 +150,7 @@ def _push_back(
 
 @helper
 def _pull(rows: Any, decay: Any, old: Any, new: Any, found: Any) -> Any:
-    """new = decay Q old, row by row; return the new length of ``found``."""
+    """Set new = decay Q old, row by row; return the new length of ``found``."""
     count = 0
     for node in range(rows.offsets.size - 1):
         begin, end = bounds(rows, node)
@@ -165,10 +168,11 @@ def _pull(rows: Any, decay: Any, old: Any, new: Any, found: Any) -> Any:
 def backward(
     rows: Rows, columns: Rows, table: F32s2, level: I64, decay: F64, floor: F64, space: RunSpace
 ) -> tuple[I64, I64, F64, I64]:
-    """Compute the row of scores from the levels up to ``level``; entries that cost up to ``floor``
-    are omitted. ``columns`` are the same links as ``rows`` by their other end.
+    """Compute the row of scores from the levels up to ``level``; omit entries that cost up to
+    ``floor``.
 
-    Returns (which of the two lists and values holds the row, its length, bound, links read).
+    ``columns`` has the links of ``rows`` by their other end. Returns (index of the list and values
+    with the row, its length, bound, links read).
     """
     here, count, bound, work = 0, 0, 0.0, 0
     worth = decay**level
@@ -225,11 +229,11 @@ def deposit(
     touched: OutU32s,
     count: I64,
 ) -> I64:
-    """Add the row that ``backward`` left, except for ``node``, to a query's totals in grains
-    (``grains`` of them for a score of 1), and reset the space to 0.
+    """Add the row from ``backward``, except the entry of ``node``, to a query's totals; clear the
+    space.
 
-    ``totals`` float64[nodes, 2], of which the nodes ``touched[:count]`` are not 0. Returns the new
-    ``count``.
+    ``grains`` is the number of grains in a score of 1; ``totals`` float64[nodes, 2] is nonzero for
+    the nodes ``touched[:count]``. Returns the new ``count``.
     """
     values, listed = space.values[here], space.lists[here]
     for i in range(size):
@@ -243,25 +247,25 @@ def deposit(
 
 # -- diagonal ----------------------------------------------------------------------------
 
-# The error of the diagonal, and what walks can have in common. With any diagonal D' instead
-# of D, let S' = sum over l of c**l Q**l D' (Q')**l and r = diag(S') - 1 its *residual*. As
-# S' = c Q S' Q' + D', off the diagonal S' - S obeys SimRank's own recursion with r on the diagonal,
-# so with T the first meeting of two walks from u and v, at the node X,
+# The error of the diagonal, and what walks can have in common. For any diagonal D' instead of D,
+# let S' = sum over l of c**l Q**l D' (Q')**l, and let r = diag(S') - 1 be its *residual*. As
+# S' = c Q S' Q' + D', off the diagonal S' - S obeys SimRank's own recursion with r on the diagonal.
+# If walks from u and v first meet at time T at node X, this gives
 #
 #     S'(u, v) = E[c**T (1 + r(X))]
 #     S'(u, v) / (1 + max r) <= s(u, v) <= S'(u, v) / (1 + min r)
 #
-# for u != v and any D'. ``residuals`` bounds S'(v, v) from both sides, by pushing from v:
+# for u != v and any D'. ``residuals`` bounds S'(v, v) from both sides by pushing from v, using
 # S'(v, v) = sum over l of c**l sum over w of x[l](w)**2 D'(w).
 #
 # *Limits* bound what is not pushed. Let peak(j, w) = max over v of (Q**j)(v, w), the largest
-# probability of any walk to be at w after j steps, which never grows with j. For D' <= 1
+# probability that a walk is at w after j steps, which never grows with j. For D' <= 1
 #
 #     H(j, w) = max over v of (Q**j S')(v, w) <= c mean of H(j + 1, a) + peak(j, w)
 #     limit(l, w) = c mean of H(l + 1, a)
 #
-# with means over the in-neighbors a of w: what w's neighbors and any walk of l + 1 steps have in
-# common. Where walks spread, peaks fall fast, and so do limits. Our own.
+# with means over the in-neighbors a of w: limits bound what w's neighbors have in common with any
+# walk of l + 1 steps. Where walks spread, peaks fall fast, and limits with them. Our own.
 
 
 _SHARPER = 8.0
@@ -269,9 +273,7 @@ _SHARPER = 8.0
 
 @kernel
 def average(rows: Rows, values: F64s, decay: F64, out: OutF64s) -> None:
-    """Set out[v] = decay * mean of ``values`` over the row of v, 0 for an empty one (all
-    float64).
-    """
+    """Set out[v] = decay * mean of ``values`` over the row of v, 0 if empty (all float64)."""
     for node in range(out.size):
         begin, end = bounds(rows, node)
         total = 0.0
@@ -284,10 +286,10 @@ def average(rows: Rows, values: F64s, decay: F64, out: OutF64s) -> None:
 def peaks(
     rows: Rows, columns: Rows, first: I64, floor: F64, space: RunSpace, out: OutF64s2
 ) -> None:
-    """Compute bounds on peak(1, w), peak(2, w), ... for w = first, first + 1, ...
+    """Compute bounds on peak(1, w), peak(2, w), ... for w = first, first + 1, ... into ``out``.
 
-    ``out`` float64[nodes, J] receives them. Runs backward from w; entries up to ``floor`` are
-    omitted, and the largest of them is added to the bound.
+    ``out`` is float64[nodes, J]. Runs backward from w, omitting entries up to ``floor``; the
+    largest omitted entry is added to the bound.
     """
     for k in range(out.shape[0]):
         here, count, base = 0, 1, 0.0
@@ -317,12 +319,11 @@ def peaks(
 
 @helper
 def _square(rows: Any, table: Any, node: Any, tune: Any, space: Any, levels: Any, out: Any) -> Any:
-    """Compute S'(node, node): ``out`` gets the computed part, a bound on the missing part, and a
-    guess at it.
+    """Compute S'(node, node) into ``out``: the computed part, a bound on the missing part, a guess
+    at it.
 
-    ``tune`` is (decay, threshold). The pushed part of a level is a share of its bound; the guess
-    assumes the same share of the part not pushed. ``levels`` is scratch, float64[3, MOST_LEVELS +
-    2].
+    ``tune`` is (decay, threshold). The guess assumes that the missing part of a level is the same
+    fraction of its bound as the computed part. ``levels`` is scratch, float64[3, MOST_LEVELS + 2].
     """
     decay, threshold = tune
     values, found, amounts = space.values[0], space.lists[0], space.values[1]
@@ -374,12 +375,12 @@ def _square(rows: Any, table: Any, node: Any, tune: Any, space: Any, levels: Any
 def residuals(
     rows: Rows, table: F32s2, nodes: U32s, tune: F64s, space: RunSpace, out: OutF64s2
 ) -> None:
-    """Compute S'(v, v) for v in ``nodes`` (uint32): ``out`` float64[nodes, 3] gets the computed
-    part, a bound on the missing part, and a guess at it; zeros for a node with an empty row.
+    """Compute S'(v, v) for v in ``nodes`` (uint32) into ``out`` float64[nodes, 3].
 
-    ``tune`` float64[4] is decay, threshold, target and a limit of links to read. The threshold
-    falls until at most the target is missing, the next run would exceed the limit, or only levels
-    after MOST_LEVELS are missing (much, if the decay is near 1).
+    A row of ``out`` is the computed part, a bound on the missing part, and a guess at it; zeros for
+    an empty row. ``tune`` float64[4] is (decay, threshold, target, limit of links to read). The
+    threshold falls until at most the target is missing, the next run would exceed the limit, or
+    only levels after MOST_LEVELS are missing (much, if the decay is near 1).
     """
     levels = np.zeros((3, MOST_LEVELS + 2))
     for k in range(out.shape[0]):
