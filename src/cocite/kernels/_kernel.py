@@ -65,10 +65,8 @@ _PLAIN = {"bool": bool, "int64": int, "float64": float}
 
 
 def library_path() -> Path:
-    """Return the path of the library that suits this processor best.
-
-    For tests, ``COCITE_TARGET`` selects another processor type, and ``COCITE_CHECKED=1`` the
-    library that checks bounds.
+    """Return the path of the library that suits this processor best. For tests, ``COCITE_TARGET``
+    selects another processor type, and ``COCITE_CHECKED=1`` the library that checks bounds.
     """
     checked = "-checked" if os.environ.get("COCITE_CHECKED", "") not in ("", "0") else ""
     chosen = os.environ.get("COCITE_TARGET")

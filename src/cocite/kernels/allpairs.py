@@ -213,10 +213,8 @@ def combine_shared(
 def reverse_cuthill_mckee(
     offsets: I64s, neighbors: I64s, starts: I64s, seen: OutU8s, out: OutI64s
 ) -> None:
-    """Fill ``out`` (int64[n]) with the nodes in their new order.
-
-    Each node's ``neighbors`` and ``starts`` (all nodes) are sorted by ascending degree; ``seen`` is
-    uint8[n], all 0.
+    """Fill ``out`` (int64[n]) with the nodes in their new order. Each node's ``neighbors`` and
+    ``starts`` (all nodes) are sorted by ascending degree; ``seen`` is uint8[n], all 0.
     """
     n = out.size
     taken = 0

@@ -69,9 +69,8 @@ def _follow(
     touched: Any,
     cut: Any,
 ) -> Any:
-    """Follow all paths from one source. Return (nodes reached, including the source; steps).
-
-    Above the step limit, some paths are missing.
+    """Follow all paths from one source. Return (nodes reached, including the source; steps). Above
+    the step limit, some paths are missing.
     """
     offsets, neighbors = rows
     path, links, ends, values, marks = room
@@ -280,9 +279,8 @@ def settle(
     touched: OutU32s,
     have: I64,
 ) -> I64:
-    """Add the sums except that of ``node``, in grains, to the totals, and reset them to 0.
-
-    See ``totals.settle_exact``. Returns the new ``have``.
+    """Add the sums except that of ``node``, in grains, to the totals, and reset them to 0. See
+    ``totals.settle_exact``. Returns the new ``have``.
     """
     for i in range(count):
         other = used[i]

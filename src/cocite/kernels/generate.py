@@ -245,9 +245,8 @@ def _sort(links: Any) -> None:
 
 @helper
 def _from_host(node: Any, source: Any, begin: Any, end: Any, bits: Any, keys: Any, out: Any) -> Any:
-    """Fill ``out`` cyclically with the host's pages from ``source`` on, except quiet ones.
-
-    Returns their number.
+    """Fill ``out`` cyclically with the host's pages from ``source`` on, except quiet ones. Returns
+    their number.
     """
     at = 0
     for _ in range(end - begin):
@@ -295,9 +294,7 @@ def _from_topic(
 
 @helper
 def _from_anywhere(node: Any, known: Any, keys: Any, plan: Any, out: Any) -> None:
-    """Fill ``out`` with pages not in the ascending ``known``; quiet ones only if no others are
-    left.
-    """
+    """Fill ``out`` with pages not in the ascending ``known``, quiet ones only as a last resort."""
     at = 0
     nodes = plan[_NODES]
     source = np.int64(pick(draw(keys[_OUTSIDE] ^ keys[_PAGE], node), np.uint64(nodes)))

@@ -91,9 +91,8 @@ def spread(rows: Any, begin: Any, end: Any, share: Any, values: Any, found: Any,
 def forward(
     rows: Rows, table: F32s2, node: I64, decay: F64, threshold: F64, space: RunSpace
 ) -> tuple[I64, F64, I64]:
-    """Fill the levels of ``space``; return (last level, bound, links read).
-
-    The level is OVERFLOW if the space is too small.
+    """Fill the levels of ``space``; return (last level, bound, links read). The level is OVERFLOW
+    if the space is too small.
     """
     values, found = space.values[0], space.lists[0]
     space.nodes[0], space.amounts[0] = np.uint32(node), 1.0
@@ -134,9 +133,8 @@ def forward(
 def _push_back(
     rows: Any, columns: Any, begin: Any, end: Any, amount: Any, values: Any, found: Any, count: Any
 ) -> Any:
-    """Add a node's ``amount`` to the nodes that link to it, divided by their degrees.
-
-    Returns the new length of ``found``.
+    """Add a node's ``amount`` to the nodes that link to it, divided by their degrees. Returns the
+    new length of ``found``.
     """
     for link in range(begin, end):
         node = columns.neighbors[link]
@@ -320,10 +318,9 @@ def peaks(
 @helper
 def _square(rows: Any, table: Any, node: Any, tune: Any, space: Any, levels: Any, out: Any) -> Any:
     """Compute S'(node, node) into ``out``: the computed part, a bound on the missing part, a guess
-    at it.
-
-    ``tune`` is (decay, threshold). The guess assumes that the missing part of a level is the same
-    fraction of its bound as the computed part. ``levels`` is scratch, float64[3, MOST_LEVELS + 2].
+    at it. ``tune`` is (decay, threshold). The guess assumes that the missing part of a level is the
+    same fraction of its bound as the computed part. ``levels`` is scratch,
+    float64[3, MOST_LEVELS + 2].
     """
     decay, threshold = tune
     values, found, amounts = space.values[0], space.lists[0], space.values[1]

@@ -1,4 +1,4 @@
-"""Small kernels over lists of links."""
+"""Small kernels for lists of links."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ _ONE32, _ONE64 = np.uint32(1), np.uint64(1)
 _SHIFT = np.uint64(32)
 
 _SHORT, _DEPTH = 24, 128
-"""Items that are sorted by insertion; room for the ends of parts that wait."""
+"""Size below which ranges are sorted by insertion; capacity of the stack of waiting ranges."""
 
 
 @helper
 def sort_ids(ids: Any) -> None:
-    """Sort an array in place: quicksort, with insertion sort for short ranges.
-
-    Numba's own ``sort`` needs its runtime.
+    """Sort an array in place: quicksort, with insertion sort for short ranges. Numba's own ``sort``
+    needs its runtime.
     """
     waiting = np.empty(_DEPTH, np.int64)
     depth, low, high = 0, 0, ids.size - 1
@@ -43,7 +42,7 @@ def sort_ids(ids: Any) -> None:
                     ids[i], ids[j] = ids[j], ids[i]
                     i += 1
                     j -= 1
-            if j - low > high - i:  # the larger part waits, so the stack is at most log2(size) deep
+            if j - low > high - i:  # the larger part waits: at most log2(size) ranges on the stack
                 waiting[depth], waiting[depth + 1] = low, j
                 low = i
             else:
@@ -64,16 +63,14 @@ def sort_ids(ids: Any) -> None:
 
 @kernel(T=("U32", "U64"))
 def add_counts(nodes: Ts, counts: OutTs) -> None:
-    """Count the occurrences of each v of ``nodes`` (uint32) in ``counts[v]`` (uint32)."""
+    """Add the occurrences of each v in ``nodes`` (uint32) to ``counts[v]`` (uint32)."""
     for i in range(nodes.size):
         counts[nodes[i]] += _ONE32
 
 
 @kernel
 def sum_runs(starts: I64s, values: F64s, out: OutF64s) -> None:
-    """Sum each run of ``values`` (float64), in order. ``starts`` (int64) holds where runs begin;
-    ``out`` (float64) has the same size.
-    """
+    """Sum each run of ``values`` (float64) in order; ``starts`` (int64) are where runs begin."""
     for run in range(starts.size):
         end = starts[run + 1] if run + 1 < starts.size else values.size
         total = 0.0
@@ -95,10 +92,10 @@ def turn(
 ) -> None:
     """Append the nodes of some rows to the rows of their neighbors.
 
-    ``offsets`` is that of the rows, the first of which belongs to node ``row``; ``cursors``
-    (uint64) holds where the next entry of nodes ``first``, ``first + 1``, ... goes in ``out``
-    (uint32), and is advanced. ``weights``, if there are any, go to ``out_weights``. Nothing is
-    written past the end of ``out``; the cursors then exceed it.
+    ``offsets`` covers these rows, the first of which belongs to node ``row``. ``cursors`` (uint64),
+    which advance, are the positions in ``out`` (uint32) of the next entries of nodes ``first``,
+    ``first + 1``, ... Any ``weights`` go to ``out_weights``. Nothing is written past the end of
+    ``out``, but cursors advance beyond it.
     """
     width = np.uint64(cursors.size)
     weighted = weights.size > 0
@@ -121,12 +118,11 @@ def merge(
     outs: tuple[U64s, U32s, F32s],
     merged: tuple[U64s, OutU32s, OutF32s],
 ) -> Bool:
-    """Merge two ascending rows of each node into one; of equal entries, the first row's comes
-    first.
+    """Merge two ascending rows per node; equal entries of the first row come first.
 
-    Each of the three is (offsets, neighbors, weights): offsets uint64[rows + 1] of some rows,
-    neighbors uint32 and weights float32 whole, the latter empty without weights. Returns False if a
-    row lies outside of its links.
+    Each argument is (offsets, neighbors, weights): offsets uint64[rows + 1] of some rows, the whole
+    neighbors uint32, and the whole weights float32 or an empty array. Returns False if a row is out
+    of bounds.
     """
     in_offsets, in_neighbors, in_weights = ins
     out_offsets, out_neighbors, out_weights = outs
@@ -158,10 +154,9 @@ def merge(
 def admit(pairs: U64s, links: U8s, left: OutI64s, wanted: I64, out: OutBools) -> I64:
     """Mark in ``out`` (bool) which ``pairs`` (uint64) to hide, until ``wanted`` links are hidden.
 
-    Greedy, in the order given: a pair is hidden if both of its pages then still have a link to
-    another page. ``links`` (uint8) is the number of links of each pair, 1 or 2; ``left``
-    (int64[nodes]) the number of remaining links of each page to others, which is updated. Returns
-    how many links are hidden.
+    Greedily hides each pair in order if both of its pages keep a link to another page. ``links``
+    (uint8) is the number of links per pair, 1 or 2; ``left`` (int64[nodes]), which is updated, is
+    the number of remaining links between each page and others. Returns the number of hidden links.
     """
     done = np.int64(0)
     for i in range(pairs.size):

@@ -1,12 +1,10 @@
-"""A list of hits: the best of many, from a heap, with scores and intervals from meeting times.
+"""The best hits of many, from a heap, with scores and intervals from meeting times.
 
-``tell`` computes what ``search/scorer.py`` and ``search/intervals.py`` compute with arrays,
-bit-identically, for kernels that return a whole answer. Bets on samples are those of
-``kernels/totals.py``.
+``tell`` serves kernels that return whole answers. Its results are bit-identical to those of
+``search/scorer.py`` and ``search/intervals.py``; ``kernels/totals.py`` explains the bets. ``top``
+picks the largest totals in grains. Ties are ordered by the node's hash (``scramble``).
 
-``top`` picks the best totals by grains, ties by the hash of the node (``scramble``).
-
-Cost: log k for each node that enters the heap, mostly few; 17 bytes per sample and hit.
+Costs log k per node that enters the heap (usually few), and 17 bytes per sample and hit.
 """
 
 from __future__ import annotations
@@ -23,19 +21,19 @@ from cocite.kernels.random import scramble
 from cocite.kernels.totals import estimate, ordered_ends
 
 _FEW = 4
-"""Hits whose order is tested first; each later batch is twice as large."""
+"""Hits in the first batch whose order is tested; each later batch is twice as large."""
 _DECIMALS = 1e12
 _ZERO64 = np.uint64(0)
 
 
 def order(ids: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the order of hits, best first; ties are ordered by ascending hash."""
+    """Return the order of hits, best first; ties by ascending hash."""
     return np.lexsort((scramble.__wrapped__(ids.astype(np.uint64)), -scores))
 
 
 @helper
 def _worse(grains: Any, ids: Any, first: Any, second: Any) -> Any:
-    """Return whether a hit comes after another: a lower score, or a tie and a larger hash."""
+    """Return whether a hit ranks below another: a lower score, or a tie and a larger hash."""
     if grains[first] != grains[second]:
         return grains[first] < grains[second]
     return scramble(np.uint64(ids[first])) > scramble(np.uint64(ids[second]))
@@ -49,7 +47,7 @@ def _swap(grains: Any, ids: Any, first: Any, second: Any) -> None:
 
 @helper
 def _sink(grains: Any, ids: Any, size: Any) -> None:
-    """Restore the heap, last hit on top, after its top was replaced."""
+    """Restore the heap, whose top is the worst hit, after its top was replaced."""
     at = 0
     while True:
         child = 2 * at + 1
@@ -93,10 +91,8 @@ def sort(grains: Any, ids: Any, size: Any) -> None:
 def top(
     totals: OutF64s2, touched: U32s, count: I64, floor: F64, nodes: OutU32s, best: OutF64s2
 ) -> I64:
-    """Find the best hits with at least ``floor`` grains, best first; reset the totals to 0.
-
-    ``nodes`` uint32[k] and ``best`` float64[k, 2] (grains, variance) receive them. Returns their
-    number.
+    """Find the best hits with at least ``floor`` grains, best first; reset the totals to 0. Fills
+    ``nodes`` uint32[k] and ``best`` float64[k, 2] (grains, variance); returns their number.
     """
     size, grains = 0, np.empty(nodes.size)
     for i in range(count if nodes.size > 0 else 0):
@@ -114,14 +110,14 @@ def top(
 
 @helper
 def error_of(total: Any, squares: Any, samples: Any) -> Any:
-    """Return the standard error from sums."""
+    """Return the standard error from a hit's sums."""
     _, variance = estimate(total, squares, samples)
     return np.rint(np.sqrt(variance) * _DECIMALS) / _DECIMALS
 
 
 @helper
 def _error(times: Any, weights: Any, hit: Any) -> Any:
-    """Return the standard error of a hit."""
+    """Return the standard error from a hit's meeting times."""
     total, squares = _ZERO64, _ZERO64
     for sample in range(times.shape[0]):
         time = times[sample, hit]
@@ -133,7 +129,6 @@ def _error(times: Any, weights: Any, hit: Any) -> Any:
 
 @helper
 def _values(times: Any, worth: Any, values: Any) -> None:
-    """Fill in the value of the meeting in every sample."""
     for sample in range(times.shape[0]):
         for hit in range(times.shape[1]):
             values[sample, hit] = worth[times[sample, hit]]
@@ -150,7 +145,7 @@ def _bet(values: F64s2, first: F64, last: F64, level: F64, ends: OutF64s, means:
 
 @helper
 def _certain(values: Any, most: Any, numbers: Any) -> Any:
-    """Do ``confidence.leading_certain``: return how many of the first hits have certain ranks."""
+    """Do ``confidence.leading_certain``: return the number of leading hits with certain ranks."""
     samples, hits = values.shape
     level, low, beyond, high = numbers[1], numbers[2], numbers[3], numbers[4]
     begin = 0
@@ -172,9 +167,10 @@ def _certain(values: Any, most: Any, numbers: Any) -> Any:
 
 @helper
 def tell(times: Any, weights: Any, worth: Any, numbers: Any, grains: Any, out: Any) -> Any:
-    """Fill the rows of ``out`` from ``times`` uint8[samples, hits] and scores in ``grains``; see
-    ``trees_batch.answers`` for the rest. Return how many hits have certain ranks. If no wealth
-    rejects a mean, omit the intervals and return 0.
+    """Fill ``out`` from ``times`` uint8[samples, hits] and scores in ``grains``.
+
+    See ``trees_batch.answers`` for the other arguments. Returns the number of leading hits with
+    certain ranks. If no wealth rejects a mean, intervals are omitted, and the result is 0.
     """
     samples, hits = times.shape
     for hit in range(hits):

@@ -1,14 +1,15 @@
 """Groups of nodes with the same min-hash: building and querying them.
 
-In every ring k = 1, ..., length of a sample, nodes are grouped by their winner
-(``kernels/ring_rows.py``). A row of ``blobs`` holds where in ``words`` the sample's cells begin
-(``length`` for each node: where its group begins, NOWHERE if it is alone), where the groups begin,
-their number of words p, and the length. A group is its winner, its size, and its nodes.
+In each ring k = 1, ..., length of a sample, nodes are grouped by their winner
+(``kernels/ring_rows.py``). A group is stored as its winner, its size, and its nodes. A row of
+``blobs`` is (begin of the cells in ``words``, begin of the groups, words p of all groups, length).
+Each node has ``length`` cells: where its group begins, or NOWHERE if it is alone.
 
-A mask describes what two nodes share: bit k - 1 is set if they are in one group of ring k.
-``table`` uint64[2**length, 2] holds the weight of each mask, and its square, as fixed-point
-numbers. Cost: building takes five passes over the nodes per ring; a query reads the node's groups,
-about 4 ns per member. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
+The mask of two nodes has bit k - 1 set if they share a group in ring k. ``table``
+uint64[2**length, 2] is the weight of each mask and its square, in fixed point.
+
+Building takes five passes over the nodes per ring; a query reads the node's groups, at about 4 ns
+per member. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ _SHIFT, _LOW = np.uint32(16), np.uint32(0xFFFF)
 def list_groups(
     winners: U32s, nodes: U32s, ring: I64, begins: OutU32s, cells: OutU32s2, group: OutU32s, at: U64
 ) -> U64:
-    """List the groups of one ring from word ``at`` of ``group`` on.
+    """List the groups of one ring from word ``at`` of ``group`` on; return where the next ring
+    begins.
 
-    ``winners`` uint32[k] are those of ``nodes``, ascending; if ``nodes`` is empty, of the nodes
-    from 0 on. ``begins`` is scratch, uint32 for all possible winners; column ``ring`` of ``cells``
-    uint32[k, length] receives where each node's group begins, NOWHERE if it is alone. Returns where
-    the next ring's groups begin.
+    ``winners`` uint32[k] belong to ``nodes``, ascending, or to nodes 0, 1, ... if ``nodes`` is
+    empty. ``begins`` is scratch, uint32 with one word per possible winner. Column ``ring`` of
+    ``cells`` uint32[k, length] receives the begin of each node's group, NOWHERE if it is alone.
     """
     begins[:] = _ZERO32
     for i in range(winners.size):
@@ -47,7 +48,7 @@ def list_groups(
         if size > _ONE32:
             begins[winner] = np.uint32(at)
             group[at] = np.uint32(winner)
-            group[at + _ONE64] = _ZERO32  # counts up while the nodes are put down
+            group[at + _ONE64] = _ZERO32  # counts up as nodes are added
             at += np.uint64(size) + _TWO64
     for i in range(winners.size):
         begin = begins[winners[i]]
@@ -62,7 +63,7 @@ def list_groups(
 
 @kernel
 def name_from(group: OutU32s, first: U32) -> None:
-    """Add ``first`` to the winners of groups, so that they count from the graph's first node."""
+    """Add ``first`` to the winners of groups, so that ids start at the graph's first node."""
     at = _ZERO64
     while at < group.size:
         group[at] = np.uint32(group[at] + first)
@@ -71,9 +72,7 @@ def name_from(group: OutU32s, first: U32) -> None:
 
 @kernel
 def name_winners(group: OutU32s, wanted: U32s) -> None:
-    """Replace the winners of some groups by their index in ``wanted``, uint32[m], ascending;
-    NOWHERE for others.
-    """
+    """Replace each group's winner by its index in ``wanted`` uint32[m], ascending, or NOWHERE."""
     at = 0
     while at < group.size:
         winner = group[at]
@@ -96,12 +95,11 @@ def _cell(words: Any, blob: Any, node: Any, ring: Any) -> Any:
 
 @kernel
 def carry_over(words: U32s, blob: U64s, ids: U32s, cells: OutU32s2, group: OutU32s) -> I64:
-    """Convert the groups of a sample to other ids, without removed nodes.
+    """Convert a sample's groups to other ids, without removed nodes.
 
-    ``ids`` uint32[old nodes] is the new id of each node, NOWHERE if it was removed; winners are
-    converted alike. Fills ``cells`` uint32[nodes, length] and ``group`` uint32[p], keeping the
-    order of groups. Returns how many words the groups take, or DAMAGED if the sample points outside
-    of itself.
+    ``ids`` uint32[old nodes] is the new id of each node and winner, NOWHERE if it was removed.
+    Fills ``cells`` uint32[nodes, length] and ``group`` uint32[p] in the same order of groups.
+    Returns the words of the groups, or DAMAGED if the sample contains an index out of range.
     """
     cells[:] = NOWHERE
     at, out, ring = _ZERO64, 0, _ZERO64
@@ -137,9 +135,8 @@ def carry_over(words: U32s, blob: U64s, ids: U32s, cells: OutU32s2, group: OutU3
 
 @kernel
 def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> Bool:
-    """Compute what ``node`` shares with each of ``others`` uint32[h] in every sample of a shard.
-
-    ``out`` uint16[samples, h]. Returns whether the shard is valid.
+    """Compute the mask of ``node`` with each of ``others`` uint32[h] in each sample of a shard.
+    ``out`` is uint16[samples, h]. Returns whether the shard is valid.
     """
     for sample in range(blobs.shape[0]):
         prefetch(words, blobs[sample, 0] + np.uint64(node) * blobs[sample, 3])
@@ -161,9 +158,10 @@ def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> 
 
 @kernel
 def common(words: U32s, blobs: U64s2, nodes: U32, first: U64, second: U64, out: OutU32s2) -> Bool:
-    """Find the winners of the groups that contain both nodes: ``out`` uint32[samples, length],
-    NOWHERE for none, the number ``nodes`` if the winner was removed. Returns whether the shard is
-    valid.
+    """Find the winners of the groups that contain both nodes; return whether the shard is valid.
+
+    ``out`` uint32[samples, length] receives NOWHERE for no such group, ``nodes`` for a removed
+    winner.
     """
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
@@ -192,12 +190,12 @@ def gather(
     used: OutU32s,
     count: I64,
 ) -> I64:
-    """Add up what all nodes share with one node over the samples of a shard.
+    """Add up what one node shares with all others over the samples of a shard.
 
     ``whom`` uint32[2] is the node and the number of the shard's first sample, counted from 1.
-    ``sums`` uint64[nodes, 2] receives the sums; ``used`` uint32[nodes + 1] lists the nodes with
-    one, ``count`` so far; ``marks`` is all zero initially. Returns the new count, or DAMAGED if the
-    shard has offsets or node ids out of range.
+    ``sums`` uint64[nodes, 2] receives the sums, and ``used`` uint32[nodes + 1] the nodes with one,
+    after the first ``count``; ``marks`` is initially all zero. Returns the new count, or DAMAGED if
+    the shard has an offset or id out of range.
     """
     nodes, me = np.uint32(sums.shape[0]), whom[0]
     for sample in range(blobs.shape[0]):
@@ -240,15 +238,15 @@ def gather(
     return count
 
 
-# -- heard -------------------------------------------------------------------------------
+# -- results of shards -------------------------------------------------------------------
 
 
 @kernel(T=("U8", "U16"))
 def add(ids: U32s, codes: Ts2, table: U64s2, sums: OutU64s2, used: OutU32s, count: I64) -> I64:
-    """Add up one shard: ``ids`` uint32[h], each once, ``codes`` uint8 or uint16 [h, samples].
+    """Add up one shard's ``ids`` uint32[h], each once, with ``codes`` uint8 or uint16 [h, samples].
 
-    ``table`` uint64[codes, 2] holds the value of each code and its square; ``sums`` uint64[nodes,
-    2] receives the sums, ``used`` lists the nodes with one, ``count`` so far. Returns the new
+    ``table`` uint64[codes, 2] is the value of each code and its square; ``sums`` uint64[nodes, 2]
+    receives the sums, and ``used`` the nodes with one, after the first ``count``. Returns the new
     count.
     """
     for i in range(ids.size):

@@ -1,16 +1,15 @@
-"""Min-hashes cut to b bits of a hash of each winner, stored as bit planes, and queries on them.
+"""Min-hashes cut to b bits of each winner's hash, as bit planes, and queries on them.
 
-A block of 512 nodes has, for each ring and bit, a plane of 16 words: bit i of word w belongs to
-node 32 w + i. So 512 nodes are compared with one cache line a bit, without branches or tables.
-``tally`` adds up the matches of one node in planes, too: level j holds bit j of the counts.
-``settle`` turns them into scores. With y the mean weight of the rings that match, W their sum, and
-q = 2**-b the probability that different winners match, the unbiased estimate is
+For a block of 512 nodes, each ring and bit has a plane of 16 words: bit i of word w belongs to node
+32 w + i. So 512 nodes are compared with one cache line per bit, without branches or tables.
+``tally`` counts the matches of one node in planes as well: level j holds bit j of the counts.
+``settle`` turns the counts into scores. With y the mean weight of the rings that match, W the sum
+of all weights, and q = 2**-b the probability that different winners match, the unbiased estimate is
 
     x = (y - q W) / (1 - q),        variance(x) = variance(y) / (1 - q)**2
 
-Planes are vectors (``kernels/_vectors.py``); loops would take five to ten times as long. Cost:
-tallying reads b / 8 bytes for each node, ring and sample. Source: Li, Koenig 2010, *b-bit minwise
-hashing*.
+Planes are vectors (``kernels/_vectors.py``), five to ten times faster than loops. Tallying reads b
+/ 8 bytes per node, ring and sample. Source: Li, Koenig 2010, *b-bit minwise hashing*.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from cocite.kernels._kernel import JIT, helper, kernel, prefetch
 from cocite.kernels._types import *
 from cocite.kernels.random import draw
 
-# differ(into, words, at, same): into |= words[at : at + 16] ^ same, the same word for all
-# agree(into): into = ~into, so a bit is set where all planes were the same
-# count_in(plane, at, carry): adds ``carry`` to plane[at : at + 16]; it becomes what is carried on
+# differ(into, words, at, same): into |= words[at : at + 16] ^ same, with one word for all lanes
+# agree(into): into = ~into, so a bit is set if all planes were the same
+# count_in(plane, at, carry): adds ``carry`` to plane[at : at + 16]; ``carry`` is the next carry
 # spread(found, at, bits, worth): found[at + i] += worth, for each bit i that is set in ``bits``
 if JIT:
     from cocite.kernels._vectors import agree, count_in, differ, spread
 
 LINE, BLOCK = 16, 512
-"""Words of a plane, and nodes of a block."""
+"""Words per plane, and nodes per block."""
 _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
 _ZERO64, _ONE64, _LINE64 = np.uint64(0), np.uint64(1), np.uint64(LINE)
 _WORD, _LOW5, _LOW9, _NINE, _FIVE = (np.uint64(v) for v in (64, 31, 511, 9, 5))
@@ -54,7 +53,7 @@ def sketch(winners: U32s, key: U64, ring: I64, planes: OutU32s4) -> None:
 
 @helper
 def _plane(blob: Any, block: Any, ring: Any, bit: Any) -> Any:
-    """Return where a plane begins; ``blob`` is (begin, length, bits) of a sample."""
+    """Return where a plane begins; ``blob`` is a sample's (begin, length, bits)."""
     return blob[0] + ((block * blob[1] + ring) * blob[2] + bit) * _LINE64
 
 
@@ -87,8 +86,8 @@ def _prefetch(words: Any, blobs: Any, node: Any) -> None:
 
 @kernel
 def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> None:
-    """Compute the rings in which ``node`` matches each of ``others`` uint32[h], in every sample of
-    a shard; ``out`` uint16[samples, h].
+    """Compute the mask of ``node`` with each of ``others`` uint32[h] in each sample of a shard.
+    ``out`` is uint16[samples, h].
     """
     _prefetch(words, blobs, node)
     for i in range(others.size):
@@ -100,10 +99,8 @@ def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> 
 
 @kernel
 def tally(words: U32s, blobs: U64s2, node: U64, done: U64, levels: OutU32s4) -> None:
-    """Add the matches of ``node`` with all nodes in the samples of a shard to ``levels``.
-
-    ``levels`` uint32[blocks, length, bits of the number of samples, LINE]; it already holds
-    ``done`` samples.
+    """Add the matches of ``node`` with all nodes in a shard to ``levels``, which has ``done``
+    samples. ``levels`` is uint32[blocks, length, bits of the number of samples, LINE].
     """
     samples, length, bits = np.uint64(blobs.shape[0]), blobs[0, 1], blobs[0, 2]
     mine = np.empty((samples, length, bits), np.uint32)
@@ -135,10 +132,8 @@ def _units(total: Any, scale: Any, shift: Any, factor: Any) -> Any:
 
 @kernel
 def unbiased(sums: U64s2, samples: F64, chance: F64, whole: F64, out: OutF64s2) -> None:
-    """Fill ``out`` float64[h, 2] with x in grains and the variance of its mean.
-
-    ``sums`` uint64[h, 2] are those of y and of its square, in fixed point; ``whole`` is W,
-    ``chance`` q.
+    """Fill ``out`` float64[h, 2] with x in grains and the variance of its mean. ``sums``
+    uint64[h, 2] are the fixed-point sums of y and of its square; ``whole`` is W, ``chance`` q.
     """
     factor, scale, shift = 1.0 / (1.0 - chance), GRAINS / (samples * ONE), chance * whole * GRAINS
     for i in range(out.shape[0]):
@@ -161,11 +156,11 @@ def settle(
     touched: OutU32s,
     have: I64,
 ) -> I64:
-    """Add the scores of all nodes except ``node`` with at least ``least`` grains to the totals.
+    """Add the scores of at least ``least`` grains to the totals, except that of ``node``.
 
-    ``weights`` uint64[length] are those of the rings, in fixed point; ``terms`` float64[4] is the
-    number of samples, q, W, and the weight of the part. ``totals`` and ``touched[:have]`` are those
-    of the query (``kernels/totals.py``); variances are unknown here. Returns the new ``have``.
+    ``weights`` uint64[length] are those of the rings, in fixed point; ``terms`` float64[4] is
+    (number of samples, q, W, weight of the part). ``totals`` and ``touched[:have]`` are those of
+    the query (``kernels/totals.py``); variances are unknown. Returns the new ``have``.
     """
     samples, chance, whole, weight = terms
     factor, scale, shift = 1.0 / (1.0 - chance), GRAINS / (samples * ONE), chance * whole * GRAINS

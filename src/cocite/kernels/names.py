@@ -1,11 +1,12 @@
-"""Front-coded names: encoding, decoding, and the search for the most similar ones.
+"""Front-coded names: encoding, decoding, and the search for similar names.
 
-Names are stored in blocks of BLOCK in id order. Every name is (shared, length, bytes): how many
-bytes it shares with the name before it in its block (0 for the first), and the rest; both numbers
-are varints, seven bits per byte, low first, the high bit set on all but the last.
+Names are stored in id order, in blocks of BLOCK. Each name is (shared, length, bytes): the length
+of the prefix that it shares with the previous name in its block (0 for the first), then the rest.
+Both numbers are varints: seven bits per byte, low bits first, with the high bit set on all but the
+last byte.
 
-``distances`` finds spelling mistakes with the bit-parallel edit distance of Myers (1999) in the
-form of Hyyrö (2003): one word operation a character for names up to 64 bytes.
+``distances`` finds misspelled names by the bit-parallel edit distance of Myers (1999) in the form
+of Hyyrö (2003): one word operation per character for queries up to 64 bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 
 BLOCK = 16
-"""Names in a block: the most that a lookup decodes."""
+"""Names per block, the most that a lookup decodes."""
 
 _ROOM = 1 << 16
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
@@ -37,7 +38,7 @@ def _put(value: Any, out: Any, at: Any) -> Any:
 
 @kernel
 def encode(text: U8s, ends: U64s, out: OutU8s, blocks: OutU64s) -> I64:
-    """Front-code names ``text[ends[i-1]:ends[i]]``; the first one begins a block.
+    """Front-code the names ``text[ends[i-1]:ends[i]]``, the first of which begins a block.
 
     ``out`` uint8 needs ``text.size + 6 * ends.size`` bytes; ``blocks`` uint64[ceil(names/BLOCK)]
     receives where each block begins in it. Returns the bytes written.
@@ -64,9 +65,7 @@ def encode(text: U8s, ends: U64s, out: OutU8s, blocks: OutU64s) -> I64:
 
 @helper
 def _varint(data: Any, at: Any, stop: Any) -> Any:
-    """Return (value, end) of the varint at ``at``; a value above any name if it does not end
-    there.
-    """
+    """Return (value, end) of the varint at ``at``; an unfinished one is larger than any length."""
     value, shift = 0, 0
     while at < stop and shift < 28:
         byte = np.int64(data[at])
@@ -80,7 +79,7 @@ def _varint(data: Any, at: Any, stop: Any) -> Any:
 
 @helper
 def _block(data: Any, blocks: Any, number: Any) -> Any:
-    """Return where a block begins and ends; empty if it is damaged."""
+    """Return where a block begins and ends; a damaged one is empty."""
     begin = blocks[number]
     end = blocks[number + 1] if number + 1 < blocks.size else np.uint64(data.size)
     if begin > end or end > np.uint64(data.size):
@@ -90,11 +89,9 @@ def _block(data: Any, blocks: Any, number: Any) -> Any:
 
 @helper
 def _next_name(data: Any, at: Any, stop: Any, name: Any, before: Any) -> Any:
-    """Decode the entry at ``at`` over the previous name, of length ``before``: return (end of the
-    entry, the name's length).
-
-    The length is negative for a damaged entry: it exceeds ``stop``, the end of its block, or shares
-    more than the previous name has.
+    """Decode the entry at ``at`` over the previous name, of length ``before``. Returns (end of the
+    entry, length of the name). The length is negative for a damaged entry, which exceeds its block
+    (``stop``) or shares more than the previous name has.
     """
     shared, at = _varint(data, at, stop)
     rest, at = _varint(data, at, stop)
@@ -107,10 +104,10 @@ def _next_name(data: Any, at: Any, stop: Any, name: Any, before: Any) -> Any:
 
 @kernel
 def decode(data: U8s, blocks: U64s, ids: U32s, out: OutU8s, ends: OutU64s) -> I64:
-    """Write the names of ``ids``, concatenated; ``ends[i]`` is where name i ends.
+    """Write the concatenated names of ``ids``; ``ends[i]`` is where name i ends.
 
     Returns the bytes needed, or -1 for damaged data. Names beyond ``out.size`` are measured but not
-    written: call again with a larger array.
+    written; call again with a larger array.
     """
     name = np.empty(_ROOM, np.uint8)
     at = 0
@@ -136,11 +133,11 @@ def _lower(byte: Any) -> Any:
 
 @kernel
 def distances(data: U8s, blocks: U64s, count: I64, wanted: U8s, out: OutI32s) -> None:
-    """Compute the edit distance from ``wanted`` (uint8, 1 to 64 bytes) to each of the ``count``
+    """Compute the edit distance between ``wanted`` (uint8, 1 to 64 bytes) and each of ``count``
     names.
 
-    ``out`` int32[count]; ASCII case is ignored. Insertions, deletions and replacements cost one
-    each.
+    ``out`` is int32[count]. Insertions, deletions and replacements cost one each; ASCII case is
+    ignored.
     """
     name = np.empty(_ROOM, np.uint8)
     masks = np.zeros(256, np.uint64)

@@ -1,15 +1,14 @@
-"""Nearness of pages by common neighbors, and the lists of the nearest pages.
+"""Nearness of pages by common neighbors, and lists of the nearest pages.
 
-``weigh`` and ``norms`` compute the weight of each page as a neighbor, and the total weight of each
-page's neighbors, by in-links or out-links. A page without a self-loop also counts as its own
-neighbor, with its weight times ``own`` (0: it does not).
+``weigh`` and ``norms`` compute the weight of each page as a neighbor, and the total weight of its
+neighbors, for in-links or out-links. A page without a self-loop counts as its own neighbor, with
+``own`` times its weight.
 
-``closest`` makes the lists. It adds up common neighbors like ``kernels/neighbors.py``, in ascending
-order, so near(u, v) equals near(v, u) to the bit. Values are rounded to float32 before the largest
-are chosen; ties go to nodes with the smaller hash.
+``closest`` lists the nearest pages. Common neighbors are added in ascending order, so near(u, v)
+equals near(v, u) to the bit. Values are rounded to float32 before the largest are selected; ties go
+to nodes with the smaller hash.
 
-Cost: 1 to 3 ns for each member of each neighbor.
-Source: see ``measures/snn.py``.
+Costs 1 to 3 ns for each member of each neighbor. Source: see ``measures/snn.py``.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def _row(offsets: Any, node: Any) -> Any:
 
 @helper
 def _from(members: Any, begin: Any, end: Any, least: Any) -> Any:
-    """Return where the members from ``begin`` to ``end``, ascending, reach ``least``."""
+    """Return where ``members``, ascending from ``begin`` to ``end``, reach ``least``."""
     while begin < end:
         middle = (begin + end) // 2
         if np.int64(members[middle]) < least:
@@ -47,7 +46,6 @@ def _from(members: Any, begin: Any, end: Any, least: Any) -> Any:
 
 @helper
 def _holds(offsets: Any, neighbors: Any, node: Any) -> Any:
-    """Return whether a node has a self-loop."""
     begin, end = _row(offsets, node)
     at = _from(neighbors, begin, end, node)
     return at < end and np.int64(neighbors[at]) == node
@@ -63,10 +61,10 @@ def weigh(
     last: I64,
     worths: OutF64s,
 ) -> None:
-    """Set ``worths`` float64[nodes] of pages ``first`` to ``last`` - 1 by their number of
-    ``members``, which include the page itself if ``own`` is not 0.
+    """Set ``worths`` float64[nodes] to log(nodes / members) for pages ``first`` to ``last`` - 1.
 
-    The weight is log(nodes / number of members), 0 above ``max_degree`` (int64).
+    Pages count among their own ``members`` if ``own`` is not 0. Above ``max_degree`` (int64)
+    members, and without any, the weight is 0.
     """
     nodes = worths.size
     for x in range(first, last):
@@ -86,8 +84,8 @@ def norms(
     last: I64,
     out: OutF64s,
 ) -> None:
-    """Set ``out`` float64[nodes] of pages ``first`` to ``last`` - 1 to the total worth of their
-    neighbors, with ``own`` times their own.
+    """Set ``out`` float64[nodes] to the total worth of neighbors for pages ``first`` to ``last`` -
+    1. A page without a self-loop contributes ``own`` times its worth.
     """
     for v in range(first, last):
         begin, end = _row(offsets, v)
@@ -101,8 +99,8 @@ def norms(
 def _shared(
     rows: Any, columns: Any, worths: Any, node: Any, share: Any, strip: Any, room: Any
 ) -> Any:
-    """Add up the worth of common neighbors with the node for all pages in a strip; return how many
-    have any.
+    """Add up the worth of neighbors shared with ``node`` for all pages in a strip. Returns the
+    number of pages with a sum.
     """
     offsets, neighbors = rows
     starts, members = columns
@@ -151,9 +149,7 @@ def _shared(
 def _add_side(
     rows: Any, columns: Any, weights: Any, node: Any, how: Any, strip: Any, room: Any, have: Any
 ) -> Any:
-    """Add the nearness by one side, halved if there are two, for all pages in a strip; return how
-    many are near by any side.
-    """
+    """Add the nearness by one side, halved if there are two; return the number of near pages."""
     share = 0.5 if how[0] == _IN + _OUT else 1.0
     worths, whole = weights
     common, near, used, touched = room[:4]
@@ -176,8 +172,7 @@ def _add_side(
 def _near_of(
     ins: Any, outs: Any, by_in: Any, by_out: Any, how: Any, node: Any, strip: Any, room: Any
 ) -> Any:
-    """Compute in ``near`` how near the pages in a strip are to a page; return how many are,
-    ``touched``.
+    """Compute ``near`` for the pages in a strip; return how many are near, listed in ``touched``.
     """
     have = 0
     if how[0] & _IN:
@@ -236,10 +231,10 @@ def closest(
 ) -> I64:
     """Write the lists of ``pages`` (uint32), in order; return their number of entries.
 
-    ``ins`` and ``outs`` are (offsets, neighbors); ``by_in`` and ``by_out`` (weights, norms) for
-    comparing in-neighbors and out-neighbors; ``how`` is (1, 2 or 3, for in, out or both; the factor
-    of a page as its own neighbor). ``room`` is (common and near float64[width], both all 0, used
-    and touched uint32[width + 1], names uint32[k], best float64[k], keys uint64[k]): pages are
+    ``ins`` and ``outs`` are (offsets, neighbors); ``by_in`` and ``by_out`` are (weights, norms) for
+    comparing in-neighbors and out-neighbors; ``how`` is (1, 2 or 3 for in, out or both; factor of a
+    page as its own neighbor). ``room`` is (common and near float64[width], both all 0, used and
+    touched uint32[width + 1], names uint32[k], best float64[k], keys uint64[k]): pages are
     processed in strips of ``width`` ids. ``out`` is (counts uint64[pages], nodes uint32, values
     float32), with space for k + 1 entries per page.
     """

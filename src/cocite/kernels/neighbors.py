@@ -1,23 +1,23 @@
 """Common neighbors: of one pair, and of one node with all others.
 
 The *rows* ``neighbors[offsets[v] : offsets[v + 1]]``, ascending, are the sets to compare; the
-*columns* ``members[columns[x] : columns[x + 1]]`` list the nodes whose rows contain x. For all
-others, every x in u's row, ascending, adds its weight to each node of x's column.
+*columns* ``members[columns[x] : columns[x + 1]]`` list the nodes whose rows contain x. For one node
+u, every x in its row, ascending, adds its weight to each node of x's column.
 
     weight of x     1                          plain
                     w = log(nodes / |column|)  power 1      0 for an x that is in every row
                     w * w                      power 2
 
-A pair merges two ascending rows; it adds the same numbers in the same order, so sums are equal to
+For a pair, merging two ascending rows adds the same numbers in the same order, so sums are equal to
 the bit. The *norm* of a row is the weight of all its entries: its length for plain weights,
-otherwise a column of ``sums`` float64[nodes, 2], which holds the sums of w and of w * w.
+otherwise from ``sums`` float64[nodes, 2], the sums of w and of w * w.
 
     cosine     common / sqrt(norm(u) * norm(v))
     jaccard    common / (norm(u) + norm(v) - common)
     count      common
 
-Cost: a pair O(|row| + |row|); all others one addition for each node of each column in u's row.
-Offsets and ids are checked on the way, as files are not verified when they are opened.
+A pair costs O(|row| + |row|); one node with all others costs one addition for each node of each
+column in its row. Offsets and ids are checked during use, as files are opened unverified.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from cocite.kernels._kernel import helper, kernel, prefetch
 from cocite.kernels._types import *
 
 DAMAGED = -1
-"""Returned if an offset or a node id is out of range."""
+"""Returned if an offset or node id is out of range."""
 FORMS = "cosine", "jaccard", "count"
-"""Forms of scores; kernels take positions in this list."""
+"""Forms of scores; kernels use indexes into this tuple."""
 _COSINE, _COUNT = 0, 2
 _ONE64 = np.uint64(1)
 
@@ -55,7 +55,7 @@ def _valid(begin: Any, end: Any, size: Any) -> Any:
 
 @helper
 def _weight(nodes: Any, members: Any, power: Any) -> Any:
-    """Return the weight of a neighbor with this many ``members`` in its column."""
+    """Return the weight of a neighbor with ``members`` nodes in its column."""
     if power == 0:
         return 1.0
     weight = np.log(np.float64(nodes) / np.float64(members))
@@ -64,9 +64,7 @@ def _weight(nodes: Any, members: Any, power: Any) -> Any:
 
 @helper
 def score(common: Any, first: Any, second: Any, form: Any) -> Any:
-    """Return the score in grains from the common weight and both norms; 0 without common
-    neighbors.
-    """
+    """Return the score in grains from the common weight and both norms; 0 if none is common."""
     if common <= 0.0:
         return 0.0
     if form == _COUNT:
@@ -85,8 +83,8 @@ def _norm(offsets: Any, sums: Any, node: Any, power: Any) -> Any:
 
 @kernel
 def norms(offsets: U64s, neighbors: U32s, columns: U64s, first: I64, out: OutF64s2) -> Bool:
-    """Sum w and w * w over the rows of nodes ``first``, ``first + 1``, ... into ``out``,
-    float64[rows, 2]. Return whether the links are valid.
+    """Sum w and w * w over the rows of nodes ``first``, ``first + 1``, ... into ``out``
+    float64[rows, 2]. Returns whether the links are valid.
     """
     nodes = np.int64(columns.size - 1)
     for i in range(out.shape[0]):
@@ -118,9 +116,7 @@ def pair(
     power: I64,
     form: I64,
 ) -> F64:
-    """Return the score of two nodes (int64) in grains, or DAMAGED; ``sums`` holds the norms of
-    all.
-    """
+    """Return the score of two nodes (int64) in grains, or DAMAGED; ``sums`` are the norms."""
     nodes = np.int64(columns.size - 1)
     left, left_end = _begin(offsets, first), _end(offsets, first)
     right, right_end = _begin(offsets, second), _end(offsets, second)
@@ -146,11 +142,11 @@ def pair(
 
 @kernel
 def shared(offsets: U64s, neighbors: U32s, node: I64, others: U32s, out: OutI64s) -> Bool:
-    """Count the distinct neighbors that ``node`` shares with each of ``others`` into ``out``,
+    """Count the distinct neighbors that ``node`` shares with each of ``others`` into ``out``
     int64[h].
 
-    A row may contain a neighbor twice. Searches for each entry of the shorter row in the longer
-    one. Returns whether the links are valid.
+    Rows may contain duplicates. Searches the longer row for each entry of the shorter one. Returns
+    whether the links are valid.
     """
     nodes = np.int64(offsets.size - 1)
     if np.int64(node) >= nodes:
@@ -197,7 +193,7 @@ def gather(
     used: OutU32s,
 ) -> I64:
     """Add up the weights of the neighbors that ``node`` (int64) shares with each node, including
-    itself, in ascending order of neighbors.
+    itself.
 
     ``values`` float64[nodes, 2], all 0, receives the sums in its first column; ``used``
     uint32[nodes + 1] lists the nodes with one. Returns their number, or DAMAGED.
@@ -240,10 +236,8 @@ def normalize(
     power: I64,
     form: I64,
 ) -> None:
-    """Turn the common weights of ``used[:count]`` with ``node`` (int64) into grains; its own
-    becomes 0.
-
-    ``sums`` float64[nodes, 2] holds the norms of all.
+    """Turn the common weights of ``used[:count]`` with ``node`` (int64) into grains, 0 for itself.
+    ``sums`` float64[nodes, 2] are the norms.
     """
     mine = _norm(offsets, sums, node, power)
     for i in range(count):

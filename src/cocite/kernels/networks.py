@@ -1,11 +1,10 @@
 """Kernels for NetworkX graphs: sums along rows, common neighbors of two rows, distances.
 
-Rows are (offsets uint64[nodes + 1], neighbors uint32[links]) in any order, with weights
-float64[links] for some kernels, empty if all are 1. ``meet`` needs ascending rows without
-duplicates.
+Rows are (offsets uint64[nodes + 1], neighbors uint32[links]) in any order. Some kernels have
+weights float64[links], empty if all are 1. ``meet`` needs ascending rows without duplicates.
 
-Cost: a pass over the links (``gather``, ``turn_rows``); at most the shorter row times the logarithm
-of the longer one (``meet``); the links of reached nodes (``reachable``).
+``gather`` and ``turn_rows`` cost one pass over the links, ``meet`` at most the shorter row times
+the logarithm of the longer one, and ``reachable`` the links of the nodes reached.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ def gather(offsets: U64s, neighbors: U32s, weights: F64s, values: F64s, out: Out
 def turn_rows(
     offsets: U64s, neighbors: U32s, begins: OutU64s, sources: OutU32s, links: OutI64s
 ) -> None:
-    """Write the same links by their other end, ascending: ``sources`` (uint32), and ``links``
-    (uint32 or int64), their positions in the rows. Also fills ``begins`` (uint64[nodes + 1]).
+    """Write the same links by their other end, ascending. Fills ``begins`` (uint64[nodes + 1]),
+    ``sources`` (uint32), and ``links`` (int64), the positions of the links in the rows.
     """
     begins[:] = 0
     for link in range(neighbors.size):
@@ -62,7 +61,7 @@ def turn_rows(
 
 @helper
 def _place(neighbors: Any, begin: Any, end: Any, node: Any) -> Any:
-    """Return the position of the first neighbor that is not below ``node``."""
+    """Return the position of the first neighbor that is at least ``node``."""
     while begin < end:
         middle = (begin + end) // 2
         if neighbors[middle] < node:
@@ -78,8 +77,8 @@ def meet(
 ) -> None:
     """Compute what the rows of a[k] and b[k] share, for every k.
 
-    ``counts`` int64[pairs, 2]: the number of common neighbors, and of those that are not u or v;
-    ``out`` float64[pairs]: the sum of ``worth`` (float64[nodes]) over the latter.
+    ``counts`` int64[pairs, 2] receives the number of common neighbors, and of those other than u
+    and v; ``out`` float64[pairs] the sum of ``worth`` (float64[nodes]) over the latter.
     """
     for k in range(a.size):
         u, v = np.uint32(a[k]), np.uint32(b[k])
@@ -112,10 +111,8 @@ def meet(
 def reachable(
     offsets: U64s, neighbors: U32s, source: I64, distances: OutI32s, queue: OutU32s
 ) -> I64:
-    """Search breadth first from ``source``; return how many nodes are reached and listed in
-    ``queue`` (uint32[nodes]).
-
-    Their ``distances`` (int32[nodes]) are set; all are -1 before.
+    """Search breadth first from ``source``; list the nodes reached in ``queue`` (uint32[nodes]).
+    ``distances`` (int32[nodes]), all -1 before, is set for them. Returns their number.
     """
     queue[0], distances[source] = np.uint32(source), 0
     done, have = 0, 1
