@@ -172,8 +172,7 @@ def _add_side(
 def _near_of(
     ins: Any, outs: Any, by_in: Any, by_out: Any, how: Any, node: Any, strip: Any, room: Any
 ) -> Any:
-    """Compute ``near`` for the pages in a strip; return how many are near, listed in ``touched``.
-    """
+    """Compute ``near`` for the pages in a strip; return how many are near, in ``touched``."""
     have = 0
     if how[0] & _IN:
         have = _add_side(ins, outs, by_in, node, how, strip, room, have)

@@ -1,17 +1,16 @@
 """Meeting times of many pairs on fingerprint trees, sample by sample.
 
-With each label reduced by one, so that 0 becomes 15, one maximum gives the meeting time and shows
-the edge of a tree:
+With each label reduced by one modulo 16, a maximum gives the meeting time and shows tree edges:
 
     most = max over places p in (low, high] of (label[p] - 1) mod 16,    tau = most + 1, NEVER if 15
 
-For each sample, the maxima of blocks of 16 places are computed, and of 2, 4, 8, ... blocks from
-each on. Two of them cover the whole blocks between two places; the places at the ends are read only
-if these show no edge. Packed trees are unpacked first. The places of a node in all samples are
-adjacent, so those of 16 samples are read together.
+Each sample is reduced to the maxima of blocks of 16 places, and of 2, 4, 8, ... blocks from each
+block on. Two of these cover the whole blocks between two places; places outside whole blocks are
+read only if no edge was found. Packed trees are unpacked first. Positions of 16 samples are read
+together, because a node's positions in all samples are adjacent.
 
-Cost: 0.5 ns per member of each sample (packed: 3 ns and a random access); two random accesses,
-about 30 ns, for each pair and sample. Memory: 2 bytes per node, packed 11; 128 bytes per pair.
+Costs 0.5 ns per member and sample (packed: 3 ns and a random access), and two random accesses,
+about 30 ns, per pair and sample. Uses 2 bytes per node (packed: 11), and 128 bytes per pair.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from cocite.kernels.trees import fetch_position, labels_at, position_at
 
 SOUND = -1
 _PACKED = 6
-"""Size of a row of a packed sample."""
+"""Row length of a packed sample."""
 _BLOCK = 16
 _AHEAD = 16
 _AT_ONCE = 16
-"""Samples whose places are read together: those of a node lie in one or two cache lines."""
+"""Samples whose positions are read together; those of a node are in one or two cache lines."""
 _EDGE = np.uint8(15)
 _ZERO64, _ONE64, _FOUR64 = np.uint64(0), np.uint64(1), np.uint64(4)
 _LOW4, _SIXTY_THREE = np.uint64(15), np.uint64(63)
@@ -43,9 +42,7 @@ _FIFTEENS, _SIXTEENS = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x10101010101010
 
 @helper
 def _unpack_labels(trees: Any, end: Any, less: Any) -> None:
-    """Write the labels of the first ``end`` places, each minus one, eight to a word of ``less``
-    uint64.
-    """
+    """Write the labels of the first ``end`` places, minus one, to ``less``: uint64, eight each."""
     for i in range((end + np.uint64(7)) >> _THREE64):
         word = np.uint64(labels_at(trees, np.uint64(i) << _THREE64))
         word = (word | (word << np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
@@ -88,7 +85,6 @@ def _raise(less: Any, end: Any, tops: Any) -> None:
 
 @helper
 def _room_for(places: Any) -> Any:
-    """Allocate the maxima of this many places."""
     blocks, levels = places // _BLOCK + 1, 1
     while 2**levels <= blocks:
         levels += 1
@@ -97,9 +93,7 @@ def _room_for(places: Any) -> Any:
 
 @helper
 def _between(low: Any, high: Any, less: Any, tops: Any) -> Any:
-    """Return the largest of ``less`` from place ``low`` to place ``high``, both uint64 and
-    included.
-    """
+    """Return the maximum of ``less`` from place ``low`` to ``high``, both uint64 and inclusive."""
     first, last = low >> _FOUR64, high >> _FOUR64
     top = np.uint8(0)
     if last - first > _ONE64 and last > first:
@@ -123,7 +117,6 @@ def _between(low: Any, high: Any, less: Any, tops: Any) -> Any:
 
 @helper
 def _tau(one: Any, other: Any, less: Any, tops: Any) -> Any:
-    """Return tau of two places, as uint8."""
     if one == other:
         return np.uint8(0)
     low, high = np.uint64(min(one, other)), np.uint64(max(one, other))
@@ -133,9 +126,7 @@ def _tau(one: Any, other: Any, less: Any, tops: Any) -> Any:
 
 @helper
 def _unpack_sample(row: Any, member: Any, joined: Any, places: Any, less: Any) -> Any:
-    """Unpack a packed sample into the place of each node and ``less``, uint8; return whether it is
-    valid.
-    """
+    """Unpack a packed sample into each node's place and ``less``; return whether it is valid."""
     if unpack(row, member, joined) == DAMAGED:
         return False
     places[:] = NOWHERE
@@ -147,7 +138,7 @@ def _unpack_sample(row: Any, member: Any, joined: Any, places: Any, less: Any) -
 
 @helper
 def _read_places(table: Any, begin: Any, nodes: Any, places: Any) -> None:
-    """Read the places of each of ``nodes`` in some samples into the rows of ``places``."""
+    """Read the places of ``nodes`` in some samples into the rows of ``places``."""
     rows = min(places.shape[0], table.shape[0] - begin)
     for i in range(nodes.size):
         if i + _AHEAD < nodes.size:
@@ -161,9 +152,9 @@ def _read_places(table: Any, begin: Any, nodes: Any, places: Any) -> None:
 def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU8s2) -> I64:
     """Compute tau of each pair in every sample, NEVER if none.
 
-    ``table`` has rows of 4 as in ``kernels/trees.py``, or of 6, packed, as in ``kernels/runs.py``,
-    for this many ``nodes``; ``first`` and ``second`` uint32[pairs]; ``out`` uint8[samples, pairs].
-    Returns SOUND, or the number of a sample with values out of range.
+    ``table`` has rows of 4 words, as in ``kernels/trees.py``, or of 6, packed, as in
+    ``kernels/runs.py``. ``first`` and ``second`` are uint32[pairs], ``out`` is
+    uint8[samples, pairs]. Returns SOUND, or the index of a sample with values out of range.
     """
     samples, packed = table.shape[0], table.shape[1] == _PACKED
     room = nodes if packed else 0
@@ -202,10 +193,10 @@ def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU
 
 @kernel
 def estimates(times: U8s2, weights: U64s2, known: I64s, out: OutF64s2) -> None:
-    """Compute grains and variances, ``out`` float64[pairs, 2], from ``times`` uint8[samples,
-    pairs].
+    """Compute grains and variances, ``out`` float64[pairs, 2], from ``times``
+    uint8[samples, pairs].
 
-    ``weights`` uint64[256, 2] holds the weight of each time and its square, fixed-point; ``known``
+    ``weights`` uint64[256, 2] is the weight of each time and its square, in fixed point; ``known``
     int64[pairs] is the number of samples of each estimate.
     """
     samples, pairs = times.shape

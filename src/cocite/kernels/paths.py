@@ -1,17 +1,18 @@
-"""Stored walks, with shared points stored once; and compact walks, one in-link for each node.
+"""Stored walks that share points, and compact walks, one in-link for each node.
 
-A walk stores its points up to its first meeting with the walk of a smaller node, and shares that
-one's points from there on. With a label for each place in dendrogram order (``kernels/trees.py``)
+A walk stores its own points up to its first meeting with the walk of a smaller node, and shares
+that walk's points from there on. With a label for each place in dendrogram order
+(``kernels/trees.py``)
 
     path_t(v) = own point t of the nearest place at or before v's whose label is above t, or 0
 
-A compact sample is the function ``forward``, the node that a walk at v steps to, and its transpose,
-the children of each node. The walks of u and y first meet at step k if y is k steps below the k-th
-point of u's walk, but not through the point before it.
+A compact sample consists of ``forward``, the next node of a walk at v, and its transpose, the
+children of each node. Walks from u and y first meet at step k if y is k steps below the k-th point
+of u's walk, but not through the point before it.
 
-Cost: a point reads labels to the left; a compact pair two words per step. Source: Fogaras, Racz, *A
-scalable randomized method to compute link-based similarity rank on the web graph*, Algorithms 1 and
-2, counting only first meetings; storing points once is our own.
+A point costs reading labels to the left, a compact pair two words per step. Source: Fogaras, Racz,
+*A scalable randomized method to compute link-based similarity rank on the web graph*, Algorithms 1
+and 2, with first meetings only; storing points once is our own.
 """
 
 from __future__ import annotations
@@ -36,13 +37,15 @@ _LOW3, _LOW4 = np.uint32(7), np.uint32(15)
 _ONE64, _THREE64, _LOW6 = np.uint64(1), np.uint64(3), np.uint64(63)
 
 
-# -- making ----------------------------------------------------------------------------
+# -- writing ---------------------------------------------------------------------------
 
 
 @kernel
 def note_step(head: U32s, at: U32s, step: U8, steps: OutU8s, out: OutU32s) -> None:
-    """Record the points ``at`` that the walks of ``head`` have reached (uint32[tokens] both) in
-    ``out``, and in ``steps`` (uint8[nodes]) that they have made ``step`` steps of their own.
+    """Record a step in ``out``: the points ``at`` that the walks of ``head`` reach (both
+    uint32[tokens]).
+
+    Sets ``steps`` (uint8[nodes]) of these walks to ``step``, their number of own points.
     """
     for i in range(at.size):
         steps[head[i]] = step
@@ -51,7 +54,7 @@ def note_step(head: U32s, at: U32s, step: U8, steps: OutU8s, out: OutU32s) -> No
 
 @kernel
 def seat_others(position: OutU32s, member: OutU32s, joined: OutU8s, place: U32) -> None:
-    """Assign nodes without a position the places from ``place`` on, each as a separate tree."""
+    """Give nodes without a position the places from ``place`` on, each as a tree of its own."""
     for node in range(position.size):
         if position[node] == NOWHERE:
             position[node] = place
@@ -79,9 +82,8 @@ def lay_steps(member: U32s, steps: U8s, first: OutU32s, seated: OutU8s, begin: O
 
 @kernel
 def lay_points(steps: U8s, first: U32s, noted: U32s, cursors: OutI64s, out: OutU32s) -> None:
-    """Move the points ``noted`` to their places, step after step, in ascending order of nodes.
-
-    ``cursors`` int64[length], where each step begins in ``noted``, advance.
+    """Move the points ``noted``, sorted by (step, node), to their places. ``cursors`` int64[length]
+    are where each step begins in ``noted``, and advance.
     """
     for node in range(steps.size):
         begin = first[node]
@@ -90,7 +92,7 @@ def lay_points(steps: U8s, first: U32s, noted: U32s, cursors: OutI64s, out: OutU
             cursors[t] += 1
 
 
-# -- asking ----------------------------------------------------------------------------
+# -- reading ---------------------------------------------------------------------------
 
 
 @helper
@@ -109,7 +111,7 @@ def _label(words: Any, base: Any, place: Any) -> Any:
 
 @helper
 def _owner(words: Any, blob: Any, place: Any, step: Any) -> Any:
-    """Return the place whose own point ``step`` belongs to the walk at ``place``, or DAMAGED."""
+    """Return the place that owns point ``step`` of the walk at ``place``, or DAMAGED."""
     while True:
         label = _label(words, blob[1], place)
         if label == _PATHS_ZERO32 or label > step:
@@ -135,8 +137,8 @@ def _own_point(words: Any, blob: Any, place: Any, step: Any) -> Any:
 
 @kernel
 def follow_paths(words: U32s, blobs: U64s2, node: U32, out: OutU32s2) -> Bool:
-    """Write the walk of ``node`` in every sample of a shard to ``out`` uint32[samples, length],
-    NOWHERE after its end. Return whether the shard is valid.
+    """Write the walk of ``node`` in each sample of a shard to ``out``; return whether the shard is
+    valid. ``out`` is uint32[samples, length], NOWHERE after the end of the walk.
     """
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
@@ -166,9 +168,8 @@ _ZERO64 = np.uint64(0)
 
 @kernel
 def list_children(forward: U32s, begin: OutU32s, child: OutU32s) -> U32:
-    """Fill ``begin`` (uint32[nodes + 1]) and ``child`` (uint32[nodes] at most) from ``forward``.
-
-    Returns the number of children, which are the nodes with an in-link.
+    """Fill ``begin`` (uint32[nodes + 1]) and ``child`` (uint32[nodes] or less) from ``forward``.
+    Returns the number of children: the nodes with an in-link.
     """
     nodes = forward.size
     begin[:] = _ZERO32
@@ -182,7 +183,7 @@ def list_children(forward: U32s, begin: OutU32s, child: OutU32s) -> U32:
         if above != NOWHERE:
             child[begin[above]] = np.uint32(node)
             begin[above] += _ONE32
-    for node in range(nodes, 0, -1):  # each has advanced to where the next one begins
+    for node in range(nodes, 0, -1):  # each entry has advanced to the next one's begin
         begin[node] = begin[node - 1]
     begin[0] = _ZERO32
     return begin[nodes]
@@ -197,10 +198,11 @@ def _move(words: Any, blob: Any, node: Any) -> Any:
 def meeting_times(
     words: U32s, blobs: U64s2, nodes: U32, node: U32, others: U32s, out: OutU8s2
 ) -> Bool:
-    """Compute the step at which the walk of ``node`` first meets that of each of ``others``
-    uint32[h], 255 if never, in ``out`` uint8[samples, h]. ``nodes`` is the number of nodes.
+    """Compute the step at which the walks of ``node`` and of each of ``others`` first meet; 255 if
+    never.
 
-    Returns whether the shard is valid.
+    ``others`` is uint32[h], ``out`` uint8[samples, h], ``nodes`` the number of nodes. Returns
+    whether the shard is valid.
     """
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
@@ -222,9 +224,7 @@ def meeting_times(
 
 @kernel
 def follow(words: U32s, blobs: U64s2, nodes: U32, node: U32, out: OutU32s2) -> Bool:
-    """Write the walk of ``node`` in every sample of a shard to ``out`` uint32[samples, length],
-    NOWHERE after its end. Return whether the shard is valid.
-    """
+    """Do ``follow_paths`` on compact walks."""
     for sample in range(blobs.shape[0]):
         here = np.uint32(node)
         for t in range(out.shape[1]):
@@ -250,10 +250,11 @@ def _add(node: Any, weight: Any, sums: Any, used: Any, count: Any) -> Any:
 def gather(
     words: U32s, blobs: U64s2, node: U32, weights: U64s2, sums: OutU64s2, used: OutU32s, count: I64
 ) -> I64:
-    """Add up the weights of all relatives of ``node`` over the samples of a shard.
+    """Add up the weights of all relatives of ``node`` over the samples of a shard, as
+    ``trees.gather``.
 
-    See ``trees.gather``. In a valid sample, a node occurs at most once on each level below another
-    one, which bounds the work on a damaged sample.
+    In a valid sample, a node occurs at most once per level below another one, which bounds the work
+    on damaged samples.
     """
     nodes = np.uint32(sums.shape[0])
     at, end = np.empty(_DEEPEST, np.uint32), np.empty(_DEEPEST, np.uint32)

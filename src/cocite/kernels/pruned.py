@@ -1,7 +1,7 @@
 """Sparse all-pairs kernels: rows of scores without small values.
 
 A sweep computes a symmetric matrix from the previous one, a block of rows at a time. Each pair is
-computed once, in the row of its larger node, and appended to the other row's *chain*:
+computed once, in the row of its larger node, and appended to the *chain* of the other row.
 
     row a of S, seen from a block    the lower part, if its block is done     columns up to a
                                      its chain: links, one a block            columns beyond a, done
@@ -11,9 +11,9 @@ computed once, in the row of its larger node, and appended to the other row's *c
     values  = sums W'                  scatter, by W's columns, where sums are not 0
     kept    = relaxed values >= threshold                      settle_pruned, pack, hang, advance
 
-At the end, each row's lower part and its chain become its new row (``unite``). All are ascending.
+At the end, each row's lower part and chain are joined (``unite``). All columns are ascending.
 
-Cost: a step for every nonzero of ``sums`` and link of its column; ``width * n`` values of scratch.
+Costs one step per nonzero of ``sums`` and link of its column, and ``width * n`` values of scratch.
 Source: Yu et al. 2011, 4.1.4 (eq. 9) and Algorithm 3, line 21.
 """
 
@@ -28,9 +28,7 @@ from cocite.kernels._types import *
 
 
 class PrunedRows(NamedTuple):
-    """Row v is ``columns`` (uint32, ascending) and ``values`` from ``begin[v]`` (int64) on,
-    ``count[v]`` (int64) of them.
-    """
+    """Row v: ``count[v]`` entries from ``begin[v]`` on (int64); ``columns`` (uint32) ascend."""
 
     begin: OutI64s
     count: OutI64s
@@ -39,10 +37,10 @@ class PrunedRows(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Row v's chain begins with the link ``first[v]`` and ends with ``last[v]``, -1 if it has none.
+    """Chains of links from ``first[v]`` to ``last[v]`` for each row v, -1 if there are none.
 
     Link i has ``count[i]`` columns and values from ``begin[i]`` on; ``following[i]`` is the next
-    link, or -1. All int64 but for ``columns`` (uint32) and ``values``.
+    link, or -1. ``columns`` is uint32, ``values`` of the matrix type, all others int64.
     """
 
     first: OutI64s
@@ -71,9 +69,8 @@ def gather(
     chains: Chains,
     out: OutTs2,
 ) -> None:
-    """Set out[i] to the weighted sum of the current rows of S that row i links to.
-
-    ``old`` and ``lower`` are :class:`PrunedRows`, ``chains`` :class:`Chains`, ``cursor`` int64[n].
+    """Set out[i] to the weighted sum of the current rows of S that row i links to. ``cursor``
+    int64[n] are the positions in ``old`` of the first columns that are not yet done.
     """
     for i in range(out.shape[0]):
         out[i, :] = 0
@@ -92,7 +89,7 @@ def gather(
 
 @kernel(T=("F32", "F64"))
 def scatter(sums: Ts2, offsets: I64s, rows: U32s, weights: Ts, out: OutTs2) -> None:
-    """Set out[i, l] to the sum over a of sums[i, a] W[l, a] for the columns l of ``out``; W is
+    """Set out[i, l] to the sum over a of sums[i, a] W[l, a], for the columns l of ``out``. W is
     given by columns, rows ascending.
     """
     size = out.shape[1]
@@ -119,9 +116,7 @@ def add_loose(
     excess: Ts,
     out: OutTs2,
 ) -> None:
-    """Add the sum of excess[v] w_i[v] w_l[v], over the loose nodes v that row i links to, to out[i,
-    l].
-    """
+    """Add to out[i, l] the sum of excess[v] w_i[v] w_l[v] over row i's non-single nodes v."""
     for i in range(out.shape[0]):
         for link in range(row_offsets[i], row_offsets[i + 1]):
             node = row_nodes[link]
@@ -139,7 +134,8 @@ def settle_pruned(
 ) -> tuple[F64, F64, I64]:
     """Set rows to (1 - omega) old + omega decay rows, or 0 if decay rows is below the threshold.
 
-    {1} Returns (largest change, largest value dropped, number of values kept).
+    Entries beyond the diagonal become 0. ``factors`` is (decay, omega, 1, threshold). Returns
+    (largest change, largest value dropped, number of nonzero values).
     """
     decay, omega, threshold = factors[0], factors[1], factors[3]
     stay = factors[2] - omega
@@ -186,8 +182,8 @@ def pack(rows: Ts2, first: I64, low: I64, lower: PrunedRows) -> I64:
 
 @kernel(T=("F32", "F64"))
 def hang(rows: Ts2, first: I64, low: I64, links: I64, chains: Chains) -> tuple[I64, I64]:
-    """Append the block's values below the diagonal to the chains of their columns, from position
-    ``low`` and link ``links`` on; return where the next ones go.
+    """Append the block's values below the diagonal to the chains of their columns. Writes from
+    position ``low`` and link ``links`` on; returns the next position and link.
     """
     at, link = low, links
     for l in range(rows.shape[1]):  # noqa: E741 - the paper's letter
@@ -220,7 +216,7 @@ def advance(old: PrunedRows, end: I64, cursor: OutI64s) -> None:
 
 @kernel(T=("F32", "F64"))
 def unite(lower: PrunedRows, chains: Chains, out: PrunedRows) -> None:
-    """Write the rows of the whole matrix: each one's lower part, then its chain."""
+    """Write the rows of the whole matrix, each from its lower part and its chain."""
     at = 0
     for row in range(out.begin.size):
         out.begin[row] = at

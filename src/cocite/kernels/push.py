@@ -1,46 +1,47 @@
-"""Personalized PageRank by forward push: the time share of a restarting walk at each node.
+"""Personalized PageRank by forward push: the fraction of time of a restarting walk at each node.
 
 Every node has an *estimate* p and a *residual* r, the part of the walk that has reached it and is
-not yet distributed; at first r(source) = 1. A *push* of node v distributes its residual:
+not yet distributed; initially r(source) = 1. A *push* of node v distributes its residual:
 
     p(v) += (1 - damping) r(v)
     r(w) += damping r(v) share(v, w)      for its neighbors w; r(source) if it has none
     r(v)  = 0
 
 with share(v, w) = 1 / degree(v), or the weight of the link over the sum of v's weights. The
-invariant is share = p + sum over w of r(w) * (share from w). Residual that returns to the source is
-not pushed again: it starts the walk anew, a geometric series, so that with r = r(source)
+invariant is share = p + sum over w of r(w) * (share from w). The source is not pushed again:
+residual that returns to it restarts the walk, a geometric series, so with r = r(source)
 
     p(v) / (1 - r)  <=  share(v)  <=  (p(v) + open) / (1 - r),       open: all other residuals.
 
-Nodes are pushed in sweeps over those reached so far, in the order in which they were first reached.
-A sweep skips nodes whose residual a link is below 9/10 of the mean. Those hold less than 9/10 of
-the open residual, so each sweep pushes a tenth or more of it, and settles 1 - damping of that.
-``values`` float64[nodes, 2] holds p and r; ``used`` uint32[nodes + 1] the nodes reached, in order;
-``state`` float64[6] what is needed to continue.
+Sweeps push the nodes reached so far, in the order in which they were first reached. A sweep skips
+nodes whose residual per link is below 9/10 of the mean. Their residuals add up to less than 9/10 of
+the open residual, so each sweep pushes at least a tenth, and settles 1 - damping of that.
+``values`` float64[nodes, 2] are p and r, ``used`` uint32[nodes + 1] the nodes reached, in order,
+and ``state`` float64[6] the progress.
 
-Cost: about 3 ns per link pushed; log(1 / tolerance) sweeps over the nodes reached.
-Source: Andersen, Chung, Lang 2006, *Local graph partitioning using PageRank vectors*, 3; sweeps as
-in Wu, Gan, Wei, Zhang 2021, *Unifying the global and local approaches*, 5.
+Costs about 3 ns per link pushed, and log(1 / tolerance) sweeps over the nodes reached. Source:
+Andersen, Chung, Lang 2006, *Local graph partitioning using PageRank vectors*, 3; sweeps as in Wu,
+Gan, Wei, Zhang 2021, *Unifying the global and local approaches*, 5.
 
-``ppr-symmetric``: scores from a push along links taken either way from u, with r the residual of u:
+``ppr-symmetric``: scores from a push from u along links in both directions, with r the residual of
+u and d the degree:
 
     share(v) >= (p(v) + (1 - damping) r(v)) / (1 - r)     part of the residual stays at v
-    score(v)  = sqrt(d(u) / d(v)) / (1 - damping) * that, 1 at most
+    score(v)  = sqrt(d(u) / d(v)) / (1 - damping) * that, at most 1
 
-d(w) share(w, v) = d(v) share(v, w), so with e the largest r(w) / d(w) over w other than u, this
-bound on share(v) is too low by at most e d(v) / (1 - r), and
+Because d(w) share(w, v) = d(v) share(v, w), this bound on share(v) is too low by at most e d(v) /
+(1 - r), with e the largest r(w) / d(w) over w other than u. So
 
     score(v) is too low by at most  sqrt(d(u) d(v)) / (1 - damping) * e / (1 - r).
 
-Cost: a pass over the nodes reached. Source: see ``measures/ppr.py``.
+Costs one pass over the nodes reached. Source: see ``measures/ppr.py``.
 
-Neighborhoods: the nodes reached in at most k links, and how many two nodes share. A breadth-first
+Neighborhoods: the nodes within k links, and how many of them two nodes share. A breadth-first
 search from v marks each node with its distance plus 1. A node at distances d from u and e from v is
-in both neighborhoods from k = max(d, e) on, so one pass counts the shared nodes for every k.
+in both neighborhoods for k >= max(d, e), so one pass counts the shared nodes for every k.
 
-Cost: the links of nodes reached in less than ``length`` steps, about 2 ns each.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Definition 3).
+Costs about 2 ns per link of the nodes reached in less than ``length`` steps. Source: Fogaras, Racz,
+*Scaling link-based similarity search*, 2.3 (Definition 3).
 """
 
 from __future__ import annotations
@@ -54,11 +55,8 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 
 DAMAGED, DONE, MORE = -1, 0, 1
-"""Outcomes of a call: an offset or a node id is out of range, the push has ended, or there is more
-to do.
-"""
+"""Outcomes of a call: an offset or node id is out of range; finished; more is to do."""
 STATE = 6
-"""Size of ``state``."""
 _AT, REACHED, _THRESHOLD, _COST, _DAMPING, _TOLERANCE = range(STATE)
 _BELOW_MEAN = 0.9
 _ONE64 = np.uint64(1)
@@ -68,7 +66,7 @@ _ONE64 = np.uint64(1)
 def start(
     source: I64, damping: F64, tolerance: F64, values: OutF64s2, used: OutU32s, state: OutF64s
 ) -> None:
-    """Assign all of the residual to ``source`` (int64), where the first sweep begins."""
+    """Assign the whole residual to ``source`` (int64), and prepare the first sweep."""
     values[source, 1] = 1.0
     used[0] = np.uint32(source)
     state[_AT], state[REACHED], state[_THRESHOLD], state[_COST] = 0.0, 1.0, 0.0, 0.0
@@ -77,7 +75,7 @@ def start(
 
 @helper
 def _open(values: Any, used: Any, reached: Any) -> Any:
-    """Return the sum of all residuals but the source's, which was reached first."""
+    """Return the sum of all residuals except that of the source, the first node reached."""
     total = 0.0
     for i in range(1, reached):
         total += values[used[i], 1]
@@ -86,7 +84,7 @@ def _open(values: Any, used: Any, reached: Any) -> Any:
 
 @helper
 def _total(weights: Any, begin: Any, end: Any) -> Any:
-    """Return the sum of a row's weights; NaN if one is not positive and finite."""
+    """Return the sum of a row's weights, NaN if one is not positive and finite."""
     total, fine = 0.0, True
     for link in range(begin, end):
         weight = np.float64(weights[link])
@@ -106,8 +104,8 @@ def _push_node(
     used: Any,
     reached: Any,
 ) -> Any:
-    """Push a node, whose links are at ``row`` (begin, end). Return the number of nodes reached,
-    negative for invalid links.
+    """Push a node with the links from ``row[0]`` to ``row[1]``; return the number of nodes reached.
+    The number is negative for invalid links.
     """
     begin, end = row
     amount = damping * values[node, 1]
@@ -143,8 +141,8 @@ def spread(
     used: OutU32s,
     state: OutF64s,
 ) -> I64:
-    """Push each node once, in the order in which they were reached, until more than ``reach``
-    (int64) nodes are reached or none is left. Skip nodes pushed before. Return DONE or DAMAGED.
+    """Push each unpushed node once, in the order reached; return DONE or DAMAGED. Stops when more
+    than ``reach`` (int64) nodes are reached or none is left.
     """
     damping, at, reached = state[_DAMPING], 1, np.int64(state[REACHED])
     while at < reached <= reach:
@@ -174,10 +172,8 @@ def push(
     used: OutU32s,
     state: OutF64s,
 ) -> I64:
-    """Push until the error is within the tolerance, or about ``limit`` links were read.
-
-    ``weights`` float32[links], or empty if every link of a node counts the same. Returns DONE, MORE
-    or DAMAGED.
+    """Push until the error is within the tolerance, or about ``limit`` links have been read.
+    ``weights`` is float32[links], or empty for equal weights. Returns DONE, MORE or DAMAGED.
     """
     source = np.int64(used[0])
     at, reached = np.int64(state[_AT]), np.int64(state[REACHED])
@@ -201,7 +197,7 @@ def push(
         size = np.float64(1 + end - begin)
         residual = values[node, 1]
         if node == source:
-            threshold = residual / (2.0 * size)  # of the first sweep, which has no mean yet
+            threshold = residual / (2.0 * size)  # for the first sweep, which has no mean yet
         else:
             cost += size
         if residual < threshold * size or residual == 0.0:
@@ -218,9 +214,7 @@ def push(
 
 @kernel
 def finish(values: OutF64s2, used: U32s, state: F64s) -> F64:
-    """Turn the estimates of ``used`` into grains, and reset residuals; return the bound of the
-    error.
-
+    """Turn the estimates of ``used`` into grains, and reset residuals; return the error bound.
     ``state[REACHED]`` is the number of nodes reached.
     """
     reached, source = np.int64(state[REACHED]), used[0]
@@ -242,8 +236,8 @@ def finish_symmetric(
 ) -> F64:
     """Turn the estimates of ``used[:reached]`` into grains, and reset residuals.
 
-    ``values`` float64[nodes, 2] holds estimates and residuals, ``degrees`` float64[nodes]. Returns
-    the bound of the error of v over sqrt(d(v)); NaN if a degree is not positive.
+    ``values`` float64[nodes, 2] are estimates and residuals; ``degrees`` is float64[nodes]. Returns
+    the error bound of v divided by sqrt(d(v)), NaN if a degree is not positive.
     """
     source = used[0]
     rest = 1.0 - values[source, 1]
@@ -262,11 +256,11 @@ def finish_symmetric(
     return scale * largest if sound else np.nan
 
 
-# -- reach -------------------------------------------------------------------------------
+# -- neighborhoods -----------------------------------------------------------------------
 
 
 TOO_MANY = -1
-"""Returned if the limit on links was reached."""
+"""Returned if the limit on links was exceeded."""
 
 
 @kernel
@@ -282,11 +276,11 @@ def reachable(
 ) -> I64:
     """Count the neighborhoods of ``node`` (int64) for k = 1, ..., length.
 
-    ``distances`` uint8[nodes], all 0, gets the marks; they stay if ``other`` is empty. Otherwise
-    ``other`` uint8[nodes] has those of another node, and ``distances`` is reset. ``found``
-    uint32[nodes] is scratch; ``out`` int64[length, 2] gets the size of each neighborhood, and of
-    its intersection with the other's of the same k. Returns the number of links read, at most
-    ``most``, or TOO_MANY.
+    ``distances`` uint8[nodes], all 0, receives the marks, and keeps them if ``other`` is empty.
+    Otherwise, ``other`` uint8[nodes] has the marks of another node, and ``distances`` is reset.
+    ``found`` uint32[nodes] is scratch. ``out`` int64[length, 2] receives the size of each
+    neighborhood, and of its intersection with the other node's for the same k. Returns the number
+    of links read, at most ``most``, or TOO_MANY.
     """
     found[0] = np.uint32(node)
     distances[node] = 1

@@ -1,19 +1,19 @@
-"""Keyed randomness: every draw is a function of what it decides.
+"""Keyed randomness: every random value is a function of what it decides.
 
     draw(seed, sample, step, node)  = mix(key + node * GOLDEN),  key = mix(seed, sample, step)
     order(seed, sample, step)       = a random bijection of {0, ..., 2**bits - 1}
 
-``draw`` gives 64 independent bits per node; SimRank's uniform step uses them to pick an
-in-neighbor. ``order`` gives the random permutation of PSimRank (Fogaras, Racz, *Scaling link-based
-similarity search*, 2.2.1). It is invertible, so the argmin of a hub can be found by walking the
-order from its smallest place instead of scanning all its in-links.
+``draw`` returns 64 independent bits per node; SimRank's uniform step picks an in-neighbor with
+them. ``order`` is the random permutation of PSimRank (Fogaras, Racz, *Scaling link-based similarity
+search*, 2.2.1). Because orders are invertible, the argmin of a hub can be found by walking the
+order from its smallest place instead of scanning all in-links.
 
-The papers suggest linear maps modulo a prime, which are only pairwise independent: the argmin over
-a set is then not uniform. An order here is four rounds of (key, odd multiplier, xor-shift), drawn
-anew for every (seed, sample, step), on words of at least 16 bits. Tests check that argmins are
-uniform and that meeting probabilities are Jaccard coefficients.
+The papers suggest linear maps modulo a prime. These are only pairwise independent, so argmins over
+a set would not be uniform. Instead, an order consists of four rounds of (key, odd multiplier,
+xor-shift) on words of at least 16 bits, with new keys for every (seed, sample, step). Tests check
+that argmins are uniform and that meeting probabilities are Jaccard coefficients.
 
-Cost: one draw is two multiplications; one place in an order is four, and vectorizes.
+A draw costs two multiplications; a place in an order costs four, and vectorizes.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ _ONE = np.uint64(1)
 
 _ROUNDS = 4
 ORDER_WORDS = 2 + 3 * _ROUNDS
-"""uint32 words that describe an order: mask, shift, and for each round a key, an odd multiplier
-and its inverse."""
+"""uint32 words of an order: mask, shift, then all keys, odd multipliers and inverses."""
 
 _MASK, _SHIFT, _KEYS, _TIMES, _BACK = 0, 1, 2, 2 + _ROUNDS, 2 + 2 * _ROUNDS
 _MIN_ORDER_BITS = 16
@@ -55,7 +54,7 @@ def mix(value: Any) -> Any:
 @shared
 def scramble(node: U64) -> U64:
     """Hash a node by a bijection of 32-bit words (MurmurHash3's finalizer, Appleby 2011). Ties are
-    ordered by it, as ids often follow topics, and would favor some.
+    ordered by this hash, because ids often follow topics and would favor some.
     """
     word = ((node ^ (node >> _S16)) * _SCRAMBLE_A) & _LOW32
     word = ((word ^ (word >> _S13)) * _SCRAMBLE_B) & _LOW32
@@ -64,7 +63,7 @@ def scramble(node: U64) -> U64:
 
 @kernel
 def draw_key(seed: U64, sample: U64, step: U64) -> U64:
-    """Return the 64-bit key of one step of one sample, with which walks draw at every node."""
+    """Return the 64-bit key for all draws of one step of one sample."""
     key = mix(np.uint64(seed) + GOLDEN)
     key = mix(key ^ (np.uint64(sample) * GOLDEN + _ONE))
     return mix(key ^ (np.uint64(step) * GOLDEN + _ONE))
@@ -78,8 +77,7 @@ def draw(key: U64, node: U64) -> U64:
 
 @shared
 def pick(bits: U64, count: U64) -> U64:
-    """Return a uniform number below ``count`` from 64 random bits: the high word of their product.
-
+    """Return a uniform integer below ``count`` from 64 random bits: the high word of their product.
     ``count`` must be below 2**32. The bias is below count / 2**64.
     """
     high = (bits >> _S32) * count
@@ -89,7 +87,7 @@ def pick(bits: U64, count: U64) -> U64:
 
 @helper
 def _inverse_odd(value: Any) -> Any:
-    """Return the inverse of an odd number modulo 2**32, by Newton's iteration."""
+    """Return the inverse of an odd integer modulo 2**32, by Newton's iteration."""
     inverse = np.uint32(value)
     for _ in range(4):
         inverse = np.uint32(inverse * np.uint32(np.uint32(2) - np.uint32(value * inverse)))
@@ -98,7 +96,7 @@ def _inverse_odd(value: Any) -> Any:
 
 @kernel
 def make_order(key: U64, bits: U64, out: OutU32s) -> None:
-    """Fill ``out`` (uint32[ORDER_WORDS]) with the order of ``key`` on ``bits``-bit words."""
+    """Fill ``out`` (uint32[ORDER_WORDS]) with the order of ``key`` on words of ``bits`` bits."""
     mask = np.uint32((_ONE << np.uint64(bits)) - _ONE)
     out[_MASK] = mask
     out[_SHIFT] = np.uint32((bits + 1) // 2)
@@ -111,7 +109,7 @@ def make_order(key: U64, bits: U64, out: OutU32s) -> None:
 
 @shared
 def place_of(order: U32s, node: U32) -> U32:
-    """Return the position of ``node`` in the order: uint32, unique."""
+    """Return the unique place of ``node`` in the order (uint32)."""
     mask, shift = order[_MASK], order[_SHIFT]
     value = np.uint32((np.uint32(node) ^ order[_KEYS]) * order[_TIMES]) & mask
     for i in range(1, _ROUNDS):
@@ -122,9 +120,7 @@ def place_of(order: U32s, node: U32) -> U32:
 
 @shared
 def node_at(order: U32s, place: U32) -> U32:
-    """Return the word at ``place``: the inverse of :func:`place_of`. May exceed the largest node
-    id.
-    """
+    """Return the word at ``place``, the inverse of ``place_of``. May exceed the largest node id."""
     mask, shift = order[_MASK], order[_SHIFT]
     value = np.uint32(place)
     for i in range(_ROUNDS - 1, 0, -1):
@@ -134,11 +130,10 @@ def node_at(order: U32s, place: U32) -> U32:
 
 
 def order_bits(nodes: int) -> int:
-    """Return the number of bits of the words that an order of ``nodes`` nodes permutes, at least
-    16.
+    """Return the bits of the words that an order of ``nodes`` nodes permutes, at least 16.
 
-    With fewer bits there are too few orders for uniform argmins on small graphs. More bits lengthen
-    the search from the smallest place.
+    Fewer bits have too few orders for uniform argmins on small graphs; more bits lengthen the
+    search from the smallest place.
     """
     return max(_MIN_ORDER_BITS, int(nodes - 1).bit_length())
 
@@ -152,8 +147,8 @@ def empty_order() -> NDArray[np.uint32]:
 def draw_steps(
     seed: U64, sample: U64, turn: U64, bits: U64, keys: OutU64s, orders: OutU32s2
 ) -> None:
-    """Fill ``keys`` for a sample's steps ``turn`` + 1, ``turn`` + 2, ..., and the rows of
-    ``orders`` (uint32[steps, ORDER_WORDS]) with the orders of the first of them.
+    """Fill ``keys`` for steps ``turn`` + 1, ``turn`` + 2, ... of a sample, and the orders of the
+    first ones. ``orders`` is uint32[steps, ORDER_WORDS].
     """
     for i in range(keys.size):
         keys[i] = draw_key(seed, sample, turn + np.uint64(i + 1))
@@ -163,10 +158,8 @@ def draw_steps(
 
 @kernel
 def pair_keys(seed: U64, pairs: U64s, out: OutU64s) -> None:
-    """Write 64 random bits for each of ``pairs`` (uint64: the smaller id * 2**32 + the larger) to
-    ``out``.
-
-    A link and its reverse are one pair, so they get the same bits.
+    """Write 64 random bits to ``out`` for each of ``pairs`` (uint64: smaller id * 2**32 + larger
+    id). A link and its reverse are one pair, so they get the same bits.
     """
     key = draw_key(seed, np.uint64(0), np.uint64(0))
     for i in range(pairs.size):

@@ -1,19 +1,20 @@
 """PageRank's kernels: Gauss-Seidel sweeps over the graph without its dangling nodes.
 
-Nodes without out-links (*dangling*) pass nothing on. So the iteration runs on the *core*, the nodes
-with out-links, and ranks of dangling nodes are computed once, at the end. A node's rank is shared
-among its out-links in proportion to their weights w (1 without weights). With W[u] the sum of the
-weights of u's out-links (its *strength*) and z[u] = y[u] / W[u], a sweep solves row after row of
+*Dangling* nodes, those without out-links, pass nothing on. So the iteration runs on the *core*, the
+nodes with out-links, and ranks of dangling nodes are computed once, at the end. A node's rank is
+distributed over its out-links in proportion to their weights w (1 without weights). With W[u], the
+*strength* of u, the sum of the weights of its out-links, and z[u] = y[u] / W[u], a sweep solves row
+after row of
 
     y[v] = damping * sum of w(u, v) z[u] over in-neighbors u != v  +  damping * w(v, v) z[v]
            + base[v]
 
-for y[v], and uses each new value at once. The self-loop of v is not iterated: it is part of
-``scale``. A sum adds nodes above v first, which have values of the last sweep, then those below,
+for y[v], and uses each new value at once. The self-loop of v is part of ``scale`` instead of being
+iterated. A sum first adds nodes above v, which have values of the previous sweep, then those below,
 which have new ones, both in order of id. So the core can be cut into blocks
 (``kernels/rank_blocks.py``).
 
-Cost: a pass over the core's links for each sweep, about a nanosecond a link if linked nodes have
+A sweep costs one pass over the core's links, about a nanosecond per link if linked nodes have
 nearby ids. Source: Haveliwala, *Efficient computation of PageRank*, 3; for dangling nodes Lee,
 Golub, Zenios 2003.
 """
@@ -28,12 +29,12 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 
 # Links are tuples of arrays (where rows begin and end, nodes, weights float32). Without weights,
-# the array is empty if links are written, and None if they are read, for which kernels have their
-# own versions; results equal those for weights of 1 to the bit. Sums are float64 and carried from
-# call to call, so cuts do not change them.
+# the array is empty for kernels that write links, and None for those that read them, which are
+# compiled for both cases; results equal those for weights of 1 to the bit. Sums are float64 and
+# carried from call to call, so they do not depend on cuts.
 
 NO_NODE = np.uint32(0xFFFFFFFF)
-"""Core number of a node outside the core."""
+"""Core index of a node outside the core."""
 GONE = np.uint32(0xFFFFFFFF)
 """Out-degree of a removed node."""
 
@@ -47,7 +48,7 @@ _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
 _ONE64 = np.uint64(1)
 
 STRIP = np.uint64(1023)
-"""Rows of a strip, minus one: sums are made strip by strip."""
+"""Rows per strip, minus one; sums are formed strip by strip."""
 
 
 @helper
@@ -61,12 +62,12 @@ def _counted(weights: Any, link: Any) -> Any:
 def add_links(
     in_links: tuple[U64s, U32s, W], begin: U64, end: U64, taken: U8s, first: U64, out: OutDs
 ) -> None:
-    """Count links ``begin`` to ``end`` into ``out``, if their row is ``taken`` (uint8), for the
-    sources from ``first`` on.
+    """Count the links from ``begin`` to ``end`` into ``out``, by source, starting with source
+    ``first``.
 
-    ``in_links`` has the offsets of these rows, all links, and their weights, which are added to
-    ``out`` (float64) in order of destination. Without weights (None), ``out`` (uint32) counts
-    links.
+    ``in_links`` is (offsets of some rows, all sources, all weights). Links are counted only if
+    their row is ``taken`` (uint8). Without weights (None), ``out`` (uint32) counts links; otherwise
+    ``out`` (float64) sums their weights in order of destination.
     """
     in_offsets, in_sources, in_weights = in_links
     width = np.uint64(out.size)
@@ -84,9 +85,7 @@ def add_links(
 
 @kernel
 def number_core(degrees: U32s, count: U32, number: OutU32s) -> U32:
-    """Number the nodes that have out-links and are not GONE, from ``count`` on; return the next
-    number.
-    """
+    """Number nodes with out-links that are not GONE, from ``count`` on; return the next number."""
     for node in range(number.size):
         if degrees[node] == _ZERO32 or degrees[node] == GONE:
             number[node] = NO_NODE
@@ -98,7 +97,7 @@ def number_core(degrees: U32s, count: U32, number: OutU32s) -> U32:
 
 @helper
 def _append(in_links: Any, begin: Any, end: Any, number: Any, out: Any, count: Any) -> Any:
-    """Append some links, renumbered; return where the next goes, and how many have no number."""
+    """Append some links, renumbered; return the next position, and how many have no number."""
     sources, weights = in_links[1], in_links[2]
     links, out_weights = out
     lost = np.uint64(0)
@@ -121,13 +120,13 @@ def compact(
     tails: tuple[OutU64s, OutU32s, OutF32s],
     loops: OutTs,
 ) -> U64:
-    """Write the core's links, renumbered and in the order of their sums, and the links from the
-    core to dangling nodes (*tails*), in order of id.
+    """Write the core's links, renumbered in the order of their sums, and the *tails*: links from
+    the core to dangling nodes, in order of id.
 
-    ``core`` is (rows uint64[rows + 1], which begin with 0; where in each row the links from nodes
-    below begin, uint64[rows]; links uint32; weights), ``tails`` the same without the second.
-    ``loops`` (uint8 or float32 for each core row) is the weight of its self-loop. Returns how many
-    links come from nodes outside the core: 0 if the degrees are correct.
+    ``core`` is (rows uint64[rows + 1], starting with 0; where in each row the links from smaller
+    nodes begin, uint64[rows]; links uint32; weights); ``tails`` is the same without the second.
+    ``loops`` (uint8 or float32 per core row) is the weight of the self-loop. Returns how many links
+    come from nodes outside the core, 0 if the degrees are correct.
     """
     in_offsets, in_sources, in_weights = in_links
     rows, middles, links, weights = core
@@ -164,9 +163,8 @@ def compact(
 def describe(
     number: U32s, strengths: Ds, leaving: Ds, loops: Cs, where: F64s, damping: F64, facts: OutF64s2
 ) -> None:
-    """Fill ``facts`` (float64[core, FACTS]) for some nodes, from their parts of the first three
-    arguments and of ``where``; ``leaving`` is the part of a node's strength that goes to dangling
-    nodes.
+    """Fill ``facts`` (float64[core, FACTS]) for some nodes. The first three arguments and ``where``
+    cover these nodes; ``leaving`` is the part of a node's strength that goes to dangling nodes.
     """
     for node in range(number.size):
         row = number[node]
@@ -180,7 +178,7 @@ def describe(
 
 @kernel(D=("U32", "F64"), T=("F32", "F64"))
 def contribute(number: U32s, strengths: Ds, values: F64s, factor: F64, z: OutTs) -> None:
-    """Set z = factor * value / strength for some nodes, if they are in the core."""
+    """Set z = factor * value / strength for those of some nodes that are in the core."""
     for node in range(number.size):
         if number[node] != NO_NODE:
             z[number[node]] = factor * values[node] / np.float64(strengths[node])
@@ -188,11 +186,10 @@ def contribute(number: U32s, strengths: Ds, values: F64s, factor: F64, z: OutTs)
 
 @kernel(T=("F32", "F64"))
 def weigh(z: Ts, facts: F64s2, first: U64, sums: OutF64s2) -> None:
-    """Add the mass of some core rows, from ``first`` on, and their teleport, to ``sums`` float64[2,
-    2].
+    """Add the mass of core rows from ``first`` on, and their teleport, to ``sums`` float64[2, 2].
 
-    Sums strips of rows first, then strips: rounding errors would limit the residual. ``sums[1]`` is
-    the sum of the current strip so far.
+    To keep rounding errors from limiting the residual, sums are formed per strip, then over strips.
+    ``sums[1]`` is the sum of the current strip so far.
     """
     mass, owed = sums[1, 0], sums[1, 1]
     for i in range(facts.shape[0]):
@@ -220,9 +217,7 @@ def _added(start: Any, links: Any, weights: Any, begin: Any, end: Any, z: Any) -
 
 @helper
 def _begin_of(begins: Any, row: Any, last_end: Any) -> Any:
-    """Return where a row's links begin: after those of the previous row, unless ``begins`` is
-    given.
-    """
+    """Return where a row's links begin; without ``begins``, where those of the previous row end."""
     if begins is None:
         return last_end
     return begins[row]
@@ -240,11 +235,10 @@ def sweep(
 ) -> None:
     """Update ``z`` (float32 or 64) in place by Gauss-Seidel over some rows of the core.
 
-    ``core`` has where the links of these rows begin (None: where the previous row ends) and end;
-    ``at`` is the number of the first link, of their first row in ``z``, and of that row in the
-    core. ``so_far`` (float64) is the sum of each row so far. Adds to ``sums`` float64[4]: a bound
-    on what the changes pass on to other rows; z * reach; z * mass; and z * mass of the current
-    strip.
+    ``core`` is (where the links of these rows begin, or None if rows are contiguous; where they
+    end; links; weights). ``at`` is (first link, first row's index in ``z``, its index in the core),
+    and ``so_far`` (float64) the sum of each row so far. Adds to ``sums`` float64[4]: a bound on
+    what the changes pass on to other rows; z * reach; z * mass; and z * mass of the current strip.
     """
     begins, ends, links, weights = core
     begin, here, first = at
@@ -255,7 +249,7 @@ def sweep(
         begin = end
         place = np.uint64(i) + here
         new = (damping * gathered + facts[i, BASE]) * facts[i, SCALE]
-        passed = 1.0 / facts[i, SCALE] - facts[i, MASS]  # damping * what links to other rows have
+        passed = 1.0 / facts[i, SCALE] - facts[i, MASS]  # damping * weights of links to other rows
         change += abs((new - np.float64(z[place])) * passed)
         mass += new * facts[i, MASS]
         reach += new * facts[i, REACH]
@@ -268,7 +262,7 @@ def sweep(
 
 @kernel(D=("None", "U64s"), W=("None", "F32s"), T=("F32", "F64"))
 def collect(core: tuple[D, U64s, U32s, W], begin: U64, end: U64, z: Ts, sums: OutF64s) -> None:
-    """Add links ``begin`` to ``end`` to the ``sums`` (float64) of their rows."""
+    """Add the links from ``begin`` to ``end`` to the ``sums`` (float64) of their rows."""
     begins, ends, links, weights = core
     for i in range(sums.size):
         begin, stop = _begin_of(begins, i, begin), ends[i]
@@ -288,8 +282,8 @@ def gather(
     all_rows: Bool,
     sums: OutF64s,
 ) -> None:
-    """Set ``sums`` (float64[nodes]) to what dangling nodes receive from ``z``, with ``all_rows``
-    also the core; 0 for others.
+    """Set ``sums`` (float64[nodes]) to what dangling nodes receive from ``z``, and 0 for other
+    nodes. With ``all_rows``, includes what the core receives.
     """
     tail_rows, tail_links, tail_weights = tails
     rows, links, weights = core
@@ -311,8 +305,8 @@ def gather(
 def expand(
     number: U32s, strengths: Ds, degrees: U32s, z: Ts, sums: F64s, damping: F64, y: OutF64s
 ) -> None:
-    """Compute y of some nodes from the core's z and the sums of dangling nodes: ``y`` (float64)
-    holds their teleport and receives the result.
+    """Compute y of some nodes from the core's z and the sums of dangling nodes. ``y`` (float64)
+    contains their teleport, and receives the result.
     """
     for i in range(y.size):
         if number[i] != NO_NODE:
@@ -325,9 +319,8 @@ def expand(
 
 @kernel
 def residual(degrees: U32s, sums: F64s, rest: F64s, total: OutF64s) -> None:
-    """Add |sums + rest| over some nodes that are not GONE to ``total[0]``.
-
-    With z = damping * x / strength and rest = teleport - x, that is the L1 residual of x.
+    """Add |sums + rest| over some nodes that are not GONE to ``total[0]``. With z = damping * x /
+    strength and rest = teleport - x, the total is the L1 residual of x.
     """
     added = total[0]
     for i in range(rest.size):
@@ -338,20 +331,21 @@ def residual(degrees: U32s, sums: F64s, rest: F64s, total: OutF64s) -> None:
 
 # -- extrapolation -----------------------------------------------------------------------
 
-# Reduced rank extrapolation: estimates the limit of several consecutive sweeps. Six iterates
-# x0 ... x5 of a linear iteration have five steps u[j] = x[j + 1] - x[j]. Let c be the numbers of
-# sum 1 that minimize the norm of sum of c[j] u[j]. The same combination of x1 ... x5 would be the
-# limit if the iteration had no more components than steps. The norm is that of y, each row's step
-# times its strength. Cost: a pass over six vectors each. Source: Eddy 1979, Mesina 1977.
+# Reduced rank extrapolation: estimates the limit of consecutive sweeps. Six iterates x0 ... x5 of a
+# linear iteration have five steps u[j] = x[j + 1] - x[j]. Let c be the coefficients of sum 1 that
+# minimize the norm of sum of c[j] u[j]. The same combination of x1 ... x5 would be the limit if the
+# iteration had no more components than steps. The norm is that of y, in which each row's step is
+# multiplied by its strength. Each kernel costs one pass over six vectors.
+# Source: Eddy 1979, Mesina 1977.
 
 BEFORE = 5
-"""Previous iterates used besides the last one."""
+"""Previous iterates used in addition to the last one."""
 
 
 @kernel(T=("F32", "F64"))
 def products(before: tuple[Ts, Ts, Ts, Ts, Ts], z: Ts, facts: F64s2, found: OutF64s2) -> None:
-    """Write all products of the steps of some rows to ``found`` float64[BEFORE, BEFORE], on and
-    below the diagonal. ``before`` has the iterates before ``z``, oldest first.
+    """Write the products of all steps of some rows to ``found`` float64[BEFORE, BEFORE]. Fills the
+    diagonal and below. ``before`` are the iterates before ``z``, oldest first.
     """
     x0, x1, x2, x3, x4 = before
     p00 = p10 = p11 = p20 = p21 = p22 = p30 = p31 = p32 = p33 = 0.0
@@ -386,7 +380,7 @@ def products(before: tuple[Ts, Ts, Ts, Ts, Ts], z: Ts, facts: F64s2, found: OutF
 
 @kernel(T=("F32", "F64"))
 def combine(before: tuple[Ts, Ts, Ts, Ts, Ts], z: OutTs, shares: F64s) -> None:
-    """Replace some rows of ``z`` by the combination of all iterates but the first with these
+    """Replace some rows of ``z`` by a combination of all iterates but the first. The factors are
     ``shares`` (float64[BEFORE]). Negative values become 0, which is closer to the truth.
     """
     _, x1, x2, x3, x4 = before

@@ -1,17 +1,17 @@
 """PageRank's kernels for a core in blocks; ``kernels/rank.py`` has the algorithm and its order.
 
-The links to a block's rows are of four kinds, by the place of their source:
+The links to a block's rows are of four kinds, by the location of their source:
 
     inner, from rows above or below    by row, as in memory, sources numbered from the block's first
     outer, from rows above or below    by source, as words (``kernels/scan.py``)
 
 A row's sum has four parts, in this order: inner above, outer above, outer below, inner below. The
-first three use values that do not change meanwhile; the last is the Gauss-Seidel sweep itself.
-Links to dangling nodes (*tails*) are separate: their sums are in order of source, outer below,
-inner, outer above.
+first three use values that do not change during the sweep; the last is the Gauss-Seidel sweep
+itself. Links to dangling nodes (*tails*) are separate; their sums are in order of source: outer
+below, inner, outer above.
 
-Cost: 2 to 5 ns per link, once; 2 ns per outer link for each sweep.
-Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+Dealing costs 2 to 5 ns per link, once; a sweep 2 ns per outer link. Source: Haveliwala, *Efficient
+computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from cocite.kernels._types import *
 from cocite.kernels.rank import NO_NODE
 
 TAIL, LEFT_OUT = np.uint32(0xFFFFFFFE), np.uint32(0xFFFFFFFF)
-"""In place of a row's number in its block: a dangling node; a node that was removed."""
+"""Used instead of a row index in the block: a dangling node; a removed node."""
 
 UPPER, LOWER, INNER_TAILS, OUTER, OUTER_TAILS, LOST = range(6)
 COUNTS = 9
-"""Counters of links dealt: of each kind in its buffer, and lost ones; then of the first three kinds
-in earlier buffers.
+"""Counters of links dealt: per kind in its buffer, lost links, then the first three kinds in
+earlier buffers.
 """
 _EARLIER = 6
 
@@ -41,7 +41,7 @@ _LAST = np.uint32(1 << 31)
 
 @helper
 def _put(links: Any, weights: Any, at: Any, link: Any, weight: Any) -> Any:
-    """Write a link, with its weight if there are weights; return the next position."""
+    """Write a link, and its weight if there are weights; return the next position."""
     links[at] = link
     if weights.size > 0:
         weights[at] = weight
@@ -59,15 +59,14 @@ def deal(
     outer: tuple[OutU64s, OutF32s, OutU64s, OutF32s],
     loops: OutTs,
 ) -> None:
-    """Deal some of the links that lead to a block to their kinds.
+    """Deal some of the links to a block to their kinds.
 
-    ``in_links`` has the offsets of the nodes that these links lead to. ``at`` holds the first link,
-    the end of the links, the first of these nodes, and the first node of the block. ``codes``
-    (uint32) holds for each node of the block its row there, TAIL or LEFT_OUT. ``inner`` is (rows of
-    the block, links, weights) from above and from below; ``tails`` has a row for each node;
-    ``outer`` is (keys uint64, source and target; weights) to rows, then to tails. ``counts``
-    (uint64[COUNTS]) is how much each holds already; LOST counts links from nodes that have no
-    out-links according to their degrees.
+    ``in_links`` has the offsets of the nodes that these links lead to. ``at`` is (first link, end
+    of the links, first of these nodes, first node of the block). ``codes`` (uint32) is each node's
+    row in the block, TAIL or LEFT_OUT. ``inner`` is (rows of the block, links, weights) from above
+    and from below; ``tails`` has one row per node; ``outer`` is (keys uint64, source and target;
+    weights) to rows, then to tails. ``counts`` (uint64[COUNTS]) is how much each contains so far;
+    LOST counts links from nodes that have no out-links according to their degrees.
     """
     in_offsets, in_sources, in_weights = in_links
     link, end, here, first = at
@@ -115,8 +114,8 @@ def deal(
 
 @kernel
 def rename(keys: OutU64s, begin: U64, stop: U64, number: U32s, lost: OutU64s) -> U64:
-    """Replace the sources of sorted ``keys`` by their ``number``, from key ``begin`` on and below
-    ``stop``; return the next key. ``lost[0]`` counts those without one.
+    """Replace the sources of sorted ``keys`` by their ``number``, from key ``begin`` to source
+    ``stop``. Returns the next key. ``lost[0]`` counts sources without a number.
     """
     at = begin
     while at < np.uint64(keys.size):
@@ -144,7 +143,7 @@ def arrange_weights(keys: U64s, weights: F32s, out: OutF32s) -> None:
 
 @kernel(T=("F32", "F64"))
 def push_weighted(words: U32s, weights: F32s, begin: U64, x: Ts, stop: U64, into: OutF64s) -> U64:
-    """Do ``scan.push`` with ``weights`` (float32) beside the words, for one lane of sums."""
+    """Do ``scan.push`` with ``weights`` (float32) parallel to the words, for one lane of sums."""
     at, size = begin, np.uint64(words.size)
     while at < size:
         source = np.uint64(words[at])
@@ -162,11 +161,10 @@ def push_weighted(words: U32s, weights: F32s, begin: U64, x: Ts, stop: U64, into
 
 @kernel
 def spread(number: U32s, first: U64, place: U64, sums: OutF64s) -> None:
-    """Move the sums of a block's rows from its first entries to their nodes, for some nodes
-    (``number`` is their part, ``place`` the first of them); set 0 for others.
+    """Move the sums of a block's rows from its first entries to their nodes; set 0 for other nodes.
 
-    ``first`` is the number of the block's first row. Proceeds downward, as no row has a larger
-    position than its node.
+    ``number`` covers the nodes from ``place`` on; ``first`` is the number of the block's first row.
+    Iterates downward, as no row has a larger position than its node.
     """
     for back in range(number.size):
         i = np.uint64(number.size) - _ONE64 - np.uint64(back)

@@ -2,15 +2,13 @@
 
     rows[v, l] = place of node v in the random order of lane l
 
-A scan with MIN starts from these. After k scans, a row holds the smallest place in v's k-step
-in-neighborhood, and ``winners`` turns it into the node at that place. An order is a bijection, so
-winners are equal exactly if places are.
+After k scans with MIN, a row contains the smallest place in v's k-step in-neighborhood, and
+``winners`` turns it into the node at that place. Orders are bijections, so winners are equal
+exactly if places are. Both kernels process tiles of nodes, buffered with one line per order, so
+that rows are accessed sequentially.
 
-Both process tiles of nodes, one order at a time in a buffer with one lane a line, so that rows are
-written and read in sequence.
-
-Cost: 2 to 3 ns for each node and lane. Source: Fogaras, Racz, *Scaling link-based similarity
-search*, 2.3.1 (Algorithm 3, line 3).
+Costs 2 to 3 ns per node and lane. Source: Fogaras, Racz, *Scaling link-based similarity search*,
+2.3.1 (Algorithm 3, line 3).
 """
 
 from __future__ import annotations
@@ -23,16 +21,12 @@ from cocite.kernels.random import node_at, place_of
 
 _TILE = 128
 _PAD = 16
-"""Padding between lines, without which a row's positions would share one set of the first-level
-cache.
-"""
+"""Padding between lines; without it, a row's entries would share one set of the L1 cache."""
 
 
 @kernel
 def places(orders: U32s2, nodes: U32s, rows: OutU32s2) -> None:
-    """Fill ``rows`` (uint32[n, lanes]) for ``nodes`` (uint32[n]).
-
-    ``orders`` is uint32[lanes, ORDER_WORDS].
+    """Fill ``rows`` (uint32[n, lanes]) for ``nodes`` (uint32[n]) from uint32[lanes, ORDER_WORDS].
     """
     lanes = np.uint64(orders.shape[0])
     tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)
@@ -49,10 +43,8 @@ def places(orders: U32s2, nodes: U32s, rows: OutU32s2) -> None:
 
 @kernel
 def winners(orders: U32s2, rows: U32s2, first: U64, out: OutU32s2) -> None:
-    """Write the nodes at the positions in ``rows`` (a range of nodes, from ``first`` on) to
-    ``out``.
-
-    ``out`` uint32[lanes, nodes], in full; ``orders`` as for ``places``, for its lanes.
+    """Write the nodes at the places in ``rows``, which belong to the nodes from ``first`` on, to
+    ``out``. ``out`` is uint32[lanes, nodes] for all nodes; ``orders`` as for ``places``.
     """
     lanes = np.uint64(orders.shape[0])
     tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)

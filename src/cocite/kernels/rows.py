@@ -1,30 +1,30 @@
 """Rows of the nodes nearest to each node: computed by a push, expanded, quantized and compared.
 
-``push`` makes rows by personalized PageRank along links taken either way. With p(u, v) the share of
-walks from u that end at v, and d(v) the degree of v, a row has the ``keep`` largest values above 0
+``push`` computes rows by personalized PageRank along links in both directions. With p(u, v) the
+fraction of walks from u that end at v, and d(v) the degree of v, a row contains the ``keep``
+largest positive values of
 
     value(u, v) = log(p(u, v) * volume / d(v))          volume: the sum of all degrees
 
 Nodes with residual r(v) >= eps d(v) are pushed, first in, first out; then the error of p(v) / d(v)
-is at most eps. The thresholds eps fall in stages, until ``keep`` nodes have p(v) / d(v) >= eps.
+is at most eps. The threshold eps falls in stages, until ``keep`` nodes have p(v) / d(v) >= eps.
 
-``expand`` averages a row with the mean of the rows of its nearest nodes, weighted by nearness. It
-keeps the largest values and quantizes them: code = round(255 sqrt(value / top)), so that small
-values keep their ratios. A code represents the integer code**2.
+``expand`` averages a row with the mean of the rows of its nearest nodes, weighted by nearness. The
+largest values are quantized: code = round(255 sqrt(value / top)), so that small values keep their
+ratios. A code represents the integer code**2.
 
 Rows are compared by the weighted Jaccard index of these integers, family by family:
 
     score(u, v) = sum over families f of  weight_f * sum of minima / sum of maxima
 
-Integer sums do not depend on their order, and scores of a pair and of a list are equal to the bit.
-Ties go to nodes with the smaller hash, as ids often follow topics.
+Integer sums do not depend on their order, so scores of a pair and of a list are equal to the bit.
+Ties go to nodes with the smaller hash, because ids often follow topics. The rows of family f follow
+those of family f - 1, and so do its columns, as many in each family. Ids and offsets are checked
+during use, because files are opened unverified.
 
-The rows of family f follow those of family f - 1; so do its columns, the same number in each
-family. Ids and offsets are checked on the way, as files are not verified when they are opened.
-
-Cost: a push takes 3 ns per link read; a list .3 to 1.2 ns for each holder of each entry of the row.
-Source: Andersen, Chung, Lang 2006 for the push; Levy, Goldberg 2014 for pointwise mutual
-information in rows; Chum et al. 2007, *Total recall*, for the expansion.
+A push costs 3 ns per link read; a list 0.3 to 1.2 ns per holder of each entry in the row. Source:
+Andersen, Chung, Lang 2006 for the push; Levy, Goldberg 2014 for pointwise mutual information in
+rows; Chum et al. 2007, *Total recall*, for the expansion.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 _CODES = 255.0
 _RUN = np.uint64(16)
-"""Holders to process at a time."""
+"""Holders processed at a time."""
 _REACHED = 1e-300
-"""Residual of a pushed node instead of 0, so that it does not count as new again."""
+"""Residual after a push, which is not 0 so that the node does not count as new again."""
 
 
 # -- making rows -------------------------------------------------------------------------
@@ -55,7 +55,7 @@ _REACHED = 1e-300
 
 @helper
 def _by_id(values: Any, nodes: Any, size: Any, keys: Any, ids: Any, out: Any, used: Any) -> None:
-    """Write ``size`` entries to ``out`` from place ``used`` on, by ascending id."""
+    """Write ``size`` entries to ``out`` from position ``used`` on, by ascending id."""
     for i in range(size):
         keys[i] = np.uint64(nodes[i]) << _HALF | np.uint64(i)
     sort_ids(keys[:size])
@@ -122,12 +122,12 @@ def push(
 ) -> I64:
     """Compute the rows of nodes ``first``, ``first + 1``, ...; return their number of entries.
 
-    ``links`` is (offsets, neighbors, weights), with empty weights if all links count the same.
-    ``stages`` are thresholds; ``numbers`` is the volume and the restart probability. ``room`` is
-    (state float64[nodes, 2]: residuals, all 0, and degrees; settled float64[nodes], all 0; queue
-    and found uint32[nodes + 1]; best float64[keep], kept uint32[keep], keys uint64[keep]). ``out``
-    is (counts uint64[rows], ids, values), with space for ``keep`` entries per row. The row of a
-    node without links is empty.
+    ``links`` is (offsets, neighbors, weights), with empty weights if all are equal. ``stages`` are
+    the thresholds, ``numbers`` is (volume, restart probability). ``room`` is (state
+    float64[nodes, 2]: residuals, all 0, and degrees; settled float64[nodes], all 0; queue and found
+    uint32[nodes + 1]; best float64[keep], kept uint32[keep], keys uint64[keep]). ``out`` is (counts
+    uint64[rows], ids, values), with space for ``keep`` entries per row. The row of a node without
+    links is empty.
     """
     state, settled, queue, found, best, kept, keys = room
     counts, nodes, values = out
@@ -183,8 +183,8 @@ def expand(
 ) -> I64:
     """Compute the codes of the expanded rows of some ``pages``; return their number of entries.
 
-    ``near`` are the lists of nearest nodes, which include the node itself, and ``rows`` the rows to
-    expand, both (offsets, ids, values); ``scale`` is the value of code 255. ``room`` is (sums
+    ``near`` are the lists of nearest nodes, each including the node itself, and ``rows`` the rows
+    to expand, both (offsets, ids, values); ``scale`` is the value of code 255. ``room`` is (sums
     float64[columns], all 0, found uint32[columns + 1], best float64[keep], kept uint32[keep], keys
     uint64[keep], nearest float64[others], their ids uint32[others]), for ``keep`` entries per row
     and ``others`` neighbors. ``out`` is (counts uint64[pages], ids, codes, norms uint32[pages]).
@@ -233,16 +233,16 @@ def expand(
 
 @helper
 def _ends(offsets: Any, row: Any, size: Any) -> Any:
-    """Return where a row begins and ends; (1, 0) if it is out of range."""
+    """Return where a row begins and ends, (1, 0) if out of range."""
     begin, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
     return (begin, end) if 0 <= begin <= end <= size else (1, 0)
 
 
 @helper
 def _lists(rows: Any, columns: Any, families: Any, node: Any, nodes: Any) -> Any:
-    """Find the columns of a node's entries. Return uint64[entries, 4]: begin, end, the code of the
-    entry, and the shift of its family; then how many holders they have (or DAMAGED), the first and
-    the last of them.
+    """Find the columns of a node's entries. Returns uint64[entries, 4] (begin, end, code of the
+    entry, bit shift of its family), the number of their holders, or DAMAGED, and the first and last
+    holder.
     """
     offsets, ids, codes = rows
     starts, holders, _ = columns
@@ -273,8 +273,7 @@ def _lists(rows: Any, columns: Any, families: Any, node: Any, nodes: Any) -> Any
 
 @helper
 def _add(columns: Any, lists: Any, first: Any, last: Any, common: Any) -> Any:
-    """Add what holders share with a row; return whether all of them are from ``first`` to ``last``.
-
+    """Add what holders share with a row; return whether all are in the range ``first`` to ``last``.
     Runs have a fixed size, so that the compiler unrolls them.
     """
     _, holders, held = columns
@@ -320,11 +319,10 @@ def _add_new(columns: Any, lists: Any, last: Any, common: Any, used: Any) -> Any
 
 @helper
 def _share(rows: Any, columns: Any, families: Any, node: Any, common: Any, used: Any) -> Any:
-    """Compute in ``common`` what all rows share with those of a node, 32 bits per family; return
-    the number of nodes in ``used``, or DAMAGED.
-
-    If the columns have more entries than the range of ids, all sums in the range are checked
-    afterwards, instead of listing new ones. Related pages of a site have nearby ids.
+    """Compute what all rows share with those of ``node`` in ``common``, 32 bits per family. Returns
+    the number of nodes in ``used``, or DAMAGED. If the columns have more entries than the range of
+    ids, all sums in the range are checked at the end instead of listing new ones: related pages of
+    a site have nearby ids.
     """
     nodes = np.int64(common.size)
     lists, many, first, last = _lists(rows, columns, families, node, nodes)
@@ -364,12 +362,12 @@ def gather(
     out: tuple[OutF64s2, OutU32s],
     have: I64,
 ) -> I64:
-    """Add ``weight`` times the scores of all others with ``node`` to ``out``, (totals, touched),
-    like ``totals.settle_exact``; return the new ``have``, or DAMAGED.
+    """Add ``weight`` times the scores of all others with ``node`` to ``out``, (totals, touched).
 
     ``rows`` and ``columns`` are (offsets, ids, codes), ``counted`` is (norms uint32[rows], the sum
     of each row; weights float64[families] of one or two families). ``room`` is (common
-    uint64[nodes], all 0; used uint32[2 nodes + 1]).
+    uint64[nodes], all 0; used uint32[2 nodes + 1]). Returns the new ``have``, as
+    ``totals.settle_exact``, or DAMAGED.
     """
     common, used = room
     totals, touched = out
@@ -390,9 +388,8 @@ def gather(
 def _best(
     common: Any, used: Any, count: Any, norms: Any, weights: Any, node: Any, floor: Any, out: Any
 ) -> Any:
-    """Find the best hits of a node, best first, from what all rows share; return their number.
-
-    Skips nodes clearly below the last hit without a division.
+    """Find a node's best hits, best first, from what all rows share; return their number. Nodes
+    clearly below the last hit are skipped without a division.
     """
     ids, grains = out
     nodes, size, least, both = np.int64(common.size), 0, floor, np.int64(weights.size) - 1
@@ -430,8 +427,8 @@ def answer(
     """Find the best hits of some ``nodes``, best first; return how many sums were touched, or
     DAMAGED.
 
-    Hits have at least ``floor`` grains; the rest is as for ``gather``. ``out`` is (counts
-    uint32[rows], ids uint32[rows, k], float64[rows, k, 4]: score, error, low, high).
+    Hits have at least ``floor`` grains. ``out`` is (counts uint32[rows], ids uint32[rows, k],
+    float64[rows, k, 4]: score, error, low, high); all else as for ``gather``.
     """
     common, used = room
     counts, ids, hits = out

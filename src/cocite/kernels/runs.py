@@ -1,16 +1,16 @@
 """Packed fingerprint trees: writing, reading and unpacking them without loss.
 
 A *run* is up to 32 adjacent places of a tree whose members are consecutive nodes, all joined by the
-same label except the first. Nodes that never met another form runs without labels, after all
-others. A run is one number; a bitmap by id leads from a node to its run:
+same label except the first. Nodes that never met another form runs without labels, at the end. Each
+run is one integer; a bitmap by id leads from a node to its run.
 
     run          first node (w bits) | places - 1 (5) | label of the first (4) | of the others (4)
     directory    for every 64 nodes: how many runs begin before them; a bit for each first node
     order        for each run, in ascending order of its first node, its number
 
-A sample is a row uint64[6]: the addresses of directory, order and runs, the number of runs, the
-bits of a node and of a run number. Cost: three accesses for a node's run. Source: Jacobson 1989 for
-counting bits.
+A sample is a row uint64[6]: addresses of directory, order and runs, number of runs, bits of a node,
+bits of a run number. Finding a node's run costs three accesses. Source: Jacobson 1989 for counting
+bits.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def bits_at(address: Any, bit: Any) -> Any:
 
 @helper
 def run_at(sample: Any, run: Any) -> Any:
-    """Return the first node of a run, and the rest."""
+    """Return the first node of a run, and the other bits."""
     bits = sample[4]
     word = bits_at(sample[2], run * (bits + REST))
     return word & ((_ONE64 << bits) - _ONE64), word >> bits
@@ -47,25 +47,25 @@ def run_at(sample: Any, run: Any) -> Any:
 
 @helper
 def size_of(rest: Any) -> Any:
-    """Return the number of places of a run."""
+    """Return the number of places in a run."""
     return (rest & _LOW5) + _ONE64
 
 
 @helper
 def label_of(rest: Any) -> Any:
-    """Return the label of the first place, which joins it to the previous run."""
+    """Return the label of a run's first place, which joins it to the previous run."""
     return (rest >> _FIVE64) & _LOW4
 
 
 @helper
 def inner_of(rest: Any) -> Any:
-    """Return the label of all other places, 0 without any."""
+    """Return the label of all other places, 0 if there are none."""
     return (rest >> _NINE64) & _LOW4
 
 
 @helper
 def rank_of(directory: Any, node: Any) -> Any:
-    """Return the rank by id of a node's run; 2**64 - 1 for none, if the directory is damaged."""
+    """Return the rank by id of a node's run; 2**64 - 1 for none in a damaged directory."""
     block = node >> _SIX64
     below = long_at(directory, block * _TWELVE64 + _FOUR64) & (_ALL >> (_LOW6 - (node & _LOW6)))
     return np.uint64(word_at(directory, block * _THREE64)) + ones(below) - _ONE64
@@ -73,7 +73,7 @@ def rank_of(directory: Any, node: Any) -> Any:
 
 @helper
 def starts_at(directory: Any, node: Any) -> Any:
-    """Return 1 if a node is the first of its run, or the end of the nodes; else 0."""
+    """Return 1 if a node, or the end of the nodes, begins a run; otherwise 0."""
     starts = long_at(directory, (node >> _SIX64) * _TWELVE64 + _FOUR64)
     return (starts >> (node & _LOW6)) & _ONE64
 
@@ -107,7 +107,7 @@ def fetch_run(sample: Any, run: Any) -> None:
 
 DAMAGED = -1
 _PLACES = 32
-"""Most places of a run."""
+"""Maximum places per run."""
 RUN_BITS = 13
 """Bits of a run without its first node."""
 _MOST, _ZERO8 = np.int64(_PLACES), np.uint8(0)
@@ -115,7 +115,6 @@ _MOST, _ZERO8 = np.int64(_PLACES), np.uint8(0)
 
 @helper
 def _run_end(member: Any, joined: Any, at: Any) -> Any:
-    """Return where the run that begins at place ``at`` ends."""
     end = at + 1
     size = min(np.int64(member.size), at + _MOST)
     if end < size and joined[end] != _ZERO8:
@@ -137,7 +136,7 @@ def _alone_end(met: Any, at: Any) -> Any:
 
 @kernel
 def count_runs(member: U32s, joined: U8s, met: OutU8s) -> I64:
-    """Return the number of runs; set ``met`` uint8[nodes] for members."""
+    """Count the runs; set ``met`` uint8[nodes] for members."""
     met[:] = _ZERO8
     count, at = 0, 0
     while at < member.size:
@@ -196,11 +195,11 @@ def pack(
     runs: OutU32s,
     first: OutU32s,
 ) -> None:
-    """Fill ``directory``, ``order`` and ``runs``, uint32, all zeros before.
+    """Fill ``directory``, ``order`` and ``runs``, all uint32 and initially zero.
 
     ``member`` and ``joined`` are those of ``trees.lay_out``, ``met`` that of ``count_runs``;
-    ``bits`` uint64[2] are the bits of a node and of a run number. ``first`` uint32[runs] is scratch
-    for the first node of each run.
+    ``bits`` uint64[2] are the bits of a node and of a run number. ``first`` uint32[runs] is
+    scratch.
     """
     node_bits, order_bits = bits[0], bits[1]
     size = node_bits + np.uint64(RUN_BITS)
@@ -241,9 +240,10 @@ def pack(
 
 @kernel
 def unpack(sample: U64s, member: OutU32s, joined: OutU8s) -> I64:
-    """Unpack the members of a sample and their labels from its row, as written by
-    ``trees.lay_out``: uint32 and uint8[nodes]. Return their number, or DAMAGED if the runs do not
-    match the number of nodes.
+    """Unpack a sample's members and labels, as from ``trees.lay_out``, into uint32 and
+    uint8[nodes].
+
+    Returns the number of members, or DAMAGED if the runs do not match the number of nodes.
     """
     nodes, size, members = np.uint64(member.size), _ZERO64, _ZERO64
     for run in range(sample[3]):

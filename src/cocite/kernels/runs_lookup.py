@@ -1,15 +1,15 @@
 """Queries on packed trees: sums over all relatives of a node, and first meetings with others.
 
-As in ``kernels/trees.py``, with runs instead of places. All nodes of a run get the same weight, so
-it is added at the two ends of the run:
+As in ``kernels/trees.py``, with runs instead of places. All nodes of a run get the same weight,
+which is added at the two ends of the run:
 
     changes[first] += w,    changes[last + 1] -= w,       and the sum at v is the total up to v
 
 Weights are integers, so sums equal those of the trees exactly. Marks show which blocks of 16 nodes
 contain a change; other blocks are summed up only while the total is not 0.
 
-Cost: about 3 ns per run, which on webs with large trees has five places, plus 20 nodes to sum up
-for each isolated run, at a nanosecond each.
+Costs about 3 ns per run, which on webs with large trees has five places, plus 1 ns for each of 20
+nodes to sum up per isolated run.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from cocite.kernels.trees import limit_of, meeting_weight
 
 SOUND = DAMAGED = -1
 AT_ONCE = 64
-"""Samples to prefetch at a time."""
+"""Samples prefetched at a time."""
 BLOCK = 16
-"""Nodes to sum up at a time."""
+"""Nodes per block of sums."""
 _ZERO64, _ONE64, _ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 _BLOCK, _MARK = np.uint64(4), np.uint8(1)
 SLACK = 65536.0
@@ -69,8 +69,8 @@ def _change(changes: Any, first: Any, end: Any, value: Any, square: Any, marks: 
 def _right(
     row: Any, node: Any, here: Any, limit: Any, weights: Any, changes: Any, marks: Any
 ) -> Any:
-    """Walk from ``node`` in run ``here`` to the right, to the end of its tree or to a label of at
-    least ``limit``; return the number of runs read, or DAMAGED.
+    """Walk from ``node`` in run ``here`` to the right, to the end of its tree or a label >=
+    ``limit``. Returns the number of runs read, or DAMAGED.
     """
     address, bits, nodes = row[2], row[4], np.uint64(changes.shape[0] - 1)
     size, mask = bits + REST, (_ONE64 << bits) - _ONE64
@@ -111,7 +111,7 @@ def _right(
 def _left(
     row: Any, node: Any, here: Any, limit: Any, weights: Any, changes: Any, marks: Any
 ) -> Any:
-    """Do the same to the left: a label joins its place to the previous one."""
+    """Do ``_right`` to the left: a label joins its place to the previous one."""
     address, bits, nodes = row[2], row[4], np.uint64(changes.shape[0] - 1)
     size, mask = bits + REST, (_ONE64 << bits) - _ONE64
     first, rest = run_at(row, here)
@@ -149,8 +149,8 @@ def _left(
 
 @helper
 def outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any, carried: Any) -> Any:
-    """Add the weights of all relatives of ``node``; return SOUND, or the number of a sample with
-    values out of range. ``carried`` is as in ``trees.outwards``, by runs.
+    """Add the weights of all relatives of ``node``; return SOUND, or the index of an invalid
+    sample. ``carried`` is as in ``trees.outwards``, counted in runs.
     """
     nodes, samples, node = np.uint64(changes.shape[0] - 1), table.shape[0], np.uint64(node)
     found = np.empty(AT_ONCE, np.uint64)
@@ -192,18 +192,17 @@ def outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any, carr
 def spread(table: U64s2, node: U32, weights: U64s2, changes: OutU64s2, marks: OutU8s) -> I64:
     """Add the weights of all relatives of ``node`` over the samples of ``table``.
 
-    ``weights`` uint64[16, 2] holds each meeting time's weight, never 0, and the square of that
-    weight; ``changes`` uint64[nodes + 1, 2] receives both, for ``collect``, and ``marks``
-    uint8[nodes / 16
-    + 1] the blocks where runs begin. Returns SOUND, or the number of a sample with values out
-    of range.
+    ``weights`` uint64[16, 2] is the weight of each meeting time, never 0, and its square;
+    ``changes`` uint64[nodes + 1, 2] receives both for ``collect``, and ``marks``
+    uint8[nodes / 16 + 1] the blocks where runs begin. Returns SOUND, or the index of a sample with
+    values out of range.
     """
     return outwards(table, node, weights, changes, marks, None)
 
 
 @helper
 def next_block(block: Any, blocks: Any, marks: Any, eights: Any) -> Any:
-    """Return the first marked block from ``block`` on; ``blocks`` if there is none."""
+    """Return the first marked block from ``block`` on, or ``blocks``."""
     while block < blocks:
         if block & 7 == 0 and eights[block >> 3] == _ZERO64:
             block += 8
@@ -217,7 +216,6 @@ def next_block(block: Any, blocks: Any, marks: Any, eights: Any) -> Any:
 @kernel
 def collect(changes: OutU64s2, marks: OutU8s, eights: U64s, used: OutU32s) -> I64:
     """Turn ``changes`` into sums, and list the nodes with one in ``used``; return their number.
-
     Resets ``marks`` and the last row of ``changes``; ``eights`` are the marks as uint64.
     """
     nodes, count = changes.shape[0] - 1, 0
@@ -241,9 +239,7 @@ def collect(changes: OutU64s2, marks: OutU8s, eights: U64s, used: OutU32s) -> I6
 
 @helper
 def _fetch(table: Any, sample: Any, asked: Any, ranks: Any) -> Any:
-    """Prefetch the run numbers of a sample, and the directory of the next one; return whether the
-    sample is valid.
-    """
+    """Prefetch run numbers of ``sample`` and the next directory; return whether it is valid."""
     samples = table.shape[0]
     if sample + 1 < samples:
         for i in range(asked.size):
@@ -263,10 +259,9 @@ def _fetch(table: Any, sample: Any, asked: Any, ranks: Any) -> Any:
 @helper
 def _turns_right(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
     """Walk from ``node`` in run ``here`` to the right, up to run ``last`` or the edge of the tree.
-
-    Each row of ``turns`` uint64[16, 2] holds a position where the largest label changes, and the
-    new label. A position is twice the number of a run, plus 1 if it is at the run's second place.
-    Returns the number of rows, and the last run.
+    Each row of ``turns`` uint64[16, 2] is a position where the largest label changes, and the new
+    label. A position is twice the number of a run, plus 1 at the run's second place. Returns the
+    number of rows, and the last run.
     """
     count, largest = 0, _ZERO64
     first, rest = run_at(row, here)
@@ -292,7 +287,7 @@ def _turns_right(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
 
 @helper
 def _turns_left(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
-    """Do the same to the left, with plus 1 for the last place of a run."""
+    """Do ``_turns_right`` to the left, with plus 1 at the last place of a run."""
     count, largest = 0, _ZERO64
     first, rest = run_at(row, here)
     if inner_of(rest) != _ZERO64 and node > first:
@@ -316,9 +311,7 @@ def _turns_left(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
 
 @helper
 def _report(row: Any, here: Any, run: Any, other: Any, turns: Any, rights: Any, lefts: Any) -> Any:
-    """Return tau of two nodes, the other one in ``run``, from the turns on both sides; 0 if
-    none.
-    """
+    """Return tau of two nodes, the other one in ``run``, from the turns on both sides, or 0."""
     tau, turn = _ZERO64, 0
     if run > here:
         place = (run << _ONE64) | (_ONE64 - starts_at(row[0], other))
@@ -335,10 +328,8 @@ def _report(row: Any, here: Any, run: Any, other: Any, turns: Any, rights: Any, 
 
 @kernel
 def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
-    """Compute tau(node, other) in every sample, NEVER if none.
-
-    ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns SOUND, or the number of a sample with
-    values out of range.
+    """Compute tau(node, other) in every sample, NEVER if none. ``others`` is uint32[h], ``out``
+    uint8[samples, h]. Returns SOUND, or the index of a sample with values out of range.
     """
     samples, hits = table.shape[0], others.size
     asked, runs = np.empty(hits + 1, np.uint64), np.empty(hits + 1, np.uint64)
@@ -384,8 +375,8 @@ def best(
     ids: OutU32s,
     grains: OutF64s,
 ) -> tuple[I64, I64]:
-    """Find the best sums, best first, like ``settle`` and ``top``: ``ids`` uint32[k] and ``grains``
-    float64[k]. Resets the scratch; returns their number, and how many nodes were summed up.
+    """Find the best sums, best first, like ``settle`` and ``top``, and reset the scratch. Fills
+    ``ids`` uint32[k] and ``grains`` float64[k]; returns their number, and the nodes summed up.
     """
     scale = samples * ONE
     grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)

@@ -2,22 +2,22 @@
 
     out[v] = start[v] (+) x[u1] (+) x[u2] (+) ...        u1 < u2 < ... the in-neighbors of v
 
-(+) is SUM, MIN or MAX, lane by lane; NaN never wins MIN or MAX, and sums of unsigned integers are
-modulo 2**32. Rows are flat: lane l of node v is ``x[v * lanes + l]``. ``identity`` is a tuple with
-(+)'s identity element for every lane. Its length is known when a kernel is compiled, so a row is
-one vector operation (``kernels/_vectors.py``). Its type is that of the accumulator: float64 for SUM
-of floats, whatever the type of x.
+(+) is SUM, MIN or MAX per lane; NaN never wins MIN or MAX, and sums of unsigned integers are modulo
+2**32. Rows are flat: lane l of node v is ``x[v * lanes + l]``. ``identity`` is a tuple with (+)'s
+identity element for every lane. Its length is known when a kernel is compiled, so a row is one
+vector operation (``kernels/_vectors.py``). Its type is that of the accumulator: float64 for SUM of
+floats, whatever the type of x.
 
 * ``pull`` iterates over destinations, with the links of the stored graph. The row of v stays in the
   first-level cache; rows of x are read at random.
 * ``push`` iterates over sources. The links of a block of destinations are a stream of words: a
-  source, then its targets (counted from the block's first node), the last of them marked. Rows of x
+  source, then its targets, counted from the block's first node, with a mark on the last. Rows of x
   are read in sequence, and only the block's accumulators at random. ``pair`` and ``arrange`` write
   the stream.
 
-Both add the terms of a row in ascending order of source, so results are equal to the bit. Cost: a
-link in ``pull`` takes 1 ns with one lane and 3 with 16 lanes of 32 bits (a cache line).
-Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+Both add the terms of a row in ascending order of source, so results are equal to the bit. A link in
+``pull`` costs 1 ns with one lane, 3 ns with 16 lanes of 32 bits (a cache line). Source: Haveliwala,
+*Efficient computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations
@@ -37,13 +37,11 @@ SUM, MIN, MAX = np.uint8(0), np.uint8(1), np.uint8(2)
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _SHIFT = np.uint64(32)
 _LAST = np.uint32(1 << 31)
-"""Mark of the last target of a source."""
+"""Mark of a source's last target."""
 _AHEAD = np.uint64(16)
 """Links between prefetching a row and using it."""
 _WIDE = 4
-"""Rows with more lanes than this are prefetched; for others, prefetching costs more than it
-saves.
-"""
+"""Lanes up to which prefetching costs more than it saves."""
 
 LANES = [
     {"T": name, "D": name, "W": f"tuple[{', '.join([name] * lanes)}]"}
@@ -71,7 +69,7 @@ def pull(
     """Scan the rows of a range of destinations.
 
     ``in_offsets`` (absolute), ``start`` (empty: the identity) and ``out`` cover the range;
-    ``in_sources`` and ``x`` are whole. ``out`` may be ``start``.
+    ``in_sources`` and ``x`` the whole graph. ``out`` may be ``start``.
     """
     lanes = np.uint64(len(identity))
     row = np.array(identity)
@@ -97,8 +95,7 @@ def pull(
 @kernel(*LANES, {"T": "F32", "D": "F64", "W": "tuple[F64]"})
 def push(words: U32s, begin: U64, x: Ts, stop: U64, fold: U8, identity: W, into: OutDs) -> U64:
     """Scan the links of ``words`` (uint32) from ``begin`` on whose sources are below ``stop``.
-
-    ``into`` holds the block's accumulators. Returns the position of the next source.
+    ``into`` is the block's accumulators. Returns the position of the next source.
     """
     lanes, size = np.uint64(len(identity)), np.uint64(words.size)
     final = size - _ONE64
@@ -124,9 +121,8 @@ def push(words: U32s, begin: U64, x: Ts, stop: U64, fold: U8, identity: W, into:
 def pair(
     in_offsets: U64s, in_sources: U32s, link: U64, row: U64, first: U64, keys: OutU64s
 ) -> None:
-    """Fill ``keys`` uint64 with (source, target) of the links from number ``link`` on.
-
-    ``row`` is the target of the first of them; targets count from node ``first``.
+    """Fill ``keys`` uint64 with (source, target) of the links from number ``link`` on. ``row`` is
+    the target of the first link; targets are relative to node ``first``.
     """
     here = row
     for i in range(keys.size):
@@ -138,10 +134,7 @@ def pair(
 
 @kernel
 def arrange(keys: U64s, words: OutU32s) -> U64:
-    """Write sorted ``keys`` (uint64[links]) as a stream of words (uint32[2 * links], or more).
-
-    Returns how many words it takes.
-    """
+    """Write sorted ``keys`` (uint64[links]) as words (uint32[2 * links]); return their number."""
     at, source = _ZERO64, _ZERO64
     for i in range(keys.size):
         mine = keys[i] >> _SHIFT

@@ -1,21 +1,17 @@
-"""Edge lists as text: one pass that checks every byte and writes clean rows.
+"""Edge lists as text: one pass checks every byte and writes clean rows.
 
-``normalize`` reads whole lines of UTF-8 and writes ``source TAB target LF`` for each good row, or
+``normalize`` reads whole lines of UTF-8, and writes ``source TAB target LF`` for each good row, or
 ``source TAB target TAB weight LF``: no quoting, one dialect, no faults. It accepts any mixture of
-LF, CR and CRLF, skips blank and comment lines, trims blanks around fields unless they are
-``EXACT``, and undoes CSV quoting, also over several lines. It classifies every bad row:
+LF, CR and CRLF, skips blank lines and comments, trims blanks around fields unless they are
+``EXACT``, and undoes CSV quoting, also across lines. Bad rows are classified:
 
     COLUMNS   not the expected number of fields     EMPTY     a node without a name
     CONTROL   a control character in a name         ENCODING  bytes that are not UTF-8
     QUOTE     text after, or no, closing quote      LONG      a name over the limit
     NO_WEIGHT no decimal number in [1e-30, 1e30)    TURNED    a direction character in a name
 
-Fields after these may be copied unchanged to the output.
-
-Cost: about two nanoseconds a byte, one thread.
-
-Helpers classify the bytes of a field: UTF-8 of a name, a canonical integer, a weight. Each takes
-one or two nanoseconds a byte.
+Costs about two nanoseconds per byte, on one thread. Helpers that classify the bytes of a field take
+one or two nanoseconds per byte.
 """
 
 from __future__ import annotations
@@ -32,15 +28,17 @@ NO_UTF8, TURN, C1 = range(1, 4)
 
 _PLUS, _MINUS, _POINT, _ZERO, _NINE = 43, 45, 46, 48, 57
 _LARGEST_POWER = 30
-"""The first digit of a weight is at 10**-30 to 10**29, well within the range of float32."""
+"""Weights have their first digit at 10**-30 to 10**29, well within the range of float32."""
 _MAX_U64 = np.frombuffer(b"18446744073709551615", np.uint8)
 
 
 @helper
 def wide_fault(text: Any, low: Any, high: Any) -> Any:
-    """Return the fault of text[low:high] beyond ASCII, or 0: UTF-8 that is not well-formed (Unicode
-    15, table 3-7), a control character (U+0080 to U+009F), or a direction character (U+202A to
-    U+202E, U+2066 to U+2069; see ``graph/spelling.py``).
+    """Return the fault of text[low:high] beyond ASCII, or 0.
+
+    Faults are UTF-8 that is not well-formed (Unicode 15, table 3-7), control characters (U+0080 to
+    U+009F), and direction characters (U+202A to U+202E, U+2066 to U+2069; see
+    ``graph/spelling.py``).
     """
     i, found = low, 0
     while i < high:
@@ -101,9 +99,8 @@ def is_integer(text: Any, low: Any, high: Any) -> Any:
 
 @helper
 def is_weight(text: Any, low: Any, high: Any) -> Any:
-    """Return whether text[low:high] is a decimal number from 1e-30 to below 1e30.
-
-    The power of ten of its first nonzero digit decides.
+    """Return whether text[low:high] is a decimal number from 1e-30 to below 1e30. Checks the power
+    of ten of its first nonzero digit.
     """
     i = low + 1 if low < high and text[low] == _PLUS else low
     digits, whole, leading = 0, -1, -1
@@ -137,34 +134,33 @@ def is_weight(text: Any, low: Any, high: Any) -> Any:
 
 
 MAX_NAME = 65_535
-"""Maximum length of a name in bytes."""
+"""Maximum bytes of a name."""
 
 WHITESPACE = 32
 DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, WEIGHT, UNFINISHED, EXACT = range(9)
 RULES = 9
 """int64 words of the rules: delimiter byte (32: runs of blanks), whether double quotes quote,
-fields per row, index of the first and of the second field taken (-1: only one), comment byte (-1:
-none), index of the weight's field (-1: none), whether more text follows this piece (1), whether
-blanks around fields belong to them (1).
+fields per row, indexes of the two fields with names (-1: only one), comment byte (-1: none), index
+of the weight's field (-1: none), whether more text follows this chunk (1), whether blanks around
+fields belong to them (1).
 """
 
 T_ROWS, T_BLANK, T_COMMENT, T_LINES, T_INTEGER, T_BYTES, T_SKIP, T_REST, T_BAD = range(9)
 TALLY = 17
 """int64 words counted: good rows, blank lines, comment lines, all lines, whether all names so far
-are canonical integers below 2**64, bytes written, rows still to skip, where a row begins that must
-be read again with the next piece (-1: none); from T_BAD on: all bad rows, then those of each
-reason.
+are canonical integers below 2**64, bytes written, rows still to skip, begin of a row to read again
+with the next chunk (-1: none); from T_BAD on: all bad rows, then those of each reason.
 """
 
 MAX_RECORD = 1 << 20
-"""Bytes within which a quote must be closed. Otherwise its row ends with its line, and is bad."""
+"""Bytes within which a quote must be closed; otherwise its row is bad, and ends with its line."""
 
 BAD_FIELDS = 4
-"""int64 words stored for a bad row: line, first and last byte in this piece, reason."""
+"""int64 words per bad row: line, first and last byte in the chunk, reason."""
 
 COLUMNS, EMPTY, CONTROL, ENCODING, QUOTE, LONG, NO_WEIGHT, TURNED = range(1, 9)
 _OPEN = 9
-"""The open quote may close on a later line; not a reason."""
+"""An open quote, which may close on a later line; not a reason."""
 REASONS = {
     COLUMNS: "columns",
     EMPTY: "empty name",
@@ -183,9 +179,7 @@ _ONE64 = np.uint64(1)
 
 @helper
 def find(text: Any, low: Any, high: Any, first: Any, second: Any) -> Any:
-    """Return the next position of ``first`` or ``second`` in text[low:high]; ``high`` if there is
-    none.
-    """
+    """Return the next position of ``first`` or ``second`` in text[low:high], or ``high``."""
     i, end = np.uint64(low), np.uint64(high)
     while i < end and text[i] != first and text[i] != second:
         i += _ONE64
@@ -194,7 +188,7 @@ def find(text: Any, low: Any, high: Any, first: Any, second: Any) -> Any:
 
 @helper
 def trimmed(text: Any, begin: Any, end: Any) -> Any:
-    """Return both ends, with blanks excluded."""
+    """Return the bounds without blanks at either end."""
     while end > begin and text[end - 1] == _SPACE:
         end -= 1
     while begin < end and (text[begin] == _SPACE or text[begin] == _TAB):
@@ -228,10 +222,8 @@ def _fault(text: Any, low: Any, high: Any) -> Any:
 
 @helper
 def _split(text: Any, low: Any, high: Any, rules: Any, fields: Any) -> Any:
-    """Find the fields of text[low:high]; return their number, -QUOTE or -_OPEN.
-
-    ``fields`` int64[f, 3] receives begin, end, and whether the field is quoted, for the first f
-    fields.
+    """Find the fields of text[low:high]; return their number, -QUOTE or -_OPEN. ``fields``
+    int64[f, 3] receives (begin, end, whether quoted) of the first f fields.
     """
     delimiter, quotes, exact = rules[DELIMITER], rules[QUOTES], rules[EXACT] > 0
     blanks = delimiter == WHITESPACE
@@ -274,7 +266,7 @@ def _split(text: Any, low: Any, high: Any, rules: Any, fields: Any) -> Any:
 
 @helper
 def _copy(text: Any, field: Any, out: Any, at: Any) -> Any:
-    """Write one field and a tab from ``at`` on, with doubled quotes undone; return the end."""
+    """Write one field and a tab from ``at`` on, undoing doubled quotes; return the end."""
     i, end = field[0], field[1]
     if not field[2]:
         for j in range(np.uint64(end - i)):
@@ -292,7 +284,7 @@ def _copy(text: Any, field: Any, out: Any, at: Any) -> Any:
 
 @helper
 def _take(text: Any, begin: Any, end: Any, rules: Any, fields: Any) -> Any:
-    """Split one line and check the fields to take: return 0, or the reason to reject it."""
+    """Split one line and check the fields to use; return 0, or the reason to reject the line."""
     found = _split(text, begin, end, rules, fields)
     if found < 0:
         return -found
@@ -313,8 +305,8 @@ def _take(text: Any, begin: Any, end: Any, rules: Any, fields: Any) -> Any:
 
 @helper
 def _closed(text: Any, low: Any, delimiter: Any) -> Any:
-    """Return where the field quoted at ``low`` ends, after its quote; -1 if that is too far or
-    other text follows the quote; -2 if the text ends first.
+    """Return the end of the field quoted at ``low``, after its quote. Returns -1 if the end is too
+    far or other text follows the quote, -2 if the text ends first.
     """
     i, limit = low, min(low + MAX_RECORD, text.size)
     while i < limit:
@@ -345,7 +337,7 @@ def behind(text: Any, end: Any) -> Any:
 def _gone_on(text: Any, begin: Any, high: Any, low: Any, rules: Any, tally: Any) -> Any:
     """For a row that begins at ``begin`` and is in a quoted field at ``high``, return (end of the
     row, begin of the next one). The end is -1 if that field is not closed, or continues in the next
-    piece.
+    chunk.
     """
     closed = _closed(text, high, rules[DELIMITER])
     if closed == -2 and rules[UNFINISHED] > 0:
@@ -361,7 +353,7 @@ def _gone_on(text: Any, begin: Any, high: Any, low: Any, rules: Any, tally: Any)
 
 @helper
 def _content(text: Any, begin: Any, end: Any, rules: Any) -> Any:
-    """Return both ends of a line's content."""
+    """Return the bounds of a line's content."""
     if rules[EXACT] > 0:
         return begin, end
     return trimmed(text, begin, end)
@@ -369,7 +361,6 @@ def _content(text: Any, begin: Any, end: Any, rules: Any) -> Any:
 
 @helper
 def _keep(bad: Any, at: Any, line: Any, begin: Any, end: Any, reason: Any) -> None:
-    """Record a bad row."""
     bad[at, 0], bad[at, 1] = line, begin
     bad[at, 2], bad[at, 3] = end, reason
 
@@ -378,9 +369,8 @@ def _keep(bad: Any, at: Any, line: Any, begin: Any, end: Any, reason: Any) -> No
 def normalize(text: U8s, rules: I64s, out: OutU8s, bad: OutI64s2, tally: OutI64s) -> I64:
     """Clean the whole lines of ``text`` (uint8) into ``out`` (uint8[text.size + 1] or more).
 
-    ``bad`` int64[b, BAD_FIELDS] receives the first b bad rows of this piece. ``tally`` counts over
-    all pieces, except for T_BYTES, which counts this piece. Returns the number of bad rows in this
-    piece.
+    ``bad`` int64[b, BAD_FIELDS] receives the first b bad rows of this chunk. ``tally`` counts over
+    all chunks, except for T_BYTES. Returns the number of bad rows in this chunk.
     """
     most = max(rules[FIRST], rules[SECOND], rules[WEIGHT]) + 1
     fields = np.empty((most, 3), np.int64)

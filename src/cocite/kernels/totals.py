@@ -1,7 +1,7 @@
 """Confidence intervals by betting, and scores from the sums of samples.
 
-**Betting.** If independent values y[1], ..., y[n] in [0, 1] have the mean p, bets on them cannot
-win on average: with stakes that are chosen before a value is seen, the wealth
+**Betting.** Bets on independent values y[1], ..., y[n] in [0, 1] with mean p cannot win on average.
+If each stake is chosen before its value is seen, the wealth
 
     K(p) = product over i of (1 + stake[i] * (y[i] - p)),       0 <= stake[i] <= CAP / p,
 
@@ -9,38 +9,35 @@ is a martingale, and reaches ``level`` with a probability of at most 1 / level (
 which it does are rejected. K falls when p grows, so these are all means below an end, which is
 found by bisection. There are two kinds of stakes:
 
-* Sequential (``ordered_ends``): with v the variance of the values so far, and of two zeros and two
-  ones imagined before them,
+* Sequential (``ordered_ends``): with v the variance of the values so far, together with two
+  imagined zeros and two imagined ones,
 
       stake[i] = sqrt(AIM / (v[i - 1] * (n - i + 1))),
 
-  and the largest wealth on the way counts. Stakes do not depend on the level, so a higher level
+  and the largest wealth along the way counts. Stakes do not depend on the level, so a higher level
   never gives a narrower interval.
-* Equal (``mixed_ends``): a mixture of constant stakes, START * 2**j / sqrt(n) up to STOP, with
-  weights that fall by SHARE from one to the next; the wealth at the end counts. The order of values
-  does not matter, and their means may differ: the interval is for the mean of their means (the
-  product of 1 + stake * (mean[i] - p) is at most 1, as a geometric mean is below an arithmetic
-  one). Intervals are a quarter to a half wider.
+* Equal (``mixed_ends``): a mixture of constant stakes, START * 2**j / sqrt(n) up to STOP, each with
+  SHARE times the weight of the previous one; the final wealth counts. The order of values does not
+  matter, and their means may differ: the interval is for the mean of their means, because the
+  product of 1 + stake * (mean[i] - p) is at most 1 (a geometric mean is below an arithmetic one).
+  Intervals are a quarter to a half wider.
 
 An end is the last mean rejected, and ``level`` includes the rounding of the products, so ends are
 conservative. Wealth is capped to the range of floating-point numbers, which lowers it.
 
-Cost: 12 bisections, each about 0.5 ns per value.
-Source: Waudby-Smith, Ramdas 2024, *Estimating means of bounded random variables by betting*, 4.1
-and 4.2 (hedged capital, predictable plug-in stakes). Any stakes are valid; that they grow as values
-run out, and the mixture, are our own.
+Costs 12 bisections of about 0.5 ns per value. Source: Waudby-Smith, Ramdas 2024, *Estimating means
+of bounded random variables by betting*, 4.1 and 4.2 (hedged capital, predictable plug-in stakes).
+Any stakes are valid; stakes that grow as values run out, and the mixture, are our own.
 
-**Totals.** Samples of a part are added up as fixed-point numbers (2**48 is 1), so that a sum does
-not depend on its order. ``settle`` turns each sum into a score in integer *grains* (10**-12) and
-its variance, and adds both to the query's totals with the part's weight:
+**Totals.** Samples of a part are added up in fixed point (2**48 is 1), so that a sum does not
+depend on its order. ``settle`` turns each sum into a score in integer *grains* (10**-12) and its
+variance, and adds both to the query's totals with the part's weight:
 
     grains   += weight * rint(mean * 10**12)
     variance += weight**2 * (mean of squares - mean**2) / (samples - 1)       nan for one sample
 
-A factor for each node may multiply the score; grains are then rounded again. ``settle_exact`` takes
-scores of parts that are not sampled.
-
-Cost: O(nodes touched).
+A factor for each node may multiply the score; grains are then rounded again. ``settle_exact`` adds
+scores of parts without sampling. Both cost O(nodes touched).
 """
 
 from __future__ import annotations
@@ -54,7 +51,7 @@ from cocite.kernels._kernel import helper, kernel, shared
 from cocite.kernels._types import *
 
 _TOTALS_ROUNDING = 2.0**-45
-"""A smaller variance is rounding of the weights."""
+"""A smaller variance is due to the rounding of weights."""
 _ZERO64 = np.uint64(0)
 
 
@@ -74,7 +71,7 @@ def estimate(total: U64, squares: U64, samples: F64) -> tuple[F64, F64]:
 
 @helper
 def enter(node: Any, value: Any, variance: Any, totals: Any, touched: Any, have: Any) -> Any:
-    """Add to the totals of a node; return how many nodes have any."""
+    """Add to the totals of a node; return how many nodes have totals."""
     if totals[node, 0] == 0.0 and totals[node, 1] == 0.0:
         touched[have] = node
         have += 1
@@ -96,9 +93,9 @@ def settle(
 ) -> I64:
     """Add the estimates of a part to the totals, and reset its sums to 0.
 
-    ``sums`` uint64[nodes, 2], of which the nodes ``used`` are not 0; ``factors`` float64[used] by
-    which each estimate is multiplied, or empty. ``totals`` float64[nodes, 2] (grains, variance), of
-    which the nodes ``touched[:have]`` are not 0. Returns the new ``have``.
+    ``sums`` uint64[nodes, 2] is nonzero for the nodes ``used``; ``factors`` float64[used], or
+    empty, multiply the estimates. ``totals`` float64[nodes, 2] (grains, variance) is nonzero for
+    the nodes ``touched[:have]``. Returns the new ``have``.
     """
     for i in range(used.size):
         node, factor = used[i], 1.0
@@ -126,8 +123,8 @@ def settle_exact(
 ) -> I64:
     """Add the scores of a part without variance to the totals, and reset them to 0.
 
-    The first column of ``values`` float64[nodes, 2] holds them, in grains, for the nodes
-    ``used[:count]``; the rest is as for ``settle``. Returns the new ``have``.
+    The first column of ``values`` float64[nodes, 2] has the grains of the nodes ``used[:count]``;
+    all else is as for ``settle``.
     """
     for i in range(count):
         node = used[i]
@@ -152,8 +149,8 @@ _MOST = 1e200
 
 @kernel
 def moments(values: F64s2, means: OutF64s, spreads: OutF64s) -> None:
-    """Compute the mean of every column of ``values`` float64[samples, hits], and its sum of squared
-    deviations, independent of other columns. Both are float64[hits].
+    """Compute each column's mean and sum of squared deviations, both float64[hits]. ``values`` is
+    float64[samples, hits]; columns do not affect each other.
     """
     samples, hits = values.shape
     means[:] = 0.0
@@ -188,7 +185,7 @@ def _set_stakes(values: F64s2, stakes: OutF64s2) -> None:
 def _bet(
     values: F64s2, stakes: F64s2, means: F64s, caps: F64s, wealth: OutF64s, most: OutF64s
 ) -> None:
-    """Set ``most`` to the largest wealth along the way; ``wealth`` is the final one."""
+    """Set ``most`` to the largest wealth along the way, and ``wealth`` to the final one."""
     samples, hits = values.shape
     for h in range(hits):
         wealth[h] = most[h] = 1.0
@@ -220,9 +217,9 @@ def ordered_ends(
 ) -> None:
     """Compute the ends up to which means are rejected, from ``origin`` on, by sequential bets.
 
-    ``values`` float64[samples, hits] lie between ``origin`` and ``origin + reach``, which is above
-    or below it. ``ends`` float64[hits] are never beyond ``averages`` float64[hits], the means of
-    the values. Columns do not affect each other.
+    ``values`` float64[samples, hits] lie between ``origin`` and ``origin + reach``, which may be
+    lower. ``ends`` float64[hits] are never beyond ``averages`` float64[hits], the means of the
+    values. Columns do not affect each other.
     """
     samples, hits = values.shape
     scaled, stakes = np.empty((samples, hits)), np.empty((samples, hits))
@@ -257,10 +254,8 @@ def mixed_ends(
     ends: OutF64s,
     averages: OutF64s,
 ) -> None:
-    """Compute the same by equal bets.
-
-    ``support`` float64[s] are the distinct values, ``counts`` float64[hits, s] how often each
-    occurs.
+    """Do ``ordered_ends`` with equal bets, from counts of values. ``support`` float64[s] are the
+    distinct values, ``counts`` float64[hits, s] how often each occurs.
     """
     hits, size = counts.shape
     there, often = np.empty(size), np.empty(size)

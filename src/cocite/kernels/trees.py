@@ -1,15 +1,16 @@
-"""Fingerprint trees: laid out in dendrogram order, and queried for when nodes first meet.
+"""Fingerprint trees: laid out in dendrogram order, and queried for the first meetings of nodes.
 
 A tree is laid out depth first, children by ascending (label, node). Each member has the label that
 joins it to the previous one, 0 at the start of a tree. The first meeting is a range maximum:
 
     tau(u, v) = max label[i]  for  position(u) < i <= position(v),   none if a label there is 0
 
-``table`` uint64[samples, 4] has for each sample: the address of the position of node 0, the address
-of the trees, the words from one node's position to the next one's, and the number of members. The
-positions of a node in all samples are adjacent. Trees are groups of 72 words: 64 members, then
-their labels, eight to a word, low half-byte first. Scores are sums of fixed-point weights (2**48 is
-1), in any order. Cost: a pair reads two positions and the labels between them, relatives a tree.
+A row of ``table`` uint64[samples, 4] is (address of the position of node 0, address of the trees,
+words from one node's position to the next one's, number of members). A node's positions in all
+samples are adjacent. Trees are groups of 72 words: 64 members, then their labels, eight to a word,
+low half-byte first. Scores are sums of fixed-point weights (2**48 is 1), in any order.
+
+A pair costs reading two positions and the labels between them; relatives cost reading a tree.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1.
 """
 
@@ -30,7 +31,7 @@ _ONE64, _THREE64, _SIX64, _LOW6 = np.uint64(1), np.uint64(3), np.uint64(6), np.u
 _LOW3, _LOW4 = np.uint32(7), np.uint32(15)
 _FOUR8, _LOW4_8 = np.uint8(4), np.uint8(15)
 MARK = 16
-"""Bit of a label that marks its node as wanted."""
+"""Bit of a label that marks the node for selection."""
 _MARK = np.uint8(MARK)
 
 
@@ -38,10 +39,10 @@ _MARK = np.uint8(MARK)
 def lay_out(
     parent: U32s, label: U8s, extent: U32s, position: OutU32s, member: OutU32s, joined: OutU8s
 ) -> U32:
-    """Lay out the trees of a sample in dendrogram order.
+    """Lay out the trees of a sample in dendrogram order; return p, the number of members.
 
-    Fills ``position`` (uint32[nodes]), and the first p entries of ``member`` and ``joined``.
-    ``position[v]`` is NOWHERE for a node that never met another. Returns p, the number of members.
+    Fills ``position`` (uint32[nodes]), NOWHERE for nodes that never met another, and the first p
+    entries of ``member`` and ``joined``.
     """
     cursor = np.uint32(0)
     for node in range(parent.size):
@@ -62,8 +63,8 @@ def lay_out(
 
 @kernel
 def mark(wanted: U32s, position: U32s, member: OutU32s, joined: OutU8s) -> None:
-    """Mark the places of the nodes ``wanted`` in the arrays filled by ``lay_out``; ``member`` then
-    holds their indexes in ``wanted``.
+    """Mark the places of the nodes ``wanted`` in the arrays filled by ``lay_out``. ``member``
+    becomes their indexes in ``wanted``.
     """
     for i in range(wanted.size):
         place = position[wanted[i]]
@@ -76,15 +77,14 @@ def mark(wanted: U32s, position: U32s, member: OutU32s, joined: OutU8s) -> None:
 def select(
     member: U32s, joined: U8s, state: OutI64s, out_member: OutU32s, out_joined: OutU8s
 ) -> I64:
-    """Copy the marked places of ``member`` and ``joined``, and join them by the largest label
-    between them.
+    """Copy the marked places of ``member`` and ``joined``, joined by the largest labels between
+    them.
 
-    The arrays hold a range of a sample. ``state`` int64[4], zeros at first, carries over from one
-    range to the next: whether the current tree continues (1), the largest label since its last
-    marked node, whether a node waits for another one of its tree (1), and that node. Trees of a
-    single node are omitted, which is why nodes wait. ``out_member`` and ``out_joined`` need one
-    more place; they may be the input arrays if there is only one range. Returns the number of
-    places written.
+    The arrays cover a range of a sample. ``state`` int64[4], initially zeros, carries over to the
+    next range: whether the current tree continues (1), the largest label since its last marked
+    node, whether a node waits for another one of its tree (1), and that node. Nodes wait because
+    trees of a single node are omitted. ``out_member`` and ``out_joined`` need one more place; they
+    may be the input arrays if there is only one range. Returns the number of places written.
     """
     size = 0
     torn, largest = state[0] == 0, np.uint8(state[1])
@@ -111,8 +111,8 @@ def select(
 
 @kernel
 def pack_labels(joined: U8s, out: OutU8s) -> None:
-    """Pack two labels into each byte, the first in the low half; ``out``: uint8[(joined.size + 1).
-    2].
+    """Pack two labels per byte, the first in the low half; ``out`` is
+    uint8[(joined.size + 1) // 2].
     """
     size = joined.size
     for i in range(size // 2):
@@ -130,21 +130,21 @@ def member_at(trees: Any, place: Any) -> Any:
 
 @helper
 def labels_at(trees: Any, place: Any) -> Any:
-    """Return the word with the labels of the member at ``place`` and of seven others."""
+    """Return the word with the label of the member at ``place`` and seven others."""
     at = np.uint64(place)
     return word_at(trees, (at | _LOW6) + _ONE64 + (at >> _THREE64))
 
 
 @helper
 def label_at(trees: Any, place: Any) -> Any:
-    """Return the label of the member at ``place``: four bits of a word."""
+    """Return the four-bit label of the member at ``place``."""
     return (labels_at(trees, place) >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
 
 
 @kernel
 def seat(trees: U64, members: I64, first: U32, position: OutU32s) -> None:
     """Fill ``position`` with the places of nodes ``first``, ``first + 1``, ... in the trees at an
-    address, NOWHERE for nodes without a place.
+    address. Nodes without a place get NOWHERE.
     """
     position[:] = NOWHERE
     for place in range(members):
@@ -155,13 +155,13 @@ def seat(trees: U64, members: I64, first: U32, position: OutU32s) -> None:
 
 @kernel
 def carry_over(trees: U64, members: I64, ids: U32s, member: OutU32s, joined: OutU8s) -> I64:
-    """Convert the layout of a sample to other ids, without removed nodes. Meeting times of the
-    others stay, as the label between two neighboring members becomes the largest label between
-    them.
+    """Convert the layout of a sample to other ids, without removed nodes.
 
-    ``trees`` is the address of the sample; ``ids`` uint32[old nodes] holds the new id of each node,
-    NOWHERE if it was removed. Fills the other arrays like ``lay_out``; trees of a single node are
-    omitted. Returns the number of members, or DAMAGED if the sample has values out of range.
+    Meeting times of the remaining nodes are preserved: the label between two new neighbors is the
+    largest label between them. ``trees`` is the sample's address; ``ids`` uint32[old nodes] is the
+    new id of each node, NOWHERE if it was removed. Fills the other arrays like ``lay_out``,
+    omitting trees of a single node. Returns the number of members, or DAMAGED if the sample has
+    values out of range.
     """
     size, torn = 0, True
     largest = np.uint8(0)
@@ -198,7 +198,7 @@ def carry_over(trees: U64, members: I64, ids: U32s, member: OutU32s, joined: Out
 
 SOUND = -1
 AT_ONCE, _FEW = 64, 8
-"""Samples whose beginnings are fetched at a time, at most and at least."""
+"""Maximum and minimum number of samples to prefetch at a time."""
 UNMET = 16
 """A step larger than all labels."""
 _ZERO64, _UNMET64 = np.uint64(0), np.uint64(UNMET)
@@ -214,15 +214,14 @@ def position_at(table: Any, sample: Any, node: Any) -> Any:
 
 @helper
 def fetch_position(table: Any, sample: Any, node: Any) -> None:
-    """Prefetch the place of ``node`` in a sample."""
+    """Prefetch what ``position_at`` reads."""
     prefetch_at(table[sample, 0], np.uint64(node) * table[sample, 2])
 
 
 @helper
 def _plain(word: Any, largest: Any) -> Any:
-    """Return whether all eight labels of a word are from 1 to ``largest``.
-
-    Even and odd half-bytes become bytes, whose highest bit tells whether a sum has reached 128.
+    """Return whether all eight labels of a word are from 1 to ``largest``. Even and odd half-bytes
+    become bytes, whose highest bit shows whether a sum has reached 128.
     """
     even, odd = word & _EVEN, (word >> _FOUR32) & _EVEN
     there = (even + _ONES * _MOST7) & (odd + _ONES * _MOST7) & _TOPS
@@ -233,10 +232,9 @@ def _plain(word: Any, largest: Any) -> Any:
 
 @helper
 def _turns_right(trees: Any, here: Any, far: Any, turns: Any) -> Any:
-    """Walk from place ``here`` to the right, up to place ``far`` or the edge of the tree.
-
-    Each row of ``turns`` uint32[16, 2] holds a place where the largest label changes, and the new
-    label. Returns their number, and the last place.
+    """Walk from place ``here`` to the right, up to place ``far`` or the edge of the tree. Each row
+    of ``turns`` uint32[16, 2] is a place where the largest label changes, and the new label.
+    Returns their number, and the last place.
     """
     at, largest, count = here, _ZERO32, 0
     while at < far:
@@ -258,7 +256,7 @@ def _turns_right(trees: Any, here: Any, far: Any, turns: Any) -> Any:
 
 @helper
 def _turns_left(trees: Any, here: Any, far: Any, turns: Any) -> Any:
-    """Do the same to the left: a label joins its place to the previous one."""
+    """Do ``_turns_right`` to the left: a label joins its place to the previous one."""
     at, largest, count = here, _ZERO32, 0
     while at > far:
         if largest != _ZERO32 and at & _LOW3 == _LOW3 and at - far >= _EIGHT32:
@@ -278,10 +276,8 @@ def _turns_left(trees: Any, here: Any, far: Any, turns: Any) -> Any:
 
 @kernel
 def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
-    """Compute tau(node, other) in every sample, NEVER if none.
-
-    ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns SOUND, or the number of a sample with
-    values out of range.
+    """Compute tau(node, other) in every sample, NEVER if none. ``others`` is uint32[h], ``out``
+    uint8[samples, h]. Returns SOUND, or the index of a sample with values out of range.
     """
     samples = table.shape[0]
     places = np.empty(others.size, np.uint32)
@@ -326,9 +322,7 @@ def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
 
 @helper
 def _add(member: Any, value: Any, square: Any, sums: Any, used: Any, count: Any) -> Any:
-    """Add one meeting; return how many nodes have a sum. It has no branch, as none is
-    predictable.
-    """
+    """Add one meeting, without an unpredictable branch; return how many nodes have a sum."""
     used[count] = member
     if sums.ndim == 1:
         before = sums[member]
@@ -342,14 +336,13 @@ def _add(member: Any, value: Any, square: Any, sums: Any, used: Any, count: Any)
 
 @helper
 def _fetch_places(table: Any, begin: Any, end: Any, node: Any) -> None:
-    """Prefetch the places of ``node`` in some samples."""
     for sample in range(begin, end):
         fetch_position(table, sample, node)
 
 
 @helper
 def limit_of(carried: Any, sample: Any) -> Any:
-    """Return the step before which meetings count: UNMET for all of them."""
+    """Return the step before which meetings count, or UNMET if all do."""
     if carried is None:
         return _UNMET64
     return min(np.uint64(carried[0][sample, 0]), _UNMET64)
@@ -357,9 +350,7 @@ def limit_of(carried: Any, sample: Any) -> Any:
 
 @helper
 def meeting_weight(weights: Any, limit: Any, label: Any) -> Any:
-    """Return the weight of a meeting time and of its square; it depends on ``limit`` if ``weights``
-    has three dimensions.
-    """
+    """Return the weights of a meeting time and of its square, which may depend on ``limit``."""
     if weights.ndim == 2:
         return weights[label, 0], weights[label, 1]
     return weights[limit, label, 0], weights[limit, label, 1]
@@ -369,9 +360,9 @@ def meeting_weight(weights: Any, limit: Any, label: Any) -> Any:
 def _leftwards(
     trees: Any, place: Any, limit: Any, weights: Any, sums: Any, used: Any, count: Any
 ) -> Any:
-    """Add up the members to the left of a place, where labels join places to the previous ones:
-    eight members at once if none of their labels exceeds the largest so far. Return where the tree
-    begins, whether the sample is valid, and how many nodes have a sum.
+    """Add up the members to the left of a place, where labels join places to the previous ones.
+    Adds eight members at once if none of their labels exceeds the largest so far. Returns where the
+    tree begins, whether the sample is valid, and how many nodes have a sum.
     """
     nodes, largest, at = np.uint32(sums.shape[0]), _ZERO32, place
     value = square = _ZERO64
@@ -400,7 +391,7 @@ def _leftwards(
 def _rightwards(
     trees: Any, ends: Any, limit: Any, weights: Any, sums: Any, used: Any, count: Any
 ) -> Any:
-    """Do the same to the right, up to the end of the sample; return where the tree ends."""
+    """Do ``_leftwards`` to the right, up to the end of the sample; return where the tree ends."""
     nodes, largest, (at, end) = np.uint32(sums.shape[0]), _ZERO32, ends
     value = square = _ZERO64
     while at < end:
@@ -427,11 +418,11 @@ def _rightwards(
 def outwards(
     table: Any, node: Any, weights: Any, sums: Any, used: Any, progress: Any, carried: Any
 ) -> Any:
-    """Do ``gather``; if ``sums`` is uint64[nodes], without squares.
+    """Do ``gather``, without squares if ``sums`` is uint64[nodes].
 
-    ``carried`` is None, or a pair: uint8[samples, 1], the steps before which meetings count, and
-    int64[samples], which receives the number of places read (``kernels/trees_batch.py``).
-    ``weights`` then are uint64[17, 16, 2], by that step.
+    ``carried`` is None, or (the steps before which meetings count, uint8[samples, 1];
+    int64[samples] for the number of places read), for ``kernels/trees_batch.py``. ``weights`` then
+    are uint64[17, 16, 2], by that step.
     """
     nodes, samples = np.uint32(sums.shape[0]), table.shape[0]
     first, count, left = np.int64(progress[0]), progress[1], np.int64(progress[2])
@@ -476,11 +467,11 @@ def gather(
 ) -> I64:
     """Add up the weights of all relatives of ``node`` over the samples of ``table``.
 
-    ``weights`` uint64[16, 2] holds the weight of each meeting time, never 0, and of its square;
+    ``weights`` uint64[16, 2] is the weight of each meeting time, never 0, and of its square;
     ``sums`` uint64[nodes, 2] receives both, and ``used`` uint32[2 nodes + 1] the nodes with a sum.
-    ``progress`` uint64[3] holds the samples read, the nodes with a sum (both 0 at first), and about
-    how many members to read in one call. Call it until all samples are read. Returns SOUND, or the
-    number of a sample with values out of range: samples are not verified when they are opened.
+    ``progress`` uint64[3] is (samples read, nodes with a sum, both initially 0; about how many
+    members to read per call). Call until all samples are read. Returns SOUND, or the index of a
+    sample with values out of range, as samples are opened unverified.
     """
     return outwards(table, node, weights, sums, used, progress, None)
 
@@ -489,11 +480,11 @@ def gather(
 def best(
     sums: OutU64s, used: U32s, count: I64, samples: F64, floor: F64, ids: OutU32s, grains: OutF64s
 ) -> I64:
-    """Find the best sums, best first, as ``settle`` and ``top`` do: ``ids`` uint32[k] and
-    ``grains`` float64[k]. Reset the sums to 0; return the number of hits.
+    """Find the best sums, best first, as ``settle`` and ``top`` do; reset the sums to 0.
 
-    A sum becomes a score only if it may be among the best k: grains are rounded, so a sum one grain
-    below the last of them cannot.
+    Fills ``ids`` uint32[k] and ``grains`` float64[k]; returns the number of hits. Sums become
+    scores only if they may be among the best k: grains are rounded, so a sum one grain below the
+    last of them cannot.
     """
     scale = samples * ONE
     grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)

@@ -1,10 +1,9 @@
-"""Whole answers on fingerprint trees, packed or not; those of many nodes may be derived each from
-the previous one.
+"""Whole answers on fingerprint trees, packed or not, each possibly derived from the previous one.
 
-One call of ``answers`` replaces about forty, with equal results, and releases the interpreter's
-lock once: ``outwards``, ``totals.settle`` and ``listing.top``, ``meeting_times``, and the intervals
-of hits (``kernels/listing.py``). Squares are added up for the hits alone, from their meeting times,
-which halves the memory written. ``carry`` makes only the changes from one node to the next.
+One call of ``answers`` replaces about forty, with equal results, and releases the interpreter lock
+once: ``outwards``, ``totals.settle`` and ``listing.top``, ``meeting_times``, and the intervals of
+hits (``kernels/listing.py``). Squares are added up only for hits, from their meeting times, which
+halves the memory written. ``carry`` computes only the changes from one node to the next.
 
 Let tau(u, u') = t in a sample. Meeting times are an ultrametric: a node that meets u after step t
 meets u' at the same step. So only nodes that u or u' meets *before* t change, and u and u':
@@ -12,11 +11,13 @@ meets u' at the same step. So only nodes that u or u' meets *before* t change, a
     v met by u' before t    w(t) -> w(tau(u', v))           u     none -> w(t)
     v met by u before t     w(tau(u, v)) -> w(t)            u'    w(t) -> none,      w(never) = 0
 
-Weights are integers, so sums equal those of ``trees.gather`` exactly. It pays where consecutive
-nodes meet early, as neighbors on a site do; unrelated nodes cost more than starting over. Squares
-are included, for standard errors. Cost: 2 ns for each place that changes, or 3 for each run; one
-pass over the nodes with a sum. Source: Fogaras, Racz, *Scaling link-based similarity search*,
-2.1.1; the difference of two queries is our own.
+Weights are integers, so sums equal those of ``trees.gather`` exactly. ``carry`` saves time if
+consecutive nodes meet early, as neighbors on a site do; unrelated nodes cost more than starting
+over. It includes squares, for standard errors.
+
+Costs 2 ns for each place that changes, or 3 for each run, and one pass over the nodes with a sum.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1; the difference of two queries
+is our own.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ from cocite.kernels.trees import best, meeting_times, outwards, position_at
 
 SOUND = -1
 TRIED = 4
-"""Moves to make before comparing their cost with the savings."""
+"""Moves before their cost is compared with the savings."""
 _PACKED = 6
-"""Size of a row of a packed sample."""
+"""Row length of a packed sample."""
 _ZERO64 = np.uint64(0)
 
 
 @helper
 def _sum_up(table: Any, node: Any, weights: Any, scratch: Any) -> Any:
-    """Add up the next samples; return SOUND, or the number of one with values out of range."""
+    """Add up the next samples; return SOUND, or the index of one with values out of range."""
     sums, used, marks, _, progress = scratch
     if table.shape[1] != _PACKED:
         return outwards(table, node, weights, sums, used, progress, None)
@@ -61,7 +62,7 @@ def _sum_up(table: Any, node: Any, weights: Any, scratch: Any) -> Any:
 def _answer(
     table: Any, node: Any, weights: Any, worth: Any, scratch: Any, numbers: Any, ids: Any, out: Any
 ) -> Any:
-    """Return what ``answers`` does for one node, SOUND when it is done, and its ``counts``."""
+    """Do ``answers`` for one node; return its status and ``counts``."""
     sums, used, marks, eights, progress = scratch
     samples = table.shape[0]
     bad = _sum_up(table, node, weights, scratch)
@@ -97,20 +98,19 @@ def answers(
     numbers: F64s,
     rows: tuple[OutU32s2, OutF64s3, OutI64s2],
 ) -> I64:
-    """Find the best k of each of some nodes, each with score, standard error and interval.
+    """Find the best k hits of some nodes, each with score, standard error and interval.
 
-    ``table`` and ``weights`` are those of ``trees.gather``. ``worth`` float64[2, 256] holds the
-    weight of each meeting time, and an upper bound on it (walks without a meeting may meet later).
+    ``table`` and ``weights`` are those of ``trees.gather``. ``worth`` float64[2, 256] is the weight
+    of each meeting time, and an upper bound on it (walks without a meeting may meet later).
     ``scratch`` is sums uint64[nodes], or [nodes + 1] for packed trees, used uint32[2 nodes + 1],
     the marks and eights of packed trees, all zeros before and after, and the ``progress`` of
-    ``trees.gather`` with a fourth number, the current row. ``numbers`` float64[7]: least score in
+    ``trees.gather`` with a fourth word, the current row. ``numbers`` float64[7] is (least score in
     grains, wealth that rejects a mean, least weight, least upper bound, largest weight, largest
-    score in grains, rounding error of sums. ``rows`` holds, for each node, ids uint32[k];
-    float64[k, 4]: scores, standard errors, ends of intervals; and int64[3]: how many hits it has,
-    how many nodes were touched, how many hits have certain ranks.
+    score in grains, rounding error of sums). ``rows`` has, for each node, ids uint32[k];
+    float64[k, 4]: score, standard error, ends of the interval; and int64[3]: number of hits, nodes
+    touched, hits with certain ranks.
 
-    Returns SOUND, or the number of a sample with values out of range, or UNFINISHED (call it
-    again).
+    Returns SOUND, the index of a sample with values out of range, or UNFINISHED (call again).
     """
     (ids, out, counts), progress = rows, scratch[4]
     while progress[3] < np.uint64(nodes.size):
@@ -158,10 +158,9 @@ def _settle(changes: Any, marks: Any, eights: Any, sums: Any, used: Any, count: 
 def _move(
     table: Any, old: Any, new: Any, weights: Any, scratch: Any, times: Any, read: Any, count: Any
 ) -> Any:
-    """Turn the sums of ``old``, NOWHERE for none, into those of ``new``.
-
-    Returns SOUND, or the number of a sample with values out of range; and how many nodes are
-    listed. Additions come before subtractions: no sum is 0 in between, so no node is listed twice.
+    """Turn the sums of ``old``, NOWHERE for none, into those of ``new``. Returns SOUND, or the
+    index of a sample with values out of range, and how many nodes are listed. Additions come before
+    subtractions: no sum is 0 in between, so no node is listed twice.
     """
     sums, used, changes, marks, eights = scratch
     if table.shape[1] == _PACKED:
@@ -190,8 +189,8 @@ def _move(
 
 @helper
 def _best(sums: Any, used: Any, count: Any, numbers: Any, ids: Any, grains: Any) -> Any:
-    """Find the best sums, best first, like ``trees.best``, but leave the sums unchanged. Return
-    the number of hits, and of nodes with a sum; only these stay listed.
+    """Do ``trees.best``, but leave the sums unchanged; return the numbers of hits and of nodes with
+    a sum. Nodes without a sum are removed from the list.
     """
     samples, floor = numbers
     scale, live = samples * ONE, 0
@@ -217,9 +216,7 @@ def _best(sums: Any, used: Any, count: Any, numbers: Any, ids: Any, grains: Any)
 
 @kernel
 def places(table: U64s2, nodes: U32s, out: OutU64s) -> None:
-    """Write the places of some nodes in the first sample. Nodes that are close there are mostly
-    close in all samples.
-    """
+    """Write the nodes' places in the first sample; close nodes are mostly close in all samples."""
     row = table[0]
     for i in range(nodes.size):
         if table.shape[1] == _PACKED:
@@ -243,11 +240,9 @@ def carry(
     ``weights`` is two arrays uint64[17, 16, 2]: the weight of one meeting time minus that of
     another (16 for never), and its square; and the same negated. ``floor`` is the least score in
     grains. ``scratch`` is (sums uint64[nodes, 2], used, and the changes, marks and eights of packed
-    trees), all zeros before and after. ``rows`` are those of ``answers``, without ends of
-    intervals.
+    trees), all zeros before and after. ``rows`` are those of ``answers``, without intervals.
 
-    Returns how many nodes are answered, or -1 - the number of a sample with values out of
-    range.
+    Returns how many nodes are answered, or -1 minus the index of a sample with values out of range.
     """
     (ids, out, counts), (sums, used, _, _, _) = rows, scratch
     samples, asked = table.shape[0], np.empty(1, np.uint32)

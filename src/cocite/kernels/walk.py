@@ -2,14 +2,14 @@
 
 A *token* represents walks that have met: ``at`` is its node, ``head`` the smallest node whose walk
 it carries. Tokens are sorted by head. A ``step_*`` kernel chooses the in-neighbor that each token
-moves to, or NOWHERE if it has none. ``meet`` merges the tokens that arrived at one node: the one
+moves to, or NOWHERE if there is none. ``meet`` merges the tokens that arrived at one node: the one
 with the smallest head survives, and each other head h gets its only edge in the fingerprint graph,
 
     parent[h] = the surviving head,   label[h] = the step
 
 Steps process batches of 64 tokens in stages, and prefetch the cache lines of the next stage. They
-may process destination blocks in any order. Cost: one step for each live token.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1, 2.1.3 (Algorithm 2), 2.2.3.
+may process destination blocks in any order. The cost is one step for each live token. Source:
+Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1, 2.1.3 (Algorithm 2), 2.2.3.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ test costs as much as scanning about 128 links (``python -m benchmarks.hubs``).
 
 @helper
 def _next_batch(in_offsets: Any, at: Any, i: Any, first: Any, last: Any, batch: Any) -> Any:
-    """List in ``batch`` the next tokens at nodes of the block [first, last), from token ``i`` on;
-    return their number, and the next token to examine.
+    """List in ``batch`` the next tokens at nodes of the block [first, last), from token ``i`` on.
+    Returns their number, and the next token to examine.
     """
     width, count = np.uint32(last - first), 0
     while i < at.size and count < _BATCH:
@@ -75,10 +75,10 @@ def step_random(
     first: U32,
     last: U32,
 ) -> None:
-    """Move each token at a node of the block [first, last) to an in-neighbor drawn for the node:
-    uniformly, or by the running ``shares`` of its links (``share``), which takes O(log d).
+    """Move each token at a node of the block [first, last) to an in-neighbor drawn for the node.
 
-    Writes ``out`` uint32[at.size] for the tokens of the block only.
+    Draws uniformly, or in O(log d) by the running ``shares`` of the links (``share``). Writes
+    ``out`` uint32[at.size] for the block's tokens only.
     """
     batch, link = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.uint64)
     i = 0
@@ -105,9 +105,7 @@ def step_random(
 
 @helper
 def _has(in_sources: Any, first: Any, last: Any, node: Any) -> Any:
-    """Return the position of ``node`` in the ascending ``in_sources[first:last]``, or of the next
-    larger one.
-    """
+    """Return the position of ``node``, or the next larger one, in ``in_sources[first:last]``."""
     while first < last:
         middle = (first + last) >> _ONE64
         if in_sources[middle] < node:
@@ -142,11 +140,10 @@ def _argmin_by_scan(in_sources: Any, first: Any, last: Any, order: Any) -> Any:
 def step_argmin(
     in_offsets: U64s, in_sources: U32s, at: U32s, order: U32s, out: OutU32s, first: U32, last: U32
 ) -> None:
-    """Move each token at a node of the block [first, last) to the in-neighbor with the smallest
-    place in ``order``; ``out`` as for ``step_random``.
+    """Move each token at a node of the block [first, last) to the in-neighbor first in ``order``.
 
-    Scans the in-links, O(d), or for large d walks the order from its smallest place and tests
-    membership, O(2**bits / d * log d). Both find the same in-neighbor.
+    ``out`` is as for ``step_random``. Scans the in-links, O(d), or for large d walks the order from
+    its smallest place and tests membership, O(2**bits / d * log d), with the same result.
     """
     words = np.uint64(order[0]) + _ONE64
     batch = np.empty(_BATCH, np.int64)
@@ -182,13 +179,13 @@ def meet(
 ) -> U32:
     """Merge the tokens that arrived at one node; return how many survive.
 
-    ``arrived`` uint32[t] holds the nodes that tokens 0..t-1 moved to; the first entries of ``at``
-    and ``head`` become the survivors, still in ascending order of head. ``extent[h]`` is the size
-    of head h's group while it survives. Once it has met another, it is the number of members that
-    its survivor had before: its offset in the survivor's subtree.
+    ``arrived`` uint32[t] are the nodes that tokens 0..t-1 moved to; the first entries of ``at`` and
+    ``head`` become the survivors, still in ascending order of head. ``extent[h]`` is the size of
+    head h's group while it survives, then the number of members that its survivor had before the
+    meeting: its offset in the survivor's subtree.
 
-    ``owner`` (uint32[nodes]) need not be initialized: ``owner[v]`` counts only if it names a
-    survivor that stands at v (Briggs and Torczon's sparse set).
+    ``owner`` (uint32[nodes]) need not be initialized: ``owner[v]`` counts only if it is the index
+    of a survivor at v (Briggs and Torczon's sparse set).
     """
     live = np.uint32(0)
     size = arrived.size
@@ -226,9 +223,10 @@ def meet(
 
 @kernel
 def leave(arrived: U32s, at: OutU32s, who: OutU32s, times: OutU8s, step: U8) -> U32:
-    """Record in ``times`` the walks that ``arrived`` at the same node as the first one, and move
-    the others that continue to the front of ``at`` and ``who``. Return how many continue, with the
-    first; 0 if the first has ended.
+    """Record in ``times`` the walks that ``arrived`` at the node of the first walk.
+
+    Moves the walks that continue, including the first, to the front of ``at`` and ``who``. Returns
+    their number, 0 if the first has ended.
     """
     first, left = arrived[0], np.uint32(0)
     if first == NOWHERE:
@@ -244,22 +242,22 @@ def leave(arrived: U32s, at: OutU32s, who: OutU32s, times: OutU8s, step: U8) -> 
 
 # -- weighted steps ----------------------------------------------------------------------
 
-# A weight is a link's own, or its in-neighbor's (``by_node``: the array is indexed by node).
+# A weight belongs to the link, or to its in-neighbor (``by_node``: the array is indexed by node).
 #
-# ``step_clock``: every node u has a clock that rings at an exponential time E(u), drawn anew for
-# every step and shared by all tokens. A token at v moves to the in-neighbor with the smallest
-# E(u) / w(u, v), ties to the smaller id. Two tokens whose links have weights x and y meet with
+# ``step_clock``: every node u has a clock that rings at an exponential time E(u), drawn for every
+# step and shared by all tokens. A token at v moves to the in-neighbor with the smallest
+# E(u) / w(u, v); ties go to the smaller id. Two tokens whose links have weights x and y meet with
 # probability
 #
 #     J(x, y) = sum over i of 1 / sum over j of max(x[j] / x[i], y[j] / y[i])
 #
-# over the i that are in both: the probability Jaccard coefficient. It equals the Jaccard
-# coefficient if all weights are equal, and no shared sampling can exceed it for all pairs.
+# over the i in both rows: the probability Jaccard coefficient. It equals the Jaccard coefficient if
+# all weights are equal, and no shared sampling can exceed it for all pairs.
 #
-# E(u) = -log(1 - x), with x = (the upper 52 bits of draw(key, u) + 1/2) * 2**-52. E(u) >= x, so
-# x / w rules out most links without a logarithm: of d in-links, about log d need one. The logarithm
-# is a series of IEEE operations in a fixed order, so that the result does not depend on the library
-# or the instruction set.
+# E(u) = -log(1 - x), with x = (the upper 52 bits of draw(key, u) + 1/2) * 2**-52. Because
+# E(u) >= x, the bound x / w rules out most links: of d in-links, only about log d need a logarithm.
+# The logarithm is a series of IEEE operations in a fixed order, so its result does not depend on
+# the library or the instruction set.
 #
 # Source: Moulton, Jiang 2018, *Maximally consistent sampling and the Jaccard index of probability
 # distributions*; the exponential race is older.
@@ -273,8 +271,8 @@ _SLACK = 1.0 + 2.0**-40
 
 @kernel
 def share(offsets: U64s, neighbors: U32s, weights: F32s, by_node: Bool, out: OutU32s) -> None:
-    """Fill ``out`` (uint32[links]) with the running shares of each row's links, in units of 2**-32,
-    which bounds the error of a probability.
+    """Fill ``out`` (uint32[links]) with the running shares of each row's links. The unit, 2**-32,
+    bounds the error of a probability.
     """
     for i in range(offsets.size - 1):
         begin, end = offsets[i], offsets[np.uint64(i) + _ONE64]
@@ -289,9 +287,8 @@ def share(offsets: U64s, neighbors: U32s, weights: F32s, by_node: Bool, out: Out
 
 @helper
 def _exponential(word: Any) -> Any:
-    """Return -log(1 - x), x = (word + 1/2) * 2**-52, for a word of 52 bits.
-
-    With 1 - x = m * 2**e and m about 1: log m = 2 artanh((m - 1) / (m + 1)), its series to s**21.
+    """Return -log(1 - x), x = (word + 1/2) * 2**-52, for a word of 52 bits. With 1 - x = m * 2**e
+    and m about 1: log m = 2 artanh((m - 1) / (m + 1)), its series to s**21.
     """
     mantissa, exponent = math.frexp(np.float64(_ODD - np.int64(2) * np.int64(word)))
     if mantissa < _HALF_ROOT:
@@ -332,8 +329,8 @@ def step_clock(
     out: OutU32s,
     block: U32s,
 ) -> None:
-    """Move each token at a node of ``block`` (uint32[2]: first, end) to the in-neighbor whose
-    clock rings first; ``out`` as for ``step_random``.
+    """Move each token at a node of ``block`` to the in-neighbor whose clock rings first. ``block``
+    is uint32[2] (first, end); ``out`` is as for ``step_random``.
     """
     batch = np.empty(_BATCH, np.int64)
     i = 0
@@ -351,7 +348,7 @@ def step_clock(
                 out[batch[j]] = NOWHERE
             elif end - begin == _ONE64:
                 out[batch[j]] = in_sources[begin]
-            elif by_node:  # two loops: a test within them would cost every link
+            elif by_node:  # two calls with a constant, so that no link tests ``by_node``
                 out[batch[j]] = _first_to_ring(in_sources, weights, True, begin, end, key)
             else:
                 out[batch[j]] = _first_to_ring(in_sources, weights, False, begin, end, key)

@@ -8,14 +8,14 @@ Rows are uint32[:, 3], dealt into buckets, one for each destination block:
     message    node, position, label                 goes to the block of the node
     place      position, node, label                 goes to the range of the position
 
-Each block sends tokens in ascending order of head, and ``merge`` keeps that order. So the first
+Each block sends tokens in ascending order of head, and ``merge`` preserves that order. So the first
 token to arrive at a node survives, and offsets equal those of the walk in memory. A parent is
 smaller than its children, so one ascending pass over the blocks lays out all trees: earlier blocks
 have already sent the positions of the parents in them.
 
-Cost: O(log blocks) per token for the merge, O(1) for everything else.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (sorting and merging; tokens
-that go to the owner of the node).
+Costs O(log blocks) per token for the merge, O(1) for everything else. Source: Fogaras, Racz,
+*Scaling link-based similarity search*, 2.1.3 (sorting and merging; tokens sent to the owner of the
+node).
 """
 
 from __future__ import annotations
@@ -40,10 +40,9 @@ _ONE32 = np.uint32(1)
 
 @kernel
 def make_home(cuts: U32s, home: OutU32s) -> None:
-    """Fill ``home`` (uint32): its first word is a shift, then follows a bucket for every number >>
-    shift.
+    """Fill ``home`` (uint32) with a shift, then a bucket for every value of number >> shift.
 
-    ``cuts`` uint32[buckets + 1] ascends from 0; bucket b is [cuts[b], cuts[b + 1]). ``home`` holds
+    ``cuts`` uint32[buckets + 1] ascends from 0; bucket b is [cuts[b], cuts[b + 1]). ``home`` has
     the bucket of the first number with these upper bits.
     """
     shift = np.uint32(0)
@@ -60,7 +59,6 @@ def make_home(cuts: U32s, home: OutU32s) -> None:
 
 @helper
 def _bucket_of(cuts: Any, home: Any, number: Any) -> Any:
-    """Return the bucket of a number."""
     found = np.int64(home[np.int64(number >> home[0]) + 1])
     while number >= cuts[found + 1]:
         found += 1
@@ -69,8 +67,7 @@ def _bucket_of(cuts: Any, home: Any, number: Any) -> Any:
 
 @helper
 def _bucket_of_record(cuts: Any, home: Any, row: Any) -> Any:
-    """Return the bucket of a record. Each block has two: records whose node lies in the parent's
-    block, then the others.
+    """Return the bucket of a record: two per block, first those with node and parent in the block.
     """
     node = _bucket_of(cuts, home, row[0])
     if row[1] == NOWHERE:
@@ -86,7 +83,7 @@ def _write(out: Any, at: Any, first: Any, second: Any, third: Any) -> None:
 
 @helper
 def _begins(starts: Any) -> None:
-    """Turn counts, each stored one place later, into where each bucket begins."""
+    """Turn counts, each stored one position later, into where each bucket begins."""
     for b in range(1, starts.size):
         starts[b] += starts[b - 1]
 
@@ -103,8 +100,8 @@ def _rewind(starts: Any) -> None:
 def deal(
     rows: U32s2, cuts: U32s, home: U32s, records: Bool, starts: OutU32s, out: OutU32s2
 ) -> None:
-    """Sort ``rows`` stably by the bucket of their first word, or ``records`` by theirs (two for
-    each block); ``starts`` is uint32[buckets + 1].
+    """Sort ``rows`` stably by the bucket of their first word, or ``records`` by theirs. ``starts``
+    is uint32[buckets + 1], with two buckets per block for records.
     """
     starts[:] = 0
     for i in range(rows.shape[0]):
@@ -133,10 +130,11 @@ def merge(
 ) -> I64:
     """Merge runs of tokens into ``out`` by ascending head; return their number.
 
-    Run r has ``rows[cursor[r] : ends[r]]`` (both int64, advanced) in memory, and more to come if
-    ``more[r]``. Stops when ``out`` is full, when all runs have ended, or when a run with more to
-    come is used up. ``tree`` uint64[2 * leaves] is a tournament, in which an entry is the smaller
-    of the two below it; leaves is a power of two, at least the number of runs.
+    Run r has ``rows[cursor[r] : ends[r]]`` (both int64; cursors advance) in memory, and more to
+    come if ``more[r]``. Stops when ``out`` is full, when all runs have ended, or when a run with
+    more to come is exhausted. ``tree`` uint64[2 * leaves] is a tournament: each entry is the
+    smaller of the two below it. The number of leaves is a power of two, at least the number of
+    runs.
     """
     leaves = tree.size // 2
     for run in range(leaves):
@@ -172,10 +170,9 @@ def merge(
 def meet(
     rows: U32s2, first: U32, standing: OutU32s2, at: OutU32s, live: I64, records: OutU32s2
 ) -> tuple[I64, I64]:
-    """Process arriving tokens, by ascending head; return (number of live tokens, number of
-    records).
+    """Process arriving tokens by ascending head; return (number of live tokens, number of records).
 
-    ``standing`` uint32[nodes of the block, 2] has the head and the members of the token at each
+    ``standing`` uint32[nodes of the block, 2] is the head and the members of the token at each
     node, NOWHERE for none; ``at`` lists the nodes with one, ``live`` so far. A token that meets
     another writes a record: its head, the other's head, and how many members the other had before.
     """
@@ -202,9 +199,9 @@ def meet(
 def leave(
     at: U32s, moved: U32s, first: U32, standing: OutU32s2, rows: OutU32s2, roots: OutU32s2
 ) -> tuple[I64, I64]:
-    """Take the tokens at ``at`` off their nodes; return (how many continue, how many roots).
+    """Remove the tokens at ``at`` from their nodes; return (how many continue, how many roots).
 
-    A token that continues to ``moved`` becomes a row. One that moved NOWHERE has ended: if it has
+    A token that continues to ``moved`` becomes a row. One that moved NOWHERE has ended; if it has
     met another, it is the root of a tree, and becomes a record.
     """
     gone, ended, size = 0, 0, at.size
@@ -230,7 +227,7 @@ def leave(
 def settle(
     rows: U32s2, first: U32, step: U8, parent: OutU32s, extent: OutU32s, label: OutU8s
 ) -> None:
-    """Store records of nodes of this block, and of roots, as ``trees.lay_out`` takes them."""
+    """Store records of the block's nodes, and of roots, as input for ``trees.lay_out``."""
     for i in range(rows.shape[0]):
         node = np.int64(rows[i, 0] - first)
         parent[node] = rows[i, 1]
@@ -241,9 +238,7 @@ def settle(
 
 @kernel
 def receive(rows: U32s2, first: U32, parent: OutU32s, extent: OutU32s, label: OutU8s) -> None:
-    """Store messages: a node with a known position becomes its own parent, and the position
-    replaces its extent.
-    """
+    """Store messages: a node becomes its own parent, and its position its extent."""
     for i in range(rows.shape[0]):
         node = np.int64(rows[i, 0] - first)
         parent[node] = rows[i, 0]
@@ -253,11 +248,11 @@ def receive(rows: U32s2, first: U32, parent: OutU32s, extent: OutU32s, label: Ou
 
 @kernel
 def place(first: U32, cursor: U32, parent: U32s, extent: U32s, position: OutU32s) -> U32:
-    """Fill ``position`` (uint32, the block's nodes); ``cursor`` is where the next tree begins.
+    """Fill ``position`` (uint32) of the block's nodes; ``cursor`` is where the next tree begins.
 
-    A node that never met another has parent NOWHERE and extent 1. Returns the cursor after the
-    block. ``position`` may be ``extent``, as a node's extent is not needed once its position is
-    known.
+    A node that never met another has parent NOWHERE and extent 1. ``position`` may be ``extent``,
+    because the extent of a node with a position is not used again. Returns the cursor after the
+    block.
     """
     for node in range(position.size):
         above = parent[node]
@@ -277,7 +272,7 @@ def place(first: U32, cursor: U32, parent: U32s, extent: U32s, position: OutU32s
 
 @kernel
 def reply(rows: OutU32s2, first: U32, step: U8, position: U32s) -> None:
-    """Turn records whose parents lie in this block into messages to their nodes, in place."""
+    """Turn records whose parents are in this block into messages to their nodes, in place."""
     for i in range(rows.shape[0]):
         rows[i, 1] = np.uint32(position[np.int64(rows[i, 1] - first)] + rows[i, 2])
         rows[i, 2] = np.uint32(step)
@@ -285,7 +280,7 @@ def reply(rows: OutU32s2, first: U32, step: U8, position: U32s) -> None:
 
 @kernel
 def places(first: U32, node: I64, position: U32s, label: U8s, rows: OutU32s2) -> tuple[I64, I64]:
-    """Write the places of the block's nodes from number ``node`` on; return (rows, next node)."""
+    """Write the places of the block's nodes from index ``node`` on; return (rows, next node)."""
     count = 0
     while node < position.size and count < rows.shape[0]:
         if position[node] != NOWHERE:
@@ -308,10 +303,10 @@ def collect(rows: U32s2, first: U32, member: OutU32s, label: OutU8s) -> None:
         label[where] = np.uint8(rows[i, 2])
 
 
-# -- samples that walk together ----------------------------------------------------------
+# -- batches of samples ------------------------------------------------------------------
 
-# Between its turns, a sample is in a file, with its live tokens in two orders: by block, to move
-# while the block's links are in memory, and by head, to meet. ``index`` maps the first order to the
+# Between steps, a sample is on disk, with its live tokens in two orders: by block, to move while
+# the block's links are in memory, and by head, to meet. ``index`` maps the first order to the
 # second. Meetings become records instead of arrays over all nodes.
 
 
@@ -319,7 +314,7 @@ def collect(rows: U32s2, first: U32, member: OutU32s, label: OutU8s) -> None:
 def deal_batch(
     at: U32s, cuts: U32s, home: U32s, starts: OutU32s, standing: OutU32s, index: OutU32s
 ) -> None:
-    """Sort nodes by their block, stably: ``standing[i]`` is ``at[index[i]]``, block b's are those
+    """Sort nodes by their block, stably: ``standing[i]`` is ``at[index[i]]``. Block b has those
     from ``starts[b]`` to ``starts[b + 1]``. ``cuts`` and ``home`` are as for ``deal``.
     """
     starts[:] = 0
