@@ -4,10 +4,10 @@
 functions that both call. Annotations give the types (``kernels/_types.py``).
 
 The build compiles all kernels with Numba into one library per processor type (``hatch_build.py``).
-This module loads the library at the first call of a kernel, and calls kernels through ctypes
+At the first call of a kernel, this module loads the library; it calls kernels through ctypes
 without the interpreter lock. It needs neither Numba nor a compiler, and loads no code from
-user-writable directories. With ``COCITE_JIT=1``, Numba compiles the same functions at their first
-call (``kernels/_jit.py``).
+user-writable directories. With ``COCITE_JIT=1``, Numba compiles functions when called
+(``kernels/_jit.py``).
 
 Arrays are passed as Python objects. The library reads address, dimensions, type and flags from
 NumPy's array struct, whose layout is the same in all releases, and returns ``MISMATCH`` if they
@@ -290,7 +290,6 @@ def _items(kind: Any) -> tuple[Type, ...]:
 
 
 def _number(value: Any, dtype: str) -> Any:
-    """Convert a value to a Python number; None if it does not fit the type."""
     if isinstance(value, np.generic):
         value = value.item()
     if dtype == "bool":
@@ -318,7 +317,6 @@ def _plain(function: Callable[..., Any]) -> Any:
 
 
 def _kernel(*cases: Any, **choices: tuple[str, ...]) -> Any:
-    """Declare a kernel; the build compiles it once for each value of its type variables."""
     if len(cases) == 1 and callable(cases[0]):
         return Kernel(cases[0], Variables((), {}))
     return partial(Kernel, variables=Variables(cases, choices))

@@ -37,7 +37,6 @@ def _larger(builder: Any, old: Any, new: Any, floating: bool) -> Any:
 
 
 def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any, lanes: int) -> Any:
-    """Return a pointer to ``lanes`` elements of ``array``, starting at ``index``."""
     data = context.make_array(kind)(context, builder, array).data
     vector = ir.VectorType(context.get_data_type(kind.dtype), lanes)
     return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())

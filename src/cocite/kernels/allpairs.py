@@ -1,8 +1,7 @@
 """All-pairs kernels: sparse times dense matrix, and the update of scores.
 
 The score matrix S is symmetric. W S W' is computed in blocks of columns: rows of W S are sums of
-whole rows of S; they are transposed and multiplied by W again, as sums of rows of a narrow panel
-that stays in the cache.
+whole rows of S; they are transposed and multiplied by W again, as sums of rows of a narrow panel.
 
     rows   = W[block] S              float[width, n]      multiply
     turned = rows'                   float[n, width]      transpose
@@ -11,10 +10,8 @@ that stays in the cache.
 Only the half above the diagonal is computed; ``settle`` writes it to both halves. Links are int64
 offsets, uint32 sources, and weights of the matrix type. Adding four rows at a time takes a quarter
 of the passes and roundings. Values are summed in the order of links, so threads, blocks and panels
-do not change a bit.
-
-Costs one fused multiply-add per link and column: 10 to 14 billion per second and core while the
-panel (n * width values) fits the cache. Source: Yu et al. 2011, 4.1.2.
+do not change a bit. Each link and column costs one fused multiply-add: 10 to 14 billion per second
+and core while the panel (n * width values) fits the cache. Source: Yu et al. 2011, 4.1.2.
 """
 
 from __future__ import annotations
@@ -79,11 +76,10 @@ def add_shared(
     excess: Ts,
     panel: OutTs2,
 ) -> None:
-    """Add to panel[l, i] the sum of excess[v] w_i[v] w_l[v] over the non-single nodes v of row i's
-    links.
+    """Add to panel[l, i] the sum of excess[v] w_i[v] w_l[v] over row i's non-single nodes v.
 
-    Rows i are those of the block; column v lists the rows l that link to v, ascending. Rows beyond
-    the panel are skipped.
+    Rows i are those of the block; column v lists the rows l that link to v, ascending. Skips rows
+    beyond the panel.
     """
     for i in range(panel.shape[1]):
         for link in range(row_offsets[i], row_offsets[i + 1]):
@@ -149,9 +145,7 @@ def subtract_shared(
     turned: Ts2,
     panel: OutTs2,
 ) -> None:
-    """Subtract from panel[l, i] the sum of turned[owner of w, i] over common in-neighbors w of l
-    and i.
-    """
+    """Subtract from panel[l, i] the sum of turned[owner of w, i] over common in-neighbors w."""
     for i in range(panel.shape[1]):
         for link in range(row_offsets[i], row_offsets[i + 1]):
             node = row_nodes[link]
@@ -172,13 +166,13 @@ def combine_shared(
     decay: F64,
     scores: OutTs2,
 ) -> F64:
-    """Compute the block's PSimRank scores on and above the diagonal, and mirror them. With F for
-    ``parts``, a score is
+    """Compute the block's PSimRank scores on and above the diagonal, and mirror them.
 
-        decay * (common + F[l, i] + F[i, l]) / (size_l + size_i - common)
+        score = decay * (common + F[l, i] + F[i, l]) / (size_l + size_i - common)
 
-    ``spread`` is (offsets, columns, single): the classes that each node's links lead to, and which
-    nodes are single. The diagonal of single nodes stays 1. Returns the largest change.
+    F is ``parts``; ``spread`` is (offsets, columns, single): the classes that each node's links
+    lead to, and which nodes are single. The diagonal of single nodes stays 1. Returns the largest
+    change.
     """
     column_offsets, columns, single = spread
     common = np.zeros(scores.shape[0], np.int64)

@@ -53,8 +53,8 @@ codes of degrees, references, block counts, blocks and residuals.
 POSITION, BITS, FIRST, NEXT, USED, LAST, LONGEST = range(7)
 STATE = 7
 """int64 words of the state: the next bit, the number of bits, the node of the buffer's first list,
-the node of the next list, links in the buffer, whether these are the last bits, and the degree of
-the last list begun.
+the node of the next list, links in the buffer, whether these are the last bits, the last list's
+degree.
 """
 
 DONE, MORE_BITS, MORE_ROOM, DAMAGED = range(4)
@@ -184,9 +184,7 @@ def _merged(parts: Any, cuts: Any, out: Any, at: Any) -> Any:
 
 @helper
 def _copied(words: Any, position: Any, rules: Any, given: Any, parts: Any, degree: Any) -> Any:
-    """Copy the blocks of the list ``given`` to ``parts``; return (number of successors copied, the
-    position after the blocks). The number is -1 if the blocks are invalid.
-    """
+    """Copy blocks of ``given`` to ``parts``; return (number copied, -1 if invalid; position)."""
     count, position = _read(words, position, rules[BLOCK_COUNT], rules[K])
     if count < 0 or count > given.size + 1:
         return np.int64(_BAD), position
@@ -213,9 +211,7 @@ def _copied(words: Any, position: Any, rules: Any, given: Any, parts: Any, degre
 def _report(
     words: Any, position: Any, rules: Any, node: Any, parts: Any, cuts: Any, degree: Any
 ) -> Any:
-    """Write intervals and residuals to ``parts`` after the ``cuts[1]`` copied numbers. Return the
-    position after them, or -1 minus that position if invalid.
-    """
+    """Write intervals and residuals to ``parts``; return the position, -1 - position if invalid."""
     at, nodes = cuts[1], rules[NODES]
     if at < degree and rules[LEAST]:
         count, position = _read(words, position, GAMMA, rules[K])

@@ -41,7 +41,6 @@ _DENSE = 24
 
 @helper
 def _arrive(node: Any, value: Any, sums: Any, touched: Any, count: Any) -> Any:
-    """Add the value of one path; return the number of nodes with a sum."""
     before = sums[node]
     touched[count] = node
     sums[node] = before + value
@@ -142,18 +141,18 @@ def spread(
     cut: OutU64s2,
     out: tuple[OutU64s, OutU32s, OutTs],
 ) -> tuple[I64, I64]:
-    """Compute how much of its score each of the sources ``first``, ``first + 1``, ... passes to
-    each node.
+    """Compute what each of the sources ``first``, ``first + 1``, ... passes of its score to each
+    node.
 
     ``links`` is (offsets, neighbors), from each node to those it passes scores to; ``scores`` is
     float64[nodes]; ``rates`` float64[6] is (decay per hop, threshold, units per 1, maximum paths of
     a score of 1, decay per path, step limit per source). ``room`` is (path uint32[r + 1], links
     uint64[r], ends uint64[r], values float64[r + 1], marks bool[nodes], all False, or bool[0] to
     search along the path instead); ``sums`` is (sums float64[nodes], all 0, touched
-    uint32[nodes + 1]). Cut values are added to ``cut`` uint64[r or less, nodes]: row j contains
-    what each neighbor of a node missed when j further hops remained (the last row: j or more).
-    Without a threshold, it has no rows. ``out`` is (counts uint64[sources], nodes uint32[size],
-    values float32[size]).
+    uint32[nodes + 1]). ``cut`` uint64[r or less, nodes] collects cut values: row j is what each
+    neighbor of a node missed when j further hops remained (the last row: j or more). Without a
+    threshold, it has no rows. ``out`` is (counts uint64[sources], nodes uint32[size], values
+    float32[size]).
 
     Returns (complete sources, their entries), with fewer sources if ``out`` might overflow or after
     many steps; or (TOO_MANY, the source that exceeds the step limit).
@@ -178,7 +177,6 @@ def spread(
 
 @helper
 def _common(first: Any, second: Any) -> Any:
-    """Return min**2 / max of two nonzero values, in float64."""
     a, b = np.float64(first), np.float64(second)
     low = a if a < b else b
     return low * low / (b if a < b else a)
@@ -235,8 +233,7 @@ def gather(
 
     The holders of feature f are ``holders[offsets[f] : offsets[f + 1]]``, with values in ``held``.
     ``sums`` float64[nodes or more] receives the sums; ``used`` uint32[nodes + 1] lists the nodes
-    with one. Returns their number, or DAMAGED if a value is out of range, as files are opened
-    unverified.
+    with one. Returns their number, or DAMAGED if a value in the unverified files is out of range.
     """
     nodes = np.uint32(offsets.size - 1)
     count = 0
@@ -279,9 +276,7 @@ def settle(
     touched: OutU32s,
     have: I64,
 ) -> I64:
-    """Add the sums except that of ``node``, in grains, to the totals, and reset them to 0. See
-    ``totals.settle_exact``. Returns the new ``have``.
-    """
+    """Add the sums, except ``node``'s, in grains to the totals, as ``totals.settle_exact``."""
     for i in range(count):
         other = used[i]
         grains = np.rint(sums[other] * _GRAINS)
@@ -344,7 +339,6 @@ def mark(
 
 @helper
 def _shares(first: Any, second: Any, form: Any, mutual: Any) -> Any:
-    """Return what one page, from its values in two lists, contributes to their similarity."""
     if mutual and (first < 0 or second < 0):
         return 0.0
     a, b = abs(np.float64(first)), abs(np.float64(second))

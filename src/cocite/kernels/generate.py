@@ -70,7 +70,6 @@ def _part(bits: Any, number: Any) -> Any:
 
 @helper
 def _law(law: Any, bits: Any) -> Any:
-    """Return the law's value for the u encoded in ``bits``."""
     level = 0
     while level < LEVELS - 1 and bits < _TOP_BIT:
         bits = bits << _ONE64
@@ -127,11 +126,11 @@ def _anywhere(node: Any, plan: Any) -> Any:
 
 @kernel
 def in_degrees(first: I64, starts: U32s, law: F64s2, keys: U64s, plan: I64s, out: OutU32s2) -> I64:
-    """Compute the in-degrees of the pages from ``first`` on, uint32[pages, 2]: total, and from
+    """Compute the in-degrees of the pages from ``first`` on, uint32[pages, 2]: all, and from
     outside.
 
     ``starts`` is uint32[hosts + 1], ``law`` the law of in-degrees, ``keys`` uint64[KEYS], ``plan``
-    int64[PLAN_WORDS]. Returns the sum of the totals.
+    int64[PLAN_WORDS]. Returns the number of all links.
     """
     total = 0
     first = np.int64(first)
@@ -201,7 +200,6 @@ def _window(node: Any, begin: Any, end: Any, section: Any, bits: Any, keys: Any)
 
 @helper
 def _rank_of(order: Any, host: Any, hosts: Any) -> Any:
-    """Return the host's rank in the topic order."""
     rank = np.int64(place_of(order, np.uint32(host)))
     while rank >= hosts:
         rank = np.int64(place_of(order, np.uint32(rank)))
@@ -210,7 +208,6 @@ def _rank_of(order: Any, host: Any, hosts: Any) -> Any:
 
 @helper
 def _host_at(order: Any, rank: Any, hosts: Any) -> Any:
-    """Invert ``_rank_of``."""
     host = np.int64(node_at(order, np.uint32(rank)))
     while host >= hosts:
         host = np.int64(node_at(order, np.uint32(host)))
@@ -245,9 +242,7 @@ def _sort(links: Any) -> None:
 
 @helper
 def _from_host(node: Any, source: Any, begin: Any, end: Any, bits: Any, keys: Any, out: Any) -> Any:
-    """Fill ``out`` cyclically with the host's pages from ``source`` on, except quiet ones. Returns
-    their number.
-    """
+    """Fill ``out`` with the host's pages from ``source`` on, wrapping, without quiet ones."""
     at = 0
     for _ in range(end - begin):
         if at == out.size:
@@ -325,10 +320,8 @@ def in_links(
     plan: I64s,
     out: OutU32s,
 ) -> None:
-    """Write the in-links of the pages from ``first`` on to ``out``, page by page, ascending.
-
-    ``pages`` is the output of ``in_degrees`` for them; ``out`` uint32 has exactly one word per
-    link.
+    """Write the ascending in-links of each page from ``first`` on to ``out`` (uint32[links]).
+    ``pages`` is the output of ``in_degrees`` for them.
     """
     first = np.int64(first)
     host = _host_of(starts, first)

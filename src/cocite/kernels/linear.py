@@ -44,8 +44,7 @@ class Rows(NamedTuple):
 
 
 class RunSpace(NamedTuple):
-    """Scratch: ``values`` float64[2, nodes], all zero between calls; ``lists``
-    uint32[2, nodes + 1].
+    """Scratch: ``values`` float64[2, nodes], zero between calls; ``lists`` uint32[2, nodes + 1].
 
     ``nodes`` uint32[any] and ``amounts`` float64[any] receive the levels of a forward run; level l
     is from ``starts[l]`` to ``starts[l + 1]`` (int64[MOST_LEVELS + 2]).
@@ -91,9 +90,7 @@ def spread(rows: Any, begin: Any, end: Any, share: Any, values: Any, found: Any,
 def forward(
     rows: Rows, table: F32s2, node: I64, decay: F64, threshold: F64, space: RunSpace
 ) -> tuple[I64, F64, I64]:
-    """Fill the levels of ``space``; return (last level, bound, links read). The level is OVERFLOW
-    if the space is too small.
-    """
+    """Fill the levels of ``space``; return (last level or OVERFLOW, bound, links read)."""
     values, found = space.values[0], space.lists[0]
     space.nodes[0], space.amounts[0] = np.uint32(node), 1.0
     space.starts[0], space.starts[1] = 0, 1
@@ -133,9 +130,7 @@ def forward(
 def _push_back(
     rows: Any, columns: Any, begin: Any, end: Any, amount: Any, values: Any, found: Any, count: Any
 ) -> Any:
-    """Add a node's ``amount`` to the nodes that link to it, divided by their degrees. Returns the
-    new length of ``found``.
-    """
+    """Add ``amount`` divided by degree to each node that links to a node; count ``found``."""
     for link in range(begin, end):
         node = columns.neighbors[link]
         first, stop = bounds(rows, node)
@@ -166,7 +161,7 @@ def _pull(rows: Any, decay: Any, old: Any, new: Any, found: Any) -> Any:
 def backward(
     rows: Rows, columns: Rows, table: F32s2, level: I64, decay: F64, floor: F64, space: RunSpace
 ) -> tuple[I64, I64, F64, I64]:
-    """Compute the row of scores from the levels up to ``level``; omit entries that cost up to
+    """Compute the row of scores from ``level`` and those below; omit entries that cost up to
     ``floor``.
 
     ``columns`` has the links of ``rows`` by their other end. Returns (index of the list and values
@@ -227,8 +222,7 @@ def deposit(
     touched: OutU32s,
     count: I64,
 ) -> I64:
-    """Add the row from ``backward``, except the entry of ``node``, to a query's totals; clear the
-    space.
+    """Add the row from ``backward``, except the entry of ``node``, to the totals; clear the space.
 
     ``grains`` is the number of grains in a score of 1; ``totals`` float64[nodes, 2] is nonzero for
     the nodes ``touched[:count]``. Returns the new ``count``.
@@ -318,9 +312,9 @@ def peaks(
 @helper
 def _square(rows: Any, table: Any, node: Any, tune: Any, space: Any, levels: Any, out: Any) -> Any:
     """Compute S'(node, node) into ``out``: the computed part, a bound on the missing part, a guess
-    at it. ``tune`` is (decay, threshold). The guess assumes that the missing part of a level is the
-    same fraction of its bound as the computed part. ``levels`` is scratch,
-    float64[3, MOST_LEVELS + 2].
+    at it. ``tune`` is (decay, threshold); ``levels`` is scratch, float64[3, MOST_LEVELS + 2]. For
+    each level, the guess scales the bound on the missing part by the pushed part's ratio of value
+    to bound.
     """
     decay, threshold = tune
     values, found, amounts = space.values[0], space.lists[0], space.values[1]

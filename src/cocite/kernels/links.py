@@ -18,9 +18,7 @@ _SHORT, _DEPTH = 24, 128
 
 @helper
 def sort_ids(ids: Any) -> None:
-    """Sort an array in place: quicksort, with insertion sort for short ranges. Numba's own ``sort``
-    needs its runtime.
-    """
+    """Sort an array in place, as quicksort does; Numba's own ``sort`` needs its runtime."""
     waiting = np.empty(_DEPTH, np.int64)
     depth, low, high = 0, 0, ids.size - 1
     while True:
@@ -120,9 +118,9 @@ def merge(
 ) -> Bool:
     """Merge two ascending rows per node; equal entries of the first row come first.
 
-    Each argument is (offsets, neighbors, weights): offsets uint64[rows + 1] of some rows, the whole
-    neighbors uint32, and the whole weights float32 or an empty array. Returns False if a row is out
-    of bounds.
+    Each argument is (offsets, neighbors, weights): offsets uint64[rows + 1] of some rows, all
+    neighbors uint32, and all weights float32 or an empty array. Returns False if a row is out of
+    bounds.
     """
     in_offsets, in_neighbors, in_weights = ins
     out_offsets, out_neighbors, out_weights = outs

@@ -33,7 +33,6 @@ def order(ids: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]:
 
 @helper
 def _worse(grains: Any, ids: Any, first: Any, second: Any) -> Any:
-    """Return whether a hit ranks below another: a lower score, or a tie and a larger hash."""
     if grains[first] != grains[second]:
         return grains[first] < grains[second]
     return scramble(np.uint64(ids[first])) > scramble(np.uint64(ids[second]))
@@ -117,7 +116,6 @@ def error_of(total: Any, squares: Any, samples: Any) -> Any:
 
 @helper
 def _error(times: Any, weights: Any, hit: Any) -> Any:
-    """Return the standard error from a hit's meeting times."""
     total, squares = _ZERO64, _ZERO64
     for sample in range(times.shape[0]):
         time = times[sample, hit]

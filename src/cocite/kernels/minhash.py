@@ -32,8 +32,7 @@ _SHIFT, _LOW = np.uint32(16), np.uint32(0xFFFF)
 def list_groups(
     winners: U32s, nodes: U32s, ring: I64, begins: OutU32s, cells: OutU32s2, group: OutU32s, at: U64
 ) -> U64:
-    """List the groups of one ring from word ``at`` of ``group`` on; return where the next ring
-    begins.
+    """List the groups of one ring from word ``at`` of ``group`` on; return where they end.
 
     ``winners`` uint32[k] belong to ``nodes``, ascending, or to nodes 0, 1, ... if ``nodes`` is
     empty. ``begins`` is scratch, uint32 with one word per possible winner. Column ``ring`` of
@@ -159,9 +158,7 @@ def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> 
 @kernel
 def common(words: U32s, blobs: U64s2, nodes: U32, first: U64, second: U64, out: OutU32s2) -> Bool:
     """Find the winners of the groups that contain both nodes; return whether the shard is valid.
-
-    ``out`` uint32[samples, length] receives NOWHERE for no such group, ``nodes`` for a removed
-    winner.
+    ``out`` is uint32[samples, length], NOWHERE for no such group, ``nodes`` for a removed winner.
     """
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
@@ -246,8 +243,8 @@ def add(ids: U32s, codes: Ts2, table: U64s2, sums: OutU64s2, used: OutU32s, coun
     """Add up one shard's ``ids`` uint32[h], each once, with ``codes`` uint8 or uint16 [h, samples].
 
     ``table`` uint64[codes, 2] is the value of each code and its square; ``sums`` uint64[nodes, 2]
-    receives the sums, and ``used`` the nodes with one, after the first ``count``. Returns the new
-    count.
+    receives the sums, and ``used`` the nodes with one, after the first ``count``. Returns their
+    number.
     """
     for i in range(ids.size):
         value, square = _ZERO64, _ZERO64

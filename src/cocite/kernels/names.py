@@ -2,8 +2,7 @@
 
 Names are stored in id order, in blocks of BLOCK. Each name is (shared, length, bytes): the length
 of the prefix that it shares with the previous name in its block (0 for the first), then the rest.
-Both numbers are varints: seven bits per byte, low bits first, with the high bit set on all but the
-last byte.
+Both numbers are varints: seven bits per byte, low bits first; the high bit is set if bytes follow.
 
 ``distances`` finds misspelled names by the bit-parallel edit distance of Myers (1999) in the form
 of Hyyrö (2003): one word operation per character for queries up to 64 bytes.
@@ -133,11 +132,10 @@ def _lower(byte: Any) -> Any:
 
 @kernel
 def distances(data: U8s, blocks: U64s, count: I64, wanted: U8s, out: OutI32s) -> None:
-    """Compute the edit distance between ``wanted`` (uint8, 1 to 64 bytes) and each of ``count``
-    names.
+    """Compute the edit distance between ``wanted`` (1 to 64 bytes) and each of ``count`` names.
 
-    ``out`` is int32[count]. Insertions, deletions and replacements cost one each; ASCII case is
-    ignored.
+    ``out`` is int32[count]. Ignores ASCII case; insertions, deletions and replacements cost one
+    each.
     """
     name = np.empty(_ROOM, np.uint8)
     masks = np.zeros(256, np.uint64)

@@ -99,9 +99,7 @@ def norms(
 def _shared(
     rows: Any, columns: Any, worths: Any, node: Any, share: Any, strip: Any, room: Any
 ) -> Any:
-    """Add up the worth of neighbors shared with ``node`` for all pages in a strip. Returns the
-    number of pages with a sum.
-    """
+    """Add up, per page of a strip, the worth of neighbors shared with ``node``; count the pages."""
     offsets, neighbors = rows
     starts, members = columns
     common, used = room[0], room[2]
@@ -185,7 +183,6 @@ def _near_of(
 def _list_of(
     ins: Any, outs: Any, by_in: Any, by_out: Any, how: Any, node: Any, room: Any, out: Any
 ) -> Any:
-    """Write the list of a page from position ``used`` on; return its number of entries."""
     near, touched, names, best, keys = room[1], room[3], room[4], room[5], room[6]
     pages, width = np.int64(ins[0].size - 1), np.int64(near.size)
     nodes, values, used = out

@@ -142,11 +142,10 @@ def pair(
 
 @kernel
 def shared(offsets: U64s, neighbors: U32s, node: I64, others: U32s, out: OutI64s) -> Bool:
-    """Count the distinct neighbors that ``node`` shares with each of ``others`` into ``out``
-    int64[h].
+    """Count the distinct neighbors shared by ``node`` and each of ``others`` into ``out`` int64[h].
 
-    Rows may contain duplicates. Searches the longer row for each entry of the shorter one. Returns
-    whether the links are valid.
+    Looks up the entries of the shorter row, which may contain duplicates, in the longer one.
+    Returns whether the links are valid.
     """
     nodes = np.int64(offsets.size - 1)
     if np.int64(node) >= nodes:
@@ -192,8 +191,7 @@ def gather(
     values: OutF64s2,
     used: OutU32s,
 ) -> I64:
-    """Add up the weights of the neighbors that ``node`` (int64) shares with each node, including
-    itself.
+    """Add up the weights of the neighbors that ``node`` (int64) shares with each node and itself.
 
     ``values`` float64[nodes, 2], all 0, receives the sums in its first column; ``used``
     uint32[nodes + 1] lists the nodes with one. Returns their number, or DAMAGED.

@@ -61,9 +61,7 @@ def _larger(one: Any, other: Any) -> Any:
 
 @helper
 def _raise(less: Any, end: Any, tops: Any) -> None:
-    """Fill ``tops`` uint8[levels, blocks] with the maxima of 1, 2, 4, ... blocks from each block
-    on. Pads the last block with edges.
-    """
+    """Fill ``tops`` uint8[levels, blocks] with maxima of 1, 2, 4, ... blocks; pad with edges."""
     blocks = np.int64((end + _LOW4) >> _FOUR64)
     for place in range(end, np.uint64(blocks) << _FOUR64):
         byte = (np.uint64(place) & _LOW3) << _THREE64
@@ -138,7 +136,6 @@ def _unpack_sample(row: Any, member: Any, joined: Any, places: Any, less: Any) -
 
 @helper
 def _read_places(table: Any, begin: Any, nodes: Any, places: Any) -> None:
-    """Read the places of ``nodes`` in some samples into the rows of ``places``."""
     rows = min(places.shape[0], table.shape[0] - begin)
     for i in range(nodes.size):
         if i + _AHEAD < nodes.size:
@@ -193,11 +190,10 @@ def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU
 
 @kernel
 def estimates(times: U8s2, weights: U64s2, known: I64s, out: OutF64s2) -> None:
-    """Compute grains and variances, ``out`` float64[pairs, 2], from ``times``
-    uint8[samples, pairs].
+    """Compute grains and variances, ``out`` float64[pairs, 2].
 
-    ``weights`` uint64[256, 2] is the weight of each time and its square, in fixed point; ``known``
-    int64[pairs] is the number of samples of each estimate.
+    ``times`` is uint8[samples, pairs], ``weights`` uint64[256, 2] the weight of each time and its
+    square in fixed point, ``known`` int64[pairs] the number of samples of each estimate.
     """
     samples, pairs = times.shape
     sums = np.zeros((pairs, 2), np.uint64)

@@ -1,8 +1,7 @@
 """Stored walks that share points, and compact walks, one in-link for each node.
 
-A walk stores its own points up to its first meeting with the walk of a smaller node, and shares
-that walk's points from there on. With a label for each place in dendrogram order
-(``kernels/trees.py``)
+A walk stores its own points up to its first meeting with the walk of a smaller node, whose points
+it shares from there on. With a label for each place in dendrogram order (``kernels/trees.py``)
 
     path_t(v) = own point t of the nearest place at or before v's whose label is above t, or 0
 
@@ -42,10 +41,8 @@ _ONE64, _THREE64, _LOW6 = np.uint64(1), np.uint64(3), np.uint64(63)
 
 @kernel
 def note_step(head: U32s, at: U32s, step: U8, steps: OutU8s, out: OutU32s) -> None:
-    """Record a step in ``out``: the points ``at`` that the walks of ``head`` reach (both
-    uint32[tokens]).
-
-    Sets ``steps`` (uint8[nodes]) of these walks to ``step``, their number of own points.
+    """Record that walks of ``head`` reach the points ``at`` (both uint32[tokens]) as step ``step``.
+    The points go to ``out``, the step, their number of own points, to ``steps`` (uint8[nodes]).
     """
     for i in range(at.size):
         steps[head[i]] = step
@@ -103,7 +100,6 @@ def _nibble(words: Any, base: Any, place: Any) -> Any:
 
 @helper
 def _label(words: Any, base: Any, place: Any) -> Any:
-    """Return the label at ``place`` of trees, grouped as in ``kernels/trees.py``."""
     at = np.uint64(place)
     word = words[base + (at | _LOW6) + _ONE64 + (at >> _THREE64)]
     return (word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
@@ -137,8 +133,8 @@ def _own_point(words: Any, blob: Any, place: Any, step: Any) -> Any:
 
 @kernel
 def follow_paths(words: U32s, blobs: U64s2, node: U32, out: OutU32s2) -> Bool:
-    """Write the walk of ``node`` in each sample of a shard to ``out``; return whether the shard is
-    valid. ``out`` is uint32[samples, length], NOWHERE after the end of the walk.
+    """Write the walk of ``node`` in each sample to ``out``; return whether the shard is valid.
+    ``out`` is uint32[samples, length], NOWHERE after the end of the walk.
     """
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
@@ -198,8 +194,7 @@ def _move(words: Any, blob: Any, node: Any) -> Any:
 def meeting_times(
     words: U32s, blobs: U64s2, nodes: U32, node: U32, others: U32s, out: OutU8s2
 ) -> Bool:
-    """Compute the step at which the walks of ``node`` and of each of ``others`` first meet; 255 if
-    never.
+    """Compute the step at which walks of ``node`` and each of ``others`` first meet, 255 if never.
 
     ``others`` is uint32[h], ``out`` uint8[samples, h], ``nodes`` the number of nodes. Returns
     whether the shard is valid.
@@ -238,7 +233,6 @@ def follow(words: U32s, blobs: U64s2, nodes: U32, node: U32, out: OutU32s2) -> B
 
 @helper
 def _add(node: Any, weight: Any, sums: Any, used: Any, count: Any) -> Any:
-    """Add one meeting; return how many nodes have a sum."""
     before = sums[node, 0]
     used[count] = node
     sums[node, 0] = before + weight[0]
@@ -250,11 +244,10 @@ def _add(node: Any, weight: Any, sums: Any, used: Any, count: Any) -> Any:
 def gather(
     words: U32s, blobs: U64s2, node: U32, weights: U64s2, sums: OutU64s2, used: OutU32s, count: I64
 ) -> I64:
-    """Add up the weights of all relatives of ``node`` over the samples of a shard, as
-    ``trees.gather``.
+    """Add up the weights of all relatives of ``node`` over a shard's samples, as ``trees.gather``.
 
-    In a valid sample, a node occurs at most once per level below another one, which bounds the work
-    on damaged samples.
+    A node occurs at most once per level below another one, which bounds the work on damaged
+    samples.
     """
     nodes = np.uint32(sums.shape[0])
     at, end = np.empty(_DEEPEST, np.uint32), np.empty(_DEEPEST, np.uint32)

@@ -104,9 +104,7 @@ def _push_node(
     used: Any,
     reached: Any,
 ) -> Any:
-    """Push a node with the links from ``row[0]`` to ``row[1]``; return the number of nodes reached.
-    The number is negative for invalid links.
-    """
+    """Push a node with links ``row`` (begin, end); return the nodes reached, -1 if invalid."""
     begin, end = row
     amount = damping * values[node, 1]
     values[node, 0] += (1.0 - damping) * values[node, 1]
@@ -214,9 +212,7 @@ def push(
 
 @kernel
 def finish(values: OutF64s2, used: U32s, state: F64s) -> F64:
-    """Turn the estimates of ``used`` into grains, and reset residuals; return the error bound.
-    ``state[REACHED]`` is the number of nodes reached.
-    """
+    """Turn the estimates into grains, and reset the residuals; return the error bound."""
     reached, source = np.int64(state[REACHED]), used[0]
     rest = 1.0 - values[source, 1]
     bound = _open(values, used, reached) / rest

@@ -3,20 +3,19 @@
 *Dangling* nodes, those without out-links, pass nothing on. So the iteration runs on the *core*, the
 nodes with out-links, and ranks of dangling nodes are computed once, at the end. A node's rank is
 distributed over its out-links in proportion to their weights w (1 without weights). With W[u], the
-*strength* of u, the sum of the weights of its out-links, and z[u] = y[u] / W[u], a sweep solves row
-after row of
+*strength* of u, the sum of the weights of its out-links, and z[u] = y[u] / W[u], a sweep solves
+each row of
 
     y[v] = damping * sum of w(u, v) z[u] over in-neighbors u != v  +  damping * w(v, v) z[v]
            + base[v]
 
 for y[v], and uses each new value at once. The self-loop of v is part of ``scale`` instead of being
 iterated. A sum first adds nodes above v, which have values of the previous sweep, then those below,
-which have new ones, both in order of id. So the core can be cut into blocks
-(``kernels/rank_blocks.py``).
+which have new ones, both in order of id, so the core can be cut into blocks (``rank_blocks.py``).
 
-A sweep costs one pass over the core's links, about a nanosecond per link if linked nodes have
-nearby ids. Source: Haveliwala, *Efficient computation of PageRank*, 3; for dangling nodes Lee,
-Golub, Zenios 2003.
+A sweep costs one pass over the core's links, about 1 ns per link if linked nodes have nearby ids.
+Source: Haveliwala, *Efficient computation of PageRank*, 3; for dangling nodes Lee, Golub, Zenios
+2003.
 """
 
 from __future__ import annotations
@@ -62,8 +61,7 @@ def _counted(weights: Any, link: Any) -> Any:
 def add_links(
     in_links: tuple[U64s, U32s, W], begin: U64, end: U64, taken: U8s, first: U64, out: OutDs
 ) -> None:
-    """Count the links from ``begin`` to ``end`` into ``out``, by source, starting with source
-    ``first``.
+    """Count the links from ``begin`` to ``end`` into ``out``, indexed by source minus ``first``.
 
     ``in_links`` is (offsets of some rows, all sources, all weights). Links are counted only if
     their row is ``taken`` (uint8). Without weights (None), ``out`` (uint32) counts links; otherwise
@@ -282,8 +280,8 @@ def gather(
     all_rows: Bool,
     sums: OutF64s,
 ) -> None:
-    """Set ``sums`` (float64[nodes]) to what dangling nodes receive from ``z``, and 0 for other
-    nodes. With ``all_rows``, includes what the core receives.
+    """Set ``sums`` (float64[nodes]) to what nodes receive from ``z``. Sums of core nodes are 0
+    without ``all_rows``, those of removed nodes always.
     """
     tail_rows, tail_links, tail_weights = tails
     rows, links, weights = core

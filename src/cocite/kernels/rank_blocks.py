@@ -29,9 +29,7 @@ TAIL, LEFT_OUT = np.uint32(0xFFFFFFFE), np.uint32(0xFFFFFFFF)
 
 UPPER, LOWER, INNER_TAILS, OUTER, OUTER_TAILS, LOST = range(6)
 COUNTS = 9
-"""Counters of links dealt: per kind in its buffer, lost links, then the first three kinds in
-earlier buffers.
-"""
+"""Counters of links dealt: per kind in its buffer, lost, and three kinds in earlier buffers."""
 _EARLIER = 6
 
 _ONE64 = np.uint64(1)
@@ -41,7 +39,6 @@ _LAST = np.uint32(1 << 31)
 
 @helper
 def _put(links: Any, weights: Any, at: Any, link: Any, weight: Any) -> Any:
-    """Write a link, and its weight if there are weights; return the next position."""
     links[at] = link
     if weights.size > 0:
         weights[at] = weight

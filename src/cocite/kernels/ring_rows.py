@@ -26,7 +26,8 @@ _PAD = 16
 
 @kernel
 def places(orders: U32s2, nodes: U32s, rows: OutU32s2) -> None:
-    """Fill ``rows`` (uint32[n, lanes]) for ``nodes`` (uint32[n]) from uint32[lanes, ORDER_WORDS].
+    """Fill ``rows`` (uint32[n, lanes]) for ``nodes`` (uint32[n]). ``orders`` is
+    uint32[lanes, ORDER_WORDS].
     """
     lanes = np.uint64(orders.shape[0])
     tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)

@@ -55,7 +55,6 @@ _REACHED = 1e-300
 
 @helper
 def _by_id(values: Any, nodes: Any, size: Any, keys: Any, ids: Any, out: Any, used: Any) -> None:
-    """Write ``size`` entries to ``out`` from position ``used`` on, by ascending id."""
     for i in range(size):
         keys[i] = np.uint64(nodes[i]) << _HALF | np.uint64(i)
     sort_ids(keys[:size])
@@ -104,7 +103,6 @@ def _push_stage(
 
 @helper
 def _enough(state: Any, settled: Any, found: Any, count: Any, keep: Any, eps: Any) -> Any:
-    """Return whether ``keep`` nodes have at least ``eps`` times their degree."""
     for i in range(count):
         node = found[i]
         keep -= 1 if settled[node] >= eps * state[node, 1] else 0
@@ -162,7 +160,6 @@ def push(
 
 @helper
 def _add_row(rows: Any, row: Any, weight: Any, sums: Any, found: Any, count: Any) -> Any:
-    """Add ``weight`` times a row; return the number of nodes with a sum."""
     offsets, ids, values = rows
     for i in range(np.int64(offsets[row]), np.int64(offsets[row + 1])):
         node, value = ids[i], weight * np.float64(values[i])
@@ -241,8 +238,8 @@ def _ends(offsets: Any, row: Any, size: Any) -> Any:
 @helper
 def _lists(rows: Any, columns: Any, families: Any, node: Any, nodes: Any) -> Any:
     """Find the columns of a node's entries. Returns uint64[entries, 4] (begin, end, code of the
-    entry, bit shift of its family), the number of their holders, or DAMAGED, and the first and last
-    holder.
+    entry, bit shift of its family), the number of their holders, or DAMAGED, and the range of
+    holders.
     """
     offsets, ids, codes = rows
     starts, holders, _ = columns
@@ -320,9 +317,9 @@ def _add_new(columns: Any, lists: Any, last: Any, common: Any, used: Any) -> Any
 @helper
 def _share(rows: Any, columns: Any, families: Any, node: Any, common: Any, used: Any) -> Any:
     """Compute what all rows share with those of ``node`` in ``common``, 32 bits per family. Returns
-    the number of nodes in ``used``, or DAMAGED. If the columns have more entries than the range of
-    ids, all sums in the range are checked at the end instead of listing new ones: related pages of
-    a site have nearby ids.
+    the number of nodes in ``used``, or DAMAGED. If the columns have more entries than their range
+    of ids, as for related pages with nearby ids, all sums in the range are checked at the end
+    instead of listing new ones.
     """
     nodes = np.int64(common.size)
     lists, many, first, last = _lists(rows, columns, families, node, nodes)
@@ -424,8 +421,7 @@ def answer(
     room: tuple[OutU64s, OutU32s],
     out: tuple[OutU32s, OutU32s2, OutF64s3],
 ) -> I64:
-    """Find the best hits of some ``nodes``, best first; return how many sums were touched, or
-    DAMAGED.
+    """Find the best hits of some ``nodes``, best first; return the sums touched, or DAMAGED.
 
     Hits have at least ``floor`` grains. ``out`` is (counts uint32[rows], ids uint32[rows, k],
     float64[rows, k, 4]: score, error, low, high); all else as for ``gather``.

@@ -240,9 +240,7 @@ def pack(
 
 @kernel
 def unpack(sample: U64s, member: OutU32s, joined: OutU8s) -> I64:
-    """Unpack a sample's members and labels, as from ``trees.lay_out``, into uint32 and
-    uint8[nodes].
-
+    """Unpack a sample's members and labels, as from ``trees.lay_out``: uint32 and uint8[nodes].
     Returns the number of members, or DAMAGED if the runs do not match the number of nodes.
     """
     nodes, size, members = np.uint64(member.size), _ZERO64, _ZERO64

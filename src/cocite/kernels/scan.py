@@ -5,15 +5,14 @@
 (+) is SUM, MIN or MAX per lane; NaN never wins MIN or MAX, and sums of unsigned integers are modulo
 2**32. Rows are flat: lane l of node v is ``x[v * lanes + l]``. ``identity`` is a tuple with (+)'s
 identity element for every lane. Its length is known when a kernel is compiled, so a row is one
-vector operation (``kernels/_vectors.py``). Its type is that of the accumulator: float64 for SUM of
-floats, whatever the type of x.
+vector operation (``kernels/_vectors.py``). Its type is that of the accumulator: always float64 for
+SUM of floats.
 
 * ``pull`` iterates over destinations, with the links of the stored graph. The row of v stays in the
   first-level cache; rows of x are read at random.
-* ``push`` iterates over sources. The links of a block of destinations are a stream of words: a
-  source, then its targets, counted from the block's first node, with a mark on the last. Rows of x
-  are read in sequence, and only the block's accumulators at random. ``pair`` and ``arrange`` write
-  the stream.
+* ``push`` iterates over sources. The links of a block of destinations are a stream of words (from
+  ``pair`` and ``arrange``): a source, then its targets, counted from the block's first node, with a
+  mark on the last. Rows of x are read in sequence, and only the block's accumulators at random.
 
 Both add the terms of a row in ascending order of source, so results are equal to the bit. A link in
 ``pull`` costs 1 ns with one lane, 3 ns with 16 lanes of 32 bits (a cache line). Source: Haveliwala,

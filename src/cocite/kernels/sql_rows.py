@@ -51,7 +51,6 @@ def _blanks(text: Any, i: Any) -> Any:
 
 @helper
 def _meant(byte: Any) -> Any:
-    """Return the meaning of a letter after a backslash."""
     if byte == 48:
         return 0
     if byte == 98:
@@ -69,7 +68,6 @@ def _meant(byte: Any) -> Any:
 
 @helper
 def _digit(byte: Any) -> Any:
-    """Return the value of a hexadecimal digit, 16 for other bytes."""
     if 48 <= byte <= 57:
         return byte - 48
     byte |= 32
@@ -148,9 +146,7 @@ def _fault(out: Any, low: Any, high: Any, taken: Any) -> Any:
 
 @helper
 def _row(text: Any, i: Any, take: Any, out: Any, at: Any) -> Any:
-    """Parse one row from its bracket on. Returns (state, end of the row's last value, end of the
-    output, reason to skip the row).
-    """
+    """Parse a row; return (state, end of its last value, end of output, reason to skip it)."""
     reason = 0
     for column in range(take.size):
         i = _blanks(text, i)
@@ -197,8 +193,8 @@ def rows(text: U8s, take: U8s, out: OutU8s, bad: OutI64s2, tally: OutI64s) -> I6
 
     ``out`` is uint8[text.size + take.size]. ``take`` uint8[columns] is how to treat each column;
     extracted columns are written in order. ``bad`` int64[b, BAD_FIELDS] receives the first b
-    skipped rows. Returns the position of the next row, of the end of the statement, or of text that
-    is not a row.
+    skipped rows. Returns the position of the next row, of the statement's end, or of text that is
+    not a row.
     """
     tally[:] = 0
     start, at = 0, 0

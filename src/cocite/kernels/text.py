@@ -99,9 +99,7 @@ def is_integer(text: Any, low: Any, high: Any) -> Any:
 
 @helper
 def is_weight(text: Any, low: Any, high: Any) -> Any:
-    """Return whether text[low:high] is a decimal number from 1e-30 to below 1e30. Checks the power
-    of ten of its first nonzero digit.
-    """
+    """Return whether text[low:high] is a decimal in [1e-30, 1e30), from its first nonzero digit."""
     i = low + 1 if low < high and text[low] == _PLUS else low
     digits, whole, leading = 0, -1, -1
     while i < high and (_ZERO <= text[i] <= _NINE or (text[i] == _POINT and whole < 0)):
@@ -335,9 +333,8 @@ def behind(text: Any, end: Any) -> Any:
 
 @helper
 def _gone_on(text: Any, begin: Any, high: Any, low: Any, rules: Any, tally: Any) -> Any:
-    """For a row that begins at ``begin`` and is in a quoted field at ``high``, return (end of the
-    row, begin of the next one). The end is -1 if that field is not closed, or continues in the next
-    chunk.
+    """Return (end of the row, begin of the next one), for a row in a quoted field at ``high``. The
+    end is -1 if that field is not closed, or continues in the next chunk.
     """
     closed = _closed(text, high, rules[DELIMITER])
     if closed == -2 and rules[UNFINISHED] > 0:
@@ -353,7 +350,6 @@ def _gone_on(text: Any, begin: Any, high: Any, low: Any, rules: Any, tally: Any)
 
 @helper
 def _content(text: Any, begin: Any, end: Any, rules: Any) -> Any:
-    """Return the bounds of a line's content."""
     if rules[EXACT] > 0:
         return begin, end
     return trimmed(text, begin, end)

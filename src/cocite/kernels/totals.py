@@ -199,7 +199,6 @@ def _bet(
 
 @kernel
 def _scale(values: F64s2, origin: F64, reach: F64, scaled: OutF64s2, means: OutF64s) -> None:
-    """Map values to a scale from 0 to 1, and compute their means there."""
     samples, hits = values.shape
     means[:] = 0.0
     for i in range(samples):

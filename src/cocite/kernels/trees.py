@@ -63,9 +63,7 @@ def lay_out(
 
 @kernel
 def mark(wanted: U32s, position: U32s, member: OutU32s, joined: OutU8s) -> None:
-    """Mark the places of the nodes ``wanted`` in the arrays filled by ``lay_out``. ``member``
-    becomes their indexes in ``wanted``.
-    """
+    """Mark the places of ``wanted`` nodes; ``member`` becomes their indexes in ``wanted``."""
     for i in range(wanted.size):
         place = position[wanted[i]]
         if place != NOWHERE:
@@ -77,8 +75,8 @@ def mark(wanted: U32s, position: U32s, member: OutU32s, joined: OutU8s) -> None:
 def select(
     member: U32s, joined: U8s, state: OutI64s, out_member: OutU32s, out_joined: OutU8s
 ) -> I64:
-    """Copy the marked places of ``member`` and ``joined``, joined by the largest labels between
-    them.
+    """Copy the marked places of ``member`` and ``joined``, with the largest label since the
+    previous one.
 
     The arrays cover a range of a sample. ``state`` int64[4], initially zeros, carries over to the
     next range: whether the current tree continues (1), the largest label since its last marked
@@ -111,9 +109,7 @@ def select(
 
 @kernel
 def pack_labels(joined: U8s, out: OutU8s) -> None:
-    """Pack two labels per byte, the first in the low half; ``out`` is
-    uint8[(joined.size + 1) // 2].
-    """
+    """Pack two labels per byte, low half first, into ``out``: uint8[(joined.size + 1) // 2]."""
     size = joined.size
     for i in range(size // 2):
         out[i] = joined[2 * i] | np.uint8(joined[2 * i + 1] << _FOUR8)
@@ -143,9 +139,7 @@ def label_at(trees: Any, place: Any) -> Any:
 
 @kernel
 def seat(trees: U64, members: I64, first: U32, position: OutU32s) -> None:
-    """Fill ``position`` with the places of nodes ``first``, ``first + 1``, ... in the trees at an
-    address. Nodes without a place get NOWHERE.
-    """
+    """Fill ``position`` with the places of the nodes from ``first`` on, NOWHERE for none."""
     position[:] = NOWHERE
     for place in range(members):
         node = member_at(trees, place)

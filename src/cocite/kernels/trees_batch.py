@@ -62,7 +62,6 @@ def _sum_up(table: Any, node: Any, weights: Any, scratch: Any) -> Any:
 def _answer(
     table: Any, node: Any, weights: Any, worth: Any, scratch: Any, numbers: Any, ids: Any, out: Any
 ) -> Any:
-    """Do ``answers`` for one node; return its status and ``counts``."""
     sums, used, marks, eights, progress = scratch
     samples = table.shape[0]
     bad = _sum_up(table, node, weights, scratch)
@@ -189,9 +188,7 @@ def _move(
 
 @helper
 def _best(sums: Any, used: Any, count: Any, numbers: Any, ids: Any, grains: Any) -> Any:
-    """Do ``trees.best``, but leave the sums unchanged; return the numbers of hits and of nodes with
-    a sum. Nodes without a sum are removed from the list.
-    """
+    """Do ``trees.best`` without changing the sums; return (hits, nodes with a sum)."""
     samples, floor = numbers
     scale, live = samples * ONE, 0
     grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)

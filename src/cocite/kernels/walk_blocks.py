@@ -67,8 +67,7 @@ def _bucket_of(cuts: Any, home: Any, number: Any) -> Any:
 
 @helper
 def _bucket_of_record(cuts: Any, home: Any, row: Any) -> Any:
-    """Return the bucket of a record: two per block, first those with node and parent in the block.
-    """
+    """Return a record's bucket: of two per block, the first if node and parent are both in it."""
     node = _bucket_of(cuts, home, row[0])
     if row[1] == NOWHERE:
         return 2 * node
@@ -133,8 +132,7 @@ def merge(
     Run r has ``rows[cursor[r] : ends[r]]`` (both int64; cursors advance) in memory, and more to
     come if ``more[r]``. Stops when ``out`` is full, when all runs have ended, or when a run with
     more to come is exhausted. ``tree`` uint64[2 * leaves] is a tournament: each entry is the
-    smaller of the two below it. The number of leaves is a power of two, at least the number of
-    runs.
+    smaller of the two below. There are at least as many leaves as runs, a power of two.
     """
     leaves = tree.size // 2
     for run in range(leaves):
@@ -250,9 +248,8 @@ def receive(rows: U32s2, first: U32, parent: OutU32s, extent: OutU32s, label: Ou
 def place(first: U32, cursor: U32, parent: U32s, extent: U32s, position: OutU32s) -> U32:
     """Fill ``position`` (uint32) of the block's nodes; ``cursor`` is where the next tree begins.
 
-    A node that never met another has parent NOWHERE and extent 1. ``position`` may be ``extent``,
-    because the extent of a node with a position is not used again. Returns the cursor after the
-    block.
+    A node that never met another has parent NOWHERE and extent 1. Returns the cursor after the
+    block. ``position`` may be ``extent``: the extent of a node with a position is not used again.
     """
     for node in range(position.size):
         above = parent[node]
