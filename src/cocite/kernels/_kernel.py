@@ -155,7 +155,7 @@ def _failure(name: str) -> Exception:
     """Return the error for a nonzero status, which means an invalid index in checked kernels."""
     if "-checked" in library_path().name:
         return IndexError(f"{name}: an index is out of bounds")
-    return MemoryError(f"there is not enough memory left for {name}")
+    return MemoryError(f"not enough memory for {name}")
 
 
 class Kernel:
@@ -237,7 +237,7 @@ class Kernel:
         )
         where = f"{self.__module__}.{self.__name__}"
         chosen = " or ".join(map(str, self._variables.values()))
-        return f"{where} was given ({found}), and takes ({taken}), where {chosen}"
+        return f"{where} was given ({found}), but takes ({taken}), where {chosen}"
 
 
 def _fits(values: tuple[Any, ...], kinds: tuple[Type, ...], passed: list[Any]) -> bool:
@@ -323,7 +323,7 @@ def _kernel(*cases: Any, **choices: tuple[str, ...]) -> Any:
 
 
 def _only_compiled(*args: Any) -> Any:
-    raise TypeError("only compiled code can do this: it is a piece of kernels")
+    raise TypeError("only compiled kernels can call this function")
 
 
 if JIT:

@@ -9,7 +9,7 @@ node x consists of
                           alternately, starting with a copy; all but the first are stored minus 1.
                           If their number is even, the rest after the last one is copied as well
     intervals             if successors are missing, and intervals are used: their number, and for
-                          each its begin and its length minus the minimum length
+                          each its start and its length minus the minimum length
     residuals             all others, ascending
 
 The first number of an ascending run is stored as its distance from x, with the sign in the lowest

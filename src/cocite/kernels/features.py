@@ -141,8 +141,7 @@ def spread(
     cut: OutU64s2,
     out: tuple[OutU64s, OutU32s, OutTs],
 ) -> tuple[I64, I64]:
-    """Compute what each of the sources ``first``, ``first + 1``, ... passes of its score to each
-    node.
+    """Compute the scores that the sources ``first``, ``first + 1``, ... pass to each node.
 
     ``links`` is (offsets, neighbors), from each node to those it passes scores to; ``scores`` is
     float64[nodes]; ``rates`` float64[6] is (decay per hop, threshold, units per 1, maximum paths of
@@ -276,7 +275,7 @@ def settle(
     touched: OutU32s,
     have: I64,
 ) -> I64:
-    """Add the sums, except ``node``'s, in grains to the totals, as ``totals.settle_exact``."""
+    """Add the sums in grains, except ``node``'s, to the totals; see ``totals.settle_exact``."""
     for i in range(count):
         other = used[i]
         grains = np.rint(sums[other] * _GRAINS)

@@ -50,7 +50,7 @@ _TOP_BIT = np.uint64(1 << 63)
 _CELL_SHIFT, _REST_SHIFT, _REST_BITS = np.uint64(58), np.uint64(6), np.uint64(11)
 _TO_UNIT = 1.0 / (1 << 53)
 
-# Shares are out of 2**16.
+# Fractions below are multiples of 2**-16.
 _SHARE = 1 << 16
 _SMALLEST_BITS, _SECTION_KINDS, _RUN_KINDS = 3, 6, 6
 _UNSHARED = int(0.05 * _SHARE)
@@ -126,8 +126,7 @@ def _anywhere(node: Any, plan: Any) -> Any:
 
 @kernel
 def in_degrees(first: I64, starts: U32s, law: F64s2, keys: U64s, plan: I64s, out: OutU32s2) -> I64:
-    """Compute the in-degrees of the pages from ``first`` on, uint32[pages, 2]: all, and from
-    outside.
+    """Compute the in-degrees of pages from ``first`` on: uint32[pages, 2], all and from outside.
 
     ``starts`` is uint32[hosts + 1], ``law`` the law of in-degrees, ``keys`` uint64[KEYS], ``plan``
     int64[PLAN_WORDS]. Returns the number of all links.
@@ -242,7 +241,7 @@ def _sort(links: Any) -> None:
 
 @helper
 def _from_host(node: Any, source: Any, begin: Any, end: Any, bits: Any, keys: Any, out: Any) -> Any:
-    """Fill ``out`` with the host's pages from ``source`` on, wrapping, without quiet ones."""
+    """Fill ``out`` with non-quiet pages of the host from ``source`` on, wrapping; count them."""
     at = 0
     for _ in range(end - begin):
         if at == out.size:

@@ -130,7 +130,7 @@ def forward(
 def _push_back(
     rows: Any, columns: Any, begin: Any, end: Any, amount: Any, values: Any, found: Any, count: Any
 ) -> Any:
-    """Add ``amount`` divided by degree to each node that links to a node; count ``found``."""
+    """Add ``amount`` divided by degree to each node that links to a node, like ``spread``."""
     for link in range(begin, end):
         node = columns.neighbors[link]
         first, stop = bounds(rows, node)
@@ -161,11 +161,10 @@ def _pull(rows: Any, decay: Any, old: Any, new: Any, found: Any) -> Any:
 def backward(
     rows: Rows, columns: Rows, table: F32s2, level: I64, decay: F64, floor: F64, space: RunSpace
 ) -> tuple[I64, I64, F64, I64]:
-    """Compute the row of scores from ``level`` and those below; omit entries that cost up to
-    ``floor``.
+    """Compute the row of scores from the levels up to ``level``.
 
-    ``columns`` has the links of ``rows`` by their other end. Returns (index of the list and values
-    with the row, its length, bound, links read).
+    Omits entries that cost up to ``floor``. ``columns`` has the links of ``rows`` by their other
+    end. Returns (index of the list and values with the row, its length, bound, links read).
     """
     here, count, bound, work = 0, 0, 0.0, 0
     worth = decay**level

@@ -2,8 +2,8 @@
 
 In each ring k = 1, ..., length of a sample, nodes are grouped by their winner
 (``kernels/ring_rows.py``). A group is stored as its winner, its size, and its nodes. A row of
-``blobs`` is (begin of the cells in ``words``, begin of the groups, words p of all groups, length).
-Each node has ``length`` cells: where its group begins, or NOWHERE if it is alone.
+``blobs`` is (start of the cells in ``words``, start of the groups, words p of all groups, length).
+Each node has ``length`` cells: where its group starts, or NOWHERE if it is alone.
 
 The mask of two nodes has bit k - 1 set if they share a group in ring k. ``table``
 uint64[2**length, 2] is the weight of each mask and its square, in fixed point.
@@ -36,7 +36,7 @@ def list_groups(
 
     ``winners`` uint32[k] belong to ``nodes``, ascending, or to nodes 0, 1, ... if ``nodes`` is
     empty. ``begins`` is scratch, uint32 with one word per possible winner. Column ``ring`` of
-    ``cells`` uint32[k, length] receives the begin of each node's group, NOWHERE if it is alone.
+    ``cells`` uint32[k, length] receives the start of each node's group, NOWHERE if it is alone.
     """
     begins[:] = _ZERO32
     for i in range(winners.size):

@@ -84,7 +84,7 @@ def norms(
     last: I64,
     out: OutF64s,
 ) -> None:
-    """Set ``out`` float64[nodes] to the total worth of neighbors for pages ``first`` to ``last`` -
+    """Set ``out`` float64[nodes] to the worth of all neighbors, for pages ``first`` to ``last`` -
     1. A page without a self-loop contributes ``own`` times its worth.
     """
     for v in range(first, last):

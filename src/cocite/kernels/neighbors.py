@@ -17,7 +17,7 @@ otherwise from ``sums`` float64[nodes, 2], the sums of w and of w * w.
     count      common
 
 A pair costs O(|row| + |row|); one node with all others costs one addition for each node of each
-column in its row. Offsets and ids are checked during use, as files are opened unverified.
+column in its row. Offsets and ids are checked during use, because files are opened unverified.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def gather(
             if member >= nodes:
                 return DAMAGED
             before = values[member, 0]
-            used[count] = np.uint32(member)  # no branch, as none is predictable
+            used[count] = np.uint32(member)  # no branch: it would be unpredictable
             values[member, 0] = before + worth
             count += 1 if before == 0.0 else 0
     return count

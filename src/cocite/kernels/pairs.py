@@ -150,7 +150,7 @@ def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU
     """Compute tau of each pair in every sample, NEVER if none.
 
     ``table`` has rows of 4 words, as in ``kernels/trees.py``, or of 6, packed, as in
-    ``kernels/runs.py``. ``first`` and ``second`` are uint32[pairs], ``out`` is
+    ``kernels/runs.py``, for ``nodes`` nodes. ``first`` and ``second`` are uint32[pairs], ``out`` is
     uint8[samples, pairs]. Returns SOUND, or the index of a sample with values out of range.
     """
     samples, packed = table.shape[0], table.shape[1] == _PACKED

@@ -42,7 +42,9 @@ _ONE64, _THREE64, _LOW6 = np.uint64(1), np.uint64(3), np.uint64(63)
 @kernel
 def note_step(head: U32s, at: U32s, step: U8, steps: OutU8s, out: OutU32s) -> None:
     """Record that walks of ``head`` reach the points ``at`` (both uint32[tokens]) as step ``step``.
-    The points go to ``out``, the step, their number of own points, to ``steps`` (uint8[nodes]).
+
+    Writes the points to ``out``, and the step, their number of own points, to ``steps``
+    (uint8[nodes]).
     """
     for i in range(at.size):
         steps[head[i]] = step
@@ -179,7 +181,7 @@ def list_children(forward: U32s, begin: OutU32s, child: OutU32s) -> U32:
         if above != NOWHERE:
             child[begin[above]] = np.uint32(node)
             begin[above] += _ONE32
-    for node in range(nodes, 0, -1):  # each entry has advanced to the next one's begin
+    for node in range(nodes, 0, -1):  # each entry has advanced to the next one's start
         begin[node] = begin[node - 1]
     begin[0] = _ZERO32
     return begin[nodes]
@@ -244,10 +246,10 @@ def _add(node: Any, weight: Any, sums: Any, used: Any, count: Any) -> Any:
 def gather(
     words: U32s, blobs: U64s2, node: U32, weights: U64s2, sums: OutU64s2, used: OutU32s, count: I64
 ) -> I64:
-    """Add up the weights of all relatives of ``node`` over a shard's samples, as ``trees.gather``.
+    """Add up the weights of all relatives of ``node`` in a shard; see ``trees.gather``.
 
-    A node occurs at most once per level below another one, which bounds the work on damaged
-    samples.
+    In a valid sample, a node occurs at most once per level below another one, which bounds the work
+    on damaged samples.
     """
     nodes = np.uint32(sums.shape[0])
     at, end = np.empty(_DEEPEST, np.uint32), np.empty(_DEEPEST, np.uint32)

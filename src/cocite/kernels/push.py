@@ -55,7 +55,7 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 
 DAMAGED, DONE, MORE = -1, 0, 1
-"""Outcomes of a call: an offset or node id is out of range; finished; more is to do."""
+"""Outcomes of a call: an offset or node id is out of range; finished; not finished."""
 STATE = 6
 _AT, REACHED, _THRESHOLD, _COST, _DAMPING, _TOLERANCE = range(STATE)
 _BELOW_MEAN = 0.9
@@ -123,7 +123,7 @@ def _push_node(
             return np.int64(-1)
         given = share * np.float64(weights[link]) if weighted else share
         before = values[other, 1]
-        used[reached] = np.uint32(other)  # no branch, as none is predictable
+        used[reached] = np.uint32(other)  # no branch: it would be unpredictable
         values[other, 1] = before + given
         reached += 1 if (before == 0.0) & (values[other, 0] == 0.0) else 0
     return reached

@@ -25,11 +25,13 @@ from cocite.kernels._types import *
 from cocite.kernels.rank import NO_NODE
 
 TAIL, LEFT_OUT = np.uint32(0xFFFFFFFE), np.uint32(0xFFFFFFFF)
-"""Used instead of a row index in the block: a dangling node; a removed node."""
+"""Codes instead of a row in the block, for dangling and removed nodes."""
 
 UPPER, LOWER, INNER_TAILS, OUTER, OUTER_TAILS, LOST = range(6)
 COUNTS = 9
-"""Counters of links dealt: per kind in its buffer, lost, and three kinds in earlier buffers."""
+"""Counters of links dealt: one per kind for its buffer, lost links, then one for each of the first
+three kinds in earlier buffers.
+"""
 _EARLIER = 6
 
 _ONE64 = np.uint64(1)
@@ -161,7 +163,7 @@ def spread(number: U32s, first: U64, place: U64, sums: OutF64s) -> None:
     """Move the sums of a block's rows from its first entries to their nodes; set 0 for other nodes.
 
     ``number`` covers the nodes from ``place`` on; ``first`` is the number of the block's first row.
-    Iterates downward, as no row has a larger position than its node.
+    Iterates downward, because no row has a larger position than its node.
     """
     for back in range(number.size):
         i = np.uint64(number.size) - _ONE64 - np.uint64(back)

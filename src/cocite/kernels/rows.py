@@ -67,7 +67,8 @@ def _by_id(values: Any, nodes: Any, size: Any, keys: Any, ids: Any, out: Any, us
 def _push_stage(
     links: Any, restart: Any, eps: Any, state: Any, settled: Any, queue: Any, found: Any, count: Any
 ) -> Any:
-    """Push nodes with at least ``eps`` times their degree; return the number of nodes reached."""
+    """Push nodes with residuals of at least ``eps`` times their degree; return the nodes reached.
+    """
     offsets, neighbors, weights = links
     size = np.uint64(queue.size)
     head = tail = waiting = _ZERO64
@@ -91,7 +92,7 @@ def _push_stage(
             other = neighbors[link]
             given = share * np.float64(weights[link]) if weights.size > 0 else share
             before, least = state[other, 0], eps * state[other, 1]
-            found[count] = other  # no branch, as none is predictable
+            found[count] = other  # no branch: it would be unpredictable
             count += _ONE64 if before == 0.0 else _ZERO64
             state[other, 0] = before + given
             if (before < least) & (before + given >= least):
@@ -363,8 +364,8 @@ def gather(
 
     ``rows`` and ``columns`` are (offsets, ids, codes), ``counted`` is (norms uint32[rows], the sum
     of each row; weights float64[families] of one or two families). ``room`` is (common
-    uint64[nodes], all 0; used uint32[2 nodes + 1]). Returns the new ``have``, as
-    ``totals.settle_exact``, or DAMAGED.
+    uint64[nodes], all 0; used uint32[2 nodes + 1]). Returns the new ``have`` (see
+    ``totals.settle_exact``), or DAMAGED.
     """
     common, used = room
     totals, touched = out

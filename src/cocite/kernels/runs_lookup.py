@@ -8,8 +8,8 @@ which is added at the two ends of the run:
 Weights are integers, so sums equal those of the trees exactly. Marks show which blocks of 16 nodes
 contain a change; other blocks are summed up only while the total is not 0.
 
-Costs about 3 ns per run, which on webs with large trees has five places, plus 1 ns for each of 20
-nodes to sum up per isolated run.
+Costs about 3 ns per run (five places on webs with large trees), and 1 ns for each of about 20 nodes
+to sum up per isolated run.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def _change(changes: Any, first: Any, end: Any, value: Any, square: Any, marks: 
 def _right(
     row: Any, node: Any, here: Any, limit: Any, weights: Any, changes: Any, marks: Any
 ) -> Any:
-    """Walk from ``node`` in run ``here`` to the right, to the end of its tree or a label >=
-    ``limit``. Returns the number of runs read, or DAMAGED.
+    """Walk right from ``node`` in run ``here``, to the end of its tree or a label >= ``limit``.
+    Returns the number of runs read, or DAMAGED.
     """
     address, bits, nodes = row[2], row[4], np.uint64(changes.shape[0] - 1)
     size, mask = bits + REST, (_ONE64 << bits) - _ONE64
@@ -258,10 +258,10 @@ def _fetch(table: Any, sample: Any, asked: Any, ranks: Any) -> Any:
 
 @helper
 def _turns_right(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
-    """Walk from ``node`` in run ``here`` to the right, up to run ``last`` or the edge of the tree.
-    Each row of ``turns`` uint64[16, 2] is a position where the largest label changes, and the new
-    label. A position is twice the number of a run, plus 1 at the run's second place. Returns the
-    number of rows, and the last run.
+    """Walk right from ``node`` in run ``here``, up to run ``last`` or the edge of the tree. Each
+    row of ``turns`` uint64[16, 2] is a position where the largest label changes, and the new label.
+    A position is twice the number of a run, plus 1 at the run's second place. Returns the number of
+    rows, and the last run.
     """
     count, largest = 0, _ZERO64
     first, rest = run_at(row, here)
@@ -334,7 +334,7 @@ def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
     samples, hits = table.shape[0], others.size
     asked, runs = np.empty(hits + 1, np.uint64), np.empty(hits + 1, np.uint64)
     asked[hits] = node
-    for i in range(hits):  # one assignment would need Numba's runtime
+    for i in range(hits):  # assigning a slice would need Numba's runtime
         asked[i] = others[i]
     ranks, turns = np.empty((2, hits + 1), np.uint64), np.empty((2, 16, 2), np.uint64)
     _fetch(table, -1, asked, ranks)

@@ -107,7 +107,7 @@ def push(words: U32s, begin: U64, x: Ts, stop: U64, fold: U8, identity: W, into:
         while going:
             at += _ONE64
             if len(identity) > _WIDE:
-                ahead = words[min(at + _AHEAD, final)] & ~_LAST  # a source at times: harmless
+                ahead = words[min(at + _AHEAD, final)] & ~_LAST  # or a source: harmless
                 prefetch(into, np.uint64(ahead) * lanes)
             word = words[at]
             going = word < _LAST

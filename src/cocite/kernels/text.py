@@ -146,7 +146,7 @@ fields belong to them (1).
 T_ROWS, T_BLANK, T_COMMENT, T_LINES, T_INTEGER, T_BYTES, T_SKIP, T_REST, T_BAD = range(9)
 TALLY = 17
 """int64 words counted: good rows, blank lines, comment lines, all lines, whether all names so far
-are canonical integers below 2**64, bytes written, rows still to skip, begin of a row to read again
+are canonical integers below 2**64, bytes written, rows still to skip, start of a row to read again
 with the next chunk (-1: none); from T_BAD on: all bad rows, then those of each reason.
 """
 
@@ -303,7 +303,7 @@ def _take(text: Any, begin: Any, end: Any, rules: Any, fields: Any) -> Any:
 
 @helper
 def _closed(text: Any, low: Any, delimiter: Any) -> Any:
-    """Return the end of the field quoted at ``low``, after its quote. Returns -1 if the end is too
+    """Return the end of the field quoted at ``low``, after its quote. The end is -1 if it is too
     far or other text follows the quote, -2 if the text ends first.
     """
     i, limit = low, min(low + MAX_RECORD, text.size)
@@ -333,7 +333,7 @@ def behind(text: Any, end: Any) -> Any:
 
 @helper
 def _gone_on(text: Any, begin: Any, high: Any, low: Any, rules: Any, tally: Any) -> Any:
-    """Return (end of the row, begin of the next one), for a row in a quoted field at ``high``. The
+    """Return (end of the row, start of the next one), for a row in a quoted field at ``high``. The
     end is -1 if that field is not closed, or continues in the next chunk.
     """
     closed = _closed(text, high, rules[DELIMITER])

@@ -216,9 +216,9 @@ def ordered_ends(
 ) -> None:
     """Compute the ends up to which means are rejected, from ``origin`` on, by sequential bets.
 
-    ``values`` float64[samples, hits] lie between ``origin`` and ``origin + reach``, which may be
-    lower. ``ends`` float64[hits] are never beyond ``averages`` float64[hits], the means of the
-    values. Columns do not affect each other.
+    ``values`` float64[samples, hits] lie between ``origin`` and ``origin + reach``; ``reach`` may
+    be negative. ``ends`` float64[hits] are never beyond ``averages`` float64[hits], the means of
+    the values. Columns do not affect each other.
     """
     samples, hits = values.shape
     scaled, stakes = np.empty((samples, hits)), np.empty((samples, hits))

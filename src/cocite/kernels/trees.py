@@ -75,14 +75,14 @@ def mark(wanted: U32s, position: U32s, member: OutU32s, joined: OutU8s) -> None:
 def select(
     member: U32s, joined: U8s, state: OutI64s, out_member: OutU32s, out_joined: OutU8s
 ) -> I64:
-    """Copy the marked places of ``member`` and ``joined``, with the largest label since the
-    previous one.
+    """Copy the marked places, each with the largest label since the previous one.
 
-    The arrays cover a range of a sample. ``state`` int64[4], initially zeros, carries over to the
-    next range: whether the current tree continues (1), the largest label since its last marked
-    node, whether a node waits for another one of its tree (1), and that node. Nodes wait because
-    trees of a single node are omitted. ``out_member`` and ``out_joined`` need one more place; they
-    may be the input arrays if there is only one range. Returns the number of places written.
+    ``member`` and ``joined`` cover a range of a sample. ``state`` int64[4], initially zeros,
+    carries over to the next range: whether the current tree continues (1), the largest label since
+    its last marked node, whether a node waits for another one of its tree (1), and that node. Nodes
+    wait because trees of a single node are omitted. ``out_member`` and ``out_joined`` need one more
+    place; they may be the input arrays if there is only one range. Returns the number of places
+    written.
     """
     size = 0
     torn, largest = state[0] == 0, np.uint8(state[1])
@@ -226,9 +226,9 @@ def _plain(word: Any, largest: Any) -> Any:
 
 @helper
 def _turns_right(trees: Any, here: Any, far: Any, turns: Any) -> Any:
-    """Walk from place ``here`` to the right, up to place ``far`` or the edge of the tree. Each row
-    of ``turns`` uint32[16, 2] is a place where the largest label changes, and the new label.
-    Returns their number, and the last place.
+    """Walk right from place ``here``, up to place ``far`` or the edge of the tree. Each row of
+    ``turns`` uint32[16, 2] is a place where the largest label changes, and the new label. Returns
+    their number, and the last place.
     """
     at, largest, count = here, _ZERO32, 0
     while at < far:
@@ -465,7 +465,7 @@ def gather(
     ``sums`` uint64[nodes, 2] receives both, and ``used`` uint32[2 nodes + 1] the nodes with a sum.
     ``progress`` uint64[3] is (samples read, nodes with a sum, both initially 0; about how many
     members to read per call). Call until all samples are read. Returns SOUND, or the index of a
-    sample with values out of range, as samples are opened unverified.
+    sample with values out of range: files are opened unverified.
     """
     return outwards(table, node, weights, sums, used, progress, None)
 
