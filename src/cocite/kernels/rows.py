@@ -67,8 +67,7 @@ def _by_id(values: Any, nodes: Any, size: Any, keys: Any, ids: Any, out: Any, us
 def _push_stage(
     links: Any, restart: Any, eps: Any, state: Any, settled: Any, queue: Any, found: Any, count: Any
 ) -> Any:
-    """Push nodes with residuals of at least ``eps`` times their degree; return the nodes reached.
-    """
+    """Push nodes with residual >= ``eps`` times degree; return the number of nodes reached."""
     offsets, neighbors, weights = links
     size = np.uint64(queue.size)
     head = tail = waiting = _ZERO64
