@@ -108,7 +108,7 @@ def section_bits(keys: Any, host: Any) -> Any:
 
 @helper
 def _unit(node: Any, section: Any, keys: Any) -> Any:
-    """Return (key, id) of what shares the page's in-links: an index, a run, or the page alone."""
+    """Return (key, id) of the unit that shares in-links: an index, a run, or a single page."""
     if node == section:
         return keys[_INDEX], node
     if _part(draw(keys[_PAGE], node), 0) < _UNSHARED:

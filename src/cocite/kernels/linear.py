@@ -311,9 +311,9 @@ def peaks(
 @helper
 def _square(rows: Any, table: Any, node: Any, tune: Any, space: Any, levels: Any, out: Any) -> Any:
     """Compute S'(node, node) into ``out``: the computed part, a bound on the missing part, a guess
-    at it. ``tune`` is (decay, threshold); ``levels`` is scratch, float64[3, MOST_LEVELS + 2]. For
-    each level, the guess scales the bound on the missing part by the pushed part's ratio of value
-    to bound.
+    at it. ``tune`` is (decay, threshold); ``levels`` is scratch, float64[3, MOST_LEVELS + 2]. The
+    guess is, for each level, the bound on the missing part times the ratio of value to bound in the
+    pushed part.
     """
     decay, threshold = tune
     values, found, amounts = space.values[0], space.lists[0], space.values[1]

@@ -18,7 +18,7 @@ _SHORT, _DEPTH = 24, 128
 
 @helper
 def sort_ids(ids: Any) -> None:
-    """Sort an array in place, as quicksort does; Numba's own ``sort`` needs its runtime."""
+    """Sort an array in place with quicksort; Numba's own ``sort`` needs its runtime."""
     waiting = np.empty(_DEPTH, np.int64)
     depth, low, high = 0, 0, ids.size - 1
     while True:

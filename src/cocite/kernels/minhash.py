@@ -97,7 +97,7 @@ def carry_over(words: U32s, blob: U64s, ids: U32s, cells: OutU32s2, group: OutU3
     """Convert a sample's groups to other ids, without removed nodes.
 
     ``ids`` uint32[old nodes] is the new id of each node and winner, NOWHERE if it was removed.
-    Fills ``cells`` uint32[nodes, length] and ``group`` uint32[p] in the same order of groups.
+    Fills ``cells`` uint32[nodes, length] and ``group`` uint32[p], preserving the order of groups.
     Returns the words of the groups, or DAMAGED if the sample contains an index out of range.
     """
     cells[:] = NOWHERE

@@ -191,7 +191,7 @@ def gather(
     values: OutF64s2,
     used: OutU32s,
 ) -> I64:
-    """Add up the weights of the neighbors that ``node`` (int64) shares with each node and itself.
+    """Add up the weights of neighbors that ``node`` (int64) shares with each node, itself included.
 
     ``values`` float64[nodes, 2], all 0, receives the sums in its first column; ``used``
     uint32[nodes + 1] lists the nodes with one. Returns their number, or DAMAGED.

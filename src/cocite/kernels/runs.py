@@ -126,7 +126,7 @@ def _run_end(member: Any, joined: Any, at: Any) -> Any:
 
 @helper
 def _alone_end(met: Any, at: Any) -> Any:
-    """Return where a run of nodes without a meeting ends, which begins with node ``at``."""
+    """Return where the run of nodes without a meeting that begins with node ``at`` ends."""
     end = at + 1
     size = min(np.int64(met.size), at + _MOST)
     while end < size and met[end] == _ZERO8:

@@ -23,7 +23,7 @@ found by bisection. There are two kinds of stakes:
   Intervals are a quarter to a half wider.
 
 An end is the last mean rejected, and ``level`` includes the rounding of the products, so ends are
-conservative. Wealth is capped to the range of floating-point numbers, which lowers it.
+conservative. Wealth is capped to the floating-point range, which can only lower it.
 
 Costs 12 bisections of about 0.5 ns per value. Source: Waudby-Smith, Ramdas 2024, *Estimating means
 of bounded random variables by betting*, 4.1 and 4.2 (hedged capital, predictable plug-in stakes).

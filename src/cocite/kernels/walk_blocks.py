@@ -132,7 +132,7 @@ def merge(
     Run r has ``rows[cursor[r] : ends[r]]`` (both int64; cursors advance) in memory, and more to
     come if ``more[r]``. Stops when ``out`` is full, when all runs have ended, or when a run with
     more to come is exhausted. ``tree`` uint64[2 * leaves] is a tournament: each entry is the
-    smaller of the two below. There are at least as many leaves as runs, a power of two.
+    smaller of the two below. The number of leaves is a power of two, at least the number of runs.
     """
     leaves = tree.size // 2
     for run in range(leaves):
