@@ -92,7 +92,7 @@ def test_call_takes_numbers_of_python_and_numpy() -> None:
 )
 def test_call_refuses_what_is_not_declared(given: tuple[Any, ...]) -> None:
     for _ in range(2):
-        with pytest.raises(TypeError, match=r"links.add_counts was given .* but takes \(nodes: Ts"):
+        with pytest.raises(TypeError, match=r"links.add_counts was given .* and takes \(nodes: Ts"):
             links.add_counts(*given)
 
 

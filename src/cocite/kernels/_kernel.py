@@ -44,10 +44,10 @@ JIT = os.environ.get("COCITE_JIT", "") not in ("", "0")
 """Whether Numba compiles kernels when they are called."""
 
 MISMATCH = 99
-"""Status that the library returns if an array differs from its declaration."""
+"""Return value of the library for an array that is not as declared."""
 
 DTYPES = tuple(map(np.dtype, NUMBERS.values()))
-"""Array types, in the order of the library's type table."""
+"""The types of arrays, in the order of the library's table of them."""
 
 _C: dict[str, Any] = {
     "bool": ctypes.c_bool,
@@ -61,7 +61,7 @@ _C: dict[str, Any] = {
     "float64": ctypes.c_double,
 }
 _PLAIN = {"bool": bool, "int64": int, "float64": float}
-"""Types whose values are passed as Python numbers."""
+"""Numbers that Python has, which are passed as they are."""
 
 
 def library_path() -> Path:
@@ -155,7 +155,7 @@ def _failure(name: str) -> Exception:
     """Return the error for a nonzero status, which means an invalid index in checked kernels."""
     if "-checked" in library_path().name:
         return IndexError(f"{name}: an index is out of bounds")
-    return MemoryError(f"not enough memory for {name}")
+    return MemoryError(f"there is not enough memory left for {name}")
 
 
 class Kernel:
@@ -167,9 +167,9 @@ class Kernel:
         self._name = f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
         self._entries: list[_Entry] | None = None
         self._tuples: tuple[int, ...] = ()
-        """Positions of tuple arguments, last first."""
+        """Places of tuples among the arguments, the last first."""
         self._plans: dict[tuple[type, ...], tuple[list[int], list[_Entry]]] = {}
-        """By flattened argument types: positions of NumPy scalars, and candidate entries."""
+        """By the types of arguments, without tuples: places of NumPy's numbers, and entries."""
 
     def __call__(self, *args: Any) -> Any:
         passed: Any = args
@@ -237,7 +237,7 @@ class Kernel:
         )
         where = f"{self.__module__}.{self.__name__}"
         chosen = " or ".join(map(str, self._variables.values()))
-        return f"{where} was given ({found}), but takes ({taken}), where {chosen}"
+        return f"{where} was given ({found}), and takes ({taken}), where {chosen}"
 
 
 def _fits(values: tuple[Any, ...], kinds: tuple[Type, ...], passed: list[Any]) -> bool:
@@ -270,7 +270,7 @@ _ENDS = {
     for name in NUMBERS.values()
     if "int" in name
 }
-"""The smallest and largest value of each integer type."""
+"""The least and the largest whole number of a type."""
 
 
 def _is_leaf(kind: Type) -> bool:
@@ -323,7 +323,7 @@ def _kernel(*cases: Any, **choices: tuple[str, ...]) -> Any:
 
 
 def _only_compiled(*args: Any) -> Any:
-    raise TypeError("only compiled kernels can call this function")
+    raise TypeError("only compiled code can do this: it is a piece of kernels")
 
 
 if JIT:

@@ -21,7 +21,7 @@ NUMBERS = {
     "F32": "float32",
     "F64": "float64",
 }
-"""NumPy type names of the annotations."""
+"""NumPy's names of our number types."""
 
 _ARRAY = re.compile(rf"(Out)?({'|'.join(NUMBERS)})s(\d?)")
 
@@ -48,7 +48,7 @@ class Struct(NamedTuple):
 
 
 Type = Number | Array | Struct | tuple[Any, ...] | None
-"""The type of one argument; tuples may be nested."""
+"""The type of a kernel's argument: a number, an array, a tuple of these, or None."""
 
 
 class Signature(NamedTuple):

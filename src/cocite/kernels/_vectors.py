@@ -14,7 +14,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 LINE = 16
-"""Words per plane (``kernels/minhash_bits.py``)."""
+"""Words of a plane (``kernels/minhash_bits.py``)."""
 _SPREAD = 32
 
 # -- rows of lanes -----------------------------------------------------------------------

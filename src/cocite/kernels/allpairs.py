@@ -22,12 +22,11 @@ from cocite.kernels._kernel import kernel, prefetch
 from cocite.kernels._types import *
 
 TILE, LINE, AHEAD = 128, 16, 12
-"""Measured optima: rows transposed at a time, values per cache line, rows prefetched ahead."""
+"""Rows to transpose at a time; values of a cache line; rows to prefetch ahead. As measured."""
 
 FIRST, COLUMN, LOW, HIGH, SHIFT = range(5)
-"""Indexes into ``where``, an argument of ``settle``: the block's first node, its column in
-``upper``, the first row, the end of the rows, and the node of column 0 in ``lower``.
-"""
+"""Entries of ``where`` for ``settle``: the block's first node, its column in ``upper``, the first
+row and the end of the rows, and the node of column 0 in ``lower``."""
 
 
 @kernel(T=("F32", "F64"))

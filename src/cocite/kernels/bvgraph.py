@@ -45,23 +45,23 @@ CODES = {
 
 NODES, WINDOW, LEAST, K, DEGREE, REFERENCE, BLOCK_COUNT, BLOCK, RESIDUAL = range(9)
 RULES = 9
-"""int64 words of the rules: number of nodes, size of the window of earlier lists to copy from,
-minimum interval length (0 if intervals are not used), k of zeta (or Golomb's modulus), then the
-codes of degrees, references, block counts, blocks and residuals.
+"""int64 words of the rules: nodes of the graph, size of the window of earlier lists to copy from,
+length of the shortest interval (0: none are used), k of zeta (or the modulus of Golomb), then the
+codes of degrees, references, numbers of blocks, blocks and residuals.
 """
 
 POSITION, BITS, FIRST, NEXT, USED, LAST, LONGEST = range(7)
 STATE = 7
-"""int64 words of the state: the next bit, the number of bits, the node of the buffer's first list,
-the node of the next list, links in the buffer, whether these are the last bits, the last list's
-degree.
+"""int64 words of the state: the next bit and how many bits there are, the node of the first list in
+the buffer, the node of the next list to read, links in the buffer, whether these are the last bits,
+degree of the last list begun.
 """
 
 DONE, MORE_BITS, MORE_ROOM, DAMAGED = range(4)
 
 _6, _63, _64, _1 = np.uint64(6), np.uint64(63), np.uint64(64), np.uint64(1)
 _LONGEST_CODE = 56
-"""Maximum bits of a number: a node id has 32; the sign and the codes themselves add more."""
+"""Bits of a number: nodes have 32, and the sign and the codes' own parts need more."""
 _BAD = -1
 
 

@@ -34,9 +34,11 @@ TOO_MANY = -1
 _ONE64 = np.uint64(1)
 _GRAINS = 1e12
 _PAUSE = 1e8
-"""Steps after which a call returns, about 0.3 s, so that a build can be interrupted."""
+"""Steps after which a call ends, about 0.3 s, so that a build can be interrupted."""
 _DENSE = 24
-"""Rows with more than 1/n of all nodes are collected by scanning the sums instead of sorting."""
+"""A row with more than this fraction (1/n) of all nodes is read off the whole array instead of
+being sorted.
+"""
 
 
 @helper

@@ -33,14 +33,13 @@ from cocite.kernels.links import sort_ids
 from cocite.kernels.random import draw, node_at, pick, place_of
 
 LEVELS, CELLS = 48, 64
-"""A law is float64[LEVELS, CELLS + 1]: [k, j] is its value for u = (1 + j / CELLS) / 2**(k + 1)."""
+"""A law is float64[LEVELS, CELLS + 1]: at [k, j] its value for u = (1 + j / CELLS) / 2**(k + 1)."""
 
 PLAN_WORDS = 7
 _NODES, _CAP, _TOP, _LINKED, _EACH, _REST, _STRIDE = range(PLAN_WORDS)
-"""int64 words of the plan: nodes; largest possible in-degree; largest intended in-degree; how many
-of 2**16 pages have in-links; links from anywhere per page, and how many pages have one more; the
-stride, coprime to nodes, between those links.
-"""
+"""The plan, int64: nodes; the largest in-degree there can be, and the largest that there should be;
+pages of 2**16 that have in-links at all; links from anywhere that every page has, and how
+many pages have one more; the stride, coprime to nodes, by which those are found."""
 
 KEYS = 8
 _SHAPE, _PAGE, _INDEX, _RUN, _ALONE, _WINDOW, _QUIET, _OUTSIDE = range(KEYS)

@@ -29,7 +29,9 @@ from cocite.kernels.text import (
 
 SKIP, BLANK, COMMENTS, LARGEST = range(4)
 TOLD = 4
-"""int64 words of the report: rows still to skip, blank lines, comment lines, largest id."""
+"""int64 words reported about a piece: rows still to skip, blank lines, comment lines, largest
+id.
+"""
 
 _LF, _CR, _TAB, _SPACE, _QUOTE = map(np.uint8, (10, 13, 9, 32, 34))
 _ZERO, _TEN = np.uint8(48), np.uint8(10)

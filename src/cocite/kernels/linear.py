@@ -32,7 +32,7 @@ from cocite.kernels._types import *
 from cocite.kernels.totals import enter
 
 MOST_LEVELS = 128
-"""Maximum number of forward steps; the bound covers the rest."""
+"""Maximum number of steps forward; the bound includes what remains after them."""
 OVERFLOW = -1
 
 

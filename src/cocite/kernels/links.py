@@ -13,7 +13,7 @@ _ONE32, _ONE64 = np.uint32(1), np.uint64(1)
 _SHIFT = np.uint64(32)
 
 _SHORT, _DEPTH = 24, 128
-"""Size below which ranges are sorted by insertion; capacity of the stack of waiting ranges."""
+"""Items that are sorted by insertion; room for the ends of parts that wait."""
 
 
 @helper

@@ -32,7 +32,7 @@ if JIT:
     from cocite.kernels._vectors import agree, count_in, differ, spread
 
 LINE, BLOCK = 16, 512
-"""Words per plane, and nodes per block."""
+"""Words of a plane, and nodes of a block."""
 _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
 _ZERO64, _ONE64, _LINE64 = np.uint64(0), np.uint64(1), np.uint64(LINE)
 _WORD, _LOW5, _LOW9, _NINE, _FIVE = (np.uint64(v) for v in (64, 31, 511, 9, 5))

@@ -31,9 +31,9 @@ from cocite.kernels._kernel import helper, kernel, prefetch
 from cocite.kernels._types import *
 
 DAMAGED = -1
-"""Returned if an offset or node id is out of range."""
+"""Returned if an offset or a node id is out of range."""
 FORMS = "cosine", "jaccard", "count"
-"""Forms of scores; kernels use indexes into this tuple."""
+"""Forms of scores; kernels take positions in this list."""
 _COSINE, _COUNT = 0, 2
 _ONE64 = np.uint64(1)
 

@@ -28,11 +28,11 @@ from cocite.kernels.trees import fetch_position, labels_at, position_at
 
 SOUND = -1
 _PACKED = 6
-"""Row length of a packed sample."""
+"""Size of a row of a packed sample."""
 _BLOCK = 16
 _AHEAD = 16
 _AT_ONCE = 16
-"""Samples whose positions are read together; those of a node are in one or two cache lines."""
+"""Samples whose places are read together: those of a node lie in one or two cache lines."""
 _EDGE = np.uint8(15)
 _ZERO64, _ONE64, _FOUR64 = np.uint64(0), np.uint64(1), np.uint64(4)
 _LOW4, _SIXTY_THREE = np.uint64(15), np.uint64(63)

@@ -55,8 +55,11 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 
 DAMAGED, DONE, MORE = -1, 0, 1
-"""Outcomes of a call: an offset or node id is out of range; finished; not finished."""
+"""Outcomes of a call: an offset or a node id is out of range, the push has ended, or there is more
+to do.
+"""
 STATE = 6
+"""Size of ``state``."""
 _AT, REACHED, _THRESHOLD, _COST, _DAMPING, _TOLERANCE = range(STATE)
 _BELOW_MEAN = 0.9
 _ONE64 = np.uint64(1)
@@ -256,7 +259,7 @@ def finish_symmetric(
 
 
 TOO_MANY = -1
-"""Returned if the limit on links was exceeded."""
+"""Returned if the limit on links was reached."""
 
 
 @kernel

@@ -37,7 +37,8 @@ _ONE = np.uint64(1)
 
 _ROUNDS = 4
 ORDER_WORDS = 2 + 3 * _ROUNDS
-"""uint32 words of an order: mask, shift, then all keys, odd multipliers and inverses."""
+"""uint32 words that describe an order: mask, shift, and for each round a key, an odd multiplier
+and its inverse."""
 
 _MASK, _SHIFT, _KEYS, _TIMES, _BACK = 0, 1, 2, 2 + _ROUNDS, 2 + 2 * _ROUNDS
 _MIN_ORDER_BITS = 16

@@ -33,7 +33,7 @@ from cocite.kernels._types import *
 # carried from call to call, so they do not depend on cuts.
 
 NO_NODE = np.uint32(0xFFFFFFFF)
-"""Core index of a node outside the core."""
+"""Core number of a node outside the core."""
 GONE = np.uint32(0xFFFFFFFF)
 """Out-degree of a removed node."""
 
@@ -47,7 +47,7 @@ _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
 _ONE64 = np.uint64(1)
 
 STRIP = np.uint64(1023)
-"""Rows per strip, minus one; sums are formed strip by strip."""
+"""Rows of a strip, minus one: sums are made strip by strip."""
 
 
 @helper
@@ -337,7 +337,7 @@ def residual(degrees: U32s, sums: F64s, rest: F64s, total: OutF64s) -> None:
 # Source: Eddy 1979, Mesina 1977.
 
 BEFORE = 5
-"""Previous iterates used in addition to the last one."""
+"""Previous iterates used besides the last one."""
 
 
 @kernel(T=("F32", "F64"))

@@ -25,12 +25,12 @@ from cocite.kernels._types import *
 from cocite.kernels.rank import NO_NODE
 
 TAIL, LEFT_OUT = np.uint32(0xFFFFFFFE), np.uint32(0xFFFFFFFF)
-"""Codes instead of a row in the block, for dangling and removed nodes."""
+"""In place of a row's number in its block: a dangling node; a node that was removed."""
 
 UPPER, LOWER, INNER_TAILS, OUTER, OUTER_TAILS, LOST = range(6)
 COUNTS = 9
-"""Counters of links dealt: one per kind for its buffer, lost links, then one for each of the first
-three kinds in earlier buffers.
+"""Counters of links dealt: of each kind in its buffer, and lost ones; then of the first three kinds
+in earlier buffers.
 """
 _EARLIER = 6
 

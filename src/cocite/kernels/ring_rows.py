@@ -21,7 +21,9 @@ from cocite.kernels.random import node_at, place_of
 
 _TILE = 128
 _PAD = 16
-"""Padding between lines; without it, a row's entries would share one set of the L1 cache."""
+"""Padding between lines, without which a row's positions would share one set of the first-level
+cache.
+"""
 
 
 @kernel

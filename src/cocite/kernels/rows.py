@@ -45,9 +45,9 @@ _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 _CODES = 255.0
 _RUN = np.uint64(16)
-"""Holders processed at a time."""
+"""Holders to process at a time."""
 _REACHED = 1e-300
-"""Residual after a push, which is not 0 so that the node does not count as new again."""
+"""Residual of a pushed node instead of 0, so that it does not count as new again."""
 
 
 # -- making rows -------------------------------------------------------------------------

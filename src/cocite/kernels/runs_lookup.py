@@ -40,9 +40,9 @@ from cocite.kernels.trees import limit_of, meeting_weight
 
 SOUND = DAMAGED = -1
 AT_ONCE = 64
-"""Samples prefetched at a time."""
+"""Samples to prefetch at a time."""
 BLOCK = 16
-"""Nodes per block of sums."""
+"""Nodes to sum up at a time."""
 _ZERO64, _ONE64, _ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 _BLOCK, _MARK = np.uint64(4), np.uint8(1)
 SLACK = 65536.0

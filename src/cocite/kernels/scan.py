@@ -36,11 +36,13 @@ SUM, MIN, MAX = np.uint8(0), np.uint8(1), np.uint8(2)
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _SHIFT = np.uint64(32)
 _LAST = np.uint32(1 << 31)
-"""Mark of a source's last target."""
+"""Mark of the last target of a source."""
 _AHEAD = np.uint64(16)
 """Links between prefetching a row and using it."""
 _WIDE = 4
-"""Lanes up to which prefetching costs more than it saves."""
+"""Rows with more lanes than this are prefetched; for others, prefetching costs more than it
+saves.
+"""
 
 LANES = [
     {"T": name, "D": name, "W": f"tuple[{', '.join([name] * lanes)}]"}

@@ -18,24 +18,24 @@ from cocite.kernels._types import *
 from cocite.kernels.text import C1, TURN, is_integer, wide_fault
 
 SKIPPED, TEXT, INTEGER = range(3)
-"""How to treat a column."""
+"""Ways to treat a column."""
 
 ENDED, MORE, BROKEN = range(3)
-"""How a chunk ends: after the statement, within a row, or at text that is not a row."""
+"""How a piece ends: after the statement, within a row, or at text that is not a row."""
 
 T_ROWS, T_BYTES, T_STATE, T_BAD = range(4)
 TALLY = 4
-"""int64 words counted in a chunk: rows and bytes written, how it ended, rows skipped."""
+"""int64 words: rows and bytes written, how it ended, rows skipped; for this piece."""
 
 BAD_FIELDS = 3
-"""int64 words per skipped row: first and last byte in the chunk, reason."""
+"""int64 words stored for a skipped row: first and last byte in this piece, reason."""
 
 CONTROL, ENCODING, NUMBER, TURNED = range(1, 5)
 REASONS = {
     CONTROL: "a control character in a name",
     ENCODING: "bytes that are not UTF-8",
-    NUMBER: "no integer where one is expected",
-    TURNED: "a direction character in a name",
+    NUMBER: "no whole number where one is meant",
+    TURNED: "a name with a sign that turns the direction of text",
 }
 
 _LF, _TAB, _SPACE, _QUOTE, _BACKSLASH = 10, 9, 32, 39, 92

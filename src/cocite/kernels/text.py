@@ -28,7 +28,7 @@ NO_UTF8, TURN, C1 = range(1, 4)
 
 _PLUS, _MINUS, _POINT, _ZERO, _NINE = 43, 45, 46, 48, 57
 _LARGEST_POWER = 30
-"""Weights have their first digit at 10**-30 to 10**29, well within the range of float32."""
+"""The first digit of a weight is at 10**-30 to 10**29, well within the range of float32."""
 _MAX_U64 = np.frombuffer(b"18446744073709551615", np.uint8)
 
 
@@ -132,33 +132,34 @@ def is_weight(text: Any, low: Any, high: Any) -> Any:
 
 
 MAX_NAME = 65_535
-"""Maximum bytes of a name."""
+"""Maximum length of a name in bytes."""
 
 WHITESPACE = 32
 DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, WEIGHT, UNFINISHED, EXACT = range(9)
 RULES = 9
 """int64 words of the rules: delimiter byte (32: runs of blanks), whether double quotes quote,
-fields per row, indexes of the two fields with names (-1: only one), comment byte (-1: none), index
-of the weight's field (-1: none), whether more text follows this chunk (1), whether blanks around
-fields belong to them (1).
+fields per row, index of the first and of the second field taken (-1: only one), comment byte (-1:
+none), index of the weight's field (-1: none), whether more text follows this piece (1), whether
+blanks around fields belong to them (1).
 """
 
 T_ROWS, T_BLANK, T_COMMENT, T_LINES, T_INTEGER, T_BYTES, T_SKIP, T_REST, T_BAD = range(9)
 TALLY = 17
 """int64 words counted: good rows, blank lines, comment lines, all lines, whether all names so far
-are canonical integers below 2**64, bytes written, rows still to skip, start of a row to read again
-with the next chunk (-1: none); from T_BAD on: all bad rows, then those of each reason.
+are canonical integers below 2**64, bytes written, rows still to skip, where a row begins that must
+be read again with the next piece (-1: none); from T_BAD on: all bad rows, then those of each
+reason.
 """
 
 MAX_RECORD = 1 << 20
-"""Bytes within which a quote must be closed; otherwise its row is bad, and ends with its line."""
+"""Bytes within which a quote must be closed. Otherwise its row ends with its line, and is bad."""
 
 BAD_FIELDS = 4
-"""int64 words per bad row: line, first and last byte in the chunk, reason."""
+"""int64 words stored for a bad row: line, first and last byte in this piece, reason."""
 
 COLUMNS, EMPTY, CONTROL, ENCODING, QUOTE, LONG, NO_WEIGHT, TURNED = range(1, 9)
 _OPEN = 9
-"""An open quote, which may close on a later line; not a reason."""
+"""The open quote may close on a later line; not a reason."""
 REASONS = {
     COLUMNS: "columns",
     EMPTY: "empty name",

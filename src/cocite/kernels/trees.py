@@ -31,7 +31,7 @@ _ONE64, _THREE64, _SIX64, _LOW6 = np.uint64(1), np.uint64(3), np.uint64(6), np.u
 _LOW3, _LOW4 = np.uint32(7), np.uint32(15)
 _FOUR8, _LOW4_8 = np.uint8(4), np.uint8(15)
 MARK = 16
-"""Bit of a label that marks the node for selection."""
+"""Bit of a label that marks its node as wanted."""
 _MARK = np.uint8(MARK)
 
 
@@ -192,7 +192,7 @@ def carry_over(trees: U64, members: I64, ids: U32s, member: OutU32s, joined: Out
 
 SOUND = -1
 AT_ONCE, _FEW = 64, 8
-"""Maximum and minimum number of samples to prefetch at a time."""
+"""Samples whose beginnings are fetched at a time, at most and at least."""
 UNMET = 16
 """A step larger than all labels."""
 _ZERO64, _UNMET64 = np.uint64(0), np.uint64(UNMET)

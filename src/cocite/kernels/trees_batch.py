@@ -39,9 +39,9 @@ from cocite.kernels.trees import best, meeting_times, outwards, position_at
 
 SOUND = -1
 TRIED = 4
-"""Moves before their cost is compared with the savings."""
+"""Moves to make before comparing their cost with the savings."""
 _PACKED = 6
-"""Row length of a packed sample."""
+"""Size of a row of a packed sample."""
 _ZERO64 = np.uint64(0)
 
 
