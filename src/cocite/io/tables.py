@@ -7,8 +7,8 @@
                     of duplicates ascend, so that their float sum is reproducible
 
 Ids follow the names' sort keys, then their bytes. A URL's sort key is its SURT form (the host's
-labels reversed, the port, ")", and the rest), so a site's pages are adjacent; any other name is its
-own key. In a bipartite graph (``graph/sides.py``), the left side comes first.
+labels reversed, the port, ")", and the rest), so a site's pages are adjacent. Other names are their
+own keys. In a bipartite graph (``graph/sides.py``), the left side comes first.
 """
 
 from __future__ import annotations

@@ -447,9 +447,9 @@ class RowBatch(NamedTuple):
 class FormatReader:
     """A format: ``title`` is its name in messages, ``described`` its description in help.
 
-    ``read`` returns the relations and the report on one input. To keep the cost per file low,
-    ``read_many`` yields batches from all files of the format instead; each batch is loaded before
-    the next is requested, and ``job.source`` is the first file. Both raise
+    ``read`` returns the relations and the report on one input. Instead, ``read_many`` yields
+    batches from all files of the format, which keeps the cost per file low. Each batch is loaded
+    before the next is requested; ``job.source`` is the first file. Both raise
     :class:`~cocite.errors.MalformedRow` at the first bad row unless bad rows are skipped,
     :class:`~cocite.errors.InputError` for unreadable input, and :class:`~cocite.errors.UsageError`
     for options that do not apply.

@@ -2,9 +2,9 @@
 
 * Delimiter: the first of tab, comma, semicolon, bar and blanks that splits all lines into the same
   number of columns, at least two; for ``.csv``, comma comes first.
-* Header: the first line, if none of its names is in the rows below, and one of these holds: the
-  selected columns have well-known titles; a word is above a column of numbers, and no number is;
-  its words lack a digit, a punctuation mark or a capital that all rows below have.
+* Header: the first line, if none of its names is in the rows below and it looks like titles. The
+  selected columns have well-known titles; or words, and no numbers, are above columns of numbers;
+  or its words lack a digit, a punctuation mark or a capital that all rows below have.
 * Columns: those with well-known titles for the ends of links (ignoring case and punctuation), else
   the first two. Pairs in :data:`_WAYS` distinguish source and target, those in :data:`_SIDES` do
   not.

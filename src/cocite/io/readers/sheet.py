@@ -6,8 +6,8 @@ and calamine then aborts its process. So this script runs in a process of its ow
 ``limit`` more bytes (``RLIMIT_AS``, if its current size is known). If a signal ends the process,
 memory was insufficient.
 
-It reads a line of JSON, ``{"path": path, "named": name, "limit": bytes}``, and prints lines of JSON
-before the rows: ``{"reading": name}`` before reading a sheet, then ``{"sheet": name}`` for the
+It reads a line of JSON, ``{"path": path, "named": name, "limit": bytes}``. Before the rows, it
+prints lines of JSON: ``{"reading": name}`` before reading a sheet, then ``{"sheet": name}`` for the
 selected one, or ``{"error": kind, "text": ...}``.
 """
 

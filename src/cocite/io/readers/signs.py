@@ -1,9 +1,9 @@
 """Signs of formats: tests of an input's first 64 KiB (:class:`Beginning`).
 
 Binary formats are recognized by their magic numbers, text formats by the structure of their first
-lines. A list of links may contain any text, so a sign must not occur in rows of two columns: it is
-a closed tag, a JSON value that ends with its line, or the format's header line.
-``io/readers/formats.py`` determines the order of the tests.
+lines. A list of links may contain any text, so a sign must not occur in rows of two columns. Signs
+are closed tags, JSON values that end with their line, and header lines. ``io/readers/formats.py``
+determines the order of the tests.
 """
 
 from __future__ import annotations
@@ -332,8 +332,8 @@ def common_crawl(beginning: Beginning) -> bool:
 def _is_adjacency(beginning: Beginning, separator: str) -> bool:
     """Test for rows of different lengths with distinct first names.
 
-    In addition, all first names must end in a colon, or half of the other names must be first
-    names, or all names must be integers and rows have three different lengths.
+    In addition, all first names must end in a colon, or half of the other names must also be first
+    names, or integers must form rows of at least three different lengths.
     """
     rows = beginning.rows[:1000]
     if separator not in beginning.text:

@@ -72,10 +72,10 @@ _EXAMPLES = 5
 class TableForm(NamedTuple):
     """A kind of table: how to read it, and the words for it in messages.
 
-    In messages, ``what`` is the content, as in "titles need two columns"; ``ends`` are the two
-    values of a row, ``cell`` is one of them, and ``columns`` are the columns. ``advice`` is for
-    doubtful columns, ``header_advice`` for a wrong header; ``flags`` are the options that determine
-    how it is read.
+    The words are ``what`` for the content, as in "titles need two columns"; ``ends`` for the two
+    values of a row; ``cell`` for one of them; ``columns`` for the columns. ``advice`` is for
+    doubtful columns, ``header_advice`` for a wrong header. ``flags`` are the options that determine
+    how the table is read.
 
     With ``titled``, titles identify the columns, all rows must be as wide as the first, and text
     must be UTF-8. With ``filled``, both cells must be nonempty and no longer than a name.
@@ -466,9 +466,9 @@ def texts_of(
 ) -> Iterator[tuple[int, str]]:
     """Yield (id, text) for the nodes in ``names`` that have a text.
 
-    ``path`` is a folder or a tar archive (compressed or not) with one file per text, named like the
-    node, optionally with an extension such as ``.txt``; or a table of names and texts (Parquet, or
-    text with tabs, or with commas in ``.csv``).
+    ``path`` is a folder or a tar archive (compressed or not), or a table of names and texts
+    (Parquet, or text with tabs, or with commas in ``.csv``). A folder or archive contains one file
+    per text, named like the node, optionally with an extension such as ``.txt``.
 
     ``progress`` is called with (texts found, 0), and ``stranger`` with the name of each skipped
     text. Raises :class:`InputError` if the input cannot be read, or contains no node's text.

@@ -1,10 +1,10 @@
 """Parse an HTML page like a browser (lexbor, ada-url): its links, title and aliases.
 
-URLs are resolved against the first ``<base href>``, without fragments. The encoding is given by, in
-this order: a byte order mark; the server (``charset``); ``<meta charset>`` in the first 1,024
-bytes. Otherwise, the page is UTF-8 if valid, else windows-1252. A link is navigation if it is in
-``nav``, ``aside``, the page's header or footer, or an element with such a role; on a page with
-``main``, also if it is outside ``main``.
+URLs are resolved against the first ``<base href>``, without fragments. A byte order mark, the
+server (``charset``) or ``<meta charset>`` in the first 1,024 bytes declares the encoding, in this
+order of precedence. Otherwise, the page is UTF-8 if valid, else windows-1252. A link is navigation
+if it is in ``nav``, ``aside``, the page's header or footer, or an element with such a role. On a
+page with ``main``, links outside ``main`` are navigation too.
 
 Hostile input can crash parsers written in C, so this module runs as a script in a separate process
 (``io/readers/html/parsers.py``), and imports nothing of cocite. A request on standard input is its

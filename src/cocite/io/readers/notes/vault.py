@@ -1,9 +1,9 @@
 """Resolve links between notes, as in Obsidian.
 
 A wiki link's target is a path from the root or, with ``./`` and ``../``, from the linking note. If
-no note has that path, the link leads to a note whose path ends in the target, ignoring case:
-preferably one below the linking note's folder, then the one with the shortest path. Failing that,
-it leads to a note with the target as alias.
+no note has that path, the link leads to a note whose path ends in the target, ignoring case. Notes
+below the linking note's folder are preferred, then short paths. If there is no such note, the link
+leads to a note with the target as alias.
 
 A Markdown link's target is relative to its note, or to the root if it begins with a slash; suffixes
 may be missing or differ (.html matches .md). A folder's index or README is its page. Other Markdown
