@@ -86,7 +86,7 @@ def test_every_function_takes_all_that_holds_links(tmp_path: Path) -> None:
     for path in (tmp_path / "g", file, str(file)):
         index = cocite.open(path)
         assert (type(index), index.related("x", 3)) == (cocite.Index, hits)
-    with pytest.raises(UsageError, match="columns: such options do not apply to a stored graph"):
+    with pytest.raises(UsageError, match="do not apply to a stored graph; omit columns"):
         cocite.open_graph(graph, columns=(1, 2))
 
 

@@ -137,7 +137,7 @@ def _opened(
         )
     if reading:
         raise UsageError(
-            f"{' and '.join(reading)}: for reading links, but the input is an index; omit such "
-            "options"
+            "the input is an index, and options for reading links do not apply; omit "
+            + " and ".join(reading)
         )
     return open_index(links, memory=memory, threads=threads) if stored else links, options

@@ -349,7 +349,9 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
         raise OutputExists(f"{folder} is not a folder. Choose another output")
     names = set(os.listdir(folder)) if folder.exists() else set()
     if names and (names - {_JSON, "pages"} or _JSON not in names):
-        raise OutputExists(f"{folder} contains files other than such lists. Choose another output")
+        raise OutputExists(
+            f"{folder} contains files other than lists of related pages. Choose another output"
+        )
     if names and not overwrite:
         raise OutputExists(f"{folder} exists. Choose another output, or pass --overwrite")
 

@@ -43,7 +43,7 @@ def open_graph(
     said = [name for name, value in options.items() if is_said(value)]
     if stored and said:
         raise UsageError(
-            f"{' and '.join(said)}: such options do not apply to a stored graph. Omit them"
+            f"options for reading links do not apply to a stored graph; omit {' and '.join(said)}"
         )
     if isinstance(links, Graph):
         return links

@@ -227,7 +227,7 @@ class _Columns:
         return works.spelled(self._keys[0], str(name_of(self._cells(value)[0])))
 
     def of(self, value: Any) -> tuple[list[list[str]] | None, int]:
-        """Return (a value's rows, or None if it has none; its targets without a name)."""
+        """Return (rows of a value, or None; number of its targets without a name)."""
         cells = self._cells(value)
         first = name_of(cells[0])
         if first is None:
