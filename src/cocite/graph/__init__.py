@@ -1,7 +1,6 @@
-"""The stored graph: from files of links to compressed sparse rows of in-links.
+"""The stored graph: in-links in compressed sparse rows.
 
-Only ingesting code imports ``cocite.io.ingest``, which loads all readers. The graph is imported on
-first use, as most queries do not need it.
+``Graph`` is imported on first use, since most queries do not need it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Links as rows of neighbors: by destination or by source, with or without weights.
+"""Links as rows of neighbors, grouped by target or by source, and their division into blocks.
 
 The neighbors of node v are ``neighbors[offsets[v] : offsets[v + 1]]``, ascending. A block is a
 range of nodes with their offsets (8 bytes per node) and links (4 per link, 8 with weights). Blocks
-do not split a node's links. Cuts are the first node of every block but the first.
+never split a row. Cuts are the first nodes of all blocks after the first.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from cocite.storage import evict, fetch, is_mapped
 
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
-"""Link files of a stored graph, as :class:`InLinks` reads them."""
+"""Link files of a stored graph."""
 
 _PIECE = 1 << 17
-"""Nodes or neighbors to examine, and in memory, at a time."""
+"""Nodes or neighbors to examine at a time."""
 
 
 def rows_fault(
     offsets: NDArray[np.uint64], neighbors: NDArray[np.uint32], bound: int, *, twice: bool = False
 ) -> str:
-    """Describe what is wrong with rows, or return "".
+    """Describe the first fault in rows of neighbors, or return "".
 
-    Offsets must ascend from 0 to the end, neighbors be below ``bound`` and ascend strictly within a
-    row; with ``twice`` they may occur twice. Reads both once, in pieces, and releases mapped ones.
+    Offsets must ascend from 0 to the number of neighbors. Neighbors must be below ``bound`` and
+    ascend strictly within a row; with ``twice``, they may occur twice. Reads both arrays once, in
+    chunks, and releases mapped memory.
     """
     if int(offsets[0]) != 0 or int(offsets[-1]) != neighbors.size:
         return "rows do not begin and end with the data"
@@ -47,7 +48,7 @@ def rows_fault(
         ascends = np.ones(min(_PIECE, neighbors.size - low), np.bool_)
         compare(piece[1:], piece[:-1], out=ascends[ascends.size + 1 - piece.size :])
         first, last = np.searchsorted(offsets, np.array([low, low + ascends.size], np.uint64))
-        ascends[offsets[first:last] - np.uint64(low)] = True  # a row begins there
+        ascends[offsets[first:last] - np.uint64(low)] = True  # row starts need not ascend
         if not ascends.all():
             return "a row does not ascend, or has something twice"
         evict(neighbors, offsets)
@@ -56,9 +57,9 @@ def rows_fault(
 
 @dataclass(frozen=True)
 class Links:
-    """Rows of neighbors. ``offsets`` uint64[nodes + 1]; ``neighbors`` uint32[edges], ascending
-    within a node; ``weights`` float32[edges] of the same links, or None if all count the same.
-    ``back`` has the same links by their other end, for walks in both directions, or is None.
+    """Rows of neighbors: ``offsets`` uint64[nodes + 1], ``neighbors`` uint32[edges], ascending
+    within a row, and ``weights`` float32[edges], or None for unweighted links. ``back`` are the
+    transposed links, for walks in both directions, or None.
     """
 
     offsets: NDArray[np.uint64]
@@ -78,22 +79,22 @@ class Links:
 
     @property
     def link_bytes(self) -> int:
-        """Return the bytes of one link."""
+        """Return the bytes per link."""
         return 4 if self.weights is None else 8
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes in total."""
+        """Return the total bytes."""
         own = self.offsets.nbytes + self.link_bytes * self.edges
         return own + (0 if self.back is None else self.back.nbytes)
 
     @property
     def in_files(self) -> bool:
-        """Return whether its links are mapped, and can be released."""
+        """Return whether the links are mapped, so that their memory can be released."""
         return is_mapped(self.neighbors)
 
     def fetch(self, first: int, last: int) -> None:
-        """Read the rows of nodes [first, last) ahead, if mapped."""
+        """Prefetch the rows of nodes [first, last) of mapped links."""
         offsets = self.offsets[first : last + 1]
         part = slice(int(offsets[0]), int(offsets[-1]))
         fetch(offsets, self.neighbors[part])
@@ -110,13 +111,13 @@ class Links:
 
 
 class InLinks(Protocol):
-    """The parts of a stored graph from which links of any direction are computed: see
-    ``graph/graph.py``.
+    """The part of a stored graph from which links in any direction are computed
+    (``graph/graph.py``).
     """
 
     @property
     def path(self) -> Any:
-        """Return the path of the graph."""
+        """Return the graph's path."""
 
     @property
     def in_offsets(self) -> NDArray[np.uint64]:
@@ -128,7 +129,7 @@ class InLinks(Protocol):
 
     @property
     def in_weights(self) -> NDArray[np.float32] | None:
-        """Return the weights of these links, float32[edges], or None."""
+        """Return the link weights, float32[edges], or None."""
 
     @property
     def out_degrees(self) -> NDArray[np.uint32]:
@@ -143,16 +144,14 @@ class InLinks(Protocol):
 
 @runtime_checkable
 class InBlocks(Protocol):
-    """A graph whose links are elsewhere: see ``graph/partitions.py``."""
+    """A partitioned graph (``graph/partitions.py``)."""
 
     def links(self, direction: str, weighted: bool) -> Links:
         """Return a placeholder for the links."""
 
 
 def count_in_links(offsets: NDArray[np.uint64], ids: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the numbers of in-links of some nodes, from the offsets uint64[nodes + 1]; 0 for later
-    ids, such as an unseen page.
-    """
+    """Return the in-degrees of ``ids`` from ``offsets`` uint64[nodes + 1]; 0 for an unseen page."""
     found, there = np.zeros(ids.size, np.int64), ids < offsets.size - 1
     places = ids[there].astype(np.int64)
     found[there] = offsets[places + 1] - offsets[places]
@@ -165,24 +164,25 @@ _OFFSET = 8
 def cut_blocks(
     links: Links, block: int, beside: int = 0, link: int | None = None
 ) -> tuple[int, ...]:
-    """Return the first node of every block but the first, for blocks of at most ``block`` bytes. A
-    node takes ``beside`` bytes in addition to its rows, and a link ``link`` bytes, by default those
-    of its neighbor and weight. For links by both ends, a block holds the rows of its nodes by
-    either.
+    """Return the cuts into blocks of at most ``block`` bytes, unless a single node exceeds that.
+
+    A node takes ``beside`` bytes in addition to its row. A link takes ``link`` bytes, by default
+    those of its neighbor and weight. If the links have a ``back``, a block also holds its nodes'
+    rows there.
     """
     rows = _BlockRows(links, _OFFSET + beside, link or links.link_bytes)
     cuts: list[int] = []
     first = 0
     while True:
         fitting = rows.first_beyond(rows.before(first) + block) - 1
-        first = max(fitting, first + 1)  # one node may exceed a block
+        first = max(fitting, first + 1)  # a single node may exceed a block
         if first >= links.nodes:
             return tuple(cuts)
         cuts.append(first)
 
 
 def cut_evenly(links: Links, blocks: int) -> tuple[int, ...]:
-    """Return cuts into ``blocks`` blocks of about equal size; fewer if there are fewer nodes."""
+    """Return the cuts into ``blocks`` blocks of about equal size, at most one per node."""
     rows = _BlockRows(links, _OFFSET, links.link_bytes)
     whole, blocks = rows.before(links.nodes), min(blocks, links.nodes)
     cuts = {rows.first_beyond(whole * i // blocks) for i in range(1, blocks)}
@@ -191,7 +191,7 @@ def cut_evenly(links: Links, blocks: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _BlockRows:
-    """Size of rows: ``node`` bytes per node, ``link`` bytes per link."""
+    """Row sizes, at ``node`` bytes per node and ``link`` bytes per link."""
 
     links: Links
     node: int
@@ -205,21 +205,21 @@ class _BlockRows:
         return found + self.link * int(self.links.offsets[node])
 
     def first_beyond(self, size: int) -> int:
-        """Return the first node with over ``size`` bytes before it, or nodes + 1."""
+        """Return the first node with more than ``size`` bytes before it, or nodes + 1."""
         found = bisect_right(range(self.links.nodes + 1), size, key=self.before)
         for rows in (self.links, self.links.back or self.links):
-            evict(rows.offsets)  # every probe loaded neighboring pages
+            evict(rows.offsets)  # every probe loaded memory pages around it
         return found
 
 
 class WeightFacts:
-    """Facts of a manifest on weights, collected piece by piece."""
+    """Manifest facts about weights, collected incrementally."""
 
     def __init__(self) -> None:
         self._smallest, self._largest, self._total = np.inf, 0.0, 0.0
 
     def add(self, values: NDArray[np.float32]) -> None:
-        """Add stored weights."""
+        """Include the weights ``values``."""
         from cocite.kernels.links import sum_runs
 
         if values.size:
@@ -230,7 +230,7 @@ class WeightFacts:
             self._total = float(found[0])
 
     def to_json(self) -> dict[str, float]:
-        """Return the facts; without weights only a sum."""
+        """Return the facts; only a sum if there are no weights."""
         if not self._largest:
             return {"sum": 0.0}
         return {"smallest": self._smallest, "largest": self._largest, "sum": self._total}

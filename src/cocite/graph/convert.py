@@ -1,12 +1,12 @@
-"""Conversion of graphs to objects of other libraries: methods of ``Graph``.
+"""Conversion of stored graphs to the objects of other libraries.
 
-A stored graph has links, their weights, and names: text or integers. A graph made from an object
-returns the original names, and so do indexes built from it; after opening it from disk, names are
-text. Other attributes of nodes and links are lost, and so is the order of nodes. Weights of
-parallel links are added up; parallel links without weights become one.
+A stored graph has links, weights, and names that are text or integers. A graph created from an
+object, and any index built from it, return the original names; once reopened from disk, they
+return text. Other node and link attributes are not stored, nor is the node order. Weights of
+parallel links are summed; unweighted parallel links are merged.
 
-An undirected graph stores every link both ways. A converted matrix has both, a converted graph or
-table one. Memory: the links in the requested form, plus 16 bytes per link temporarily.
+An undirected graph stores each link in both directions. A converted matrix contains both, a graph
+or table only one. Conversion takes 16 bytes per link in addition to the result.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Stored(InLinks, Protocol):
 
 
 class Exchanged:
-    """Conversions; its subclass has a constructor that takes a ``Store``."""
+    """Base class with the conversions."""
 
     def __init__(self, store: Store) -> None:
         raise NotImplementedError
@@ -52,13 +52,13 @@ class Exchanged:
         output: str | os.PathLike[str],
         **options: Any,
     ) -> Self:
-        """Store the graph with more links in the directory ``output``, which may be its own, with
-        ``overwrite``. The result equals the graph ingested from all links, except for what it
-        reports of files.
+        """Store the graph with additional links in the directory ``output``.
 
-        ``links`` are by names, with weights, which count if the graph has weights; none of them may
-        be a link of the graph. New names become new nodes. ``memory``, ``threads``, ``overwrite``
-        and ``progress`` are as for :func:`cocite.ingest`. All links are in memory meanwhile.
+        The result equals a graph ingested from all links, except for the reported sources.
+        ``links`` are (source, target, weight) and must not be in the graph yet. Weights are ignored
+        if the graph has none. New names become nodes. ``memory``, ``threads``, ``overwrite`` and
+        ``progress`` are as for :func:`cocite.ingest`; with ``overwrite``, ``output`` may be the
+        graph's own directory. All links must fit in memory.
         """
         from cocite.io.objects import object_input, objects
         from cocite.io.pipeline import store
@@ -104,9 +104,8 @@ class Exchanged:
 
     @shows("making a sparse matrix")
     def to_scipy(self: _Stored) -> Any:
-        """Return a ``scipy.sparse.csr_array``, float64[nodes, nodes]: the weight of the link from
-        the row's node to the column's, 1 without weights. Rows and columns are ids:
-        ``graph.names[id]`` is the name.
+        """Return a ``scipy.sparse.csr_array``, float64[nodes, nodes]. Entry (u, v) is the weight of
+        the link from id u to id v, 1 in unweighted graphs; ``graph.names[u]`` is the name of u.
         """
         sparse = need("scipy.sparse", "a sparse matrix", "scipy")
         self.check_links()
@@ -118,8 +117,8 @@ class Exchanged:
 
     @shows("making a graph of NetworkX")
     def to_networkx(self: _Stored) -> Any:
-        """Return a ``networkx.DiGraph``, or a ``Graph`` if the graph was stored as undirected.
-        Nodes are names; links have the attribute ``weight`` if they have weights.
+        """Return a ``networkx.DiGraph``, or a ``Graph`` if the stored graph is undirected. Nodes
+        are names. Weights are the edge attribute ``weight``.
         """
         networkx = need("networkx", "a graph of NetworkX", "networkx")
         found = networkx.Graph() if self.store.facts["undirected"] else networkx.DiGraph()
@@ -136,9 +135,9 @@ class Exchanged:
 
     @shows("making a graph of igraph")
     def to_igraph(self: _Stored) -> Any:
-        """Return an ``igraph.Graph``, directed unless the graph was stored as undirected. Vertices
-        are ids, with the names as attribute ``name`` unless names are ids; links have the attribute
-        ``weight`` if they have weights.
+        """Return an ``igraph.Graph``, directed unless the stored graph is undirected. Vertices are
+        ids; names, unless equal to the ids, are the vertex attribute ``name``. Weights are the edge
+        attribute ``weight``.
         """
         igraph = need("igraph", "a graph of igraph", "igraph")
         rows, directed = _rows(self), not self.store.facts["undirected"]
@@ -153,9 +152,11 @@ class Exchanged:
 
     @shows("making an Arrow table")
     def to_arrow(self: _Stored) -> Any:
-        """Return a ``pyarrow.Table`` of links: source, target and, if they have weights, weight;
-        ordered by id of the source, then of the target. Links of an undirected graph occur once.
-        Names that are neither text nor integers become text. Nodes without links are missing.
+        """Return a ``pyarrow.Table`` of links with columns source, target and, in weighted graphs,
+        weight, ordered by source id, then target id.
+
+        An undirected link occurs once. Names that are neither text nor integers become text. Nodes
+        without links are missing.
         """
         pyarrow = need("pyarrow", "an Arrow table", "arrow")
         return pyarrow.table(_columns(self, names_of_one_type(self.names)))
@@ -174,7 +175,7 @@ class Exchanged:
 
 
 class _Rows(NamedTuple):
-    """Links as rows of ids, by source, then by target; weights if there are any."""
+    """Ids of link ends, ordered by source, then target; weights, or None."""
 
     sources: NDArray[np.uint32]
     targets: NDArray[np.uint32]
@@ -182,7 +183,7 @@ class _Rows(NamedTuple):
 
 
 def _rows(graph: _Stored) -> _Rows:
-    """Return all links; those of an undirected graph only from the smaller id."""
+    """Return all links, those of an undirected graph only from the smaller id."""
     graph.check_links()
     offsets = graph.in_offsets.astype(np.int64)
     degrees: NDArray[np.int64] = offsets[1:] - offsets[:-1]
@@ -204,7 +205,7 @@ def _columns(graph: _Stored, called: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def names_as_they_are(names: Names) -> NDArray[Any]:
-    """Return the original names by id; an array of numbers if all are numbers."""
+    """Return the original names by id, as an integer array if all are integers."""
     plain = names.stored
     if names.labels is not None and isinstance(plain, IntegerNames):
         values = plain.values()
@@ -215,6 +216,6 @@ def names_as_they_are(names: Names) -> NDArray[Any]:
 
 
 def names_of_one_type(names: Names) -> NDArray[Any]:
-    """Return the names by id: all as numbers, or all as text."""
+    """Return the names by id, either all as integers or all as text."""
     found = names_as_they_are(names)
     return found if found.dtype != object else names_as_they_are(names.stored)

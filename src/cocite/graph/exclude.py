@@ -1,13 +1,12 @@
 """Removal of pages or links from a stored graph, and verification of its files.
 
-Pages are removed with all links to and from them; pages linked only with these stay, without links.
-Rows of a stored graph are read block by block and written without those links, and ids are
-renumbered in the same order. The result is byte-identical to the graph of the links without the
-pages. An index of selected pages stores their names in the same way.
+A page is removed with all links to and from it. Its neighbors remain, even without any links. The
+rows are copied block by block, and the remaining ids are renumbered in order. The result is
+byte-identical to a graph that never had the pages.
 
-Cost: a pass over the links and one over the names; 9 bytes per node, 12 per remaining name, and a
-block of links. Verification takes a pass over the links, and two over the names, some microseconds
-per name.
+Costs one pass over the links and one over the names; 9 bytes per node, 12 per remaining name, and a
+block of links. Verification takes one pass over the links and two over the names, a few
+microseconds per name.
 """
 
 from __future__ import annotations
@@ -58,12 +57,12 @@ from cocite.storage.staging import Staging
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 _NAMES_PIECE = 1 << 12
-"""Names to process at a time, a multiple of a block of names."""
+"""Names to process at a time, a multiple of CODED_BLOCK."""
 Ids = NDArray[np.uint32]
 
 
 def _sort_hashes(pieces: Iterator[Ids]) -> Iterator[NDArray[np.uint64]]:
-    """Yield one piece of hash * 2**32 + id, sorted in memory."""
+    """Yield hash * 2**32 + id for all hashes, sorted in memory."""
     hashes = np.concatenate([np.empty(0, np.uint32), *pieces]).astype(np.uint64)
     yield np.sort((hashes << np.uint64(32)) | np.arange(hashes.size, dtype=np.uint64))
 
@@ -71,11 +70,10 @@ def _sort_hashes(pieces: Iterator[Ids]) -> Iterator[NDArray[np.uint64]]:
 def write_some_names(
     directory: Path, store: Store, names: Names, ids: Ids, *, as_ingested: bool = False
 ) -> tuple[str, dict[str, Entry]]:
-    """Write the names of ``ids``, ascending, from ``names``, which are those of ``store``; return
-    their kind and the entries of the files.
+    """Write the names of ``ids``, ascending; return their kind and the manifest entries.
 
-    The order of names is written if it differs from that of ids, or if ``as_ingested`` and some
-    name is a URL or there are two sides.
+    ``names`` are those of ``store``. The name order is written if it differs from the order of ids,
+    or if ``as_ingested`` and the graph is bipartite or a name is a URL.
     """
     names = names.stored
     if isinstance(names, IntegerNames):
@@ -118,7 +116,7 @@ def leave_out(
     overwrite: bool,
     progress: Progress,
 ) -> Path:
-    """Store ``graph`` without the pages called ``names`` in the directory ``output``.
+    """Store ``graph`` without the pages ``names`` in the directory ``output``.
 
     Raises :class:`UsageError`, :class:`~cocite.errors.Damaged`,
     :class:`~cocite.errors.OutputExists` or :class:`~cocite.errors.Busy`.
@@ -165,8 +163,8 @@ def write_rest(
     progress: Progress = no_progress,
     stays: Callable[[Ids, Ids], NDArray[np.bool_]] | None = None,
 ) -> tuple[dict[str, Any], int, dict[str, Entry]]:
-    """Write the remaining links of the nodes to ``keep``; return facts of their weights, their
-    number, and the entries. ``stays`` tells, by targets and sources, which links remain.
+    """Write the links among the nodes in ``keep``; return their weight facts, their count and the
+    manifest entries. ``stays`` maps targets and sources to a mask of the links to write.
     """
     from cocite.kernels.links import add_counts
 
@@ -211,13 +209,13 @@ def write_rest(
 
 
 Fault = tuple[str, str]
-"""A file, and a description of its damage."""
+"""A damaged file and what is wrong with it."""
 _CHECK_PIECE, _NAMES = 1 << 16, 1 << 12
 """Links, and names, to examine at a time."""
 
 
 def graph_faults(graph: Graph) -> Iterator[Fault]:
-    """Yield faults of links, degrees and weights."""
+    """Yield faults in links, degrees and weights."""
     offsets, sources = graph.in_offsets, graph.in_sources
     fault = rows_fault(offsets, sources, graph.nodes)
     if fault:
@@ -239,7 +237,7 @@ def graph_faults(graph: Graph) -> Iterator[Fault]:
 
 
 def name_faults(names: Names) -> Iterator[Fault]:
-    """Yield faults of the names: their text, their order, and their hashes."""
+    """Yield faults in the names' text, order and hashes."""
     stored = names.stored
     if isinstance(stored, IntegerNames):
         values = stored.values()
@@ -278,7 +276,7 @@ def _text_faults(names: TextNames) -> Iterator[Fault]:
 
 
 def title_faults(titles: Titles | None) -> Iterator[Fault]:
-    """Yield faults of titles, if there are any."""
+    """Yield faults in the titles."""
     try:
         if titles is not None:
             for low in range(0, len(titles), _NAMES):

@@ -1,7 +1,4 @@
-"""Excluded pages and their links, and the report on both.
-
-Names that match no page are counted, and the first one is reported.
-"""
+"""Names of pages to exclude, and the report on what was excluded."""
 
 from __future__ import annotations
 
@@ -16,9 +13,7 @@ _log = logging.getLogger("cocite")
 
 
 def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
-    """Return the names of pages to exclude, without duplicates; None if none are given. Raises
-    :class:`UsageError`.
-    """
+    """Return the distinct names to exclude as text, None for None. Raises :class:`UsageError`."""
     if isinstance(exclude, str | bytes):
         raise UsageError("exclude is a single text; give a list of names")
     return None if exclude is None else tuple(dict.fromkeys(map(text_of, exclude)))
@@ -26,8 +21,8 @@ def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Numbers of excluded pages, of their stored links, and of names that match no page, with the
-    first such name.
+    """Counts of excluded pages, their stored links, and names that match no page; ``example`` is
+    the first such name.
     """
 
     nodes: int
@@ -36,7 +31,7 @@ class LeftOut:
     example: str | None
 
     def tell(self) -> None:
-        """Log it."""
+        """Log the counts."""
         if self.unknown:
             names = self.nodes + self.unknown
             _log.warning(
@@ -47,7 +42,7 @@ class LeftOut:
         _log.info(f"left out {self.nodes:,} page{s}, with {self.links:,} links")
 
     def to_json(self) -> dict[str, int]:
-        """Return it in the form of a manifest."""
+        """Return the manifest entry."""
         return {"nodes": self.nodes, "links": self.links, "unknown": self.unknown}
 
 

@@ -2,16 +2,16 @@
 
 The in-neighbors of node v are ``in_sources[in_offsets[v] : in_offsets[v + 1]]``, ascending. In a
 weighted graph, ``in_weights`` holds the weights of the same links in the same order. All arrays are
-read-only views of files; opening a graph reads only its manifest.
+mapped read-only.
 
 A *hub* has links to or from more than a fifth of all pages, at least LEAST links, and at least
-twice the mean; so small and dense graphs have none. A page linked with nearly all others says
-little about any of them. Hubs are reported when a graph or an index is created, so that users can
-down-weight or exclude them.
+twice the mean degree. Small and dense graphs therefore have none. A page that is linked with nearly
+all others says little about any of them, so new graphs and indexes report their hubs. Users can
+then down-weight or exclude them.
 
-An *unseen page* gets the last id, ``nodes``, so it comes last in every row that contains it, and no
-other id changes. Draws are keyed by ids, so walks equal those of a graph that contains the page.
-Cost: a copy of the links, in a scratch file if it does not fit in memory.
+An *unseen page* gets the last id, ``nodes``. It comes last in every row that contains it, and no
+other id changes. Draws are keyed by ids, so walks equal those on a graph that contains the page.
+Adding the page copies all links, to a scratch file if memory is short.
 """
 
 from __future__ import annotations
@@ -59,16 +59,14 @@ if TYPE_CHECKING:
 
 
 _PIECE = 1 << 14
-"""Nodes or links to examine, and in memory, at a time."""
+"""Nodes or links to examine at a time."""
 _LARGEST_SUM = 1e300
 _FILES = {OFFSETS: "<u8[n + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[n]", WEIGHTS: "<f4[m]"}
 
 
 @dataclass(frozen=True)
 class GraphInfo:
-    """The facts that ``cocite info`` shows about a graph; the three weights are None for a graph
-    without weights.
-    """
+    """What ``cocite info`` reports about a graph. Unweighted graphs have None for all weights."""
 
     nodes: int
     edges: int
@@ -92,9 +90,7 @@ class GraphInfo:
 
 
 class Graph(Exchanged):
-    """A graph on disk. :func:`cocite.ingest` creates one, :meth:`open` opens it, and
-    :meth:`to_networkx` and others convert it.
-    """
+    """A graph on disk, created by :func:`cocite.ingest` and opened by :meth:`open`."""
 
     def __init__(self, store: Store) -> None:
         if not isinstance(store, Store):
@@ -107,12 +103,11 @@ class Graph(Exchanged):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Graph:
-        """Open the directory ``path``, or a local copy of a URL that fsspec reads. This reads only
-        the manifest. Computations first compare all files with their checksums (:meth:`check`),
-        unless ``verify`` is false.
+        """Open a graph in a directory, or at a URL that fsspec can read and copies.
 
-        Raises :class:`~cocite.errors.NotAStore`, :class:`~cocite.errors.WrongFormat` or
-        :class:`~cocite.errors.Damaged`.
+        Only the manifest is read. Unless ``verify`` is false, computations first verify the
+        checksums of all files (:meth:`check`). Raises :class:`~cocite.errors.NotAStore`,
+        :class:`~cocite.errors.WrongFormat` or :class:`~cocite.errors.Damaged`.
         """
         place = os.fspath(path)
         if "://" in place:  # imported only for copies
@@ -134,12 +129,12 @@ class Graph(Exchanged):
 
     @property
     def path(self) -> Any:
-        """Return the path of the graph."""
+        """Return the graph's path."""
         return self._store.path
 
     @property
     def nodes(self) -> int:
-        """Return the number of nodes; their ids are 0 to nodes - 1."""
+        """Return the number of nodes, whose ids are 0 to nodes - 1."""
         return int(self._store.facts["nodes"])
 
     @property
@@ -159,7 +154,7 @@ class Graph(Exchanged):
 
     @cached_property
     def in_weights(self) -> NDArray[np.float32] | None:
-        """Return the weights of the links in ``in_sources``, float32[edges], or None."""
+        """Return the link weights in the order of ``in_sources``, float32[edges], or None."""
         return self._store.array(WEIGHTS) if WEIGHTS in self._store.manifest.files else None
 
     @cached_property
@@ -169,23 +164,23 @@ class Graph(Exchanged):
 
     @cached_property
     def names(self) -> Names:
-        """Return the names of the nodes."""
+        """Return the node names."""
         found, store = names_of(self._store), self._store
         found.in_links = lambda ids: count_in_links(store.array(OFFSETS), ids)
         return found
 
     @property
     def sides(self) -> Sides | None:
-        """Return the two sides of a bipartite graph, each a range of ids; None for other graphs."""
+        """Return the sides of a bipartite graph, each a range of ids; None for other graphs."""
         return self.names.sides
 
     @cached_property
     def titles(self) -> Titles | None:
-        """Return the titles of the nodes, or None."""
+        """Return the node titles, or None."""
         return open_titles(self._store, self.nodes)
 
     def in_neighbors(self, node: int) -> NDArray[np.uint32]:
-        """Return the ids of the nodes that link to the id ``node``: uint32, ascending."""
+        """Return the ids of the nodes that link to ``node``, uint32, ascending."""
         node = checked_id(node, self.nodes)
         begin, end = int(self.in_offsets[node]), int(self.in_offsets[node + 1])
         found = self.in_sources[begin:end]
@@ -194,11 +189,11 @@ class Graph(Exchanged):
         return found
 
     def out_neighbors(self, node: int) -> NDArray[np.uint32]:
-        """Return the ids of the nodes that the id ``node`` links to: uint32, ascending.
+        """Return the ids of the nodes that ``node`` links to, uint32, ascending.
 
-        The graph is stored by target. The first call reverses all links
-        (:func:`cocite.graph.links.out_links`), within half of the available memory. The result
-        takes 4 bytes per link and 8 per node, for as long as the graph is open.
+        The first call transposes all links (:func:`cocite.graph.links.out_links`), using at most
+        half of the available memory. The result takes 4 bytes per link and 8 per node until the
+        graph is closed.
         """
         node = checked_id(node, self.nodes)
         offsets, targets = self._out_links
@@ -211,22 +206,23 @@ class Graph(Exchanged):
 
     @cached_property
     def hubs(self) -> tuple[Hub, ...]:
-        """Return the pages with links to or from more than a fifth of all pages, those with the
-        most links first; none in small and in dense graphs (``graph/graph.py``).
+        """Return the hubs, those with the most links first.
+
+        A hub has links to or from more than a fifth of all pages. Small and dense graphs have none.
         """
         return hubs_of(self.in_offsets, self.out_degrees, self.names)
 
     @cached_property
     def digest(self) -> str:
-        """Return a checksum of links, weights and names: equal graphs have equal digests."""
+        """Return a checksum of links, weights and names, the same for equal graphs."""
         return self._store.manifest.digest(OFFSETS, SOURCES, WEIGHTS, NAME_FILES)
 
     def check(self) -> None:
-        """Validate the graph: checksums of all files, ascending offsets, strictly ascending
-        in-neighbors that are nodes, and positive weights.
+        """Validate the graph.
 
-        Checksums are checked once per open graph, and not with ``verify=False``. The links are read
-        once; afterwards the system reads ahead, since callers read all links again. Raises
+        Checks that offsets ascend, that each node's in-neighbors are nodes in strictly ascending
+        order, that weights are positive and that file checksums match (only once per open graph,
+        and not with ``verify=False``). Reads the links once. Raises
         :class:`~cocite.errors.Damaged`, which names the file, and
         :class:`~cocite.errors.UsageError` for a graph without nodes.
         """
@@ -239,13 +235,13 @@ class Graph(Exchanged):
             raise Damaged.graph(self.path, "some of its weights are not positive")
 
     def check_links(self) -> None:
-        """Validate only offsets and links; the graph may have no nodes."""
+        """Validate offsets and links. A graph without nodes is valid."""
         fault = rows_fault(self.in_offsets, self.in_sources, self.nodes)
         if fault:
             raise Damaged.graph(self.path, f"its links point outside of it: {fault}")
 
     def _weights_are_positive(self) -> bool:
-        # NaN is neither; infinity is not below itself.
+        # NaN fails both comparisons, infinity the second.
         pieces = self.store.through(WEIGHTS, _PIECE)
         return all(bool(each.min() > 0) and bool(each.max() < np.inf) for each in pieces)
 
@@ -255,7 +251,7 @@ class Graph(Exchanged):
         return self._store.nbytes
 
     def info(self) -> GraphInfo:
-        """Return counts and sizes; reads all degrees once."""
+        """Return counts and sizes. Reads all degrees once."""
         facts = self._store.facts
         in_degrees = np.diff(self.in_offsets)
         if int(self.in_offsets[0]) or int(in_degrees.max(initial=0)) > self.edges:
@@ -291,7 +287,7 @@ class Graph(Exchanged):
 
 
 def check_graph(store: Store) -> None:
-    """Check the manifest of a graph and the sizes of its files, without reading them. Raises
+    """Check a graph's manifest and file sizes, without reading the files. Raises
     :class:`Damaged`.
     """
     facts = Facts(store.facts, f"{store.path}: the manifest")
@@ -325,7 +321,7 @@ def check_graph(store: Store) -> None:
 
 
 LEAST = 50
-"""Minimum number of links of a hub."""
+"""Minimum number of links for a hub."""
 _SHARE = 5
 """A hub has links to or from more than one in this many pages."""
 _NAMED = 3
@@ -333,7 +329,7 @@ _NAMED = 3
 
 
 class Hub(NamedTuple):
-    """A page with its numbers of in-links and out-links."""
+    """A page with its in-degree and out-degree."""
 
     node: str
     in_links: int
@@ -343,7 +339,7 @@ class Hub(NamedTuple):
 def hubs_of(
     in_offsets: NDArray[np.uint64], out_degrees: NDArray[np.uint32], names: Names
 ) -> tuple[Hub, ...]:
-    """Return the hubs of a graph, most links in one direction first, then by id.
+    """Return the hubs, ordered by the larger of in-degree and out-degree, descending, then by id.
 
     ``in_offsets`` is uint64[nodes + 1], ``out_degrees`` uint32[nodes].
     """
@@ -365,7 +361,7 @@ def hubs_of(
 
 
 def hubs_in_words(hubs: Sequence[Hub], nodes: int) -> str:
-    """Name a few hubs and count the others: ``x links to 900 of the 1,000 pages``."""
+    """Describe the first few hubs, ``x links to 900 of the 1,000 pages``, and count the others."""
     said: list[str] = []
     for hub in hubs[:_NAMED]:
         of = "" if said else f" of the {nodes:,} pages"
@@ -385,8 +381,8 @@ Ids = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class UnseenPage:
-    """The links of an unseen page. ``out`` uint32[o] are its out-neighbors and ``into`` uint32[i]
-    its in-neighbors, ascending and distinct; both have float32 weights.
+    """The links of an unseen page: out-neighbors ``out`` uint32[o] and in-neighbors ``into``
+    uint32[i], ascending and distinct, with float32 weights.
     """
 
     out: Ids
@@ -395,31 +391,30 @@ class UnseenPage:
     into_weights: NDArray[np.float32]
 
     def row(self, way: str) -> tuple[Ids, NDArray[np.float32]]:
-        """Return its row for ``in``, ``out`` or ``any``, with weights. A page linked both ways
-        occurs twice, the in-link first.
+        """Return the page's own row and weights for direction ``way`` (``in``, ``out``, ``any``).
+        A neighbor linked both ways occurs twice, its in-link first.
         """
         ins, outs = (self.into, self.into_weights), (self.out, self.out_weights)
         return ins if way == "in" else outs if way == "out" else _merged(ins, outs)
 
     def rows(self, way: str) -> tuple[Ids, NDArray[np.float32]]:
-        """Return the pages whose rows contain it, ascending, with the weights there."""
+        """Return the nodes whose rows contain the page, ascending, and the weights there."""
         ins, outs = (self.into, self.into_weights), (self.out, self.out_weights)
         return outs if way == "in" else ins if way == "out" else _merged(outs, ins)
 
 
 def _merged(*rows: tuple[Ids, NDArray[np.float32]]) -> tuple[Ids, NDArray[np.float32]]:
-    """Merge two rows, ascending; for equal ids the first row's comes first."""
+    """Merge two rows by ascending id. For equal ids, the first row's entry comes first."""
     ids, weights = (np.concatenate(each) for each in zip(*rows, strict=True))
     order = np.argsort(ids, kind="stable")
     return ids[order], weights[order]
 
 
 def with_page(links: Links, page: UnseenPage, way: str, memory: int, scratch: Scratch) -> Links:
-    """Return the ``links`` of a direction (``in``, ``out``, ``any`` or ``both``) with one more
-    page.
+    """Return a copy of ``links``, of direction ``way``, that includes ``page``.
 
-    They are in memory if ``memory`` bytes hold them twice, otherwise in ``scratch``; they have
-    weights if ``links`` have.
+    The copy is weighted if ``links`` are. It is in memory if ``memory`` bytes can hold it twice,
+    and in ``scratch`` otherwise.
     """
     if way == "both":
         assert links.back is not None
@@ -447,8 +442,8 @@ def with_page(links: Links, page: UnseenPage, way: str, memory: int, scratch: Sc
 def _spliced(
     values: NDArray[Any], cuts: NDArray[np.int64], put: NDArray[Any], own: NDArray[Any], to: Scratch
 ) -> NDArray[Any]:
-    """Return ``values`` with ``put[i]`` inserted before place ``cuts[i]``, ascending, and ``own``
-    at the end.
+    """Return ``values`` with ``put[i]`` inserted before position ``cuts[i]`` and ``own`` appended.
+    ``cuts`` ascend.
     """
     found = to.zeros(values.size + put.size + own.size, values.dtype)
     begin = 0
@@ -462,7 +457,7 @@ def _spliced(
 
 
 class NamesAndOne(Names):
-    """Names of nodes, and one more, which searches find only by its exact name."""
+    """Names with one more node, which only its exact name finds."""
 
     def __init__(self, names: Names, name: str) -> None:
         super().__init__(len(names) + 1)
@@ -470,7 +465,7 @@ class NamesAndOne(Names):
         self.titles, self.labels = names.titles, names.labels
 
     def names(self, ids: NDArray[Any]) -> list[Any]:
-        """Return the names of ``ids``, in order."""
+        """Return the names of ``ids``, in the same order."""
         ids = self._check(ids)
         own = ids == self._count - 1
         known = iter(self._names.names(ids[~own]))
@@ -492,11 +487,11 @@ class NamesAndOne(Names):
 
     @property
     def stored(self) -> Names:
-        """Return the names as they are stored."""
+        """Return the names as stored."""
         return NamesAndOne(self._names.stored, self._own)
 
     def evict(self) -> None:
-        """Release the memory of the files."""
+        """Release the memory of mapped files."""
         self._names.evict()
 
     def _with_prefix(self, prefix: str) -> NDArray[Any]:

@@ -1,10 +1,8 @@
-"""Links that a server accepted and that its index does not include yet: a log beside the index.
+"""Log of links that a server accepted but its index does not include yet.
 
-A record holds the links of one request in JSON, ``["a", "b"]`` or, for a weighted graph, ``["a",
-"b", 2.5]``. An existing link is not added again, whatever its weight, so records may be read, sent
-and added repeatedly. Only links that the graph contains are removed from the log.
-
-Cost: two lookups of names and a search in a row for each link.
+A record holds the links of one request in JSON: ``["a", "b"]`` or, with a weight, ``["a", "b",
+2.5]``. Existing links are never added again, whatever their weight, so replaying a record is
+harmless. A link leaves the log only once the graph contains it.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from cocite.storage.records import RecordLog
 
 
 class PostedLink(NamedTuple):
-    """A link by names; the weight counts only in weighted graphs."""
+    """A link between two names. Unweighted graphs ignore the weight."""
 
     source: str
     target: str
@@ -31,12 +29,12 @@ class PostedLink(NamedTuple):
 
 
 def journal_of(index: str | os.PathLike[str]) -> Path:
-    """Return the path of the log of links of an index, beside it."""
+    """Return the path of an index's link log."""
     return Path(os.path.abspath(index) + ".links")
 
 
 def encoded_links(links: Iterable[PostedLink]) -> bytes:
-    """Encode some links as a record."""
+    """Encode links as a record."""
     rows = [link[:2] if link.weight == 1 else link for link in links]
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -50,7 +48,7 @@ def decoded_links(path: Path, record: bytes) -> list[PostedLink]:
 
 
 def has_link(graph: Graph, link: PostedLink) -> bool:
-    """Return whether the graph has a link, or ignores it: a self-loop."""
+    """Return whether the graph has ``link`` or ignores it as a self-loop."""
     if link.source == link.target and not graph.store.facts["self_loops_kept"]:
         return True
     names = graph.names.stored
@@ -63,9 +61,7 @@ def has_link(graph: Graph, link: PostedLink) -> bool:
 
 
 def posted_links(index: str | os.PathLike[str], graph: Graph) -> list[PostedLink]:
-    """Return the links that the server of an index accepted and that a graph lacks, without
-    duplicates.
-    """
+    """Return the distinct links in an index's log that ``graph`` lacks."""
     path = journal_of(index)
     links = (link for each in RecordLog(path).records() for link in decoded_links(path, each))
     found: dict[object, PostedLink] = {}
@@ -77,7 +73,7 @@ def posted_links(index: str | os.PathLike[str], graph: Graph) -> list[PostedLink
 
 
 def drop_links(index: str | os.PathLike[str], graph: Graph) -> int:
-    """Remove the links that a graph has from the log; return how many remain."""
+    """Remove the links that ``graph`` has from an index's log; return how many remain."""
     path, left = journal_of(index), 0
 
     def without(records: list[bytes]) -> list[bytes]:

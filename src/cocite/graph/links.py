@@ -1,19 +1,17 @@
-"""Links as rows of neighbors: the stored in-links, the out-links, or links taken either way.
+"""In-links, out-links, or both merged, as rows of neighbors.
 
-The neighbors of node v are ``neighbors[offsets[v] : offsets[v + 1]]``, ascending. The graph is
-stored by destination, so in-links are its own files. Out-links are made by counting: the
-out-degrees give where every row begins, and a pass over the in-links appends each link to its row,
-in ascending order.
+The neighbors of node v are ``neighbors[offsets[v] : offsets[v + 1]]``, ascending. In-links are
+mapped from the stored graph. Out-links are computed by a counting sort: the out-degrees give the
+row offsets, and one pass over the in-links appends each link to its row.
 
-``links_of(graph, direction)`` returns either. In the direction ``any``, a node's row is its
-in-neighbors and its out-neighbors merged. A neighbor that is linked both ways occurs twice, and so
-does a self-loop.
+In the direction ``any``, a node's row merges its in-neighbors and out-neighbors. A neighbor linked
+both ways occurs twice, and so does a self-loop.
 
-Cost: a pass over the links, with a random write each; 4 bytes per link (8 with weights), 8 per
-node, and temporarily up to 8 per node more. For ``any``, the links of both directions and a pass to
-merge them. If that exceeds the memory, the result is a nameless scratch file, written block after
-block of sources, each in its own pass: at most about 128, as a block holds at least a 128th. The
-result is the same.
+Out-links cost one pass over the links with a random write per link. They take 4 bytes per link (8
+with weights), 8 per node, and up to 8 more per node temporarily. ``any`` needs the links of both
+directions and a pass to merge them. If memory is short, the result goes to an unnamed scratch file,
+written in blocks of sources with one pass per block. A block holds at least a 128th of the links,
+so about 128 passes suffice. The result is the same.
 """
 
 from __future__ import annotations
@@ -34,11 +32,9 @@ from cocite.storage import AROUND, evict
 from cocite.storage.spool import Scratch
 
 _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
-"""Bytes of the smallest block of rows that is written at a time, and of those read at a time."""
+"""Minimum bytes of rows to write at a time; bytes of rows to read at a time."""
 _LEAST_PART, _CURSOR = 128, 8
-"""Least size of a block, as a fraction (1/n) of all links; bytes per node that it takes in
-addition.
-"""
+"""Minimum block size, as a fraction 1/n of all links; additional bytes per node of a block."""
 _OFFSETS = 1 << 17
 """Offsets to compute at a time."""
 _NO_WEIGHTS = np.empty(0, np.float32)
@@ -50,7 +46,7 @@ def _silent(done: int, total: int) -> None:
 
 
 def _budget(memory: int | None) -> int:
-    """Return ``memory``, or half of what is available."""
+    """Return ``memory``, or half of the available memory for None."""
     return available() // 2 if memory is None else memory
 
 
@@ -63,10 +59,11 @@ def links_of(
     weighted: bool = False,
     keep: int | None = None,
 ) -> Links:
-    """Return the links of a direction, ``in``, ``out`` or ``any``, by :func:`in_links`,
-    :func:`out_links` or :func:`either_way`. ``memory``, ``progress`` and ``keep`` apply to links
-    that must be computed. For ``both``, returns in-links with out-links as their ``back``. The
-    links of a partitioned graph stay in its blocks (``graph/partitions.py``).
+    """Return the links in a direction: ``in`` (:func:`in_links`), ``out`` (:func:`out_links`),
+    ``any`` (:func:`either_way`), or ``both``: in-links with the out-links as their ``back``.
+
+    ``memory``, ``progress`` and ``keep`` apply to links that must be computed. For a partitioned
+    graph, returns a placeholder (``graph/partitions.py``).
     """
     if isinstance(graph, InBlocks):
         return graph.links(direction, weighted)
@@ -83,7 +80,7 @@ def links_of(
 
 
 def in_links(graph: InLinks, *, weighted: bool = False) -> Links:
-    """Map the in-links of each node; ``weighted`` includes the weights, if the graph has any."""
+    """Map the in-links of each node. ``weighted`` includes the weights of a weighted graph."""
     return Links(graph.in_offsets, graph.in_sources, graph.in_weights if weighted else None)
 
 
@@ -102,15 +99,15 @@ def out_links(
     graph
         The stored graph.
     memory
-        Bytes that the links may take; by default half of the available memory. Links that exceed it
-        are in a scratch file, in the graph's directory if that is writable.
+        Maximum bytes to use, by default half of the available memory. Links that need more go to a
+        scratch file, in the graph's directory if that is writable.
     weighted
-        Include the weights, if the graph has any.
+        Include the weights of a weighted graph.
     progress
         Called with (done, total): nodes whose links were read, over all passes.
     keep
-        How many bytes of ``memory`` the result may keep; links that take more are in a scratch
-        file. By default all of it.
+        Maximum bytes of ``memory`` that the result may occupy, by default all. A larger result
+        goes to a scratch file.
 
     Raises
     ------
@@ -135,10 +132,10 @@ def either_way(
     weighted: bool = False,
     keep: int | None = None,
 ) -> Links:
-    """Return in-neighbors and out-neighbors of each node merged, ids ascending. A neighbor linked
+    """Return the merged in-neighbors and out-neighbors of each node, ascending. A neighbor linked
     both ways occurs twice, its in-link first.
 
-    Parameters and errors are those of :func:`out_links`; out-links are computed temporarily.
+    Parameters and errors are as for :func:`out_links`.
     """
     from cocite.kernels.links import merge
 
@@ -170,13 +167,13 @@ def either_way(
 
 
 def _rows(links: Links, first: int, last: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return some rows as kernels take them."""
+    """Return the offsets, neighbors and weights of some rows, for a kernel."""
     weights = _NO_WEIGHTS if links.weights is None else links.weights
     return links.offsets[first : last + 1], links.neighbors, weights
 
 
 def least_transpose(whole: int = 0) -> int:
-    """Return the minimum memory of :func:`transpose` for links of this many bytes."""
+    """Return the minimum memory of :func:`transpose` for ``whole`` bytes of links."""
     return _PIECE + max(_LEAST_BLOCK, whole // _LEAST_PART)
 
 
@@ -192,10 +189,11 @@ def transpose(
     progress: Progress = _silent,
     keep: int | None = None,
 ) -> Links:
-    """Return the same links by their other end; ``degrees`` uint32[nodes] counts each node as a
-    neighbor. A result that exceeds ``memory`` bytes, or ``keep``, is in a scratch file in
-    ``folder``; mapped ``links`` are released after reading if both do not fit in memory.
-    ``progress`` gets nodes whose links were read (done, total), over all passes.
+    """Return the transposed links. ``degrees`` uint32[nodes] counts each node as a neighbor.
+
+    A result that exceeds ``memory`` bytes, or ``keep``, goes to a scratch file in ``folder``.
+    Mapped ``links`` are released after reading if memory cannot hold both. ``progress`` is called
+    with (done, total): nodes whose links were read, over all passes.
     """
     nodes = links.nodes
     whole = links.nbytes + _CURSOR * nodes
@@ -223,7 +221,7 @@ def transpose(
     give_back = scratch.on_disk or memory < whole + links.nbytes
     piece = _PIECE
     if scratch.on_disk:
-        # Reading and writing rows loads neighboring pages of their files, at either end.
+        # Reading and writing rows also loads file pages next to them, at either end.
         piece = min(_PIECE, memory // 8)
         around = 2 * AROUND * (1 + (weights is not None))
         cuts = cut_blocks(turned, max(memory - piece - around, least - _PIECE), _CURSOR)
@@ -236,8 +234,8 @@ def transpose(
 def _fill(
     links: Links, turned: Links, rows: tuple[int, int], piece: int, give_back: bool
 ) -> Iterator[int]:
-    """Fill the rows of some nodes by a pass over all ``links``, a piece at a time; yield how many
-    nodes' links were read.
+    """Fill the rows of nodes ``rows`` in one pass over ``links``. Yields the number of nodes read
+    so far.
     """
     from cocite.kernels.links import turn
 

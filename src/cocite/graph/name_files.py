@@ -1,15 +1,13 @@
-"""Names and titles of nodes in files: writing them, reading them, and matching two graphs.
+"""Node names and titles on disk, and matching the names of two graphs.
 
-Names have two forms on disk (``storage/FORMAT.md``). *Text*: front-coded blocks of 16 names in
-order of id; sorted 32-bit hashes (the high half of XXH3-64) with their ids, for lookups; and, if
-some names are URLs and ids are therefore not in the order of names, the ids in that order, for
-prefix search. *Integers*: the sorted values, or no file if they are 0 to n - 1. Titles are
-front-coded like names, with two bytes for a node without a title; the digest of a graph excludes
-them.
+Text names (``storage/FORMAT.md``) are front-coded in blocks of 16, by id. Sorted 32-bit hashes, the
+high half of XXH3-64, map names to ids. If ids do not follow the order of names, as with URLs, the
+ids in that order are stored for prefix search. Integer names are sorted values, or no file if they
+are 0 to n - 1. Titles are front-coded like names, with two bytes for a node without a title; a
+graph's digest excludes them.
 
-Cost: a lookup by name takes a binary search and the decoding of one block; about 10 to 20 bytes per
-name. Writing takes a pass over the names and a sort of their hashes, matching a microsecond per
-name.
+Names take about 10 to 20 bytes each. A lookup by name costs a binary search and decodes one block.
+Writing costs one pass over the names and a sort of their hashes; matching, a microsecond per name.
 """
 
 from __future__ import annotations
@@ -37,14 +35,12 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 12
 _RECENT = 64
-"""Names whose ids are cached for current queries."""
+"""Number of names whose ids are cached."""
 
 NAME_FILES = "names."
-"""Prefix of all files of names; an index holds copies of them."""
+"""Prefix of name files. An index holds copies of them."""
 
 NAME_KINDS = "text", "integers", "dense"
-"""Kinds of names."""
-
 DATA, BLOCKS = "names.data", "names.blocks"
 HASHES, BY_HASH, BY_NAME = "names.hashes", "names.by_hash", "names.by_name"
 VALUES = "names.values"
@@ -63,12 +59,12 @@ _INTEGER = re.compile("[0-9]{1,20}")
 
 
 def is_integer(name: str) -> bool:
-    """Return whether a name is an integer in canonical form, from 0 to below 2**64."""
+    """Return whether a name is an integer below 2**64 in canonical form."""
     return bool(_INTEGER.fullmatch(name)) and str(int(name)) == name and int(name) < 2**64
 
 
 class IntegerNames(Names):
-    """Names that are integers; ``values`` is None if every name is its own id."""
+    """Integer names. ``values`` is None if every name equals its id."""
 
     def __init__(
         self, count: int, values: NDArray[np.uint64] | None, path: Path | str = ""
@@ -78,15 +74,15 @@ class IntegerNames(Names):
 
     @property
     def dense(self) -> bool:
-        """Return whether every name is its own id."""
+        """Return whether every name equals its id."""
         return self._values is None
 
     def values(self) -> NDArray[np.uint64]:
-        """Return the integers, uint64[count], ascending."""
+        """Return all names, uint64[count], ascending."""
         return np.arange(self._count, dtype=np.uint64) if self._values is None else self._values
 
     def values_of(self, ids: NDArray[Any]) -> NDArray[Any]:
-        """Return the integers of nodes."""
+        """Return the names of ``ids`` as integers."""
         return ids if self._values is None else self._values[ids]
 
     def _texts(self, ids: NDArray[Any]) -> list[str]:
@@ -99,7 +95,7 @@ class IntegerNames(Names):
         return place if place < self._count and self._value(place) == int(name) else None
 
     def _found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
-        """Search an array of integers at once."""
+        """Find integers with one vectorized search."""
         if not isinstance(names, np.ndarray) or names.dtype.kind not in "iu" or not self._count:
             return super()._found(names)
         wanted = np.where(names < 0, 0, names).astype(np.uint64)
@@ -153,7 +149,7 @@ class IntegerNames(Names):
 
 
 class TextNames(Names):
-    """Names that are text, in the form this module's banner describes."""
+    """Text names, stored as this module's banner describes."""
 
     def __init__(self, count: int, store: Store) -> None:
         super().__init__(count)
@@ -163,7 +159,7 @@ class TextNames(Names):
         self._hashes = store.array(HASHES)
         self._by_hash = store.array(BY_HASH)
         self._by_name = store.array(BY_NAME) if store.has(BY_NAME) else None
-        # A server resolves a name, and then the index resolves it again.
+        # The server and the index both resolve a query's name.
         self._find_again = lru_cache(_RECENT)(self._find_anew)
 
     def _texts(self, ids: NDArray[Any]) -> list[str]:
@@ -177,13 +173,13 @@ class TextNames(Names):
         return _damaged(self._path)
 
     def _nodes(self, ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Return checked ids from a file."""
+        """Return ``ids``, read from a file, after a bounds check."""
         if ids.size and int(ids.max()) >= self._count:
             raise self.damaged()
         return ids
 
     def by_hash(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the hashes of all names, ascending, and the id of each."""
+        """Return all name hashes, ascending, and their ids."""
         if bool((self._hashes[1:] < self._hashes[:-1]).any()):
             raise self.damaged()
         return self._hashes, self._nodes(self._by_hash)
@@ -206,7 +202,7 @@ class TextNames(Names):
         return None
 
     def _found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
-        """Search all at once; the first name with an equal hash is usually the match."""
+        """Find many names at once. The first name with an equal hash is almost always the match."""
         texts = list(map(str, names))
         hashes = (name_hash(text.encode("utf-8", "surrogatepass")) for text in texts)
         wanted = np.fromiter(hashes, np.uint32, len(texts))
@@ -227,23 +223,23 @@ class TextNames(Names):
 
     def _with_prefix(self, prefix: str) -> NDArray[Any]:
         wanted = prefix.encode("utf-8", "surrogatepass")
-        begin = self._first(lambda name: name >= wanted)  # only larger ones follow
+        begin = self._first(lambda name: name >= wanted)
         return self.ranked(np.arange(begin, self._first(lambda n: n[: len(wanted)] > wanted)))
 
     @property
     def has_order(self) -> bool:
-        """Return whether the order of names differs from that of ids, and is stored."""
+        """Return whether a name order that differs from that of ids is stored."""
         return self._by_name is not None
 
     def ranked(self, ranks: NDArray[Any]) -> NDArray[Any]:
-        """Return the ids of the names at these ranks."""
+        """Return the ids of the names with these ranks."""
         return ranks if self._by_name is None else self._nodes(self._by_name[ranks])
 
     def _ranked(self, rank: int) -> int:
         return int(self.ranked(np.array([rank]))[0])
 
     def _first(self, reached: Callable[[bytes], bool]) -> int:
-        """Return the lowest rank from which a monotone condition holds."""
+        """Return the lowest rank whose name satisfies a monotone condition."""
         return bisect_left(
             range(self._count), True, key=lambda r: reached(self._text(self._ranked(r)).encode())
         )
@@ -254,7 +250,7 @@ class TextNames(Names):
 
         wanted = name.encode("utf-8", "replace")
         if not 1 <= len(wanted) <= 64 or self._count > SCAN_LIMIT:
-            # Too long, or too many to compare: return the names around its place in order.
+            # Too long or too many to compare: return the names nearest in sort order.
             place = self._first(lambda other: other >= wanted)
             around = range(max(0, place - limit // 2), min(self._count, place + limit))
             return self._texts(np.array([self._ranked(rank) for rank in around], np.int64))
@@ -262,7 +258,7 @@ class TextNames(Names):
         distances(self._data, self._blocks, self._count, np.frombuffer(wanted, np.uint8), out)
         best = np.argsort(out, kind="stable")[: 10 * limit]
         best = best[out[best] <= max(2, len(wanted) // 2)]
-        # Ties: names with a longer common prefix first, as users get beginnings right.
+        # Longer common prefixes win ties, as typing errors at the beginning are rare.
         ranked = sorted(
             zip(out[best].tolist(), self._texts(best), strict=True),
             key=lambda pair: (pair[0], -_alike(pair[1].lower(), name.lower())),
@@ -278,23 +274,23 @@ def _damaged(path: Path | str) -> Damaged:
 
 
 def _alike(first: str, second: str) -> int:
-    """Return the length of the common prefix of two names."""
+    """Return the length of the common prefix."""
     pairs = zip(first, second, strict=False)
     return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 def name_hash(name: bytes) -> int:
-    """Return the high half of XXH3-64, by which names are looked up."""
+    """Return the high half of XXH3-64, the lookup key of names."""
     return xxhash.xxh3_64_intdigest(name) >> 32
 
 
 def take_name_files(files: DeclaredFiles, kind: str, count: int) -> None:
-    """Check the files of ``count`` names of a kind; raises :class:`Damaged`."""
+    """Check the declared files of ``count`` names; raises :class:`Damaged`."""
     files.take(_NAME_FORMS[kind], {"n": count, "b": -(-count // CODED_BLOCK)}, optional=(BY_NAME,))
 
 
 def sides_text(facts: Facts, nodes: int) -> Sides | None:
-    """Return the sides of a manifest; None if its nodes are of one kind."""
+    """Return the sides in a manifest, None unless the graph is bipartite."""
     if "sides" not in facts:
         return None
     from cocite.graph.sides import sides_of  # imported only for such graphs
@@ -303,7 +299,7 @@ def sides_text(facts: Facts, nodes: int) -> Sides | None:
 
 
 def open_names(store: Store) -> Names:
-    """Return the names in a graph or an index."""
+    """Open the names of a graph or an index."""
     facts = Facts(store.facts, f"{store.path}: the manifest")
     kind, count = facts.text("names", NAME_KINDS), facts.whole("nodes")
     if kind == "text":
@@ -315,20 +311,20 @@ def open_names(store: Store) -> Names:
 
 
 TITLE_FILES = "titles."
-"""Prefix of all files of titles; an index holds copies of them."""
+"""Prefix of title files. An index holds copies of them."""
 
 TITLES_DATA, TITLES_BLOCKS = "titles.data", "titles.blocks"
 _TITLE_FORMS = {TITLES_DATA: "|u1[bytes]", TITLES_BLOCKS: "<u8[b]"}
 
 
 class Titles:
-    """The titles of ``len(titles)`` nodes; ``titles[3]`` is that of node 3, or None."""
+    """The titles of ``len(titles)`` nodes. ``titles[3]`` is the title of node 3, or None."""
 
     def __init__(self, store: Store, count: int) -> None:
         self._path, self._count = store.path, count
         self._data, self._blocks = store.array(TITLES_DATA), store.array(TITLES_BLOCKS)
         self.draft: int | None = None
-        """The node whose title the one behind the last has: a draft in its place."""
+        """The node that an unseen page replaces and whose title it shows."""
 
     def __len__(self) -> int:
         return self._count
@@ -341,8 +337,8 @@ class Titles:
         return f"<titles of {self._count:,} nodes>"
 
     def of(self, ids: NDArray[Any]) -> list[str]:
-        """Return the titles of nodes, in order, "" for none. Later ids, such as an unseen page,
-        have none.
+        """Return the titles of ``ids``, in the same order; "" for a node without a title, and for
+        ids of unseen pages.
         """
         if self.draft is not None:
             ids = np.where(ids == self._count, self.draft, ids)
@@ -366,23 +362,23 @@ class Titles:
         return NameQuery(text).among(self.of, self._count, _PIECE)
 
     def evict(self) -> None:
-        """Release the memory of the files."""
+        """Release the memory of mapped files."""
         evict(self._data, self._blocks)
 
 
 def open_titles(store: Store, count: int) -> Titles | None:
-    """Return the titles in a graph or an index of ``count`` nodes, or None."""
+    """Open the titles of a graph or an index of ``count`` nodes; None without any."""
     return Titles(store, count) if store.has(TITLES_DATA) else None
 
 
 def take_title_files(files: DeclaredFiles, count: int) -> None:
-    """Check that the files of titles, if any, are as declared; raises :class:`Damaged`."""
+    """Check the declared title files of ``count`` nodes; raises :class:`Damaged`."""
     if files.starting(TITLE_FILES):
         files.take(_TITLE_FORMS, {"b": -(-count // CODED_BLOCK)})
 
 
 def names_of(store: Store) -> Names:
-    """Return the names in a store, as their original labels if it has any."""
+    """Open the names in a store, with its original labels and titles."""
     names = open_names(store)
     if isinstance(store.labels, NodeLabels):
         names.labels = store.labels
@@ -395,16 +391,16 @@ TextPiece = tuple[NDArray[np.uint8], NDArray[np.uint64]]
 
 
 HashSorter = Callable[[Iterator[NDArray[np.uint32]]], Iterator[NDArray[np.uint64]]]
-"""Turns hashes in order of id into pieces of hash * 2**32 + id, ascending."""
+"""Turns hashes, by id, into ascending hash * 2**32 + id, in chunks."""
 
 
 def write_text_names(
     directory: Path, sort: HashSorter, pieces: Iterable[TextPiece]
 ) -> dict[str, Entry]:
-    """Write text names, given in order of id; ``sort`` sorts their hashes.
+    """Write text names by id; ``sort`` sorts their hashes.
 
-    The length of every piece but the last must be a multiple of a block. If the order of names
-    differs from that of ids, the caller writes that order.
+    All pieces but the last must have a multiple of CODED_BLOCK names. If the name order differs
+    from that of ids, the caller writes it.
     """
     with (
         ArrayWriter(directory / DATA, np.uint8) as data,
@@ -420,7 +416,7 @@ def write_text_names(
 
 
 def joined_names(names: list[str]) -> TextPiece:
-    """Return names as a piece of text."""
+    """Concatenate names."""
     encoded = [name.encode() for name in names]
     ends = np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)))
     return np.frombuffer(b"".join(encoded), np.uint8), ends
@@ -429,7 +425,7 @@ def joined_names(names: list[str]) -> TextPiece:
 def _encode_all(
     pieces: Iterable[TextPiece], data: ArrayWriter, blocks: ArrayWriter
 ) -> Iterator[NDArray[np.uint32]]:
-    """Front-code all names into the writers; yield their hashes, piece by piece."""
+    """Front-code all names into the writers; yield the hashes of each piece."""
     base = 0
     for text, ends in pieces:
         base += encode_texts(text, ends, data, blocks, base)
@@ -445,7 +441,7 @@ def encode_texts(
     blocks: ArrayWriter,
     base: int,
 ) -> int:
-    """Front-code a piece of texts after ``base`` bytes of others; return the bytes written."""
+    """Front-code texts; return the number of bytes written. ``base`` bytes precede them."""
     from cocite.kernels.names import BLOCK, encode
 
     out = np.empty(text.size + 6 * ends.size, np.uint8)
@@ -457,7 +453,7 @@ def encode_texts(
 
 
 def write_titles(directory: Path, pieces: Iterable[list[str]]) -> dict[str, Entry]:
-    """Write the titles of all nodes, in order of id, in pieces that are multiples of a block."""
+    """Write the titles of all nodes, by id, in pieces of a multiple of CODED_BLOCK titles."""
     base = 0
     with (
         ArrayWriter(directory / TITLES_DATA, np.uint8) as data,
@@ -469,7 +465,7 @@ def write_titles(directory: Path, pieces: Iterable[list[str]]) -> dict[str, Entr
 
 
 def write_some_titles(directory: Path, titles: Titles, ids: NDArray[np.uint32]) -> dict[str, Entry]:
-    """Write the titles of the nodes ``ids``, ascending, renumbered."""
+    """Write only the titles of ``ids``, ascending."""
     pieces = (titles.of(ids[low : low + _PIECE]) for low in range(0, ids.size, _PIECE))
     return write_titles(directory, pieces)
 
@@ -478,11 +474,11 @@ Ids = NDArray[np.uint32]
 
 
 def match_names(old: Names, new: Names) -> Ids:
-    """Return the id of each old node among the ``new`` ones, uint32[len(old)], NOWHERE for none."""
+    """Return the new id of each old node, uint32[len(old)]; NOWHERE for names not in ``new``."""
     old, new = old.stored, new.stored
     for names in (old, new):
         if isinstance(names, TextNames):
-            names.by_hash()  # checks that hashes ascend; otherwise existing names are not found
+            names.by_hash()  # raises unless hashes ascend; searches would miss names
     ids = np.full(len(old), NOWHERE, np.uint32)
     for low in range(0, len(new), _PIECE):
         nodes = np.arange(low, min(low + _PIECE, len(new)))

@@ -1,18 +1,19 @@
-"""Names of nodes: lookups by id, name, prefix, part and similarity, without loading them all.
+"""Node names: lookup by id, name, prefix, substring and similarity, without loading them all.
 
-:class:`Resolver` implements the search for commands, completion, the server and Python. A node
-matches by its name or its title, whichever is better:
+:class:`Resolver` implements name search for commands, completion, the server and Python. A node
+ranks by its name or its title, whichever matches better:
 
-    0  it is the text, exactly
-    1  it is the text in another spelling (``graph/spelling.py``): case, accents, underscores, codes
-    2  it begins with the text
-    3  one of its words begins with the text
-    4  it contains the text
-    5  name and title together contain each of its words
+    0  equals the text
+    1  equals the text in another spelling (``graph/spelling.py``): case, accents, percent-encoding
+    2  begins with the text
+    3  has a word that begins with the text
+    4  contains the text
+    5  name and title together contain every word of the text
 
 Ties go to nodes with more in-links, then to smaller ids. If nothing matches, similar names are
-suggested. Cost: a pass over names and titles, about 3 million a second. With many names, texts of
-less than 3 characters match only prefixes of names; so does any text without ``passes``.
+suggested. A search reads all names and titles, about 3 million a second. With more than 50,000
+names, a text shorter than 3 characters matches only prefixes of names. So does any text if
+``passes`` is false.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 MAX_NODES = 2**32 - 1
-"""Maximum number of nodes: ids are uint32, and the largest value means none."""
+"""Maximum number of nodes. Ids are uint32, and the largest value means none."""
 Ids = NDArray[np.uint32]
 _PIECE = 1 << 12
 """Names to search at a time."""
@@ -45,7 +46,7 @@ _SHOWN = 3
 
 
 def checked_id(node: object, count: int) -> int:
-    """Return ``node`` if it is the id of one of ``count`` nodes; raises :class:`UsageError`."""
+    """Return ``node`` as an int if it is an id below ``count``; raises :class:`UsageError`."""
     if isinstance(node, bool) or not isinstance(node, int | np.integer):
         raise UsageError(f"{node!r} is not an id of a node; ids are whole numbers: names.id(name)")
     if not 0 <= node < count:
@@ -54,9 +55,7 @@ def checked_id(node: object, count: int) -> int:
 
 
 def text_of(label: object) -> str:
-    """Return the text in which a label is stored: ``str`` of it, with NumPy scalars converted to
-    Python's.
-    """
+    """Return the stored name of a label: its ``str``, after NumPy scalars become Python's."""
     if isinstance(label, str):
         return str(label)
     if isinstance(label, tuple):
@@ -66,16 +65,14 @@ def text_of(label: object) -> str:
 
 
 class NodeLabels:
-    """The original names of a graph: ``labels`` by their text; None for integers."""
+    """A graph's original names, ``labels`` by stored name; None if they are integers."""
 
     def __init__(self, labels: Mapping[str, Hashable] | None) -> None:
         self._labels = labels
         self._texts = {} if labels is None else {label: text for text, label in labels.items()}
 
     def of(self, text: str) -> Any:
-        """Return the label of a stored name; for later names, such as an unseen page's, the name
-        itself.
-        """
+        """Return the label of a stored name, or the name itself if new (an unseen page's)."""
         if self._labels is not None:
             return self._labels.get(text, text)
         return int(text) if text.isdecimal() else text
@@ -90,7 +87,7 @@ class NodeLabels:
             return text_of(label)
 
     def has(self, value: object) -> bool:
-        """Return whether a tuple is one label rather than several."""
+        """Return whether ``value`` is a label."""
         try:
             return value in self._texts
         except TypeError:
@@ -98,11 +95,11 @@ class NodeLabels:
 
 
 INTEGERS = NodeLabels(None)
-"""Labels of names that were integers."""
+"""Labels of graphs whose original names were integers."""
 
 
 class NamedTitles(Protocol):
-    """The titles of the same nodes (``graph/name_files.py``)."""
+    """Node titles (``graph/name_files.py``)."""
 
     def containing(self, text: str) -> Ids:
         """Return the ids of nodes whose titles contain ``text``, ascending."""
@@ -112,31 +109,31 @@ class NamedTitles(Protocol):
 
 
 class Names(ABC):
-    """The names of ``len(names)`` nodes. Iteration yields them in order of id."""
+    """The names of ``len(names)`` nodes. Iterates over them by id."""
 
     labels: NodeLabels | None = None
-    """Original names, if they are not text; searches accept both."""
+    """Original names, if they are not text. Searches accept both."""
 
     note = ""
-    """Note for errors about unknown names, if not all nodes of a graph are included."""
+    """Hint for errors about unknown names."""
 
     sides: Sides | None = None
-    """The two sides of a bipartite table, each a range of ids, or None."""
+    """The sides of a bipartite graph, each a range of ids, or None."""
 
     titles: Callable[[], NamedTitles | None] = staticmethod(lambda: None)
-    """The titles of the nodes, opened when an unknown name might be one."""
+    """Opens the titles, in case an unknown name is one."""
 
     in_links: Callable[[NDArray[np.uint32]], NDArray[np.int64]] = staticmethod(
         lambda ids: np.zeros(ids.size, np.int64)
     )
-    """Returns the numbers of in-links of some nodes, which order equal matches; 0 if unknown."""
+    """Returns the in-degrees of nodes, 0 if unknown. They order equal matches."""
 
     def __init__(self, count: int) -> None:
         self._count = count
 
     @property
     def stored(self) -> Names:
-        """Return the names as they are stored, as text."""
+        """Return the names as stored, as text."""
         if self.labels is None:
             return self
         plain = copy(self)
@@ -144,7 +141,7 @@ class Names(ABC):
         return plain
 
     def is_one(self, value: object) -> bool:
-        """Return whether a tuple is the name of one node, not several names."""
+        """Return whether ``value``, such as a tuple, is the label of one node."""
         return self.labels is not None and self.labels.has(value)
 
     def __len__(self) -> int:
@@ -169,7 +166,7 @@ class Names(ABC):
     def __getitem__(self, node: slice) -> list[str]: ...
 
     def __getitem__(self, node: int | slice) -> str | list[str]:
-        """Return the name of one id, counted from the end if negative, or the names of a slice."""
+        """Return the name of an id, counted from the end if negative, or the names of a slice."""
         if isinstance(node, slice):
             return self.names(np.arange(*node.indices(self._count)))
         below = isinstance(node, int | np.integer) and -self._count <= node < 0
@@ -181,13 +178,13 @@ class Names(ABC):
         return name  # type: ignore[no-any-return]
 
     def id(self, name: object) -> int:
-        """Return the id of ``name``; if there is none, of the name without leading and trailing
-        blanks. Raises :class:`UnknownNode` with similar names.
+        """Return the id of ``name``, or of ``name`` without leading and trailing blanks. Raises
+        :class:`UnknownNode` with similar names.
         """
         text = self._called(name)
         found = self._find(text)
         if found is None and self.labels is None and text != (bare := text.strip(" ")):
-            return self.id(bare)  # as names are stored (``graph/spelling.py``)
+            return self.id(bare)  # names are stored without these blanks (``graph/spelling.py``)
         if found is None:
             raise self.unknown(name, text)
         return found
@@ -199,23 +196,23 @@ class Names(ABC):
         return str(name) if self.labels is None else self.labels.text(name)
 
     def names(self, ids: NDArray[Any]) -> list[Any]:
-        """Return the names of ``ids``, in order."""
+        """Return the names of ``ids``, in the same order."""
         texts = self._texts(ids)
         return texts if self.labels is None else list(map(self.labels.of, texts))
 
     def find(self, name: Any) -> int | None:
-        """Return the id of ``name``, None if no node has it."""
+        """Return the id of ``name``, or None."""
         return self._find(name if self.labels is None else self.labels.text(name))
 
     def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
-        """Return the ids of many names, int64[len(names)]; -1 for unknown ones."""
+        """Return the ids of many names, int64[len(names)]; -1 for unknown names."""
         if self.labels is None or (isinstance(names, np.ndarray) and self.labels is INTEGERS):
             return self._found(names)
         return self._found(list(map(self.labels.text, names)))
 
     def unknown(self, name: object, text: str, *, passes: bool = True) -> UnknownNode:
-        """Return the error for an unknown name, ``text``; raises :class:`Damaged` if the name
-        exists but was not found. Without ``passes``, avoids passes over all names.
+        """Return the error for an unknown ``name``, stored as ``text``. Unless ``passes``, does not
+        read all names. Raises :class:`Damaged` if the name exists but lookups do not find it.
         """
         self.stored.see_that_none_is(text)
         resolver, passes = Resolver(self), passes and len(self) <= SCAN_LIMIT
@@ -239,34 +236,33 @@ class Names(ABC):
         return np.fromiter((-1 if i is None else i for i in each), np.int64, len(names))
 
     def containing(self, text: str, *, plain: bool = False) -> NDArray[np.uint32]:
-        """Return the ids of all names that contain ``text``, uint32, ascending. Matches any
-        equivalent spelling (``graph/spelling.py``), or only ignores case if ``plain``. Reads all
-        names: about 3 million a second.
+        """Return the ids of all names that contain ``text``, uint32, ascending.
+
+        Matches equivalent spellings (``graph/spelling.py``), or with ``plain`` only ignores case.
+        Reads all names, about 3 million a second.
         """
         return NameQuery(text, plain=plain).among(self._texts, self._count, _PIECE)
 
     def evict(self) -> None:
-        """Release the memory of the files."""
+        """Release the memory of mapped files."""
         evict(*(value for value in vars(self).values() if isinstance(value, np.ndarray)))
 
     def suggest(self, name: str, limit: int = 5, *, passes: bool = True) -> list[str]:
-        """Return names that ``name`` may have meant (:class:`Resolver`). Without ``passes`` avoids
-        passes over all names.
-        """
+        """Suggest names for ``name`` (:meth:`Resolver.suggest`)."""
         return Resolver(self).suggest(name, limit, passes=passes)
 
     @abstractmethod
     def _texts(self, ids: NDArray[Any]) -> list[str]:
-        """Return the names of ``ids`` as text, in order."""
+        """Return the stored names of ``ids``, in the same order."""
 
     @abstractmethod
     def _find(self, name: str) -> int | None:
-        """Return the id of a name as text, or None."""
+        """Return the id of a stored name, or None."""
 
     @abstractmethod
     def see_that_none_is(self, name: str) -> None:
-        """Check, independently of :meth:`find`, that no node has this name; raises :class:`Damaged`
-        if one may.
+        """Check, independently of :meth:`find`, that no node has this name; raises
+        :class:`Damaged`.
         """
 
     @abstractmethod
@@ -292,19 +288,17 @@ class Names(ABC):
 
 
 _FOLD_LIMIT = 300_000
-"""Maximum number of names to search in any equivalent spelling."""
+"""Maximum number of names to search in equivalent spellings."""
 _LEAST_PART, _FEW = 3, 50_000
-"""Length of a text from which parts of names match; with up to this many names, shorter ones do,
-too.
-"""
+"""Minimum length of a text to search within names; number of names up to which any text is."""
 _SAME, _PREFIX, _WORDS, _NONE = 1, 2, 5, 9
 _MOST_WORDS = 8
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Nodes, best first: ``ids`` uint32[m], ``ranks`` int8[m] as above, and whether the title
-    matched instead of the name, bool[m].
+    """Matching nodes, best first: ``ids`` uint32[m], ``ranks`` int8[m] as in the module's table,
+    and ``titled`` bool[m], whether the title matched better than the name.
     """
 
     ids: Ids
@@ -313,16 +307,18 @@ class Matches:
 
 
 class Resolver:
-    """Find nodes by text."""
+    """Finds nodes by text."""
 
     def __init__(self, names: Names) -> None:
         self._names, self._stored = names, names.stored
         self._titles: NamedTitles | None = names.titles()
 
     def find(self, text: str, among: range | None = None, *, passes: bool = True) -> int | None:
-        """Return the id of the node that is clearly meant, or None. That is the node with this
-        name; otherwise the only one whose name or title is the text in another spelling; otherwise
-        the only one whose name is a path or URL that ends with the text, after a slash.
+        """Return the id that ``text`` identifies, or None.
+
+        That is the node with this name. Without one, it is the only node whose name or title equals
+        the text in another spelling. Without any, it is the only one whose name ends with a slash
+        and the text.
         """
         node = self._stored.find(text)
         if node is not None or not text.strip() or not passes or len(self._stored) > SCAN_LIMIT:
@@ -336,7 +332,7 @@ class Resolver:
         return int(same[0]) if same.size == 1 else None
 
     def matches(self, text: str, among: range | None = None, *, passes: bool = True) -> Matches:
-        """Return all nodes that match, within ``among`` if given; without a text, all nodes."""
+        """Return all matching nodes, or those within ``among``. An empty text matches all nodes."""
         short = len(text) < _LEAST_PART and len(self._stored) > _FEW
         if not text:
             ids = np.arange(len(self._stored), dtype=np.uint32)
@@ -369,9 +365,10 @@ class Resolver:
     def suggest(
         self, text: str, limit: int = 5, *, passes: bool = True, matches: Matches | None = None
     ) -> list[str]:
-        """Return names that ``text`` may have meant. Variants come first (URL-encoded, blanks as
-        underscores, with a scheme, with the mark of a side), then the best matches, then the most
-        similar names. ``matches`` are those of the text, if known.
+        """Suggest names for ``text``: variants (URL-encoded, underscores for blanks, with a scheme
+        or the mark of a side), then the best matches, then the most similar names.
+
+        Unless ``passes``, does not read all names. ``matches`` saves searching for ``text`` again.
         """
         stored = self._stored
         under = text.replace(" ", "_")
@@ -391,12 +388,12 @@ class Resolver:
         return list(dict.fromkeys(found))[:limit]
 
     def _containing(self, text: str) -> Ids:
-        """Return the ids of nodes whose names or titles contain a text, ascending."""
+        """Return the ids of nodes whose name or title contains ``text``, ascending."""
         ids = self._stored.containing(text, plain=len(self._stored) > _FOLD_LIMIT)
         return ids if self._titles is None else np.union1d(ids, self._titles.containing(text))
 
     def _beginning(self, text: str, among: range | None) -> Ids:
-        """Return the ids of names with this exact prefix, ascending."""
+        """Return the ids of names with the exact prefix ``text``, ascending."""
         sides = self._stored.sides
         if sides is not None and among is not None and among.start == 0:
             text = sides.mark + text.removeprefix(sides.mark)

@@ -1,15 +1,15 @@
-"""A graph stored in blocks of destinations, for runs in which no machine holds all of it.
+"""A graph partitioned by link target, for clusters whose machines each hold only a part of it.
 
     web.blocks/graph/          everything but the links: offsets, out-degrees, names, titles
     web.blocks/block-0000/     the rows of the first block, with their out-degrees
     web.blocks/block-0001/     ...
 
-Each is a store with checksums, so a machine needs only the blocks that it works on
-(``storage/FORMAT.md``). A block names the digest of the whole graph, so blocks of different graphs
-are never mixed. Results are byte-identical to those from the whole graph.
+Each folder is a store with checksums (``storage/FORMAT.md``), so a machine needs only the blocks
+that it works on. A block records the digest of the whole graph, which prevents mixing blocks of
+different graphs. Results are byte-identical to those from the whole graph.
 
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: each computer gets a part of
-the vertices, and the in-edges of those.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.1.3: each computer gets a
+part of the vertices and their in-edges.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from cocite.storage import DeclaredFiles, Facts, Manifest, Store, evict, kind_of
 
 HEAD = "graph"
 BLOCKED, BLOCK = "blocked", "block"
-"""The kinds of stores: of all but the links, and of the links of a block."""
+"""Kinds of stores: all but the links, and the links of one block."""
 MOST_BLOCKS = 1024
-"""Maximum number of blocks, as in the external walk: data for each pair of blocks is in memory."""
+"""Maximum number of blocks, since walks hold data for each pair of blocks in memory."""
 _PIECE = 1 << 20
 
 
@@ -48,25 +48,25 @@ def folder_of(block: int) -> str:
 
 
 def is_blocked(path: str | os.PathLike[str]) -> bool:
-    """Return whether a partitioned graph is there, by its manifest."""
+    """Return whether ``path`` contains the manifest of a partitioned graph."""
     return kind_of(Path(path) / HEAD) == BLOCKED
 
 
 def parts_of(path: str | os.PathLike[str]) -> list[Path]:
-    """Return all local stores of a partitioned graph, the one without links first."""
+    """Return the paths of all stores of a partitioned graph, the one without links first."""
     graph = BlockedGraph.open(path)
     return [graph.store.path, *(graph.path / folder_of(block) for block in range(graph.blocks))]
 
 
 class GraphBlock:
-    """The checked rows of one block; ``first`` and ``last`` are its range of nodes, of ``nodes``.
+    """The validated rows of nodes [first, last) of ``nodes``.
 
-    ``offsets`` uint64[last - first + 1], from 0 on; ``sources``, ``weights`` (or None) and
-    ``degrees`` as in a graph.
+    ``offsets`` uint64[last - first + 1] begin at 0. ``sources``, ``weights`` (or None) and
+    ``degrees`` are as in a graph.
     """
 
     def __init__(self, folder: str | os.PathLike[str], block: int, digest: str) -> None:
-        """Open a block of the graph with that ``digest``, in the folder of a partitioned graph.
+        """Open and validate a block of the partitioned graph in ``folder``, which has ``digest``.
         Raises :class:`~cocite.errors.StoreError`.
         """
         store = Store.open(Path(folder) / folder_of(block), BLOCK)
@@ -99,9 +99,7 @@ class GraphBlock:
 
 @dataclass(frozen=True)
 class BlockedLinks(Links):
-    """Placeholder for links that are stored in blocks; only the offsets are here, and ``neighbors``
-    is empty.
-    """
+    """Placeholder for links stored in blocks: the offsets, with ``neighbors`` empty."""
 
     graph: BlockedGraph | None = None
 
@@ -112,15 +110,15 @@ class BlockedLinks(Links):
 
     @property
     def whole(self) -> BlockedGraph:
-        """Return their graph."""
+        """Return the partitioned graph."""
         assert self.graph is not None
         return self.graph
 
 
 class BlockedGraph(Graph):
-    """A partitioned graph without its links, for its conductor.
+    """A partitioned graph without its links, for the coordinating process.
 
-    ``crew`` starts the workers that hold the blocks; by default this process holds them.
+    ``crew`` starts the workers that hold the blocks. By default, this process holds them.
     """
 
     def __init__(self, folder: Path, store: Store, crew: Any = None) -> None:
@@ -131,7 +129,7 @@ class BlockedGraph(Graph):
     def open(
         cls, path: str | os.PathLike[str], *, verify: bool = True, crew: Any = None
     ) -> BlockedGraph:
-        """Open the folder ``path``; raises like :meth:`Graph.open`."""
+        """Open the folder ``path``. Raises the errors of :meth:`Graph.open`."""
         folder = Path(path)
         if not is_blocked(folder):
             raise NotAStore(
@@ -142,7 +140,7 @@ class BlockedGraph(Graph):
 
     @property
     def path(self) -> Any:
-        """Return its path."""
+        """Return the path of the folder."""
         return self._folder
 
     @property
@@ -152,17 +150,17 @@ class BlockedGraph(Graph):
 
     @cached_property
     def here(self) -> list[Path]:
-        """Return the local blocks: a machine needs only those that it works on."""
+        """Return the paths of the blocks on this machine."""
         return [path for path in parts_of(self._folder)[1:] if kind_of(path) == BLOCK]
 
     @property
     def nbytes(self) -> int:
-        """Return the size on disk of all local files."""
+        """Return the size of all local files on disk."""
         return self._store.nbytes + sum(Manifest.read(path, BLOCK).nbytes for path in self.here)
 
     @cached_property
     def cuts(self) -> list[int]:
-        """Return the first node of every block, and the number of nodes."""
+        """Return the first node of each block, and the number of nodes."""
         return [int(cut) for cut in self._store.facts["cuts"]]
 
     @property
@@ -172,24 +170,24 @@ class BlockedGraph(Graph):
 
     @property
     def weighted(self) -> bool:
-        """Return whether links have weights."""
+        """Return whether the graph is weighted."""
         return bool(self._store.facts["weighted"])
 
     @property
     def in_weights(self) -> NDArray[np.float32] | None:
-        """Return an empty array if links have weights, which are in the blocks."""
+        """Return an empty array if the graph is weighted. The weights are in the blocks."""
         return np.empty(0, np.float32) if self.weighted else None
 
     @property
     def in_sources(self) -> NDArray[np.uint32]:
-        """Raise an error: the sources are in the blocks."""
+        """Raise :class:`UsageError`. The sources are in the blocks."""
         raise UsageError(
             f"{self.path} is partitioned, which only cocite index (simrank, psimrank, xjaccard) "
             "and cocite rank support, with --cluster; use the graph from which it was made"
         )
 
     def links(self, direction: str, weighted: bool) -> BlockedLinks:
-        """Return the placeholder for in-links; raises :class:`UsageError` for others."""
+        """Return the placeholder for in-links. Other directions raise :class:`UsageError`."""
         if direction != "in":
             raise UsageError(
                 f"{self.path} is partitioned by link targets, so it supports only --direction in. "
@@ -199,7 +197,7 @@ class BlockedGraph(Graph):
         return BlockedLinks(self.in_offsets, np.empty(0, np.uint32), weights, None, self)
 
     def check(self) -> None:
-        """Check all files but the links, which workers check when they open a block."""
+        """Check all files but the blocks. Workers check each block when they open it."""
         if self.nodes == 0:
             raise UsageError(f"{self.path} has no nodes: there is nothing to compute")
         self.store.require(*self.store.manifest.files)
@@ -217,14 +215,14 @@ class BlockedGraph(Graph):
             raise Damaged.graph(self.path, "the beginnings of its rows do not ascend")
 
     def each_block(self) -> Iterator[GraphBlock]:
-        """Yield all blocks, checked, one after another."""
+        """Yield all blocks, validated."""
         for block in range(self.blocks):
             yield GraphBlock(self._folder, block, self.digest)
 
 
 def check_block(path: Path) -> None:
-    """Read the block at ``path`` in full; check that it belongs to the graph beside it, if any.
-    Raises :class:`~cocite.errors.Damaged`.
+    """Validate the block at ``path``, and that it matches the graph in the same folder, if there is
+    one. Raises :class:`~cocite.errors.Damaged`.
     """
     facts = Facts(Manifest.read(path, BLOCK).facts, f"{path}: the manifest")
     number, digest = facts.whole("block"), facts.text("digest")
@@ -237,7 +235,7 @@ def check_block(path: Path) -> None:
 
 
 def check_head(store: Store) -> None:
-    """Check that the manifest matches the files other than links, without reading them."""
+    """Check the manifest against the files beside the blocks, without reading them."""
     facts = Facts(store.facts, f"{store.path}: the manifest")
     nodes = facts.whole("nodes", 0, MAX_NODES)
     facts.whole("edges")
@@ -265,11 +263,12 @@ def check_head(store: Store) -> None:
 
 @dataclass(frozen=True)
 class GraphDocument(Document):
-    """The facts of a graph: its digest, its hubs, and how each of its ``sources`` was read.
-    ``excluded`` counts excluded pages, their links, and names without a page, if any were
-    requested; ``titles`` counts titles, None if there are none; ``sides`` are those of a bipartite
-    graph. ``blocks`` is None unless the graph is partitioned: the number of blocks, of local ones,
-    and the links of the largest.
+    """What ``cocite info`` shows about a graph, including how each of its ``sources`` was read.
+
+    ``excluded`` counts excluded pages, their links, and excluded names without a page. ``titles``
+    counts titles. ``blocks`` has the number of blocks, the number on this machine, and the links of
+    the largest. Each is None where it does not apply, as ``sides`` is unless the graph is
+    bipartite.
     """
 
     path: str
@@ -294,7 +293,7 @@ class GraphDocument(Document):
         return cls(path, info, weighted, *found, _blocks(graph))
 
     def facts(self) -> dict[str, Any]:
-        """Return all facts in one object."""
+        """Return the facts as one JSON object."""
         begin: dict[str, Any] = {"kind": "graph", "path": self.path}
         end: dict[str, Any] = {"digest": self.digest}
         end["hubs"] = [hub._asdict() for hub in self.hubs]

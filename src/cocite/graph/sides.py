@@ -4,10 +4,10 @@
     1, 1                "user:1" -> "1"               the left side first: 0 to left - 1,
     ann, 1              "user:ann" -> "1"             then the right side, the items
 
-Links go from left to right, and only nodes of one side are compared with each other. Names on the
-left begin with the *mark* of their side; names on the right are unchanged. The mark is the title of
-the left side and enough colons that no name on the right begins with it. Titles, lists of pages and
-newer graphs refer to nodes by these names; a side is a range of ids.
+Links go from left to right, and only nodes on the same side are compared. Names on the left are
+stored with a *mark*: the left side's title, followed by as many colons as it takes for no name on
+the right to begin with it. Names on the right are stored unchanged. Titles, page lists and newer
+graphs refer to nodes by these stored names.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from cocite.errors import UsageError
 from cocite.storage import Facts
 
 SIDES = "sides"
-"""Name of the fact of a graph or an index with two sides."""
+"""Manifest key of the sides."""
 DEFAULT_SIDES = ("user", "item")
 _TITLE = re.compile(r"[^\W\d][\w-]{0,30}")
 
 
 @dataclass(frozen=True)
 class Sides:
-    """The titles of both sides, the ``mark`` of names on the left, and numbers of nodes."""
+    """Titles and node counts of both sides, and the ``mark`` of names on the left."""
 
     titles: tuple[str, str]
     mark: str
@@ -39,7 +39,7 @@ class Sides:
     right: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as manifests store it."""
+        """Return the manifest entry."""
         return {
             "titles": list(self.titles),
             "mark": self.mark,
@@ -48,25 +48,27 @@ class Sides:
         }
 
     def subset(self, ids: NDArray[np.uint32]) -> Sides:
-        """Return the sides for some of the nodes only, by ascending ids."""
+        """Return the sides of a graph with only the nodes ``ids``, ascending."""
         left = int(np.searchsorted(ids, self.left))
         return replace(self, left=left, right=ids.size - left)
 
     def title_of(self, node: int) -> str:
-        """Return the title of a node's side, by its id."""
+        """Return the title of the side that contains ``node``."""
         return self.titles[node >= self.left]
 
     def side_of(self, node: int) -> range:
-        """Return the ids of a node's side."""
+        """Return the ids on the same side as ``node``."""
         return self.named(self.title_of(node))
 
     def named(self, side: str | None) -> range:
-        """Return the ids of a side by its title (default: right); raises :class:`UsageError`."""
+        """Return the ids of the side with this title, by default the right one. Raises
+        :class:`UsageError`.
+        """
         return range(self.left, self.left + self.right) if self._place(side) else range(self.left)
 
     def name(self, side: str | None, name: str) -> str:
-        """Return the stored name of a node of a side, from its name in the table. A name with the
-        mark is unchanged.
+        """Return the stored name of a node called ``name`` in the table. A name that already has
+        the mark is unchanged.
         """
         return name if self._place(side) or name.startswith(self.mark) else self.mark + name
 
@@ -78,7 +80,7 @@ class Sides:
         return self.titles.index(side)
 
     def check_alike(self, nodes: Iterable[int], names: Sequence[object]) -> None:
-        """Raise :class:`UsageError` if the nodes are not all on one side."""
+        """Raise :class:`UsageError` unless all nodes are on the same side."""
         found = [node < self.left for node in nodes]
         if len(set(found)) > 1:
             on_left, on_right = names[found.index(True)], names[found.index(False)]
@@ -89,7 +91,7 @@ class Sides:
 
     @property
     def note(self) -> str:
-        """Return the note for unknown names."""
+        """Return the hint for errors about unknown names."""
         left, right = self.titles
         return (
             f"Names without a mark are those of {right} nodes; a {left} is asked for as "
@@ -97,15 +99,13 @@ class Sides:
         )
 
     def in_words(self) -> str:
-        """Describe the number of nodes of each side."""
+        """Describe both sides and their sizes."""
         (one, other), mark = self.titles, self.mark
         return f"{self.left:,} {one} ({mark}NAME), {self.right:,} {other}"
 
 
 def checked_sides(bipartite: bool, titles: str | Iterable[str] | None) -> tuple[str, str] | None:
-    """Return the titles of the sides, or None if the graph is not bipartite. Raises
-    :class:`UsageError`.
-    """
+    """Return the two side titles, None without ``bipartite``. Raises :class:`UsageError`."""
     if titles is None:
         return DEFAULT_SIDES if bipartite else None
     each = tuple(titles.split(",") if isinstance(titles, str) else map(str, titles))
@@ -128,9 +128,7 @@ def refuse_undirected(what: str) -> UsageError:
 
 
 def sides_of(facts: Facts, nodes: int) -> Sides:
-    """Return the sides of a manifest with ``nodes`` nodes; raises
-    :class:`~cocite.errors.Damaged`.
-    """
+    """Read the sides from a manifest. Raises :class:`~cocite.errors.Damaged`."""
     told = facts.group(SIDES)
     found = told.values.get("titles")
     titles = [t for t in found if isinstance(t, str)] if isinstance(found, list) else []

@@ -1,16 +1,16 @@
-r"""Spelling of names: how they are compared, and the characters that they may not have.
+r"""Spelling of names: which differences searches ignore, and which characters are not allowed.
 
-``São Paulo`` finds ``S%C3%A3o_Paulo``, but ``SAO-PAULO`` does not. Case, underscores for blanks,
-the number of blanks, percent-encoding and the accents of Latin letters are ignored; all other
-differences count. No name has control characters (U+0000 to U+001F, U+007F to U+009F, on which a
-terminal or a page would act) or characters that change the direction of the following text (U+202A
-to U+202E, U+2066 to U+2069, which make one name look like another, CVE-2021-42574). Direction marks
-and joiners are part of names. Blanks (U+0020) at the ends of a name are removed, as columns of
-fixed width have many. ``kernels/text.py`` cleans names in files; this module is for Python and
-DuckDB.
+Searches ignore case, percent-encoding, the accents of Latin letters, the number of blanks, and
+whether blanks are underscores. ``São Paulo`` finds ``S%C3%A3o_Paulo``; ``SAO-PAULO`` does not.
 
-Cost: a lookup decodes one block; about 3 million short names are compared a second, or 300,000 with
-codes or accents. Source: https://www.unicode.org/reports/tr9/, 2.1 to 2.5; .../tr36/.
+Names cannot contain control characters (U+0000 to U+001F, U+007F to U+009F), which affect terminals
+and web pages, or characters that change the text direction (U+202A to U+202E, U+2066 to U+2069),
+which make one name look like another (CVE-2021-42574). Direction marks and joiners are allowed.
+Blanks (U+0020) at the ends of a name are removed, since fixed-width columns are padded with them.
+``kernels/text.py`` applies these rules to names in files; this module, in Python and DuckDB.
+
+A lookup decodes one block. A search compares about 3 million short names a second, or 300,000 with
+percent-encoding or accents. Source: https://www.unicode.org/reports/tr9/, 2.1 to 2.5; .../tr36/.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ from numpy.typing import NDArray
 
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 _WIDE = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
-"""Characters that do not occur in UTF-8 text."""
+"""Refused characters beyond ASCII, in UTF-8."""
 CODED_BLOCK = 16
-"""Texts in a block; also defined in ``kernels/names.py``, which is not imported just for this."""
+"""Texts per block. Defined again in ``kernels/names.py``, which is not imported just for this."""
 
 
 def coded_texts(
     data: NDArray[np.uint8], blocks: NDArray[np.uint64], ids: NDArray[Any]
 ) -> list[str] | None:
-    """Return the texts of ``ids``, in order; None if the data is damaged, or has control characters
-    or direction marks. The ids must be below the number of texts. Request many in pieces, as a
-    decoded text may take 65,535 bytes.
+    """Return the texts of ``ids``, in the same order; None if the data is damaged or contains
+    refused characters.
+
+    The ids must be below the number of texts. A decoded text can take 65,535 bytes, so request many
+    in batches.
     """
     from cocite.kernels.names import decode
 
@@ -72,8 +74,8 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 
 
 def folded(text: str) -> str:
-    """Return ``text`` without the differences that do not count. Line ends stay, so that many names
-    can be folded as one text, one per line.
+    """Return ``text`` without the differences that searches ignore. Line ends are preserved, so one
+    call can fold many names, one per line.
     """
     if "%" in text:
         text = _CODES.sub(lambda codes: _decoded(codes[0]), text)
@@ -91,14 +93,14 @@ def _decoded(codes: str) -> str:
 
 
 class NameQuery:
-    """A text to search for: exactly, ignoring case, and folded unless ``plain``."""
+    """A text to search for: as is, ignoring case and, unless ``plain``, folded."""
 
     def __init__(self, text: str, *, plain: bool = False) -> None:
         self._text, self._plain, self._folded = text, text.casefold(), folded(text).strip()
         self._only_plain = plain
 
     def within(self, name: str) -> bool:
-        """Return whether ``name`` contains it."""
+        """Return whether ``name`` contains the text."""
         if self._plain in name.casefold():
             return True
         return not self._only_plain and self._folded in folded(name)
@@ -106,7 +108,7 @@ class NameQuery:
     def among(
         self, texts: Callable[[NDArray[Any]], list[str]], count: int, piece: int
     ) -> NDArray[np.uint32]:
-        """Return which of ``count`` texts contain it, uint32; reads ``piece`` at a time."""
+        """Return which of ``count`` names contain the text, uint32; reads ``piece`` at a time."""
         found = [np.empty(0, np.uint32)]
         for low in range(0, count, piece):
             some = texts(np.arange(low, min(low + piece, count)))
@@ -116,9 +118,7 @@ class NameQuery:
         return np.concatenate(found)
 
     def how(self, name: str) -> int:
-        """Return 0 if ``name`` equals it exactly, 1 in another spelling, 2 if it begins with it, 3
-        if one of its words does, 4 if it contains it, 9 otherwise.
-        """
+        """Return the rank of ``name``, 0 to 4 as in ``graph/names.py``, or 9 without a match."""
         if name == self._text:
             return 0
         return min(_how(name.casefold(), self._plain), _how(folded(name), self._folded))
@@ -139,7 +139,7 @@ _CONTROLS, _TURNS = "\x00-\x1f\x7f-\x9f", "\u202a-\u202e\u2066-\u2069"
 REFUSED = _CONTROLS + _TURNS
 """Ranges of refused characters, for a regular expression."""
 REFUSED_SQL = r"^ *$|[\x00-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
-"""Pattern of refused names for DuckDB, which includes names of only blanks."""
+"""DuckDB pattern of refused names, including blank ones."""
 PADDED = "(name LIKE ' %' OR name LIKE '% ')"
 """DuckDB condition for names with leading or trailing blanks."""
 
@@ -150,13 +150,11 @@ def trimmed(name: str) -> str:
 
 
 def turn_in(text: str) -> str:
-    """Describe the character in ``text`` that changes the writing direction; "" if there is
-    none.
-    """
+    """Describe the first character that changes the text direction, or return ""."""
     found = re.search(f"[{_TURNS}]", text)
     return f"U+{ord(found[0]):04X}, which turns the direction of text" if found else ""
 
 
 def refused_in(text: str) -> str:
-    """Describe the character in ``text`` that no name may have; "" if there is none."""
+    """Describe a character that names cannot contain, or return ""."""
     return "a control character" if re.search(f"[{_CONTROLS}]", text) else turn_in(text)
