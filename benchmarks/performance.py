@@ -1,10 +1,10 @@
-"""docs/performance.md: the blocks that stand between marks, from the newest results of each study.
+"""Write the measured blocks of docs/performance.md from the newest results of each study.
 
     python -m benchmarks.performance [--write]
 
-prints the document, or writes it with ``--write``. ``--write`` of a study writes it, too
-(``python -m benchmarks.peers``, ``growth``, ``limits``, ``papers``, ``turns``). What has not been
-measured yet is said to be so, and has no figures.
+Prints the document, or writes it with ``--write``. So does ``--write`` of a study
+(``python -m benchmarks.peers``, ``growth``, ``limits``, ``papers``, ``turns``). Blocks of studies
+without results say so.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def test_teleport_compares_one_side(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert main([*way, *more]) == 2
         assert said in capsys.readouterr().err
     found = cocite.exact_simrank(Graph.open(graph))
-    with pytest.raises(UsageError, match="only nodes of one side are compared"):
+    with pytest.raises(UsageError, match="only nodes on the same side"):
         found.similarity("user:1", 1)
     plain = cocite.ingest(_table(), tmp_path / "plain")
     with pytest.raises(UsageError, match="is not bipartite: omit side"):

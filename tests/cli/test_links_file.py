@@ -568,7 +568,7 @@ def test_exclusion_has_a_cache_entry_of_its_own(here: Path, shell: Shell) -> Non
     (here / "out").write_text("a\nb\n")
     found, err = asked(*without)
     assert found == {"c"}
-    assert "left out 2 pages, with 4 links\n" in err
+    assert "excluded 2 pages with 4 links\n" in err
     (here / "out").write_text("b\n\na\n")
     found, err = asked(*without)
     assert found == {"c"}

@@ -332,5 +332,5 @@ def test_a_graph_with_links_over_and_over_is_refused_in_little_memory(tmp_path: 
     found = done(["related", str(tmp_path / "h"), "a1"])
     assert found.returncode == 1
     assert "h is damaged" in found.stderr
-    assert "has something twice" in found.stderr
+    assert "repeats an id" in found.stderr
     assert int(found.stderr.splitlines()[-1]) < 150

@@ -194,7 +194,7 @@ def test_it_is_web_like(tmp_path: Path) -> None:
         ({"nodes": True}, "nodes is True; it must be a whole number"),
         (
             {"links": -1},
-            "links is -1; a generated graph of 100 nodes has 0 to 4,900. Ask for fewer",
+            "links is -1; a generated graph of 100 nodes has 0 to 4,900. Request fewer",
         ),
         ({"links": 4901}, "links is 4,901; a generated graph of 100 nodes has 0 to 4,900"),
         ({"links": "5"}, "links is '5'; it must be a whole number"),

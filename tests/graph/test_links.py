@@ -130,5 +130,5 @@ def test_out_degrees_that_are_not_those_of_the_links_are_damage(
     for node, by in change:
         wrong[node] = int(wrong[node]) + by
     monkeypatch.setattr(graph, "out_degrees", wrong)
-    with pytest.raises(Damaged, match="its out-degrees are not those of its links"):
+    with pytest.raises(Damaged, match="its out-degrees do not match its links"):
         out_links(graph)

@@ -148,7 +148,7 @@ def test_ids_that_are_no_nodes_are_refused(make_graph: MakeGraph) -> None:
     for nodes in (["a", "b"], [0, 1], [5, 7]):
         names = make_graph([], nodes=nodes).names
         for node in (-1, 2, 2**32):
-            with pytest.raises(UsageError, match=r"ids go from 0 to 1; found"):
+            with pytest.raises(UsageError, match=r"must be 0 to 1"):
                 names.name(node)
         assert names.names(np.array([], np.int64)) == []
 

@@ -96,7 +96,7 @@ def test_numbers_out_of_order_are_damage_and_no_unknown_names(make_graph: MakeGr
     other = changed(graph, "names.values", lambda values: values[::-1].copy())
     with pytest.raises(Damaged, match="its names are damaged"):
         other.names.id("3")
-    assert "numbers do not ascend" in verify(graph.path).faults[0]
+    assert "values do not ascend" in verify(graph.path).faults[0]
 
 
 def test_a_name_that_is_not_there_is_no_damage(graph: Graph) -> None:
@@ -105,12 +105,12 @@ def test_a_name_that_is_not_there_is_no_damage(graph: Graph) -> None:
 
 
 LINKS: list[tuple[str, str, Callable[[Any], Any]]] = [
-    ("in_offsets", "begin and end with", lambda offsets: offsets + np.uint64(1)),
+    ("in_offsets", "do not span the data", lambda offsets: offsets + np.uint64(1)),
     ("in_offsets", "do not ascend", lambda offsets: offsets[[0, *range(39, 0, -1), 40]]),
-    ("in_offsets", "begin and end with", lambda offsets: np.full_like(offsets, 2**63 - 1)),
+    ("in_offsets", "do not span the data", lambda offsets: np.full_like(offsets, 2**63 - 1)),
     ("in_sources", "not below 40", lambda sources: np.full_like(sources, 40)),
-    ("in_sources", "twice", np.zeros_like),
-    ("in_sources", "twice", lambda sources: sources[::-1]),
+    ("in_sources", "repeats", np.zeros_like),
+    ("in_sources", "repeats", lambda sources: sources[::-1]),
 ]
 
 
@@ -148,8 +148,8 @@ def test_weights_and_degrees_are_verified(graph: Graph) -> None:
     changed(graph, "in_weights", lambda weights: weights * np.float32(np.nan))
     changed(graph, "out_degrees", lambda degrees: degrees[::-1])
     weights, degrees = sorted(verify(graph.path).faults, reverse=True)
-    assert "degrees are not those of the links" in weights
-    assert "weights that are not above 0" in degrees
+    assert "degrees do not match the links" in weights
+    assert "some weights are not positive and finite" in degrees
 
 
 @pytest.mark.parametrize("piece", [1, 2, 3, 1000])

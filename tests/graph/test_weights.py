@@ -314,7 +314,7 @@ def test_out_links_carry_their_weights(make_graph: MakeGraph) -> None:
 def test_weights_that_are_not_positive_are_damage(make_graph: MakeGraph, value: float) -> None:
     graph = make_graph([(0, 1, 2), (1, 0, 3)], **WEIGHTED)
     np.array([2.0, value], np.float32).tofile(graph.path / "in_weights")
-    with pytest.raises(Damaged, match="some of its weights are not positive"):
+    with pytest.raises(Damaged, match="some weights are not positive"):
         Graph.open(graph.path, verify=False).check()
 
 

@@ -85,6 +85,6 @@ def test_least_memory_suffices_and_less_fails(graph: Graph, tmp_path: Path, layo
         return {file.name: file.read_bytes() for file in (tmp_path / name).iterdir()}
 
     assert build("x", 1.02 * least) == build("y", 1e9)
-    words = "links round takes" if layout == "links" else re.escape(FLOORS[layout])
+    words = "links takes at least" if layout == "links" else re.escape(FLOORS[layout])
     with pytest.raises(ResourceError, match=words):
         build("z", 0.98 * least)

@@ -274,7 +274,7 @@ def test_block_graph_replaces_one_if_asked(make_graph: MakeGraph, tmp_path: Path
     with pytest.raises(OutputExists, match=r"mine\.txt"):
         split(graph, tmp_path / "x", 2, overwrite=True)
     (tmp_path / "other").mkdir()
-    with pytest.raises(NotAStore, match="not a graph stored in blocks"):
+    with pytest.raises(NotAStore, match="not a partitioned graph"):
         split(graph, tmp_path / "other", 2, overwrite=True)
     for partitions in (0, 1025):
         with pytest.raises(UsageError, match=r"partitions is .* from 1 to 1024"):

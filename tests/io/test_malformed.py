@@ -40,7 +40,7 @@ BAD = [
         "a\tb\nc\td\u202efdp\n".encode(),
         2,
         "turned direction",
-        "a name with U+202E, which turns the direction of text",
+        "a name with U+202E, which changes the text direction",
         "c\td\u202efdp",
     ),
     (b"a\tb\nc\t\xff\n", 2, "not UTF-8", "bytes that are not UTF-8", "c\t\\xff"),

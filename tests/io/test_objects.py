@@ -311,7 +311,7 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "turned": (
         lambda: [("a", "b\u202e")],
         InputError,
-        r"row 0 .*target has U\+202E, which turns the direction of text",
+        r"row 0 .*target has U\+202E, which changes the text direction",
     ),
     "long": (lambda: [("a" * 65_536, "b")], InputError, "longer than 65,535 bytes"),
     "surrogate": (lambda: [("\udc80", "b")], InputError, "not Unicode"),

@@ -82,7 +82,7 @@ def test_removed_nodes_have_no_rank_and_the_others_that_of_what_is_left(
     stored = stored_of(make_graph, n, edges, drawn if weighted and edges else None)
     gone = exact.removed(n, edges, removals)
     if len(gone) == n:
-        with pytest.raises(UsageError, match="leave nothing"):
+        with pytest.raises(UsageError, match="leave no nodes"):
             pagerank(stored, dangling="remove", removals=removals)
         return
     left = sorted(set(range(n)) - gone)
@@ -202,9 +202,9 @@ def test_the_top_is_sorted_with_ties_by_id(make_graph: MakeGraph) -> None:
         ({"precision": "half"}, UsageError, "precision is 'half'"),
         ({"personalization": ["nobody"]}, UnknownNode, "no node is named 'nobody'"),
         ({"personalization": "n1"}, UsageError, "is a single text"),
-        ({"personalization": []}, UsageError, "not 0 for all"),
-        ({"personalization": np.array([-1.0])}, UsageError, "non-negative"),
-        ({"start": np.ones(3)}, UsageError, "start is a non-negative vector"),
+        ({"personalization": []}, UsageError, "with a positive, finite sum"),
+        ({"personalization": np.array([-1.0])}, UsageError, "a finite weight, 0 or more"),
+        ({"start": np.ones(3)}, UsageError, "start must be"),
         ({"removals": -1, "dangling": "remove"}, UsageError, "removals is -1"),
     ],
 )
@@ -217,7 +217,7 @@ def test_wrong_use_is_refused(
 
 @pytest.mark.parametrize("options", [{}, {"blocks": 2}, {"memory": "20MB"}])
 def test_an_empty_graph_has_no_ranks(empty_graph: cocite.Graph, options: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="has no nodes: there is nothing to rank"):
+    with pytest.raises(UsageError, match="has no nodes, so there is nothing to rank"):
         pagerank(empty_graph, **options)
 
 

@@ -91,10 +91,10 @@ def test_whole_numbers_in_memory_are_matched_as_what_they_are() -> None:
 @pytest.mark.parametrize(
     ("start", "error", "message"),
     [
-        ({"nobody": 1.0}, UsageError, "start names no node of"),
-        ({"n1": -1.0}, UsageError, "start is a non-negative vector"),
+        ({"nobody": 1.0}, UsageError, "start has no node of"),
+        ({"n1": -1.0}, UsageError, "start must be"),
         ({"n1": float("nan")}, UsageError, "start has a value that is not a number"),
-        ("old.jsonl", InputError, r"read from \.parquet, \.csv, \.tsv or \.npy"),
+        ("old.jsonl", InputError, r"must be in a \.parquet, \.csv, \.tsv or \.npy"),
         ("missing.npy", InputError, "missing.npy cannot be read"),
     ],
 )

@@ -57,8 +57,8 @@ def test_what_rank_writes_is_a_file_of_weights(graph: cocite.Graph, tmp_path: Pa
         ("n1\t2\nn7\tinf\n", InputError, "the weight of 'n7' is 'inf'"),
         ("n1\t2\nn7\n", MalformedRow, "1 columns, where 2 are needed"),
         ("n1\t2\nnobody\t1\n", UnknownNode, "no node is named 'nobody'"),
-        ("n1\t0\n", UsageError, "not 0 for all that are ranked"),
-        ("", UsageError, "not 0 for all that are ranked"),
+        ("n1\t0\n", UsageError, "with a positive, finite sum"),
+        ("", UsageError, "with a positive, finite sum"),
     ],
 )
 def test_a_file_that_tells_no_weights_is_refused(

@@ -95,10 +95,10 @@ def test_removed_nodes_have_neither_trust_nor_mass(make_graph: MakeGraph) -> Non
     ("options", "error", "message"),
     [
         ({"trust": ["nobody"]}, UnknownNode, "no node is named 'nobody'"),
-        ({"trust": []}, UsageError, "trust is a non-negative, finite weight"),
+        ({"trust": []}, UsageError, "trust must have a finite weight"),
         ({"trust": "a"}, UsageError, "trust is a single text"),
-        ({"trust": ["end"], "dangling": "remove"}, UsageError, "not 0 for all that are ranked"),
-        ({"trust": ["a"], "personalization": ["b"]}, UsageError, "leave personalization out"),
+        ({"trust": ["end"], "dangling": "remove"}, UsageError, "over the ranked"),
+        ({"trust": ["a"], "personalization": ["b"]}, UsageError, "omit personalization"),
         ({"trust": ["a"], "good_fraction": 1.5}, UsageError, "good_fraction"),
     ],
 )

@@ -93,7 +93,7 @@ def test_nodes_of_two_sides_are_not_compared(graph: Graph, tmp_path: Path) -> No
         lambda: index.why_together([1, 2], "user:1"),
         lambda: index.related_all(tmp_path / "o.tsv", nodes=[1, "user:1"]),
     ):
-        with pytest.raises(UsageError, match="only nodes of one side are compared"):
+        with pytest.raises(UsageError, match="only nodes on the same side"):
             ask()
     with pytest.raises(UsageError, match="drafts need a graph"):
         index.with_draft(["1"])
@@ -184,7 +184,7 @@ def test_the_command_line_asks_a_table(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_user_advice(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     index = cocite.build(graph, tmp_path / "i")
-    with pytest.raises(UnknownNode, match="a user is asked for as user:NAME, or with --side user"):
+    with pytest.raises(UnknownNode, match="write a user as user:NAME, or use --side user"):
         index.related("11")
     with pytest.raises(UnknownNode, match="the nearest names are 'user:11'"):
         index.related("11")

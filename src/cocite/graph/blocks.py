@@ -34,23 +34,23 @@ def rows_fault(
     chunks, and releases mapped memory.
     """
     if int(offsets[0]) != 0 or int(offsets[-1]) != neighbors.size:
-        return "rows do not begin and end with the data"
+        return "row offsets do not span the data"
     for low in range(0, offsets.size - 1, _PIECE):
         begins = offsets[low : low + _PIECE + 1]
         if not (begins[1:] >= begins[:-1]).all():
-            return "the beginnings of rows do not ascend"
+            return "row offsets do not ascend"
         evict(offsets)
     compare = np.greater_equal if twice else np.greater
     for low in range(0, neighbors.size, _PIECE):
         piece = neighbors[max(low - 1, 0) : low + _PIECE]
         if int(piece.max()) >= bound:
-            return f"there are ids that are not below {bound:,}"
+            return f"some ids are not below {bound:,}"
         ascends = np.ones(min(_PIECE, neighbors.size - low), np.bool_)
         compare(piece[1:], piece[:-1], out=ascends[ascends.size + 1 - piece.size :])
         first, last = np.searchsorted(offsets, np.array([low, low + ascends.size], np.uint64))
         ascends[offsets[first:last] - np.uint64(low)] = True  # row starts need not ascend
         if not ascends.all():
-            return "a row does not ascend, or has something twice"
+            return "a row does not ascend, or repeats an id"
         evict(neighbors, offsets)
     return ""
 

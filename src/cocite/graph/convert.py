@@ -68,7 +68,9 @@ class Exchanged:
         graph: _Stored = self  # type: ignore[assignment]
         facts, rows, plain = graph.store.facts, _rows(graph), graph.names.stored
         if plain.sides is not None:
-            raise UsageError("the graph is bipartite: ingest it again from its two columns")
+            raise UsageError(
+                "links cannot be added to a bipartite graph; ingest it again from its two columns"
+            )
         more = list(links)
         called: NDArray[Any] = objects(plain)
         ends: NDArray[Any] = objects(end for a, b, _ in more for end in (a, b))
@@ -102,7 +104,7 @@ class Exchanged:
             chosen = IngestOptions.of(None, options | kept)
             return type(self)(store(given, output, chosen, resources, progress))
 
-    @shows("making a sparse matrix")
+    @shows("converting to a sparse matrix")
     def to_scipy(self: _Stored) -> Any:
         """Return a ``scipy.sparse.csr_array``, float64[nodes, nodes]. Entry (u, v) is the weight of
         the link from id u to id v, 1 in unweighted graphs; ``graph.names[u]`` is the name of u.
@@ -115,12 +117,12 @@ class Exchanged:
         columns = self.in_sources.astype(kind), self.in_offsets.astype(kind)
         return sparse.csc_array((values, *columns), shape=(nodes, nodes)).tocsr()
 
-    @shows("making a graph of NetworkX")
+    @shows("converting to NetworkX")
     def to_networkx(self: _Stored) -> Any:
         """Return a ``networkx.DiGraph``, or a ``Graph`` if the stored graph is undirected. Nodes
         are names. Weights are the edge attribute ``weight``.
         """
-        networkx = need("networkx", "a graph of NetworkX", "networkx")
+        networkx = need("networkx", "a NetworkX graph", "networkx")
         found = networkx.Graph() if self.store.facts["undirected"] else networkx.DiGraph()
         called = list(self.names)
         found.add_nodes_from(called)
@@ -133,13 +135,13 @@ class Exchanged:
             found.add_weighted_edges_from((*p, w) for p, w in zip(pairs, weights, strict=True))
         return found
 
-    @shows("making a graph of igraph")
+    @shows("converting to igraph")
     def to_igraph(self: _Stored) -> Any:
         """Return an ``igraph.Graph``, directed unless the stored graph is undirected. Vertices are
         ids; names, unless equal to the ids, are the vertex attribute ``name``. Weights are the edge
         attribute ``weight``.
         """
-        igraph = need("igraph", "a graph of igraph", "igraph")
+        igraph = need("igraph", "an igraph graph", "igraph")
         rows, directed = _rows(self), not self.store.facts["undirected"]
         pairs = np.column_stack((rows.sources, rows.targets))
         found = igraph.Graph(len(self.names), pairs.tolist(), directed=directed)
@@ -150,7 +152,7 @@ class Exchanged:
             found.es["weight"] = rows.weights.tolist()
         return found
 
-    @shows("making an Arrow table")
+    @shows("converting to an Arrow table")
     def to_arrow(self: _Stored) -> Any:
         """Return a ``pyarrow.Table`` of links with columns source, target and, in weighted graphs,
         weight, ordered by source id, then target id.
@@ -161,16 +163,16 @@ class Exchanged:
         pyarrow = need("pyarrow", "an Arrow table", "arrow")
         return pyarrow.table(_columns(self, names_of_one_type(self.names)))
 
-    @shows("making a table of pandas")
+    @shows("converting to pandas")
     def to_pandas(self: _Stored) -> Any:
         """Return a ``pandas.DataFrame`` like :meth:`to_arrow`, with the original names."""
-        pandas = need("pandas", "a table of pandas", "pandas")
+        pandas = need("pandas", "a pandas table", "pandas")
         return pandas.DataFrame(_columns(self, names_as_they_are(self.names)))
 
-    @shows("making a table of polars")
+    @shows("converting to polars")
     def to_polars(self: _Stored) -> Any:
         """Return a ``polars.DataFrame`` of links, like :meth:`to_arrow`."""
-        polars = need("polars", "a table of polars", "polars")
+        polars = need("polars", "a polars table", "polars")
         return polars.DataFrame(_columns(self, names_of_one_type(self.names)))
 
 

@@ -226,13 +226,13 @@ def graph_faults(graph: Graph) -> Iterator[Fault]:
         np.add.at(degrees, sources[low : low + _CHECK_PIECE], np.uint32(1))
         evict(sources)
     if not np.array_equal(degrees, graph.out_degrees):
-        yield DEGREES, "degrees are not those of the links"
+        yield DEGREES, "degrees do not match the links"
     weights = graph.in_weights
     for low in range(0, 0 if weights is None else weights.size, _CHECK_PIECE):
         assert weights is not None
         piece = weights[low : low + _CHECK_PIECE]
         if not (bool(piece.min() > 0) and bool(piece.max() < np.inf)):
-            yield WEIGHTS, "there are weights that are not above 0, or no number"
+            yield WEIGHTS, "some weights are not positive and finite"
             break
 
 
@@ -242,7 +242,7 @@ def name_faults(names: Names) -> Iterator[Fault]:
     if isinstance(stored, IntegerNames):
         values = stored.values()
         if not stored.dense and (values[1:] <= values[:-1]).any():
-            yield VALUES, "numbers do not ascend"
+            yield VALUES, "values do not ascend"
     elif isinstance(stored, TextNames):
         try:
             yield from _text_faults(stored)
@@ -263,16 +263,16 @@ def _text_faults(names: TextNames) -> Iterator[Fault]:
     try:
         hashes, nodes = names.by_hash()
     except Damaged:
-        yield HASHES, "hashes do not ascend, or are of no nodes"
+        yield HASHES, "hashes do not ascend, or belong to no node"
         return
     for low in range(0, count, _NAMES):
         part = slice(low, low + _NAMES)
         found = [name_hash(name.encode()) for name in names.names(nodes[part])]
         if found != hashes[part].tolist():
-            yield HASHES, "hashes are not those of the names"
+            yield HASHES, "hashes do not match the names"
             return
     if np.bincount(nodes, minlength=count).max() > 1:
-        yield BY_HASH, "a node is there twice"
+        yield BY_HASH, "a node occurs twice"
 
 
 def title_faults(titles: Titles | None) -> Iterator[Fault]:

@@ -35,11 +35,11 @@ class LeftOut:
         if self.unknown:
             names = self.nodes + self.unknown
             _log.warning(
-                f"{self.unknown:,} of {names:,} names to be left out are of no page, such as "
+                f"{self.unknown:,} of {names:,} names to exclude match no page, such as "
                 f"{self.example!r}"
             )
         s = "s" * (self.nodes != 1)
-        _log.info(f"left out {self.nodes:,} page{s}, with {self.links:,} links")
+        _log.info(f"excluded {self.nodes:,} page{s} with {self.links:,} links")
 
     def to_json(self) -> dict[str, int]:
         """Return the manifest entry."""
@@ -49,5 +49,5 @@ class LeftOut:
 def nothing_left(count: int) -> UsageError:
     """Return the error for excluding all ``count`` pages."""
     return UsageError(
-        f"all {count:,} pages are to be left out: there is nothing left. Name fewer of them"
+        f"excluding all {count:,} pages would leave an empty graph. Exclude fewer pages"
     )

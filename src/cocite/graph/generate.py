@@ -201,7 +201,7 @@ _TOP_DOMAINS = {"com": 50, "de": 8, "edu": 6, "fr": 4, "it": 4, "net": 8, "org":
 """Top-level domains, ascending, with their percentage of hosts."""
 
 
-@shows("making a web")
+@shows("generating a web")
 def generate_web(
     output: str | os.PathLike[str],
     *,
@@ -288,7 +288,7 @@ def _check(nodes: int, links: int, seed: int, names: str) -> None:
     most = nodes * ((nodes - 1) // 2)
     if not 0 <= links <= most:
         raise UsageError(
-            f"links is {links:,}; a generated graph of {nodes:,} nodes has 0 to {most:,}. Ask for "
+            f"links is {links:,}; a generated graph of {nodes:,} nodes has 0 to {most:,}. Request "
             "fewer links or more nodes"
         )
     if not 0 <= seed < 2**64:

@@ -185,7 +185,7 @@ class Graph(Exchanged):
         begin, end = int(self.in_offsets[node]), int(self.in_offsets[node + 1])
         found = self.in_sources[begin:end]
         if found.size != end - begin or (found.size and int(found.max()) >= self.nodes):
-            raise Damaged.graph(self.path, "its links point outside of it")
+            raise Damaged.graph(self.path, "some links point outside the graph")
         return found
 
     def out_neighbors(self, node: int) -> NDArray[np.uint32]:
@@ -227,18 +227,18 @@ class Graph(Exchanged):
         :class:`~cocite.errors.UsageError` for a graph without nodes.
         """
         if self.nodes == 0:
-            raise UsageError(f"{self.path} has no nodes: there is nothing to compute")
+            raise UsageError(f"{self.path} has no nodes, so there is nothing to compute")
         self.store.advise(Access.AROUND)
         self.store.require(*self.store.manifest.files)
         self.check_links()
         if self.in_weights is not None and not self._weights_are_positive():
-            raise Damaged.graph(self.path, "some of its weights are not positive")
+            raise Damaged.graph(self.path, "some weights are not positive")
 
     def check_links(self) -> None:
         """Validate offsets and links. A graph without nodes is valid."""
         fault = rows_fault(self.in_offsets, self.in_sources, self.nodes)
         if fault:
-            raise Damaged.graph(self.path, f"its links point outside of it: {fault}")
+            raise Damaged.graph(self.path, f"its links are invalid: {fault}")
 
     def _weights_are_positive(self) -> bool:
         # NaN fails both comparisons, infinity the second.
@@ -255,7 +255,7 @@ class Graph(Exchanged):
         facts = self._store.facts
         in_degrees = np.diff(self.in_offsets)
         if int(self.in_offsets[0]) or int(in_degrees.max(initial=0)) > self.edges:
-            raise Damaged.graph(self.path, "its links point outside of it")
+            raise Damaged.graph(self.path, "some links point outside the graph")
         outs = self.out_degrees
         weights = facts.get("weights", {})
         return GraphInfo(

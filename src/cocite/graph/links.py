@@ -112,7 +112,7 @@ def out_links(
     Raises
     ------
     Damaged
-        The graph's out-degrees are not those of its links.
+        The graph's out-degrees do not match its links.
     ResourceError, UsageError
     """
     graph.check()
@@ -120,7 +120,7 @@ def out_links(
         links = in_links(graph, weighted=weighted)
         return transpose(links, graph.out_degrees, _budget(memory), graph.path, progress, keep)
     except _Miscounted:
-        what = "its out-degrees are not those of its links"
+        what = "its out-degrees do not match its links"
         raise Damaged.graph(graph.path, what) from None
 
 
@@ -159,7 +159,7 @@ def either_way(
     for first, last in pairwise((0, *cut_blocks(merged, _PIECE), ins.nodes)):
         sound = merge(*(_rows(links, first, last) for links in (ins, outs, merged)))
         if not sound:
-            raise Damaged.graph(graph.path, "its links point outside of it")
+            raise Damaged.graph(graph.path, "some links point outside the graph")
         if scratch.on_disk:
             for links in (ins, outs, merged):
                 links.evict()
@@ -200,7 +200,7 @@ def transpose(
     least = least_transpose(whole)
     if memory < min(whole, least):
         raise ResourceError(
-            f"to turn {links.edges:,} links round takes {format_least(least)} of memory or more; "
+            f"transposing {links.edges:,} links takes at least {format_least(least)} of memory; "
             f"{short_of(memory)}"
         )
     kept = memory if keep is None else min(memory, keep)

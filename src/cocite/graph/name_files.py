@@ -268,8 +268,8 @@ class TextNames(Names):
 
 def _damaged(path: Path | str) -> Damaged:
     return Damaged(
-        f"{path}: its names are damaged; see: cocite verify {path}. Copy it again from where it "
-        "was whole, or build it again"
+        f"{path}: its names are damaged (see: cocite verify {path}). Restore it from an intact "
+        "copy, or rebuild it"
     )
 
 
@@ -346,8 +346,8 @@ class Titles:
         found = coded_texts(self._data, self._blocks, ids[there])
         if found is None:
             raise Damaged(
-                f"{self._path}: its titles are damaged (see: cocite verify {self._path}). Copy it "
-                "again from an intact copy, or rebuild it"
+                f"{self._path}: its titles are damaged (see: cocite verify {self._path}). Restore "
+                "it from an intact copy, or rebuild it"
             )
         known = iter(found)
         return found if len(found) == ids.size else [next(known) if t else "" for t in there]

@@ -48,9 +48,9 @@ _SHOWN = 3
 def checked_id(node: object, count: int) -> int:
     """Return ``node`` as an int if it is an id below ``count``; raises :class:`UsageError`."""
     if isinstance(node, bool) or not isinstance(node, int | np.integer):
-        raise UsageError(f"{node!r} is not an id of a node; ids are whole numbers: names.id(name)")
+        raise UsageError(f"{node!r} is not a node id; ids are integers, as from names.id(name)")
     if not 0 <= node < count:
-        raise UsageError(f"{node} is not an id of a node; there are {count:,}, from 0 on")
+        raise UsageError(f"{node} is not a node id; there are {count:,}, starting at 0")
     return int(node)
 
 
@@ -283,7 +283,9 @@ class Names(ABC):
     def _check(self, ids: NDArray[Any]) -> NDArray[Any]:
         signed = ids.dtype.kind != "u"
         if ids.size and (int(ids.max()) >= self._count or (signed and int(ids.min()) < 0)):
-            raise UsageError(f"ids go from 0 to {self._count - 1}; found {ids.min()}, {ids.max()}")
+            raise UsageError(
+                f"ids range from {ids.min()} to {ids.max()}; they must be 0 to {self._count - 1}"
+            )
         return ids
 
 

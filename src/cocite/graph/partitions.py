@@ -77,8 +77,8 @@ class GraphBlock:
         edges = facts.whole("edges")
         if (facts.whole("block"), facts.text("digest")) != (block, digest):
             raise Damaged(
-                f"{store.path} is a block of another graph, or another block. Copy it again, or "
-                "partition the graph again"
+                f"{store.path} is not block {block} of this graph. Copy it again, or partition the "
+                "graph again"
             )
         files = DeclaredFiles(store.path, store.manifest.files)
         own = {OFFSETS: "<u8[k + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[k]", WEIGHTS: "<f4[m]"}
@@ -92,9 +92,9 @@ class GraphBlock:
         fault = rows_fault(self.offsets, self.sources, self.nodes)
         if not fault and self.weights is not None and self.weights.size:
             sound = self.weights.min() > 0 and self.weights.max() < np.inf
-            fault = "" if sound else "some of its weights are not positive"
+            fault = "" if sound else "some weights are not positive"
         if fault:
-            raise Damaged(f"{store.path} is damaged: {fault}. Cut the graph again")
+            raise Damaged(f"{store.path} is damaged: {fault}. Partition the graph again")
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class BlockedGraph(Graph):
         folder = Path(path)
         if not is_blocked(folder):
             raise NotAStore(
-                f"{folder} is not a graph stored in blocks. To make one: cocite ingest GRAPH -o "
+                f"{folder} is not a partitioned graph. To create one: cocite ingest GRAPH -o "
                 f"{folder} --partitions N"
             )
         return cls(folder, Store.open(folder / HEAD, BLOCKED, verify=verify), crew)
@@ -183,7 +183,7 @@ class BlockedGraph(Graph):
         """Raise :class:`UsageError`. The sources are in the blocks."""
         raise UsageError(
             f"{self.path} is partitioned, which only cocite index (simrank, psimrank, xjaccard) "
-            "and cocite rank support, with --cluster; use the graph from which it was made"
+            "and cocite rank support, with --cluster; use the original graph"
         )
 
     def links(self, direction: str, weighted: bool) -> BlockedLinks:
@@ -191,7 +191,7 @@ class BlockedGraph(Graph):
         if direction != "in":
             raise UsageError(
                 f"{self.path} is partitioned by link targets, so it supports only --direction in. "
-                "For other directions, use the graph from which it was made"
+                "For other directions, use the original graph"
             )
         weights = np.empty(0, np.float32) if weighted and self.weighted else None
         return BlockedLinks(self.in_offsets, np.empty(0, np.uint32), weights, None, self)
@@ -199,7 +199,7 @@ class BlockedGraph(Graph):
     def check(self) -> None:
         """Check all files but the blocks. Workers check each block when they open it."""
         if self.nodes == 0:
-            raise UsageError(f"{self.path} has no nodes: there is nothing to compute")
+            raise UsageError(f"{self.path} has no nodes, so there is nothing to compute")
         self.store.require(*self.store.manifest.files)
         self.check_links()
 
@@ -212,7 +212,7 @@ class BlockedGraph(Graph):
             fine = fine and bool((begins[1:] >= begins[:-1]).all())
             evict(begins)
         if not fine:
-            raise Damaged.graph(self.path, "the beginnings of its rows do not ascend")
+            raise Damaged.graph(self.path, "its row offsets do not ascend")
 
     def each_block(self) -> Iterator[GraphBlock]:
         """Yield all blocks, validated."""
@@ -228,10 +228,10 @@ def check_block(path: Path) -> None:
     number, digest = facts.whole("block"), facts.text("digest")
     graph = BlockedGraph.open(path.parent) if is_blocked(path.parent) else None
     if path.name != folder_of(number) or (graph and number >= graph.blocks):
-        raise Damaged(f"{path} says that it is block {number} of a graph: it is misplaced")
+        raise Damaged(f"{path} contains block {number}, but is in another folder. Copy it again")
     block = GraphBlock(path.parent, number, graph.digest if graph else digest)
     if graph and [block.first, block.last] != graph.cuts[number : number + 2]:
-        raise Damaged(f"{path} begins or ends where its graph does not. Cut the graph again")
+        raise Damaged(f"{path} does not match the cuts of its graph. Partition the graph again")
 
 
 def check_head(store: Store) -> None:
@@ -253,7 +253,7 @@ def check_head(store: Store) -> None:
         and all(low < high for low, high in pairwise(cuts))
     )
     if not fine:
-        raise Damaged(f"{store.path}: the manifest does not say where the blocks begin")
+        raise Damaged(f"{store.path}: the manifest has no valid cuts between blocks")
     files = DeclaredFiles(store.path, store.manifest.files)
     files.take({OFFSETS: "<u8[n + 1]", DEGREES: "<u4[n]"}, {"n": nodes})
     take_name_files(files, facts.text("names"), nodes)

@@ -85,8 +85,8 @@ class Sides:
         if len(set(found)) > 1:
             on_left, on_right = names[found.index(True)], names[found.index(False)]
             raise UsageError(
-                f"{str(on_left)!r} is on the side {self.titles[0]}, {str(on_right)!r} on the side "
-                f"{self.titles[1]}: only nodes of one side are compared"
+                f"{str(on_left)!r} is on side {self.titles[0]} and {str(on_right)!r} on side "
+                f"{self.titles[1]}; only nodes on the same side can be compared"
             )
 
     @property
@@ -94,8 +94,8 @@ class Sides:
         """Return the hint for errors about unknown names."""
         left, right = self.titles
         return (
-            f"Names without a mark are those of {right} nodes; a {left} is asked for as "
-            f"{self.mark}NAME, or with --side {left} (side={left})"
+            f"A name without a mark is a {right}; write a {left} as {self.mark}NAME, or use "
+            f"--side {left} (side={left})"
         )
 
     def in_words(self) -> str:
@@ -122,8 +122,8 @@ def checked_sides(bipartite: bool, titles: str | Iterable[str] | None) -> tuple[
 def refuse_undirected(what: str) -> UsageError:
     """Return the error for links whose ends cannot be assigned to sides."""
     return UsageError(
-        f"the links of {what} have no direction, so that nothing says which ends are on which "
-        "side. Give pairs or a table, those on the left first"
+        f"the links of {what} are undirected, so their ends cannot be assigned to sides. Pass "
+        "pairs or a table, with the left side first"
     )
 
 

@@ -152,7 +152,7 @@ def trimmed(name: str) -> str:
 def turn_in(text: str) -> str:
     """Describe the first character that changes the text direction, or return ""."""
     found = re.search(f"[{_TURNS}]", text)
-    return f"U+{ord(found[0]):04X}, which turns the direction of text" if found else ""
+    return f"U+{ord(found[0]):04X}, which changes the text direction" if found else ""
 
 
 def refused_in(text: str) -> str:

@@ -1,4 +1,4 @@
-"""PageRank, the importance of nodes by the links to them; and HITS, hubs and authorities."""
+"""PageRank, TrustRank and HITS on stored graphs."""
 
 from cocite.ranking.hits import HubsAuthorities, hits, plan_hits
 from cocite.ranking.pagerank import Dangling, Ranks, WeightsFile, pagerank, toward_of

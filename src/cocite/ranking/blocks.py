@@ -1,18 +1,18 @@
-"""Sweeps over the links of the core, in memory or on disk in blocks of destinations.
+"""Sweeps over the links of the core, in memory or in blocks on disk.
 
-In memory, links are by row, in the order of a row's sum. On disk, a block is a range of nodes: the
-sums of its rows and its own contributions z are in memory, and scratch files hold the rest:
+In memory, links are stored by row, in the order of the row's sum. On disk, a block is a range of
+nodes. The sums of its rows and its own contributions z are in memory, its links in scratch files:
 
     inner    between rows of one block    by row: those from rows above, those from rows below
     outer    from rows of other blocks    by source, as words (``engine/arrangement.py``)
 
-Links to the block's dangling nodes, its *tails*, are stored likewise. Outer values of z are read in
-sequence, a window at a time. Sums have the same order in memory and on disk, so ranks are equal to
-the bit. Blocks have the same number of nodes plus rows, which take 8 bytes each.
+Links to the block's dangling nodes, its *tails*, are stored in the same way. Outer values of z are
+read in sequence, a window at a time. The order of the sums is the same in memory and on disk, so
+ranks are bit-identical. Blocks have equal numbers of nodes plus rows, which take 8 bytes each.
 
-Cost: arranging takes 60 to 100 ns per outer link, 5 per inner one; each block reads all of z once
-per sweep. Disk: 4 bytes per inner link, up to 8 per outer one (8 and 16 with weights), 16 per row,
-8 per node. Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+Arranging takes 60 to 100 ns per outer link and 5 per inner link. Each sweep reads all of z once per
+block. Scratch files take 4 bytes per inner link, up to 8 per outer link (8 and 16 with weights), 16
+per row and 8 per node. Source: Haveliwala, *Efficient computation of PageRank*, section 3.2.
 """
 
 from __future__ import annotations
@@ -38,16 +38,14 @@ _ZERO = np.uint64(0)
 Rows = tuple[
     NDArray[np.uint64] | None, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32] | None
 ]
-"""Begin of each row's links (None: the end of the previous row), their ends, sources, and
-weights.
-"""
+"""Starts of the rows' links (None: the ends of the rows before), ends, sources and weights."""
 
 
 class CoreLinks(ABC):
-    """The links of one core in ``blocks``, for repeated sweeps.
+    """The links of a core, for repeated sweeps.
 
-    ``loops`` is the weight of each row's self-loop; ``sent`` counts the bytes of values that
-    partitions have exchanged.
+    ``loops`` has the weight of each row's self-loop. ``sent`` counts the bytes of values that
+    partitions exchanged.
     """
 
     _lumped: Lumped
@@ -59,22 +57,21 @@ class CoreLinks(ABC):
     def sweep(
         self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
     ) -> None:
-        """Update ``z`` in place by Gauss-Seidel: the rows before ``cut``, and the others with the
-        old values of those. Each half adds to a row of ``sums`` float64[2, 4]; see ``rank.sweep``.
-        With a cut of 0 there is one half.
+        """Update ``z`` in place with a Gauss-Seidel sweep over the rows before ``cut`` and one over
+        the others, which uses the old values of the first. A cut of 0 means one sweep over all.
+
+        Each half adds to a row of ``sums`` float64[2, 4] (``rank.sweep``).
         """
 
     @abstractmethod
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """Yield (nodes of a block, the values that they receive from ``z`` along links), for all or
-        only for dangling nodes.
-
-        The array may be reused for the next block.
+        """Yield (nodes of a block, what they receive from ``z`` along links). Unless ``all_rows``,
+        only dangling nodes are computed. The next block may reuse the array.
         """
 
     def crossing(self, z: NDArray[Any], cut: int) -> Vector:
-        """Return float64[rows from ``cut`` on]: what they receive from ``z``, which is 0 for these
-        rows.
+        """Return what the rows from ``cut`` on receive from the rows before, float64[rows]. ``z``
+        must be 0 from ``cut`` on.
         """
         lumped = self._lumped
         found: Vector = lumped.scratch.zeros(lumped.core, np.float64)
@@ -91,18 +88,18 @@ class CoreLinks(ABC):
         scale(z, factor)
 
     def fetch(self, z: NDArray[Any]) -> None:
-        """Write the result of the last sweep to ``z``, if the values are elsewhere."""
+        """Copy the values of the last sweep to ``z`` from wherever they are."""
         return
 
     def replaced(self, z: NDArray[Any]) -> None:
-        """Start the next sweep from ``z``, which the caller changed."""
+        """Note that the caller changed ``z``, where the next sweep starts."""
         return
 
 
 class MemoryBlock:
-    """Links in memory to the ``rows`` of a core, and to the dangling nodes among ``number``.
+    """Links in memory to ``rows`` of a core and to dangling nodes.
 
-    ``links`` are (offsets, sources, weights or an empty array) of all nodes that have a ``number``.
+    ``links`` are the offsets, sources, and weights or an empty array of all nodes in ``number``.
     ``lost`` counts the links from nodes outside the core.
     """
 
@@ -119,7 +116,7 @@ class MemoryBlock:
         edges, weighted = int(links[0][-1]), links[2].size > 0
 
         def room(rows: int) -> tuple[NDArray[Any], ...]:
-            """Allocate for all links; pages that are not written take no memory."""
+            """Allocate space for all links. Unwritten pages take no memory."""
             begins = np.zeros(rows + 1, np.uint64)
             return begins, np.empty(edges, np.uint32), np.empty(edges * weighted, np.float32)
 
@@ -139,13 +136,13 @@ class MemoryBlock:
         self.below: Rows = middles[rows], here[1:], *columns
 
     def collect_above(self, z: NDArray[Any], sums: Vector) -> None:
-        """Add what rows receive from rows above them to ``sums``."""
+        """Add what each row receives from rows above it to ``sums``."""
         from cocite.kernels import rank
 
         rank.collect(self.above, _ZERO, self._last, z, sums)
 
     def collect_below(self, z: NDArray[Any], first: int) -> Vector:
-        """Return what the rows from ``first`` on receive from rows below them."""
+        """Return what each row from ``first`` on receives from rows below it."""
         from cocite.kernels import rank
 
         begins, ends, *columns = self.below
@@ -155,8 +152,8 @@ class MemoryBlock:
         return sums
 
     def gather(self, nodes: slice, z: NDArray[Any], all_rows: bool) -> Vector:
-        """Return float64[nodes]: what nodes receive along links, all of them or only dangling
-        ones.
+        """Return what nodes receive along links, float64[nodes]; unless ``all_rows``, only for
+        dangling nodes.
         """
         from cocite.kernels import rank
 
@@ -183,8 +180,8 @@ class Resident(CoreLinks):
     def sweep(
         self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
     ) -> None:
-        """Sweep both halves at the same time. The second half works on a copy of ``z``, which holds
-        its new values until they are scaled.
+        """Sweep both halves in parallel. The second half works on a copy of ``z``, which holds its
+        new values until they are scaled.
         """
         self._cut = cut or z.size
         if not cut:
@@ -205,7 +202,7 @@ class Resident(CoreLinks):
         team.split(work, 2, aligned=1)
 
     def scale(self, z: NDArray[Any], factor: float) -> None:
-        """Multiply all of ``z``; the values of the second half come from the copy."""
+        """Multiply ``z``, taking the second half's values from the copy."""
         cut = self._cut
         scale(z[:cut], factor)
         np.multiply(self._other[cut:], np.float64(factor), z[cut:], casting="same_kind")
@@ -213,7 +210,6 @@ class Resident(CoreLinks):
     def _sweep(
         self, rows: slice, z: NDArray[Any], facts: Vector, damping: float, sums: Vector
     ) -> None:
-        """Sweep some rows."""
         from cocite.kernels import rank
 
         _, ends, *columns = self.core
@@ -223,7 +219,7 @@ class Resident(CoreLinks):
         rank.sweep(core, at, self._so_far[rows], z, facts[rows], damping, sums)
 
     def crossing(self, z: NDArray[Any], cut: int) -> Vector:
-        """Return what these rows receive along links from rows below them."""
+        """Return what each row from ``cut`` on receives from rows below it."""
         return self._block.collect_below(z, cut)
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
@@ -235,7 +231,7 @@ class Resident(CoreLinks):
 
 
 class Outer(NamedTuple):
-    """Strips of links: from rows below a block, and from rows above it."""
+    """Strips of links from rows below a block, and from rows above it."""
 
     below: list[Strip]
     above: list[Strip]
@@ -243,9 +239,7 @@ class Outer(NamedTuple):
 
 @dataclass(frozen=True)
 class CoreBlock:
-    """A block: its ``nodes``, its ``rows`` of the core, and outer links to these rows and to
-    tails.
-    """
+    """A block's nodes, its core rows, and the outer links to its rows and to its tails."""
 
     nodes: slice
     rows: slice
@@ -254,9 +248,9 @@ class CoreBlock:
 
 
 class Inner:
-    """Links within blocks: ``rows`` uint64[core + 1], or [nodes + 1] for tails; ``links`` uint32,
-    with rows numbered within the block; ``weights``. Links and weights hold one stretch until
-    finished.
+    """Links within blocks: row offsets ``rows`` uint64[core + 1], or [nodes + 1] for tails;
+    ``links`` uint32, sources numbered within the block; ``weights``. Until finished, links and
+    weights hold only one stretch.
     """
 
     def __init__(self, lumped: Lumped, rows: int) -> None:
@@ -268,7 +262,7 @@ class Inner:
 
     @property
     def written(self) -> int:
-        """Return how many links were written so far."""
+        """Return the number of links written so far."""
         return self._streams[0].size
 
     def part(self, rows: slice) -> tuple[NDArray[Any], ...]:
@@ -282,16 +276,16 @@ class Inner:
         evict(self.rows)
 
     def finish(self) -> None:
-        """Map the file that was written."""
+        """Map the written links and weights."""
         self.links, self.weights = (stream.finish() for stream in self._streams)
 
     def of(self, first: int, last: int) -> Rows:
-        """Return some rows as kernels take them."""
+        """Return rows [first, last) for a kernel."""
         weights = self.weights if self.weights.size else None
         return None, self.rows[first + 1 : last + 1], self.links, weights
 
     def evict(self, first: int, last: int, begin: int, end: int) -> None:
-        """Release the memory of some rows and links."""
+        """Release the memory of rows [first, last) and links [begin, end)."""
         evict(self.rows[first : last + 1], self.links[begin:end], self.weights[begin:end])
 
 
@@ -306,8 +300,8 @@ class _LinkSorter:
         self.weights = np.empty(most * lumped.weighted, np.float32)
 
     def flush(self, count: int, split: int, found: Outer) -> None:
-        """Sort and write the first ``count`` keys: one strip of sources below row ``split``, one of
-        the others. Sources without a number count as ``lost``.
+        """Sort and write the first ``count`` keys as two strips, divided at source row ``split``.
+        Sources without a number count as ``lost``.
         """
         keys, weights = sorted_links(self.keys[:count], self.weights[:count])
         self.lost += (lost := self._rename(keys))
@@ -332,13 +326,13 @@ class _LinkSorter:
         return int(lost[0])
 
     def finish(self) -> SourceWords:
-        """Map the file that was written."""
+        """Map the written words and weights."""
         return SourceWords(self._words.finish(), self._weights.finish())
 
 
 class _Dealer:
-    """Deals links, one block after the other, to ``inner`` (from above, from below, to tails) and
-    ``outer`` (to rows, to tails).
+    """Deals the links of each block to ``inner`` (from above, from below, to tails) and ``outer``
+    (to rows, to tails).
     """
 
     def __init__(self, lumped: Lumped) -> None:
@@ -350,11 +344,11 @@ class _Dealer:
 
     @property
     def lost(self) -> int:
-        """Return how many links come from nodes without out-links according to their degrees."""
+        """Return the number of links whose source has out-degree 0."""
         return self._lost + sum(sorter.lost for sorter in self.outer)
 
     def deal(self, nodes: slice, rows: slice) -> CoreBlock:
-        """Deal the links to one block."""
+        """Deal the links to a block."""
         from cocite.kernels import rank_blocks as kernels
 
         lumped, found = self._lumped, CoreBlock(nodes, rows, Outer([], []), Outer([], []))
@@ -363,7 +357,7 @@ class _Dealer:
         outer = [array for sorter in self.outer for array in (sorter.keys, sorter.weights)]
 
         def flush(links: int) -> None:
-            """Write strips without space for ``links`` more."""
+            """Write strips that have no space for ``links`` more."""
             for sorter, (kind, strips) in zip(self.outer, kinds, strict=True):
                 if int(counts[kind]) + links > sorter.keys.size:
                     sorter.flush(int(counts[kind]), rows.start, strips)
@@ -392,7 +386,7 @@ class _Dealer:
         return found
 
     def _local_rows(self, nodes: slice, rows: slice) -> NDArray[np.uint32]:
-        """Return the codes of a block's nodes for ``deal``."""
+        """Return the codes of a block's nodes for ``rank_blocks.deal``."""
         from cocite.kernels import rank
         from cocite.kernels.rank_blocks import LEFT_OUT, TAIL
 
@@ -438,7 +432,7 @@ def _streams(scratch: Scratch) -> tuple[Stream, Stream]:
 
 
 def _stretch(lumped: Lumped) -> int:
-    """Return how many links to deal at a time: at most half a strip, so that strips become long."""
+    """Return how many links to deal at a time: few enough that strips fill up."""
     room = lumped.room
     return max(1, min(room.piece // 8, room.strip(lumped.weighted) // 4, lumped.graph.edges))
 
@@ -447,7 +441,7 @@ def _stretch(lumped: Lumped) -> int:
 
 
 class Blocked(CoreLinks):
-    """Links on disk, except one block. No block has rows of both halves."""
+    """Links on disk, with one block in memory. No block has rows of both halves."""
 
     def __init__(self, lumped: Lumped) -> None:
         self._lumped = lumped
@@ -464,9 +458,7 @@ class Blocked(CoreLinks):
     def sweep(
         self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
     ) -> None:
-        """Sweep block after block; the new values of the first half are withheld until the second
-        is swept.
-        """
+        """Sweep block after block. The second half does not use the first half's new values."""
         if not cut:
             self._sweep(self._blocks, z, facts, damping, sums[0])
             return
@@ -505,7 +497,7 @@ class Blocked(CoreLinks):
                     part = so_far[here : whole - rows.start]
                     its = facts[first:whole]
                     rank.sweep(lower.of(first, whole), at, part, mine, its, damping, sums)
-                if whole < last:  # a row's links are cut here
+                if whole < last:  # the stretch ends within a row
                     part = so_far[whole - rows.start : last - rows.start]
                     behind = max(begin, int(lower.rows[whole]))
                     _collect(lower, whole, last, behind, end, mine, part)
@@ -514,7 +506,7 @@ class Blocked(CoreLinks):
             _write(mine, z, rows)
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """Yield block after block; blocks of one size share an array."""
+        """Yield block after block."""
         for block in self._blocks:
             sums, mine = np.zeros(block.nodes.stop - block.nodes.start), _copied(z, block.rows)
             if all_rows:
@@ -523,13 +515,13 @@ class Blocked(CoreLinks):
             self._push(words, strips.below, slice(0, rows.start), z, sums)
             self._add_inner(self._tails, block.nodes, mine, sums)
             self._push(words, strips.above, slice(rows.stop, z.size), z, sums)
-            del mine  # or it would be there while the sums are looked at
+            del mine  # frees memory before the caller runs
             yield block.nodes, sums
 
     def _gather_rows(
         self, block: CoreBlock, z: NDArray[Any], mine: NDArray[Any], sums: Vector
     ) -> None:
-        """Compute what the rows of a block receive, at the positions of their nodes."""
+        """Compute what a block's rows receive, at the positions of their nodes."""
         from cocite.kernels import rank_blocks
 
         rows, so_far = block.rows, sums[: mine.size]
@@ -547,7 +539,7 @@ class Blocked(CoreLinks):
     def _add_others(
         self, block: CoreBlock, z: NDArray[Any], mine: NDArray[Any], so_far: Vector
     ) -> None:
-        """Add all terms of a row's sum that precede those from rows below it in its own block."""
+        """Add the terms that precede those from rows below in the same block."""
         words, strips, rows = self._outer, block.outer, block.rows
         self._add_inner(self._upper, rows, mine, so_far)
         self._push(words, strips.above, slice(rows.stop, z.size), z, so_far)
@@ -567,7 +559,7 @@ class Blocked(CoreLinks):
         z: NDArray[Any],
         into: Vector,
     ) -> None:
-        """Push z of the ``sources`` along strips of words, a window at a time."""
+        """Push the z of ``sources`` along strips of words, a window at a time."""
         words.push(strips, sources, max(1, self._lumped.room.window // z.itemsize), z, into)
 
     def _stretches(self, inner: Inner, rows: slice) -> Iterator[tuple[int, int, int, int]]:
@@ -586,7 +578,7 @@ def _collect(
 
 
 def _copied(z: NDArray[Any], rows: slice) -> NDArray[Any]:
-    """Return a copy of the block's part of z, or a view if z is in memory."""
+    """Return the ``rows`` of z: a copy if z is mapped, otherwise a view."""
     if not is_mapped(z):
         return z[rows]
     mine = np.empty(rows.stop - rows.start, z.dtype)

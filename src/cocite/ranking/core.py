@@ -1,11 +1,11 @@
-"""The graph that PageRank iterates on: without removed nodes, and with a numbered core.
+"""The graph that PageRank iterates on: dangling nodes removed, core nodes numbered.
 
-Dangling nodes are removed as often as requested. The core is the nodes with out-links to remaining
-nodes. Links to removed nodes count neither as links nor by weight. A node's *strength* divides its
-rank among its out-links: its out-degree, or the sum of their weights.
+Dangling nodes are removed as many times as requested. The core consists of the nodes with out-links
+to remaining nodes; links to removed nodes are ignored. A node's *strength* is its out-degree, or
+the sum of its out-links' weights, and divides its rank among its out-links.
 
-Strengths belong to sources, but links are stored by destination. So they are counted in passes over
-the links, each for as many sources as fit in memory.
+Links are stored by target, so strengths are counted in passes over all links. Each pass covers as
+many sources as fit in memory.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Flags = NDArray[np.bool_]
 
 
 class Lumped:
-    """One graph without its removed nodes.
+    """A graph without its removed nodes.
 
-    ``degrees`` uint32[nodes] is GONE for removed nodes; ``strengths`` is the same array without
-    weights; ``number`` uint32[nodes] is the position of each of the ``core`` nodes; ``cut`` is the
-    first row of the second half, ``cut_node`` its node, both 0 for small graphs; ``scratch``
-    allocates arrays of this length.
+    ``degrees`` uint32[nodes] is GONE for removed nodes. ``strengths`` is the same array if links
+    are unweighted. ``number`` uint32[nodes] numbers the ``core`` nodes. ``cut`` is the first row of
+    the second half and ``cut_node`` its node, both 0 for small graphs. ``scratch`` allocates
+    vectors.
     """
 
     def __init__(self, graph: Graph, removals: int, weighted: bool, room: RankRoom) -> None:
@@ -52,13 +52,13 @@ class Lumped:
             self.strengths = self._counts(_is_left, weights=True)
         self.cut, self.cut_node = self._middle() if room.halves == 2 else (0, 0)
 
-    # -- going over the graph ---------------------------------------------------------
+    # -- reading the graph ------------------------------------------------------------
 
     def stretches(
         self, first: int, last: int, links: int = 0
     ) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the stored links of some rows, ``links`` at a time or as many as fit; see
-        ``vectors.stretches``.
+        """Yield the stored links of rows [first, last), ``links`` at a time or as many as fit
+        (``vectors.stretches``).
         """
         room = self.room
         if not room.blocks:
@@ -67,11 +67,11 @@ class Lumped:
         return stretches(self.graph.in_offsets, first, last, links, max(1, room.piece // 32))
 
     def links_of(self, first: int, last: int) -> tuple[NDArray[Any], ...]:
-        """Return the offsets of some rows, and all links, as kernels take them."""
+        """Return the offsets of rows [first, last) and all sources and weights, for a kernel."""
         return self.graph.in_offsets[first : last + 1], self.graph.in_sources, self.weights
 
     def pieces(self, *arrays: NDArray[Any], beside: Any = ()) -> Iterator[slice]:
-        """Yield all nodes, piece by piece; see ``vectors.pieces`` for arrays on disk."""
+        """Yield slices of all nodes (``vectors.pieces``)."""
         if not self.room.blocks:
             return pieces(0, self.nodes)
         return pieces(0, self.nodes, *arrays, beside=beside)
@@ -82,29 +82,29 @@ class Lumped:
             evict(array)
 
     def rest_links(self, first: int, last: int, begin: int, end: int) -> None:
-        """Release the memory of a stretch of stored links."""
+        """Release the memory of stored links."""
         if self.room.blocks:
             graph = self.graph
             evict(graph.in_offsets[first : last + 1], graph.in_sources[begin:end])
             evict(self.weights[begin:end])
 
     def vector(self) -> Vector:
-        """Return float64[nodes], zeros."""
+        """Return zeros, float64[nodes]."""
         return self.scratch.zeros(self.nodes, np.float64)
 
     def contributions(self, dtype: DTypeLike, rows: int | None = None) -> NDArray[Any]:
-        """Return zeros, one for each core node or for ``rows``; in memory if a block holds all
-        values there.
+        """Return zeros for ``rows``, by default all core nodes; in memory if a block holds them
+        all.
         """
         rows = self.core if rows is None else rows
         if self.room.blocks > self.room.halves:
             return self.scratch.zeros(rows, dtype)
         return np.zeros(rows, dtype)
 
-    # -- what was removed --------------------------------------------------------------
+    # -- removed nodes -----------------------------------------------------------------
 
     def removed(self) -> int:
-        """Return how many nodes were removed."""
+        """Return the number of removed nodes."""
         parts = self.pieces(self.degrees)
         return sum(int(_is_gone(self.degrees[part]).sum()) for part in parts)
 
@@ -132,23 +132,21 @@ class Lumped:
                 break
         if left == 0:
             raise UsageError(
-                f"{removals} removals of dangling nodes leave nothing of {graph.path}; take fewer, "
-                "or another way with dangling nodes"
+                f"{removals} removals of dangling nodes leave no nodes of {graph.path}. Use fewer "
+                "--removals, or another --dangling"
             )
         return degrees
 
-    # -- what links are counted for ----------------------------------------------------
+    # -- counting links ----------------------------------------------------------------
 
     def leaving(self) -> NDArray[Any]:
-        """Return the part of each node's strength that goes to dangling nodes."""
+        """Return the strength of each node's links to dangling nodes."""
         return self._counts(_is_dangling, weights=self.weighted)
 
     def _counts(
         self, taken: Callable[[NDArray[np.uint32]], Flags], weights: bool = False
     ) -> NDArray[Any]:
-        """Return the number of each node's links, or the sum of their ``weights``, to nodes whose
-        degree is ``taken``.
-        """
+        """Count each node's links to nodes whose degree is ``taken``, or sum their ``weights``."""
         from cocite.kernels import rank
 
         kind = np.dtype(np.float64 if weights else np.uint32)
@@ -185,7 +183,7 @@ class Lumped:
         return number, int(count)
 
     def _middle(self) -> tuple[int, int]:
-        """Return the row that halves the stored links to rows, and its node."""
+        """Return the row and the node that split the links to core rows into equal halves."""
         from cocite.kernels import rank
 
         offsets = self.graph.in_offsets
@@ -207,9 +205,9 @@ class Lumped:
         return 0, 0
 
     def check_sources(self, lost: int) -> None:
-        """Raise :class:`Damaged` if ``lost`` links come from nodes without out-links."""
+        """Raise :class:`Damaged` if there are ``lost`` links, from nodes of out-degree 0."""
         if lost:
-            raise Damaged.graph(self.graph.path, "its out-degrees are not those of its links")
+            raise Damaged.graph(self.graph.path, "its out-degrees do not match its links")
 
 
 def _is_dangling(degrees: NDArray[np.uint32]) -> Flags:

@@ -16,7 +16,7 @@ from cocite.results import Document, ResultRows
 
 @dataclass(frozen=True)
 class TopNodes(Document):
-    """The highest-ranked nodes, each with values in ``columns``; titles ("" for none) or None."""
+    """The highest-ranked nodes with their values, and their titles ("" for none) or None."""
 
     graph: str
     top: Sequence[tuple[Any, ...]]
@@ -25,17 +25,17 @@ class TopNodes(Document):
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """Return the column titles of a node's values."""
+        """Return the titles of the columns of ``top``."""
 
     def facts(self) -> dict[str, Any]:
-        """Return one object for each node."""
+        """Return all fields; ``top``, last, with one object per node."""
         columns, *rows = self._table()
         facts = {name: value for name, value in super().facts().items() if name != "titles"}
         facts["top"] = [dict(zip(columns, row, strict=True)) for row in rows]
-        return facts | {"top": facts.pop("top")}  # last
+        return facts | {"top": facts.pop("top")}
 
     def rows(self) -> ResultRows:
-        """Return one row for each node."""
+        """Return one row per node."""
         columns, *rows = self._table()
         return ResultRows(("place", *columns), [(i, *row) for i, row in enumerate(rows, 1)])
 
@@ -48,8 +48,8 @@ class TopNodes(Document):
 
 @dataclass(frozen=True)
 class RankDocument(TopNodes):
-    """The highest ranks of a graph, also by trusted nodes if ``trust`` is set, and the
-    :class:`Convergence` of the iteration.
+    """The highest ranks of a graph, with trust and spam mass if ``trust``, and how the iteration
+    ended.
     """
 
     removed: int
@@ -61,14 +61,12 @@ class RankDocument(TopNodes):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the column titles of a node's values."""
+        """Return the titles of the columns of ``top``."""
         return ("node", *rank_columns(self.trust))
 
     @classmethod
     def of(cls, graph: Graph, found: Ranks, k: int = 20, side: str | None = None) -> Self:
-        """Return the ``k`` highest of ``found``, within ``side`` if given; with titles if the graph
-        has any.
-        """
+        """Return the ``k`` highest ranks in ``found``, only of nodes on ``side`` if given."""
         how = found.removed, found.blocks, found.weighted, found.convergence, found.sent
         top: list[tuple[Any, ...]] = list(found.top(k, side))
         if found.trust is not None and found.spam_mass is not None:
@@ -78,7 +76,7 @@ class RankDocument(TopNodes):
         return cls(str(graph.path), top, _titles(graph, top), *how, found.trust is not None)
 
     def facts(self) -> dict[str, Any]:
-        """Return all fields, with those of the iteration at the top level."""
+        """Return all fields, with those of :class:`Convergence` at the top level."""
         facts = super().facts()
         ended, sent, top, _ = (facts.pop(name) for name in ("ended", "sent", "top", "trust"))
         facts |= {} if sent is None else {"bytes_of_values": sent}
@@ -97,20 +95,18 @@ class HitsDocument(TopNodes):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the column titles of a node's values."""
+        """Return the titles of the columns of ``top``."""
         return "node", "authority", "hub"
 
     @classmethod
     def of(cls, graph: Graph, found: HubsAuthorities, by: str, k: int = 20) -> Self:
-        """Return the ``k`` highest of ``found`` by ``authorities`` or ``hubs``, each with both
-        scores.
-        """
+        """Return the ``k`` highest ``authorities`` or ``hubs`` in ``found``, with both scores."""
         how = found.sweeps, found.change, found.reason, found.converged
         top = found.top(k, by)
         return cls(str(graph.path), top, _titles(graph, top), by, *how)
 
 
 def _titles(graph: Graph, top: Sequence[tuple[Any, ...]]) -> Sequence[str] | None:
-    """Return the titles of some nodes, "" for none; None if the graph has no titles."""
+    """Return the titles of the nodes in ``top``, "" for none; None for a graph without titles."""
     names = [row[0] for row in top]
     return None if graph.titles is None else graph.titles.of(graph.names.ids(names))

@@ -2,17 +2,17 @@
 
     authority = A' hub,    hub = A authority,    each divided by its sum
 
-with A[u, v] = 1 if u links to v, repeated from equal hubs. The limit is the part of A' 1 in the
-space of the largest eigenvalue of A' A.
+with A[u, v] = 1 if u links to v, iterated from equal hubs. The limit is the projection of A' 1 onto
+the eigenspace of the largest eigenvalue of A' A.
 
-Convention: hubs sum to 1, and so do authorities, as in NetworkX; in Kleinberg's paper, their
-squares do. Weights of links are ignored. Error: each sweep shrinks the change by the unknown ratio
-of the two largest eigenvalues; the result has the last L1 change of the authorities, but no bound.
+Hubs and authorities each sum to 1, as in NetworkX; in Kleinberg's paper, their squares do. Link
+weights are ignored. Each sweep shrinks the change by the ratio of the two largest eigenvalues,
+which is unknown. The result therefore reports the last L1 change of the authorities, not an error
+bound.
 
-Cost: two scans per sweep (``engine/scan.py``), along in-links and out-links, after out-links are
-computed. Memory: the links twice and 24 bytes per node; with less, links and vectors are on disk,
-and scores are equal to the bit. Source: Kleinberg 1999, *Authoritative sources in a hyperlinked
-environment*.
+Each sweep scans the in-links and the out-links (``engine/scan.py``). Takes the links twice and 24
+bytes per node; with less memory, links and vectors are on disk, and scores are bit-identical.
+Source: Kleinberg 1999, *Authoritative sources in a hyperlinked environment*.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ _OF_HITS = ("tolerance", "max_sweeps", "until_top_stable", "weighted", "blocks")
 
 @dataclass(frozen=True)
 class HubsAuthorities(NodeNumbers):
-    """Result of HITS: ``hubs`` and ``authorities`` float64[nodes], by id, each with sum 1; the
-    names; ``change``, the L1 change of the authorities in the last of ``sweeps`` sweeps; the reason
-    for stopping.
+    """Result of HITS: ``hubs`` and ``authorities`` float64[nodes], by id, each with sum 1.
+
+    ``change`` is the L1 change of the authorities in the last of ``sweeps`` sweeps. ``reason`` is
+    the condition that ended the iteration.
     """
 
     hubs: Vector
@@ -61,8 +62,8 @@ class HubsAuthorities(NodeNumbers):
         return {"authority": self.authorities, "hub": self.hubs}
 
     def top(self, k: int = 20, by: str = "authorities") -> list[tuple[str, float, float]]:
-        """Return (name, authority, hub) of the k highest ``authorities`` or ``hubs``, highest
-        first, ties by id.
+        """Return (name, authority, hub) of the nodes with the k highest ``authorities`` or
+        ``hubs``, highest first, ties by id.
         """
         if by not in ("authorities", "hubs"):
             raise UsageError(f"by is {by!r}; it must be authorities or hubs")
@@ -88,16 +89,16 @@ def hits(
     graph
         The stored graph.
     threads
-        How many threads to use; by default all cores.
+        Number of threads, by default all cores.
     memory
-        Memory of the whole process, in bytes or as text such as ``"600MB"``; by default
-        half of what is available.
+        Memory of the whole process, in bytes or as text such as ``"600MB"``; by default half of the
+        available memory.
     progress
         Called after every sweep with (sweeps, change).
     options, given
-        ``tolerance`` (here of the change), ``max_sweeps``, ``until_top_stable``, ``weighted`` and
-        ``blocks`` of :class:`~cocite.options.rank.RankOptions`, as one value or by name. A weighted
-        graph needs ``weighted=False``, which ignores weights.
+        ``tolerance`` (of the change), ``max_sweeps``, ``until_top_stable``, ``weighted`` and
+        ``blocks`` of :class:`~cocite.options.rank.RankOptions`, as one value or by name. Weighted
+        graphs require ``weighted=False``, which ignores weights.
 
     Raises
     ------
@@ -107,12 +108,12 @@ def hits(
     others = [name for name in options.changed() if name not in _OF_HITS]
     if others:
         raise UsageError(
-            f"hubs and authorities have no {', '.join(others)}; they take {', '.join(_OF_HITS)}"
+            f"HITS does not support {', '.join(others)}; its options are {', '.join(_OF_HITS)}"
         )
     if options.weighted and graph.in_weights is not None:
         raise UsageError(
-            "hubs and authorities let all links count the same, and these have weights: pass "
-            "--unweighted (weighted=False)"
+            "HITS ignores link weights, and this graph is weighted. To confirm, pass --unweighted "
+            "(weighted=False)"
         )
     means = Resources.checked(threads, memory, blocks=options.blocks)
     plan_hits(graph, means)
@@ -139,19 +140,19 @@ def hits(
 
 
 def plan_hits(graph: Graph, means: Resources) -> ScanPlan:
-    """Plan the scans of :func:`hits`; return the plan and the total memory.
+    """Plan the scans of :func:`hits`; the plan's memory is that of the whole computation.
 
-    Raises :class:`UsageError` for a graph without links, :class:`~cocite.errors.ResourceError` if
-    the memory is not enough.
+    Raises :class:`UsageError` for a graph without links, and
+    :class:`~cocite.errors.ResourceError` if the memory is too small.
     """
     if graph.edges == 0:
-        raise UsageError(f"{graph.path} has no links: hubs and authorities are made of them")
+        raise UsageError(f"{graph.path} has no links, so it has no hubs or authorities")
     links = links_of(graph, "in")
     vector = 8 * links.nodes + LEAST_SHARE
     least = vector + min(links.nbytes, vector)
     if means.memory < least:
         raise ResourceError(
-            f"hubs and authorities need {format_least(least)} of memory; {short_of(means.memory)}"
+            f"HITS needs at least {format_least(least)} of memory; {short_of(means.memory)}"
         )
     plan = _plan(links, means)
     return replace(plan, memory=plan.memory + _extra_memory(links, means))
@@ -164,14 +165,16 @@ def _plan(links: Links, means: Resources) -> ScanPlan:
 
 
 def _extra_memory(links: Links, means: Resources) -> int:
-    """Return the memory in addition to one scan: the links of the other scan, and a vector."""
+    """Return the memory that :func:`hits` takes beyond one scan: the other links and a vector."""
     return min(links.nbytes, means.memory // 2) + 8 * links.nodes
 
 
 def _normalize(values: Vector) -> None:
     whole = total(values)
     if not 0 < whole < math.inf:
-        raise NotConverged(f"hubs or authorities sum to {whole}, which is not to be had of links")
+        raise NotConverged(
+            f"hubs or authorities sum to {whole}; the sum must be positive and finite"
+        )
     divide(values, whole)
 
 
@@ -180,32 +183,32 @@ def _distance(one: Vector, other: Vector) -> float:
     return math.fsum(sums)
 
 
-# -- PageRank by power iteration, for measures that are built on its scores ----------------
+# -- PageRank by power iteration, for measures that use its scores -------------------------
 
 #     x = damping * (sum over in-neighbors u of x[u] / out-degree(u))
 #         + (1 - damping) + damping * (rank of dangling nodes) / nodes            sum of x = nodes
 #
-# The rank of dangling nodes is distributed evenly over all nodes. The mean score is 1, so that
-# scores do not shrink as the graph grows. The map shrinks vectors of sum 0 by the damping d, so
-# after a step with L1 change c the vector is within c d / (1 - d) of the solution, and within
-# 2 nodes d**k after k steps (Banach). It ends when either is at most 1e-12 * nodes: the mean error
-# of a score is then at most 1e-12. Cost: at most log(5e-13) / log(damping) scans, 175 for 0.85;
-# 32 bytes per node.
+# The rank of dangling nodes is distributed evenly over all nodes. Scores have mean 1, so they do
+# not shrink as the graph grows. The map contracts vectors of sum 0 by the damping d. By Banach's
+# theorem, the vector is within c d / (1 - d) of the solution after a step with L1 change c, and
+# within 2 nodes d**k after k steps. The iteration ends when either bound is at most 1e-12 * nodes,
+# so that the mean error of a score is at most 1e-12. Takes at most log(5e-13) / log(damping) scans,
+# 175 for 0.85, and 32 bytes per node.
 
 _ACCURACY = 1e-12
 
 
 def power_scores(scan: Scan, degrees: NDArray[np.uint32], damping: float) -> NDArray[np.float64]:
-    """Return PageRank scores of mean 1, float64[nodes].
+    """Return PageRank scores with mean 1, float64[nodes].
 
     Parameters
     ----------
     scan
-        A scan with one lane of float64 over the links that pass rank to each node.
+        A scan with one float64 lane over the links that pass rank to each node.
     degrees
-        uint32[nodes]: the number of nodes to which each node passes rank.
+        uint32[nodes], the number of nodes to which each node passes rank.
     damping
-        The share of steps that follow a link, in (0, 1).
+        Probability of following a link, in (0, 1).
     """
     nodes, dangling = degrees.size, degrees == 0
     scores, after, shares = np.ones(nodes), np.empty(nodes), np.empty(nodes)

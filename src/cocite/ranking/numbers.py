@@ -1,4 +1,4 @@
-"""One or more numbers for each node, as a result: by name, as a table, in files."""
+"""Base class of results with one or more numbers per node."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 class NodeNumbers(NodeTable):
-    """One or more numbers for each node: ``answer["name"]`` returns those of a node. Also a table
-    of nodes, by id, with their numbers.
-    """
+    """A table of nodes and their numbers, by id. ``result["name"]`` has the numbers of a node."""
 
     names: Names
     _arrays = True
@@ -25,7 +23,7 @@ class NodeNumbers(NodeTable):
 
     @abstractmethod
     def _numbers(self) -> dict[str, Any]:
-        """Return the numbers by title, float64[nodes] each."""
+        """Return the columns of numbers by title, each float64[nodes]."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -37,7 +35,7 @@ class NodeNumbers(NodeTable):
         return name in self.names
 
     def __getitem__(self, name: object) -> Any:
-        """Return the number of the node with this name, or a tuple of several; raises
+        """Return the number of the node called ``name``, or a tuple of its numbers. Raises
         :class:`~cocite.errors.UnknownNode`.
         """
         node = self.names.id(name)

@@ -1,25 +1,26 @@
-"""PageRank: the share of time that a random surfer spends on each page.
+"""PageRank: the fraction of time that a random surfer spends on each page.
 
     x = damping * (sum over in-neighbors u of x[u] / out-degree(u)) + (1 - damping) * p
         + damping * (rank of dangling nodes) * q                                     sum of x = 1
 
 On a weighted graph, u passes on x[u] w(u, v) / sum of w over u's out-links. p is the
-personalization (uniform by default), and q the distribution of dangling nodes' rank: p (the
-default, as in NetworkX) or uniform. Or dangling nodes are removed first, as often as requested, as
-in the paper. With q = p, the dangling term only scales the solution of (I - damping P') y = p
-(``ranking/solver.py``), x = y / sum(y); another q takes a second solution.
+personalization, uniform by default. q distributes the rank of dangling nodes: as p (the default, as
+in NetworkX) or uniformly. Alternatively, dangling nodes are removed first, as in Haveliwala's
+paper. With q = p, the dangling term only scales the solution of (I - damping P') y = p
+(``ranking/solver.py``), so x = y / sum(y). Any other q requires a second solution.
 
-With trusted nodes, a second walk jumps only to these (TrustRank). With y and t, the solutions for
-uniform and for trusted jumps, the *spam mass* of v is 1 - good_fraction * t[v] / y[v]: the part of
-its rank that does not come from good nodes, of which the trusted ones are a sample.
+With trusted nodes, a second walk jumps only to these (TrustRank). Let y and t be the solutions for
+uniform and for trusted jumps. The *spam mass* of v, 1 - good_fraction * t[v] / y[v], is the
+fraction of its rank that does not come from good nodes, of which the trusted ones are a sample.
 
-Error: for x with sum 1, ||x - x*||_1 <= ||G x - x||_1 / (1 - damping), as G shrinks vectors of sum
-0 by the damping. The iteration stops by a bound on the residual; for the result, it is recomputed.
+For x with sum 1, ||x - x*||_1 <= ||G x - x||_1 / (1 - damping), since G contracts vectors of sum 0
+by the damping. The iteration stops on a bound of the residual, which is recomputed for the result.
 
-Cost: a pass over the links per sweep. Memory: the links twice and 166 bytes per node; or any amount
-from 8 MB on (``ranking/vectors.py``). Source: Haveliwala, *Efficient computation of PageRank*, 2
-and 5; Del Corso, Gulli, Romani 2005 (the linear system); Gyöngyi, Garcia-Molina, Pedersen 2004
-(trust); Gyöngyi, Berkhin, Garcia-Molina, Pedersen 2006, 3.4 (spam mass).
+Each sweep costs one pass over the links. Takes the links twice and 166 bytes per node, or any
+memory from 8 MB on (``ranking/vectors.py``). Source: Haveliwala, *Efficient computation of
+PageRank*, sections 2 and 5; Del Corso, Gulli, Romani 2005 (the linear system); Gyöngyi,
+Garcia-Molina, Pedersen 2004 (trust); Gyöngyi, Berkhin, Garcia-Molina, Pedersen 2006, section 3.4
+(spam mass).
 """
 
 from __future__ import annotations
@@ -55,18 +56,18 @@ _LOOKED_UP = 1 << 14
 
 
 class Weighted(Protocol):
-    """Names of nodes with weights, such as a mapping."""
+    """Node names with weights, such as a mapping."""
 
     def items(self) -> Iterable[tuple[str, float]]:
-        """Yield every name and its weight."""
+        """Yield names and weights."""
 
 
 Personalization = Mapping[str, float] | Weighted | Iterable[str] | Vector
 
 
 class WeightsFile:
-    """File of (node, weight) rows: text (tabs, or commas in ``.csv``) or Parquet, as ``rank -o``
-    writes them. A first row whose weight is not a number is a header.
+    """A file with node and weight columns as ``rank -o`` writes it: text (tabs, or commas in
+    ``.csv``) or Parquet. A first row whose weight is not a number is a header.
     """
 
     def __init__(self, file: str | os.PathLike[str]) -> None:
@@ -76,7 +77,7 @@ class WeightsFile:
         return f"WeightsFile({str(self.path)!r})"
 
     def items(self) -> Iterator[tuple[str, float]]:
-        """Yield every name and its weight; raises :class:`InputError`."""
+        """Yield names and weights. Raises :class:`InputError`."""
         for row, (name, text) in enumerate(read_values(self.path)):
             weight = _weight(text)
             if weight is not None:
@@ -89,23 +90,22 @@ class WeightsFile:
 
 
 class _Toward:
-    """Pairs from arguments and from files of weights."""
+    """Weights from arguments, then from files."""
 
     def __init__(self, pairs: Sequence[tuple[str, float]], files: Sequence[WeightsFile]) -> None:
         self._pairs, self._files = pairs, files
 
     def items(self) -> Iterator[tuple[str, float]]:
-        """Yield every name and its weight."""
+        """Yield names and weights."""
         return chain(self._pairs, *(file.items() for file in self._files))
 
 
 def toward_of(
     graph: Graph, texts: Sequence[str], files: Sequence[str | os.PathLike[str]] = ()
 ) -> Weighted | None:
-    """Return the personalization given as texts and files of weights; None if there are neither.
+    """Return the personalization from texts and weight files; None without any.
 
-    A text is a node's name, or a name, ``=`` and a weight. A text that is exactly the name of a
-    node is that node.
+    A text is a node name, or ``NAME=WEIGHT``. A text that equals a node's name is always a name.
     """
     if not texts and not files:
         return None
@@ -131,9 +131,10 @@ def _pair(names: Names, text: str) -> tuple[str, float]:
 def teleport(
     lumped: Lumped, personalization: Personalization | None, option: str = "personalization"
 ) -> Vector:
-    """Return float64[nodes] with sum 1 over the nodes not removed; errors name the ``option``.
+    """Return the teleport vector, float64[nodes], with sum 1, and 0 for removed nodes.
 
-    Raises :class:`UsageError`, :class:`~cocite.errors.UnknownNode`, :class:`InputError`.
+    Raises :class:`UsageError` (which mentions ``option``), :class:`~cocite.errors.UnknownNode` or
+    :class:`InputError`.
     """
     from cocite.kernels import rank
 
@@ -161,8 +162,8 @@ def teleport(
     whole = total(where) if fine else 0.0
     if not 0 < whole < np.inf:
         raise UsageError(
-            f"{option} is a non-negative, finite weight for each of {lumped.nodes:,} nodes, "
-            "not 0 for all that are ranked, and of a finite sum"
+            f"{option} must have a finite weight, 0 or more, for each of {lumped.nodes:,} nodes, "
+            "with a positive, finite sum over the ranked nodes"
         )
     divide(where, whole)
     return where
@@ -185,11 +186,13 @@ class Dangling(StrEnum):
     UNIFORM = "uniform"
     """Distribute it equally over all nodes."""
     REMOVE = "remove"
-    """Remove such nodes first, with rank 0; nodes that become dangling are handled like SPREAD."""
+    """Remove dangling nodes first, with rank 0. Nodes that become dangling are treated as for
+    SPREAD.
+    """
 
 
 def rank_columns(trust: bool) -> tuple[str, ...]:
-    """Return the column titles of a node's values, with or without trusted nodes."""
+    """Return the titles of the result columns."""
     return ("rank", "trust", "spam_mass") if trust else ("rank",)
 
 
@@ -197,15 +200,14 @@ def rank_columns(trust: bool) -> tuple[str, ...]:
 class Ranks(NodeNumbers):
     """Ranks of all nodes, and how they were computed.
 
-    ``values`` float64[nodes] has sum 1, by id. ``removed`` nodes have rank 0. ``blocks`` is the
-    number of blocks in which the graph was read, ``weighted`` whether weights counted, ``sent`` the
-    bytes of values that partitions exchanged, ``started`` how many nodes had an initial value. With
-    trusted nodes, ``trust`` float64[nodes] has the ranks of the walk that jumps to these, and
-    ``spam_mass`` float64[nodes] the part of a rank, at most 1, that does not come from good nodes;
-    0 for removed nodes.
+    ``values`` float64[nodes], by id, has sum 1; ``removed`` nodes have rank 0. ``blocks`` is the
+    number of blocks in which the graph was read, ``weighted`` whether link weights were used,
+    ``sent`` the bytes of values that partitions exchanged, and ``started`` the number of nodes with
+    an initial value. With trusted nodes, ``trust`` float64[nodes] has the ranks of the walk that
+    jumps to these. ``spam_mass`` float64[nodes], at most 1, is the fraction of each rank that does
+    not come from good nodes, 0 for removed nodes.
 
-    If not everything fits in memory, ``values`` maps an unnamed file, which disappears with the
-    last reference.
+    If memory is short, ``values`` maps an unnamed file, which disappears with its last reference.
     """
 
     values: Vector
@@ -224,8 +226,8 @@ class Ranks(NodeNumbers):
         return {title: values for title, values in columns if values is not None}
 
     def top(self, k: int = 20, side: str | None = None) -> list[tuple[str, float]]:
-        """Return the k highest ranks with their names, highest first, ties by id. For bipartite
-        graphs, ``side`` is the title of a side; by default both count.
+        """Return (name, rank) of the k highest ranks, highest first, ties by id. ``side`` selects
+        a side of a bipartite graph by its title.
         """
         within = range(self.values.size)
         if side is not None:
@@ -259,20 +261,20 @@ def pagerank(
     graph
         A stored graph, or anything else that holds links (:func:`cocite.open_graph`).
     personalization
-        Where jumps go: node names with weights (a mapping, or a
+        Targets of the jumps: node names with weights (a mapping, or a
         :class:`~cocite.ranking.WeightsFile`), names alone (equal weights), or float64[nodes] by id.
-        Weights are non-negative, with any positive sum. By default to all nodes equally.
+        Weights are non-negative, with any positive sum. By default, jumps go to all nodes equally.
     start
-        Initial ranks, such as an earlier result, also for an older version of the graph:
-        :class:`Ranks`, a file of ranks, names with values, or float64[nodes] by id. Nodes are
-        matched by name; nodes without a value start with their share of the jumps.
+        Initial ranks, such as a result for this or an older version of the graph: :class:`Ranks`, a
+        file of ranks, names with values, or float64[nodes] by id. Nodes are matched by name. Nodes
+        without a value start with their share of the jumps.
     threads
-        How many threads to use; by default all cores. More than two do not help. The ranks are
-        bit-identical.
+        Number of threads, by default all cores. More than two do not help. Ranks are bit-identical
+        for any number.
     memory
-        Memory of the whole process, in bytes or as text such as ``"600MB"``, at least 61 MB; Python
-        takes 52 MB of it. By default half of the available memory. Data that does not fit is read
-        from disk in blocks; the ranks are bit-identical.
+        Memory of the whole process, in bytes or as text such as ``"600MB"``, at least 61 MB, of
+        which Python takes 52 MB. By default half of the available memory. Data that does not fit is
+        read from disk in blocks; ranks are bit-identical.
     progress
         Called after every sweep with (sweeps, bound on the L1 residual).
     options, given
@@ -283,15 +285,16 @@ def pagerank(
     ------
     UsageError, UnknownNode, ResourceError, Damaged
 
-    Notes ----- The total error of all ranks is at most ``tolerance / (1 - damping)``. If
-    ``max_sweeps`` ends the computation before that, ``convergence.converged`` of the result is
-    False.
+    Notes
+    -----
+    The total error of all ranks is at most ``tolerance / (1 - damping)``. If ``max_sweeps`` stops
+    the iteration earlier, ``convergence.converged`` is False.
     """
     options = RankOptions.of(options, given)
     graph = open_graph(graph, memory=memory)
     if options.trust is not None and personalization is not None:
         raise UsageError(
-            "trust compares with the ranks of jumps to any node: leave personalization out"
+            "trust compares with ranks whose jumps go to all nodes; omit personalization"
         )
     means = Resources.checked(threads, memory)
     system, where, mode = set_up(graph, options, personalization, means.memory, means.threads)
@@ -343,7 +346,7 @@ def set_up(
     memory: int,
     threads: int = 1,
 ) -> tuple[System, Vector, Dangling]:
-    """Return the system, the teleport vector (sum 1), and where the rank of dangling nodes goes."""
+    """Return the system, the teleport vector (sum 1), and the handling of dangling nodes."""
     mode = Dangling(options.dangling)
     weighted = options.weighted and graph.in_weights is not None
     room = plan_ranks(graph, memory, weighted, options.blocks, options.trust is not None)
@@ -361,9 +364,9 @@ def set_up(
 
 
 def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
-    """Combine the two solutions into ``solved``: ranks whose dangling mass is spread uniformly.
+    """Turn ``solved`` into ranks whose dangling mass is spread uniformly.
 
-    With m the dangling mass, x = (1 - d) y_p + d m y_q, and m on both sides.
+    These are x = (1 - d) y_p + d m y_q, where m is the dangling mass of x itself.
     """
     here, there = system.dangling_sum(solved), system.dangling_sum(uniform)
     mass = (1 - d) * here / (1 - d * there)
@@ -372,8 +375,8 @@ def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
 
 
 def _spam_mass(system: System, uniform: Vector, trusted: Vector, good_fraction: float) -> Vector:
-    """Return the spam mass of each node from two solutions that are not normalized: each loses a
-    different part to dangling nodes, so normalized solutions are not comparable.
+    """Return the spam mass of each node from two solutions before normalization. Each loses a
+    different amount at dangling nodes, so normalized ones are not comparable.
     """
     found = system.vector()
     for part in pieces(0, found.size, found, uniform, trusted):
@@ -383,13 +386,13 @@ def _spam_mass(system: System, uniform: Vector, trusted: Vector, good_fraction: 
     return found
 
 
-# -- where the sweeps begin --------------------------------------------------------------
+# -- initial ranks -----------------------------------------------------------------------
 
 
 def _ranks_in(path: Path) -> Vector | WeightsFile:
-    """Return the numbers in a file written by ``rank -o``: by id in ``.npy``, otherwise by name."""
+    """Read a file written by ``rank -o``: ranks by id in ``.npy``, by name in other formats."""
     if path.suffix in (".jsonl", ".arrow"):
-        raise InputError(f"{path}: ranks to start from are read from .parquet, .csv, .tsv or .npy")
+        raise InputError(f"{path}: initial ranks must be in a .parquet, .csv, .tsv or .npy file")
     if path.suffix != ".npy":
         return WeightsFile(path)
     try:
@@ -399,7 +402,7 @@ def _ranks_in(path: Path) -> Vector | WeightsFile:
 
 
 def _named(ranks: Ranks) -> Iterator[tuple[Any, float]]:
-    """Yield every name and its rank."""
+    """Yield names and ranks."""
     for part in pieces(0, ranks.values.size, ranks.values):
         names = ranks.names.names(np.arange(part.start, part.stop))
         yield from zip(names, ranks.values[part].tolist(), strict=True)
@@ -408,8 +411,8 @@ def _named(ranks: Ranks) -> Iterator[tuple[Any, float]]:
 def _guess(
     lumped: Lumped, start: Start | None, where: Vector, damping: float
 ) -> tuple[Vector | None, int | None]:
-    """Return the initial float64[nodes], and how many nodes have a value in ``start``; None for
-    both without a start. Raises :class:`UsageError`, :class:`InputError`.
+    """Return the initial ranks, float64[nodes], and how many nodes have a value in ``start``; both
+    None without a start. Raises :class:`UsageError`, :class:`InputError`.
     """
     if start is None:
         return None, None
@@ -429,15 +432,15 @@ def _guess(
         fine = fine and bool(np.isfinite(guess[part]).all()) and bool((guess[part] >= 0).all())
     if not fine or not np.isfinite(total(guess)):
         raise UsageError(
-            f"start is a non-negative vector of {guess.size:,} values, of a finite sum; or names "
-            "with such values, or a file of them"
+            f"start must be {guess.size:,} values, 0 or more, with a finite sum; or names with "
+            "such values; or a file of these"
         )
     return guess, count
 
 
 def _match(lumped: Lumped, pairs: Iterable[tuple[Any, float]], guess: Vector) -> int:
-    """Write the values of ``pairs`` to the nodes with these names, and NaN to all others; return
-    how many have a value. Names without a node, such as those of an older graph, are ignored.
+    """Fill ``guess`` with the values in ``pairs`` by name, NaN for other nodes; return how many
+    nodes have a value. Names without a node are ignored, as the graph may have changed.
     """
     names, rows = lumped.graph.names, iter(pairs)
     for part in pieces(0, guess.size, guess):
@@ -455,13 +458,14 @@ def _match(lumped: Lumped, pairs: Iterable[tuple[Any, float]], guess: Vector) ->
     )
     if count == 0:
         raise UsageError(
-            f"start names no node of {lumped.graph.path}; give the ranks of an older version of it"
+            f"start has no node of {lumped.graph.path}. Pass ranks of this graph or an older "
+            "version"
         )
     return count
 
 
 def _begin_new(guess: Vector, where: Vector, damping: float) -> None:
-    """Give nodes without a value their share of the teleport."""
+    """Set NaN values to the node's share of the teleport."""
     parts = pieces(0, guess.size, guess)
     with np.errstate(over="ignore"):
         whole = float(sum(float(np.nansum(guess[part])) for part in parts))

@@ -1,19 +1,19 @@
-"""PageRank of a partitioned graph, whose parts exchange the values at their borders.
+"""PageRank on a partitioned graph, whose blocks exchange values at their borders.
 
-    a sweep      first all blocks at once: what rows get from sources above them, by the values of
-                 the last sweep; then block after block, ascending: what they get from sources
-                 below, by the values of this sweep, and the new values
-    a message    the values at the border of two blocks (``engine/partitions.py``)
+    sweep        all blocks at once add what their rows receive from sources above, with the values
+                 of the last sweep; then one block after another, ascending, adds what its rows
+                 receive from sources below, with the values of this sweep
+    message      the values at the border of two blocks (``engine/partitions.py``)
 
-A row's sum takes the sources above it in ascending order, then those below it. Each block numbers
-the nodes that it reads in this order, so ranks equal those on one machine to the bit. Therefore,
-only one block at a time adds what rows get from below. Only the blocks hold links. The conductor
-(``ranking/solver.py``) holds degrees, teleport and solution.
+A row's sum adds the sources above the row in ascending order, then those below. Each block numbers
+the nodes that it reads in this order, so ranks are bit-identical to those on one machine. This is
+also why the second step runs on one block at a time. The workers hold the links; the coordinating
+process (``ranking/solver.py``) holds degrees, teleport and solution.
 
-Cost of a block: a pass over its links per sweep. Memory: 8 bytes per link, 60 per node, and 12 for
-each node of another block that it reads or that reads it.
-Source: Haveliwala, *Efficient computation of PageRank*, 3.2 (blocks); Fogaras, Racz, *Scaling
-link-based similarity search*, 2.3.2 (distributed).
+A sweep costs one pass over each block's links. A block takes 8 bytes per link, 60 per node, and 12
+for each node of another block that it reads or that reads it.
+Source: Haveliwala, *Efficient computation of PageRank*, section 3.2 (blocks); Fogaras, Racz,
+*Scaling link-based similarity search*, section 2.3.2 (distributed).
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _ZERO = np.uint64(0)
 
 
 class RankBlock(BorderWorker):
-    """The links of one block, and the values that it reads.
+    """The links of one block and the values that they read.
 
-    ``border`` is that of its part of the core, set when its links are arranged.
+    ``border`` is the border of the block's core rows, set by :meth:`arrange`.
     """
 
     def __init__(
         self, folder: str, digest: str, block: int, weighted: bool, cuts: NDArray[np.uint32]
     ) -> None:
-        """Open and check the block."""
+        """Open and validate the block."""
         store = GraphBlock(folder, block, digest)
         self._offsets, weights = store.offsets, store.weights if weighted else None
         self._weights: NDArray[np.float32] = NO_WEIGHTS if weights is None else weights
@@ -57,12 +57,12 @@ class RankBlock(BorderWorker):
     # -- counting links, arranging them -----------------------------------------------------
 
     def nodes(self) -> NDArray[np.uint32]:
-        """Return the nodes whose values it reads, ascending, including its own."""
+        """Return the nodes whose values the block reads, ascending, including its own."""
         return self._whole.reads
 
     def count(self, taken: NDArray[np.uint8], values: NDArray[Any], weights: bool) -> NDArray[Any]:
-        """Return the result of ``rank.add_links`` for ``taken`` rows, added to the ``values`` of
-        the nodes that it reads; with or without weights.
+        """Return ``values``, one for each of :meth:`nodes`, plus their links to ``taken`` rows
+        (``rank.add_links``): their number, or the sum of their ``weights``.
         """
         from cocite.kernels import rank
 
@@ -72,8 +72,8 @@ class RankBlock(BorderWorker):
         return found
 
     def arrange(self, degrees: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
-        """Write the links of its core in the order of their sums, by the ``degrees`` of the nodes
-        that it reads. Return the weights of the rows' self-loops, and how many links come from
+        """Arrange the links of core rows in the order of their sums, given the ``degrees`` of
+        :meth:`nodes`. Return the weights of the rows' self-loops, and the number of links from
         nodes outside the core.
         """
         from cocite.kernels import rank
@@ -81,7 +81,7 @@ class RankBlock(BorderWorker):
         inside, own = (degrees != 0) & (degrees != rank.GONE), self._whole.own
         self.border = self._whole.restricted(inside)
         number = np.where(inside, np.cumsum(inside, dtype=np.uint32) - 1, rank.NO_NODE)
-        # All nodes that are read, as if those of other blocks had no links and were not dangling.
+        # Treat nodes of other blocks as nodes without links that are not dangling.
         offsets = np.zeros(degrees.size + 1, np.uint64)
         offsets[own.start : own.stop + 1] = self._offsets
         offsets[own.stop + 1 :] = self._offsets[-1]
@@ -93,31 +93,31 @@ class RankBlock(BorderWorker):
         return self._links.loops.copy(), self._links.lost
 
     def core(self) -> NDArray[np.uint32]:
-        """Return the core nodes that it reads."""
+        """Return the core nodes whose values the block reads."""
         return self.border.reads
 
     # -- sweeps -----------------------------------------------------------------------------
 
     def begin(self, z: NDArray[Any], facts: Vector | None) -> None:
-        """Set the values of :meth:`core`, and the facts of its rows if sweeps follow."""
+        """Set the values of :meth:`core` and, if sweeps follow, the facts of the block's rows."""
         self._z, self._facts = z.copy(), None if facts is None else facts.copy()
 
     def settle(self, factor: float, *messages: NDArray[Any] | None) -> None:
-        """End a sweep: receive other blocks' values, then multiply all by ``factor``."""
+        """End a sweep: receive the other blocks' values, then multiply all by ``factor``."""
         self.border.receive(messages, self._z)
         if factor != 1.0:
             np.multiply(self._z, np.float64(factor), out=self._z, casting="same_kind")
 
     def above(self) -> None:
-        """Begin a sweep: add what rows receive from above, by the values of the last sweep."""
+        """Begin a sweep: add what rows receive from above, using the last sweep's values."""
         self._so_far = np.zeros(self._links.loops.size)
         self._links.collect_above(self._z, self._so_far)
 
     def sweep(
         self, first: int, cut: int, damping: float, sums: Vector, *messages: NDArray[Any] | None
     ) -> tuple[object, ...]:
-        """Complete a sweep once the blocks below are done; return its sums float64[2, 4] and its
-        values for each block. ``first`` is the number of its first row in the whole core, ``cut``
+        """Complete a sweep, after all blocks below; return the sums float64[2, 4] and the values
+        for each block. ``first`` is the number of the block's first row in the whole core, ``cut``
         the first node of the second half.
         """
         z, own, found = self._z, self.border.own, sums.copy()
@@ -145,27 +145,27 @@ class RankBlock(BorderWorker):
             rank.sweep(core, at, self._so_far[rows], self._z, self._facts[rows], damping, sums)
 
     def own(self) -> NDArray[Any]:
-        """Return the values of its rows."""
+        """Return the values of the block's rows."""
         return self._z[self.border.own].copy()
 
     def gather(self, all_rows: bool) -> Vector:
-        """Return float64[its nodes]: what they receive along links, all of them or only dangling
-        ones.
+        """Return what the block's nodes receive along links, float64[nodes]; unless ``all_rows``,
+        only for dangling nodes.
         """
         return self._links.gather(self._whole.own, self._z, all_rows)
 
 
-# -- conductor ---------------------------------------------------------------------------
+# -- coordinating process ----------------------------------------------------------------
 
 
 _LOSSES = 8
-"""Maximum number of workers lost during one operation."""
+"""Maximum number of lost workers per operation."""
 _NODE, _LINK = 60 + 24, 8 + 12
-"""Bytes that a block takes for each of its nodes and links, with borders, at most."""
+"""Maximum bytes per node and per link of a block, including borders."""
 
 
 def _retried(crew: WorkerPool, work: Callable[[], T], restore: Callable[[], Any]) -> T:
-    """Return the result of ``work``; if a worker is lost, call ``restore`` and repeat."""
+    """Return the result of ``work``. After losing a worker, call ``restore`` and repeat."""
     losses = 0
     while True:
         try:
@@ -180,7 +180,7 @@ def _retried(crew: WorkerPool, work: Callable[[], T], restore: Callable[[], Any]
 
 
 class PartitionedCore(Lumped):
-    """A :class:`Lumped` that counts links where they are stored."""
+    """A :class:`Lumped` whose links are counted by the workers that hold them."""
 
     def __init__(self, graph: BlockedGraph, removals: int, weighted: bool, room: RankRoom) -> None:
         heavy = weighted and graph.weighted
@@ -199,7 +199,7 @@ class PartitionedCore(Lumped):
     def _counts(
         self, taken: Callable[[NDArray[np.uint32]], Flags], weights: bool = False
     ) -> NDArray[Any]:
-        """Count block after block: weights are added in order of destination."""
+        """Count block after block, which adds weights in the order of targets."""
         found = self.scratch.zeros(self.nodes, np.float64 if weights else np.uint32)
         for block, (first, last) in enumerate(pairwise(self.cuts)):
             flags = taken(self.degrees[first:last]).view(np.uint8)
@@ -223,7 +223,7 @@ class PartitionedCore(Lumped):
 
 
 class PartitionedLinks(CoreLinks):
-    """The links of a graph in blocks, held by workers."""
+    """The links of a partitioned graph, held by workers."""
 
     _lumped: PartitionedCore
 
@@ -231,7 +231,7 @@ class PartitionedLinks(CoreLinks):
         self._lumped, self._crew = lumped, lumped.crew
         self.blocks = self._crew.size
         self.values = 0
-        """Values that are sent per sweep."""
+        """Number of values sent per sweep."""
         self.sent: int = 0
         self._z: NDArray[Any] | None = None
         self._log: list[float] = []
@@ -240,7 +240,7 @@ class PartitionedLinks(CoreLinks):
         _retried(self._crew, self._arrange, lambda: None)
 
     def _rows_before(self) -> list[int]:
-        """Return how many rows of the core precede the end of each block."""
+        """Return the number of core rows before the end of each block."""
         from cocite.kernels import rank
 
         counts = []
@@ -249,7 +249,7 @@ class PartitionedLinks(CoreLinks):
             self._lumped.rest(self._lumped.number)
         return list(accumulate(counts))
 
-    # -- the state of the workers ----------------------------------------------------------------
+    # -- worker state ----------------------------------------------------------------------------
 
     def _arrange(self) -> None:
         crew, degrees, lost, loops = self._crew, self._lumped.degrees, 0, []
@@ -271,7 +271,7 @@ class PartitionedLinks(CoreLinks):
         self._factor = 1.0
 
     def _settle(self, block: int) -> None:
-        """Deliver to a block what the blocks above it sent in the last sweep."""
+        """Deliver the values that blocks above sent to a block in the last sweep."""
         sent = [self._sent[o][block] if o > block else None for o in range(self.blocks)]
         self._crew.call(block, "settle", self._factor, *sent)
 
@@ -287,7 +287,7 @@ class PartitionedLinks(CoreLinks):
         self._nothing()
 
     def _restore(self) -> None:
-        """Restore the blocks: send them the values held here, and repeat the sweeps since."""
+        """Restore the blocks from the last fetched values and repeat the sweeps since then."""
         self._arrange()
         if self._z is not None:
             self._begin(self._z, self._facts)
@@ -295,13 +295,13 @@ class PartitionedLinks(CoreLinks):
                 self._swept()
                 self._factor = factor
 
-    # -- what the system calls ------------------------------------------------------------------
+    # -- interface for the solver ---------------------------------------------------------------
 
     def sweep(
         self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
     ) -> None:
-        """Update by Gauss-Seidel over all rows; values stay with the blocks until ``z`` is
-        ``gathered``.
+        """Run a Gauss-Seidel sweep over all rows. The blocks hold the values until they are
+        fetched.
         """
         self._cut = self._lumped.cut_node if cut else 0
         if self._z is not z:
@@ -328,24 +328,24 @@ class PartitionedLinks(CoreLinks):
         return found
 
     def scale(self, z: NDArray[Any], factor: float) -> None:
-        """Multiply ``z`` by ``factor``, wherever it is stored."""
+        """Multiply the values by ``factor``, in ``z`` or in the blocks."""
         if self._z is z:
             self._factor = self._log[-1] = factor
         else:
             scale(z, factor)
 
     def fetch(self, z: NDArray[Any]) -> None:
-        """Copy the values of the last sweep here, from where lost workers restart."""
+        """Copy the values of the last sweep to ``z``. Lost workers restart from these."""
         _retried(self._crew, lambda: self._bring(z), self._restore)
         self._log = []
 
     def replaced(self, z: NDArray[Any]) -> None:
-        """Send ``z`` to the blocks with the next sweep."""
+        """Send ``z`` to the blocks before the next sweep."""
         self._z = None
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """Yield (nodes of a block, what they receive from ``z`` along links), for all or only for
-        dangling nodes.
+        """Yield (nodes of a block, what they receive from ``z`` along links). Unless ``all_rows``,
+        only dangling nodes are computed.
         """
         sweeping = self._z is z
         if sweeping:
@@ -367,7 +367,7 @@ class PartitionedLinks(CoreLinks):
             yield slice(first, last), _retried(self._crew, partial(gather, block), restore)
 
     def _bring(self, z: NDArray[Any]) -> None:
-        """Copy the values of all blocks here, and to the other blocks."""
+        """Copy the values of all blocks to ``z``."""
         for block in range(self.blocks):
             self._settle(block)
         parts = self._crew.take([self._crew.call(b, "own")[0] for b in range(self.blocks)])

@@ -1,22 +1,22 @@
-"""The linear system of PageRank, (I - damping P') y = p, for one graph and any memory.
+"""Solver for the linear system of PageRank, (I - damping P') y = p.
 
-Gauss-Seidel sweeps in order of id run on the core, the nodes with out-links (``ranking/core.py``).
-Links are in memory, on disk (``ranking/blocks.py``), or held by workers
-(``ranking/partitions.py``); the order of the arithmetic is the same, so ranks are bit-identical.
-After each sweep, one factor restores the total mass, the slowest component of the error; after
-every eighth, an extrapolation follows. On web graphs in URL order, that takes a quarter to a third
-of the passes of power iteration.
+Gauss-Seidel sweeps over the core, the nodes with out-links (``ranking/core.py``), run in order of
+id. Links are in memory, on disk (``ranking/blocks.py``), or held by workers
+(``ranking/partitions.py``). The order of the arithmetic is always the same, so ranks are
+bit-identical. After each sweep, a factor restores the total mass, the slowest component of the
+error. Every eighth sweep is followed by an extrapolation. On web graphs in URL order, this takes a
+quarter to a third of the passes of power iteration.
 
-Large graphs are swept in two halves, which two threads may do at the same time: each half uses the
-other's values of the last sweep. If links carry too much of the eighth sweep's change from the
-first half to the second, halves would cost sweeps, and further sweeps are not split. Only the graph
-decides that.
+Large graphs are swept in two halves, which two threads may run in parallel. Each half uses the
+other's values from the last sweep. If links carry too much of the eighth sweep's change from the
+first half to the second, halves would take more sweeps, so later sweeps are not split. The decision
+depends only on the graph.
 
-A sweep solves each row exactly, up to later changes of other rows. So its residual is at most what
-all changes pass on to other rows of the core, plus what restoring the mass changes.
+A sweep solves each row exactly, apart from later changes to other rows. Its residual is therefore
+at most what all changes pass on to other core rows, plus the change from restoring the mass.
 
-Source: Haveliwala, *Efficient computation of PageRank*, 3.2 (blocks); Lee, Golub, Zenios 2003 (the
-core).
+Source: Haveliwala, *Efficient computation of PageRank*, section 3.2 (blocks); Lee, Golub, Zenios
+2003 (the core).
 """
 
 from __future__ import annotations
@@ -40,29 +40,28 @@ from cocite.ranking.vectors import PIECE, RankRoom, Vector, order_of, pieces, sc
 from cocite.storage import evict
 
 # Reduced rank extrapolation (``kernels/rank.py``). On web graphs, sweeps shrink the error slowly in
-# a few directions and fast in all others, so the combination of the last iterates with the smallest
-# step is far ahead of the last one. It saves a third to a half of the sweeps. It is safe: the error
-# bound is that of a sweep, whatever its start; a combination is never negative; and if eight sweeps
-# after one have not halved the residual, it is the last one, also if steps are only rounding. Sums
-# go over pieces of one size in order, and the system of five equations is solved here, so results
-# are equal to the bit wherever the vectors are stored. Cost: five copies and two passes over six
-# vectors in eight sweeps, and the memory of five vectors of the core; with workers, the conductor
-# fetches the values.
+# a few directions and fast in all others. The combination of the last iterates with the smallest
+# step is therefore much closer to the solution than the last iterate, which saves a third to half
+# of the sweeps. It cannot spoil the result: a sweep's error bound holds from any start, and
+# combinations are never negative. Extrapolation ends once eight sweeps do not halve the residual,
+# as when steps are mere rounding. Sums run over pieces of one size, in order, and the system of
+# five equations is solved here, so results are bit-identical wherever vectors are stored. Every
+# eight sweeps, it costs five copies and two passes over six vectors, and it takes five core vectors
+# of memory. The values of workers are fetched first.
 
 _EVERY = 8
 """Sweeps between extrapolations."""
 _GAIN = 0.5
-"""Factor by which the residual must shrink between them; sweeps alone reach 0.85 ** 8 = 0.27."""
-_CROSSING = 0.02
-"""Largest part of the eighth sweep's change that links may carry from the first half to the
-second.
+"""Required reduction of the residual between extrapolations; plain sweeps reach 0.85 ** 8 = 0.27.
 """
+_CROSSING = 0.02
+"""Maximum fraction of the eighth sweep's change that links carry from first to second half."""
 _NOISE = 1e-13
-"""Relative noise of the products: smaller differences are treated as rounding."""
+"""Relative noise of the products. Smaller differences count as rounding."""
 
 
 class Extrapolation:
-    """Predicts the limit of an iteration from recent iterates."""
+    """Extrapolates the limit of an iteration from recent iterates."""
 
     def __init__(self, lumped: Lumped) -> None:
         self._lumped = lumped
@@ -71,18 +70,18 @@ class Extrapolation:
         self._over = False
 
     def wants(self, number: int) -> bool:
-        """Return whether it needs the iterate after sweep ``number``."""
+        """Return whether :meth:`look` needs the iterate after sweep ``number``."""
         from cocite.kernels.rank import BEFORE
 
         return not self._over and (number - 1) % _EVERY >= _EVERY - 1 - BEFORE
 
     @property
     def last(self) -> NDArray[Any]:
-        """Return the last iterate stored."""
+        """Return the last stored iterate."""
         return self._before[-1]
 
     def look(self, number: int, residual: float, z: NDArray[Any], facts: Vector) -> bool:
-        """Store ``z``, or replace it by the extrapolated vector; return whether it was replaced."""
+        """Store ``z``, or overwrite it with the extrapolation and return True."""
         from cocite.kernels.rank import BEFORE
 
         place = (number - 1) % _EVERY - (_EVERY - 1 - BEFORE)
@@ -123,9 +122,10 @@ class Extrapolation:
 
 
 def _least(products: Vector) -> list[float] | None:
-    """Return the coefficients, of sum 1, that minimize the combination of steps with these
-    ``products``; None if there are none. By Cholesky's method: c with P c = (1, ..., 1), divided by
-    the sum of c.
+    """Return the coefficients with sum 1 that minimize the combined step, or None without any.
+
+    ``products`` is the matrix P of the steps' inner products. Cholesky's method solves
+    P c = (1, ..., 1), and c is divided by its sum.
     """
     given = products.tolist()
     size = len(given)
@@ -161,8 +161,8 @@ def _least(products: Vector) -> list[float] | None:
 
 
 class Sweep(NamedTuple):
-    """One completed sweep: its number, a bound on the L1 residual, and a function that returns y,
-    valid until the next sweep.
+    """A completed sweep: its number, a bound on the L1 residual, and a function that returns y
+    until the next sweep.
     """
 
     number: int
@@ -171,11 +171,9 @@ class Sweep(NamedTuple):
 
 
 class System:
-    """The linear system of one graph, without removed nodes, for one damping; it can be solved
-    repeatedly.
+    """The linear system of a graph without its removed nodes; can be solved repeatedly.
 
-    Vectors are float64[nodes]; returned ones are in memory or in scratch files, as planned in
-    ``room``.
+    Vectors are float64[nodes], in memory or in scratch files as planned in ``room``.
     """
 
     def __init__(
@@ -204,17 +202,17 @@ class System:
         self._facts: Vector = np.empty((0, 0))
 
     def vector(self) -> Vector:
-        """Return float64[nodes], zeros."""
+        """Return zeros, float64[nodes]."""
         return self.lumped.vector()
 
     # -- solving --------------------------------------------------------------------------
 
     def sweeps(self, where: Vector, guess: Vector | None, alone: bool = False) -> Iterator[Sweep]:
-        """Yield every sweep for teleport ``where`` (sum 1), without end.
+        """Yield sweeps for teleport ``where`` (sum 1) indefinitely.
 
-        Extrapolates after every eighth sweep unless ``alone``. If there is nothing to iterate,
-        yields only number 0, the solution. Raises :class:`NotConverged` if a sweep results in NaN
-        or infinity.
+        Extrapolates after every eighth sweep unless ``alone``. If no iteration is needed, yields
+        only sweep 0, the solution. Raises :class:`NotConverged` if a sweep produces NaN or
+        infinity.
         """
         with Team(self._threads) as team:
             yield from self._sweeps(where, guess, alone, team)
@@ -228,17 +226,17 @@ class System:
         self._contribute(where if guess is None else guess, 1.0, z)
         mass, owed = self._weigh(z)
         _check_numbers(0, mass)
-        if owed == 0:  # nobody starts in the core, and dangling nodes lead nowhere
+        if owed == 0:  # all jumps end at dangling nodes, which lead nowhere
             scale(z, 0.0)
             yield Sweep(0, 0.0, lambda: self._whole(z, where))
             return
         if mass > 0:
             scale(z, owed / mass)  # ranks sum to 1, y to more
-        # Within the rounding of its sums a balance would only add noise: residuals would end at
-        # some 1e-14 (7e-15 on web-NotreDame) instead of falling to nothing.
+        # A balance within the rounding of its sums would only add noise: residuals would level off
+        # near 1e-14 (7e-15 on web-NotreDame) instead of vanishing.
         rounding = 8 * np.finfo(np.float64).eps * math.sqrt(core)
-        # The loss from storing values in single precision is not part of the change: it counts as
-        # one more.
+        # The change does not include the loss from storing values in single precision, so count it
+        # twice.
         margin = 1 if self._dtype is np.float64 else 2
         ahead, cut = Extrapolation(self.lumped), 0 if alone else self.lumped.cut
         for number in count(1):
@@ -252,10 +250,9 @@ class System:
             if abs(balance - 1) <= rounding:
                 balance = 1.0
             self.links.scale(z, balance)
-            size = reach * balance + (1 - owed)  # the sum of y, dangling nodes included
-            # Later rows' changes leave residuals of at most ``change`` in the rows before them;
-            # balancing the mass changes the part from teleportation. Then the residuals of all
-            # nodes have sum 0.
+            size = reach * balance + (1 - owed)  # the sum of y, including dangling nodes
+            # Changes of later rows leave residuals of at most ``change`` in earlier rows. Balancing
+            # the mass changes the part from teleportation; the residuals then sum to 0.
             residual = margin * (balance * change + abs(1 - balance) * owed) / size
             yield Sweep(number, residual, lambda: self._whole(z, where))
             if not alone and ahead.wants(number):
@@ -266,9 +263,7 @@ class System:
                     self.links.replaced(z)
 
     def _crossing(self, before: NDArray[Any], z: NDArray[Any]) -> float:
-        """Return how much of the first half's changes since ``before`` reaches rows of the second
-        half.
-        """
+        """Return how much of the first half's change since ``before`` reaches the second half."""
         cut, moved = self.lumped.cut, self.lumped.scratch.zeros(z.size, np.float64)
         for part in pieces(0, cut, before, z, moved):
             moved[part] = np.abs(z[part].astype(np.float64) - before[part])
@@ -281,8 +276,8 @@ class System:
         guess: Vector | None,
         progress: Callable[[int, float], None],
     ) -> tuple[Vector, int, str]:
-        """Return the solution for teleport ``where`` (sum 1), sweeps made, and the reason for
-        stopping.
+        """Return the solution for teleport ``where`` (sum 1), the number of sweeps, and the reason
+        for stopping.
         """
         rule.begin()
         sweeps = self.sweeps(where, guess)
@@ -297,7 +292,7 @@ class System:
                 return sweep.solution(), sweep.number, reason
 
     def _describe(self, where: Vector) -> None:
-        """Compute the facts of the core's rows for the teleport ``where``."""
+        """Compute the facts of all core rows for the teleport ``where``."""
         from cocite.kernels import rank
 
         lumped = self.lumped
@@ -327,7 +322,7 @@ class System:
         return mass, owed
 
     def _whole(self, z: NDArray[Any], where: Vector) -> Vector:
-        """Return y of all nodes from the core's z; dangling nodes are computed only here."""
+        """Return y for all nodes from the core's z. Dangling nodes are computed only here."""
         from cocite.kernels import rank
 
         lumped, y = self.lumped, self.vector()
@@ -340,11 +335,11 @@ class System:
     # -- the residual of a vector -----------------------------------------------------------------
 
     def dangling_sum(self, values: Vector) -> float:
-        """Return the sum over dangling nodes."""
+        """Return the sum of the dangling nodes' values."""
         return total(values, self.lumped.degrees)
 
     def residual(self, x: Vector, where: Vector, share: Vector) -> float:
-        """Return ||G x - x||_1 for x with sum 1: one pass over all links."""
+        """Return ||G x - x||_1 for x with sum 1. Costs one pass over all links."""
         from cocite.kernels import rank
 
         found = np.zeros(1)
@@ -355,8 +350,8 @@ class System:
     def passed_on(
         self, x: Vector, where: Vector, share: Vector
     ) -> Iterator[tuple[slice, Vector, Vector]]:
-        """Yield the terms of G x piece by piece: along links, and by teleport. The caller reads
-        degrees and x.
+        """Yield (nodes, rank along links, rank by teleport), the terms of G x, for pieces of all
+        nodes. Releases the degrees and x, which the caller reads.
         """
         d, spread = self._damping, self.dangling_sum(x)
         z = self.lumped.contributions(np.float64)
@@ -368,8 +363,8 @@ class System:
     def _gathered(
         self, z: NDArray[Any], arrays: tuple[NDArray[Any], ...], all_rows: bool
     ) -> Iterator[tuple[slice, Vector]]:
-        """Yield what nodes receive along links, for pieces of all nodes. The caller reads these
-        ``arrays``, and z, piece by piece.
+        """Yield (nodes, what they receive along links) for pieces of all nodes. Releases z and
+        ``arrays``, which the caller reads in the same pieces.
         """
         on_disk = (*arrays, z) if self.lumped.room.blocks else ()
         for nodes, sums in self.links.gathered(z, all_rows):
@@ -380,6 +375,6 @@ class System:
 def _check_numbers(sweep: int, *sums: float) -> None:
     if not all(map(math.isfinite, sums)):
         raise NotConverged(
-            f"the ranks are no finite numbers after sweep {sweep}: their sums are "
-            f"{', '.join(map(str, sums))}. Take double precision, or a start of smaller values"
+            f"ranks are not finite after sweep {sweep}: their sums are "
+            f"{', '.join(map(str, sums))}. Use double precision, or a start with smaller values"
         )

@@ -1,8 +1,8 @@
-"""Stopping rules of an iteration, and how it ended.
+"""Stopping rules of iterations.
 
-It stops when the residual is small enough; after a number of sweeps, as *not converged*; or when
-the order of the top nodes no longer changes, which is enough for a search engine (Haveliwala,
-*Efficient computation of PageRank*, 5).
+An iteration stops when the residual is small enough, when the order of the top nodes no longer
+changes (Haveliwala, *Efficient computation of PageRank*, section 5), or after a maximum number of
+sweeps, as not converged.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from cocite.options.rank import RankOptions
 
 _STABLE = 3
-"""Sweeps without a change in the order of the top nodes that count as stable."""
+"""Sweeps without a change after which the order of the top nodes is stable."""
 
 
 class SweepState(NamedTuple):
-    """Input of a rule: sweeps made, a bound on the L1 residual, and the order of the top nodes."""
+    """Completed sweeps, a bound on the L1 residual, and the ids of the top nodes in order."""
 
     sweeps: int
     residual: float
@@ -31,8 +31,8 @@ class SweepState(NamedTuple):
 class Convergence:
     """How an iteration ended.
 
-    ``residual`` is ||G x - x||_1 of the vector returned, computed anew; ``error_bound`` bounds
-    ||x - x*||_1 and is residual / (1 - damping). ``reason`` names the rule that stopped it.
+    ``residual`` is ||G x - x||_1 of the returned vector, recomputed at the end. ``error_bound`` is
+    residual / (1 - damping), a bound on ||x - x*||_1. ``reason`` is the condition that was met.
     """
 
     sweeps: int
@@ -43,11 +43,11 @@ class Convergence:
 
 
 class StoppingRule:
-    """Stop when the L1 residual is at most ``tolerance``: absolute, not multiplied by the number of
-    nodes.
+    """Stop when the L1 residual is at most ``tolerance``, after ``max_sweeps`` sweeps, or, with
+    ``top``, when the order of that many top nodes has not changed for three sweeps.
 
-    Also stop after ``max_sweeps`` sweeps, as not converged; or, with ``top``, when the order of
-    that many top nodes has not changed for three sweeps.
+    ``tolerance`` is absolute, not per node. After ``max_sweeps``, the result counts as not
+    converged.
     """
 
     def __init__(self, tolerance: float, max_sweeps: int, top: int | None = None) -> None:
@@ -57,12 +57,12 @@ class StoppingRule:
     def begin(self) -> None:
         """Reset before the first sweep."""
         self.accurate = True
-        """Whether the result has converged, where the rule stopped."""
+        """False once ``max_sweeps`` ends the iteration."""
         self._last: NDArray[np.int64] | None = None
         self._same = 0
 
     def reached(self, state: SweepState) -> str | None:
-        """Return the reason to stop now, or None."""
+        """Return the reason to stop, or None to continue."""
         same = self.top > 0 and self._in_same_order(state.order)
         if state.residual <= self.tolerance:
             return f"residual <= {self.tolerance:g}"
@@ -74,7 +74,7 @@ class StoppingRule:
         return None
 
     def _in_same_order(self, order: NDArray[np.int64] | None) -> bool:
-        """Return whether the order has been stable for long enough; call it after every sweep."""
+        """Return whether the order is stable. Must be called after every sweep."""
         assert order is not None
         same = self._last is not None and np.array_equal(order[: self.top], self._last)
         self._same = self._same + 1 if same else 0
@@ -83,5 +83,5 @@ class StoppingRule:
 
 
 def stopping_rule(options: RankOptions) -> StoppingRule:
-    """Return the rule for these options."""
+    """Return the stopping rule that ``options`` describe."""
     return StoppingRule(options.tolerance, options.max_sweeps, options.until_top_stable)

@@ -1,18 +1,19 @@
-"""The memory plan of a ranking, and vectors processed in pieces.
+"""Memory plans for PageRank, and vectors processed piece by piece.
 
-    in memory     166 bytes per node at most, and the links twice (with weights: 181, and weights
+    in memory     at most 166 bytes per node, and the links twice (weighted: 181, and the weights
                   twice as well); 8 more if rows are swept in halves
-    in blocks     any amount of memory from 8 MB on
+    in blocks     any memory from 8 MB on
 
-In blocks, a fifth of the memory, or half of a larger one, is for the block itself: 8 bytes for each
-of its nodes and its core nodes. The rest buffers data that is read in sequence. The number of
-blocks is proportional to nodes / memory, and each block reads all contributions z once:
+In blocks, a fifth of a small memory, or nearly half of a large one, holds the block: 8 bytes for
+each of its nodes and again for each of its core nodes. The rest buffers sequential reads. The
+number of blocks is proportional to nodes / memory, and each block reads all contributions z once:
 
     bytes read per sweep  = (blocks * 8 + 68) per core node + 4 to 8 per link of the core
     bytes of scratch      = 8 per link (16 with weights) and 160 per node at most
 
-Pieces have one size, so sums do not depend on where a vector is stored: NumPy adds up every piece,
-and ``math.fsum`` these sums. Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+All pieces have the same size. NumPy sums each piece and ``math.fsum`` these sums, so results do not
+depend on where a vector is stored. Source: Haveliwala, *Efficient computation of PageRank*,
+section 3.2.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ from cocite.storage import evict, is_mapped
 
 Vector = NDArray[np.float64]
 PIECE = 1 << 14
-"""Numbers in a piece."""
+"""Values in a piece."""
 _KEPT = 1 << 15
-"""Numbers to process before memory is released."""
+"""Values to process before memory is released."""
 
 
 def pieces(
@@ -46,8 +47,8 @@ def pieces(
     beside: Any = (),
     kept: int = _KEPT,
 ) -> Iterator[slice]:
-    """Yield slices from ``begin`` to ``end``. After every ``kept`` numbers, release the pages of
-    mapped ``arrays`` that were processed, and all pages of those in ``beside``.
+    """Yield slices from ``begin`` to ``end``. After every ``kept`` values, release the processed
+    memory of mapped ``arrays`` and all memory of mapped ``beside``.
     """
     arrays, beside = (tuple(filter(is_mapped, each)) for each in (arrays, beside))
     step, first = size or PIECE, begin
@@ -60,7 +61,7 @@ def pieces(
 
 
 def total(values: Vector, taken: NDArray[Any] | None = None) -> float:
-    """Return the sum of all values, or of those whose ``taken`` is 0; infinity on overflow."""
+    """Return the sum of the values, only of those with ``taken`` 0 if given; inf on overflow."""
     sums = []
     for part in pieces(0, values.size, values, *(() if taken is None else (taken,))):
         piece = values[part] if taken is None else values[part][taken[part] == 0]
@@ -73,13 +74,13 @@ def total(values: Vector, taken: NDArray[Any] | None = None) -> float:
 
 
 def scale(values: NDArray[Any], factor: float) -> None:
-    """Multiply all by ``factor``, a float64 even if the values are float32."""
+    """Multiply values in place by ``factor``, in float64 even if they are float32."""
     for part in pieces(0, values.size, values) if factor != 1.0 else ():
         np.multiply(values[part], np.float64(factor), out=values[part], casting="same_kind")
 
 
 def divide(values: Vector, divisor: float) -> None:
-    """Divide all by ``divisor``."""
+    """Divide values in place by ``divisor``."""
     for part in pieces(0, values.size, values):
         values[part] /= divisor
 
@@ -93,7 +94,7 @@ def order_of(values: Vector, k: int) -> NDArray[np.int64]:
         if best.size > k:
             fine = best >= np.partition(best, best.size - k)[best.size - k]
             ids, best = ids[fine], best[fine]
-            # Too many on ties with the least value: the first ids stay.
+            # Of ties at the smallest value, keep the first ids.
             kept = np.sort(np.lexsort((ids, -best))[:k])
             ids, best = ids[kept], best[kept]
     return ids[np.lexsort((ids, -best))]
@@ -102,11 +103,10 @@ def order_of(values: Vector, k: int) -> NDArray[np.int64]:
 def stretches(
     offsets: NDArray[np.uint64], first: int, last: int, links: int, rows: int
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the links of the rows from ``first`` to ``last`` in stretches of some ``links`` and
-    ``rows``.
+    """Yield the links of rows [first, last) in stretches of at most ``links`` links and ``rows``
+    rows, each as (first row, end row, first link, end link).
 
-    Yields (first row, end row, first link, end link). A cut row is the last of one stretch and the
-    first of the next.
+    A row that is cut is the last of one stretch and the first of the next.
     """
     row, begin = first, int(offsets[first])
     while row < last:
@@ -118,30 +118,30 @@ def stretches(
         row, begin = whole, end
 
 
-# -- room --------------------------------------------------------------------------------
+# -- memory plan -------------------------------------------------------------------------
 
 
 LEAST_IN_HALVES = 1 << 20
 """Minimum number of links to sweep in two halves; with fewer, threads would wait for each other."""
 LEAST = 8 << 20
-"""Minimum memory; with smaller blocks, most time would go to boundaries."""
+"""Minimum memory; smaller blocks would spend most time on boundaries."""
 _STREAMS = 12 << 20
-"""Memory for read-ahead pages: six files at a time, 2 MB of each."""
+"""Memory for read-ahead: six files, 2 MB each."""
 _TAKEN_STREAMS = 4 << 20
-"""Part of _STREAMS in use with a single block, as measured (``python -m benchmarks.memory``)."""
+"""Part of _STREAMS that a single block uses, as measured (``python -m benchmarks.memory``)."""
 _NODE, _WEIGHT_NODE = 166, 15
-"""Bytes of a node while everything is in memory, and what weights add to them."""
+"""Maximum bytes per node with everything in memory; additional bytes with weights."""
 _TAKEN_NODE, _TAKEN_LINKING = 47, 84
-"""Bytes of these in memory at once: for any node, and in addition for a node with out-links, as
-measured (``python -m benchmarks.memory``).
+"""Bytes in use at once per node, and in addition per node with out-links, as measured (``python -m
+benchmarks.memory``).
 """
 _SCRATCH_NODE, _WEIGHT_SCRATCH_NODE = 160, 20
 _TRUST_NODE = 24
-"""Bytes that trusted nodes add for each node: teleport, solution, and spam mass."""
+"""Additional bytes per node with trusted nodes: teleport, solution, and spam mass."""
 _COPY_NODE = 8
-"""Bytes that the copy of the second half adds for each node, in memory."""
+"""Additional bytes per node for the copy of the second half."""
 _STRIP_LINK, _WEIGHT_STRIP_LINK = 24, 36
-"""Bytes of a link of a strip while it is sorted: keys, words; a weight, a place, both sorted."""
+"""Bytes per link while a strip is sorted: keys and words; with weights, these and positions."""
 _LARGEST_STRIP = 1 << 22
 _LARGEST_PIECE, _LARGEST_WINDOW = 16 << 20, 64 << 20
 _BESIDE = 256 << 20
@@ -150,9 +150,9 @@ _BESIDE = 256 << 20
 
 @dataclass(frozen=True)
 class RankRoom:
-    """Memory plan of a ranking. ``blocks`` is 0 if everything is in memory; ``scratch`` is the
-    maximum of bytes on disk; ``taken`` is the expected memory, if known to be less. The rows are
-    swept in ``halves``, 1 or 2, and no block has rows of both.
+    """Memory plan of a PageRank computation. ``blocks`` is 0 if everything is in memory.
+    ``scratch`` is the maximum number of bytes on disk, ``taken`` the expected memory where it is
+    known to be less. The rows are swept in 1 or 2 ``halves``; no block has rows of both.
     """
 
     memory: int
@@ -174,17 +174,17 @@ class RankRoom:
 
     @property
     def block(self) -> int:
-        """Return the bytes of a block."""
+        """Return the maximum bytes of a block."""
         return max((self.memory - _STREAMS) // 2, self.memory // 5, 1)
 
     @property
     def piece(self) -> int:
-        """Return how many bytes of sequential data, such as links, are in memory at a time."""
+        """Return how many bytes of sequential data, such as links, to read at a time."""
         return max(1, min(self.memory // 16, _LARGEST_PIECE))
 
     @property
     def window(self) -> int:
-        """Return how many bytes of z are in memory while they are pushed to a block."""
+        """Return how many bytes of z to push to a block at a time."""
         return max(1, min(self.memory // 8, _LARGEST_WINDOW))
 
     def strip(self, weighted: bool) -> int:
@@ -200,7 +200,7 @@ def plan_ranks(
     blocks: int | None = None,
     trust: bool = False,
 ) -> RankRoom:
-    """Plan a ranking in memory or in blocks; ``blocks`` requests that many. With ``trust``, include
+    """Plan PageRank in memory or in blocks. ``blocks`` requests a number of blocks, ``trust`` also
     ranks by trusted nodes.
 
     Raises :class:`UsageError` for a graph without nodes, and :class:`ResourceError` if the memory
@@ -208,7 +208,7 @@ def plan_ranks(
     """
     nodes = graph.nodes
     if nodes == 0:
-        raise UsageError(f"{graph.path} has no nodes: there is nothing to rank")
+        raise UsageError(f"{graph.path} has no nodes, so there is nothing to rank")
     if blocks is not None and (type(blocks) is not int or blocks < 1):
         raise UsageError(f"blocks is {blocks!r}; it must be a whole number, 1 or more")
     links = links_of(graph, "in", weighted=weighted)
@@ -221,8 +221,8 @@ def plan_ranks(
         return RankRoom(whole, taken=min(whole, there), halves=halves)
     if memory < LEAST:
         raise ResourceError(
-            f"ranks need {format_least(min(LEAST, whole))} of memory, however many blocks; "
-            f"{short_of(memory)}"
+            f"PageRank needs at least {format_least(min(LEAST, whole))} of memory, with any number "
+            f"of blocks; {short_of(memory)}"
         )
     size = 8 * (nodes + _linking(graph))
     # The cut between the halves adds a block.
@@ -232,23 +232,23 @@ def plan_ranks(
         blocks_need = f"{count} blocks need" if count > 1 else "1 block needs"
         raise ResourceError(
             f"{blocks_need} {format_least(_memory_of(block))} of memory; {short_of(memory)}, or "
-            "ask for more --blocks"
+            "request more --blocks"
         )
     scratch = (_SCRATCH_NODE + weighted * _WEIGHT_SCRATCH_NODE + trust * _TRUST_NODE) * nodes
     scratch += (8 + 8 * weighted) * links.edges
     room = min(memory, _memory_of(block) + _BESIDE)
-    # With a single block, nothing is sorted, and no other block's contributions are read.
+    # A single block needs no sorting and reads no other block's contributions.
     taken = min(room, block + _TAKEN_STREAMS) if count == 1 else None
     return RankRoom(room, count, scratch, taken, halves)
 
 
 def _memory_of(block: int) -> int:
-    """Return the memory needed for blocks of that many bytes."""
+    """Return the memory needed for blocks of ``block`` bytes."""
     return max(LEAST, min(5 * block, 2 * block + _STREAMS))
 
 
 def _linking(graph: Graph) -> int:
-    """Return how many nodes have out-links."""
+    """Return the number of nodes with out-links."""
     count = 0
     for part in pieces(0, graph.nodes, graph.out_degrees):
         count += int(np.count_nonzero(graph.out_degrees[part]))
