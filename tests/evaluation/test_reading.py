@@ -34,7 +34,7 @@ def test_labels_that_are_of_one_node_each_are_warned_of(
     path = tmp_path / "labels.tsv"
     path.write_text("".join(f"{i}\thost {i}\tkind {i % 2}\n" for i in range(20)))
     read_labels(path, graph.names, columns)
-    told = "20 of its 20 labels are those of one node each"
+    told = "20 of its 20 labels have a single node"
     assert (told in caplog.text, "columns 1 and 2" in caplog.text) == (said, said)
 
 

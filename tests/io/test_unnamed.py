@@ -137,7 +137,7 @@ def called(family: str) -> set[tuple[str, str]]:
 def test_unnamed_links_are_refused_or_skipped(tmp_path: Path, family: str, sign: str) -> None:
     links_given, output = given(tmp_path, family, f"x{sign}y"), tmp_path / "out.graph"
     what = SIGNS[sign].split(",")[-1] if family == "mediawiki" else SIGNS[sign]
-    what = what.removeprefix(" which changes the ")
+    what = what.removeprefix(" which changes the text ")
     at = "row 4 .*its target has " if family in MEMORY else ""
     at = FAMILIES[family].at if family in FAMILIES else at
     with pytest.raises(InputError, match=rf"(?s){at}.*{what}") as refused:

@@ -1,4 +1,4 @@
-"""Quality of answers by labels and texts, and the choice of settings for a graph."""
+"""Evaluation of results by labels and texts, and tuning of measures and settings."""
 
 from cocite.evaluation.judge import (
     Content,

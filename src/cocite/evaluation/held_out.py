@@ -1,25 +1,24 @@
-"""Judge lists without labels, by hidden links: how well lists find the co-neighbors of a page.
+"""Judge lists without labels, by how well they recover the co-neighbors lost with hidden links.
 
-A *pair* is two pages that are linked, either way. Pairs are hidden in the order of draw(seed,
-pair), both ways, if each of their pages keeps a link to another page, until they have ``share`` of
-all links to other pages. So every page stays in the graph, and ids and names stay the same.
+A *pair* is two linked pages. Pairs are hidden in the order of draw(seed, pair), with links in both
+directions, until ``share`` of all links to other pages is hidden. A pair is skipped if it would
+leave one of its pages without links. Every page thus stays in the graph, with the same id.
 
-    C(v)      = the company of v: for each hidden link v -> w the other pages that link to w, for
-                each w -> v the other pages that w links to
+    C(v)      = the company of v: for each hidden link v -> w, the other pages that link to w; for
+                each hidden link w -> v, the other pages that w links to
     g(x)      = 1 / sqrt(1 + links of x, either way, that are not hidden)
     company@k = mean over pages v of   sum of g(x) over x in the first k of v's list and in C(v)
                                        / the sum of the k largest g(x) over C(v)
-    links@k   = the share of the hidden neighbors themselves among the first k (link prediction)
+    links@k   = the fraction of the hidden neighbors among the first k (link prediction)
 
-Without g, lists of popular pages would win, as these are in every company. Compared with labels
-(docs/tuning.md), company@50 agrees, and links@k mostly does.
+Popular pages are in the company of most pages, so lists of these would win without g. company@50
+agrees with labels, and links@k mostly does (docs/tuning.md).
 
-Convention: a w with more than 10,000 links of that kind is ignored; pages without company are
-excluded from the mean.
-Cost: two passes over the links, 16 bytes per node, and about 50 for each pair tried; a copy of the
-graph on disk; for each page a list of 50 and about .1 ms.
+A w with more than 10,000 such links is ignored. Pages without company are excluded from the mean.
+Costs two passes over the links, 16 bytes per node, about 50 bytes per pair tried, and a copy of the
+graph on disk; then a list of 50 and about 0.1 ms per page.
 Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction problem for social
-networks*, without times; that each page keeps a link is our own.
+networks*, without timestamps. That each page keeps a link is our own rule.
 """
 
 from __future__ import annotations
@@ -47,30 +46,30 @@ from cocite.storage.staging import Staging, copy_array
 
 _PIECE = 1 << 17
 _COUNTED, _TRIED, _LINK = 24, 60, 60
-"""Bytes while links are chosen: a node, a pair tried, a link of a piece."""
+"""Bytes while choosing links: per node, per pair tried, and per link of a piece."""
 _LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
 Pairs = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class Hidden:
-    """Pairs of pages whose links are hidden: ``low`` < ``high``, uint32[pairs], ascending."""
+    """Pairs of pages whose links are hidden, ``low`` < ``high``, uint32[pairs], ascending."""
 
     low: Ids
     high: Ids
 
     @classmethod
     def of(cls, pairs: Pairs) -> Hidden:
-        """Convert ascending smaller id * 2**32 + larger id."""
+        """Convert ascending keys, smaller id * 2**32 + larger id."""
         return cls((pairs >> _SHIFT).astype(np.uint32), (pairs & _LOW).astype(np.uint32))
 
     @property
     def pages(self) -> Ids:
-        """Return the pages that have lost a link, uint32[pages], ascending."""
+        """Return the pages with hidden links, uint32[pages], ascending."""
         return np.unique(np.concatenate([self.low, self.high]))
 
     def of_pages(self, pages: Ids) -> list[Ids]:
-        """Return, for each of ``pages``, the pages to which its links are hidden."""
+        """Return the other ends of the hidden links of each of ``pages``."""
         ends = np.concatenate([self.low, self.high])
         others = np.concatenate([self.high, self.low])
         order = np.argsort(ends, kind="stable")
@@ -80,10 +79,10 @@ class Hidden:
 
 
 def hidden_pairs(graph: Graph, share: float, seed: int, memory: int = 1 << 62) -> Pairs:
-    """Return the pairs to hide, uint64, ascending: smaller id * 2**32 + larger id.
+    """Return the pairs to hide as ascending uint64 keys, smaller id * 2**32 + larger id.
 
     Raises :class:`UsageError` if hiding any link would leave a page without links, and
-    :class:`ResourceError` if more than ``memory`` bytes are needed.
+    :class:`ResourceError` if this takes more than ``memory`` bytes.
     """
     from cocite.kernels.links import admit
 
@@ -103,13 +102,13 @@ def hidden_pairs(graph: Graph, share: float, seed: int, memory: int = 1 << 62) -
     if not done:
         raise UsageError(
             f"no link of {graph.path} can be hidden: each of its {total:,} links to other pages is "
-            "the last one of a page. Choose by labels (--labels), or take the default"
+            "a page's only link. Tune by labels (--labels), or use the default measure"
         )
     return np.sort(pairs[taken])
 
 
 def hide_links(graph: Graph, output: str | os.PathLike[str], pairs: Pairs) -> Graph:
-    """Store ``graph`` without the links of ``pairs`` (ascending, from :func:`hidden_pairs`).
+    """Store ``graph`` without the links between ``pairs`` (from :func:`hidden_pairs`).
 
     Raises :class:`~cocite.errors.OutputExists`, :class:`~cocite.errors.ResourceError`.
     """
@@ -129,7 +128,7 @@ def hide_links(graph: Graph, output: str | os.PathLike[str], pairs: Pairs) -> Gr
 
 
 def _links(graph: Graph) -> Iterator[tuple[Ids, Ids]]:
-    """Yield all links, piece by piece: targets and sources uint32."""
+    """Yield targets and sources, uint32, of all links, piece by piece."""
     offsets, sources = graph.in_offsets, graph.in_sources
     for first in range(0, graph.edges, _PIECE):
         last = min(first + _PIECE, graph.edges)
@@ -152,7 +151,7 @@ def _among(values: Pairs, ascending: Pairs) -> NDArray[np.bool_]:
 
 
 def _counted(graph: Graph) -> tuple[int, NDArray[np.int64]]:
-    """Return the number of links to others, in total and for each page, int64[nodes]."""
+    """Return the number of links to other pages, in total and per page, int64[nodes]."""
     degrees = np.diff(graph.in_offsets).astype(np.int64) + graph.out_degrees
     loops = 0
     for targets, sources in _links(graph):
@@ -165,8 +164,8 @@ def _counted(graph: Graph) -> tuple[int, NDArray[np.int64]]:
 def _tried(
     graph: Graph, bound: float, seed: int
 ) -> tuple[Pairs, NDArray[np.uint64], NDArray[np.uint8]]:
-    """Return the pairs whose keys are in the share ``bound``, these keys, and the number of links
-    of each pair.
+    """Return the pairs with random keys up to ``bound`` (a fraction), their keys, and their numbers
+    of links.
     """
     from cocite.kernels.random import pair_keys
 
@@ -193,15 +192,15 @@ COMPANY_TITLES = (
 
 
 class CoNeighborGain:
-    """Judge by hidden links; ``queries`` uint32[q] are pages with hidden links and company."""
+    """Judge by hidden links. ``queries`` uint32[q] are the pages with company."""
 
     titles = COMPANY_TITLES
 
     def __init__(self, graph: Graph, shown: Graph, hidden: Hidden, pages: Ids, memory: int) -> None:
-        """Prepare the judge. ``graph`` has all links, ``shown`` those that are not ``hidden``;
-        ``pages`` ascend.
+        """Prepare the judge for those of ``pages``, ascending, that have company.
 
-        Raises :class:`UsageError` if no page has company.
+        ``graph`` has all links, ``shown`` all but the ``hidden`` ones. Raises :class:`UsageError`
+        if no page has company.
         """
         ins, outs = in_links(shown), out_links(shown, memory)
         degrees = np.diff(ins.offsets).astype(np.int64) + np.diff(outs.offsets).astype(np.int64)
@@ -213,15 +212,15 @@ class CoNeighborGain:
                 found.append((page, ends, company))
         if not found:
             raise UsageError(
-                f"no page of {graph.path} that loses a link has company: there is nothing to "
-                "find. Choose by labels (--labels), or use the default"
+                f"hidden links of {graph.path} connect no co-neighbors, so there is nothing to "
+                "find. Tune by labels (--labels), or use the default measure"
             )
         self.queries = np.array([page for page, _, _ in found], np.uint32)
         self._ends = [ends for _, ends, _ in found]
         self._gain = [company for _, _, company in found]
 
     def of(self, rows: NDArray[np.bool_]) -> CoNeighborGain:
-        """Return the judge for some of its pages, bool[queries]."""
+        """Return the judge for the selected pages, bool[queries]."""
         part, at = copy(self), np.flatnonzero(rows)
         part.queries = self.queries[at]
         part._ends, part._gain = [self._ends[i] for i in at], [self._gain[i] for i in at]
@@ -234,12 +233,12 @@ class CoNeighborGain:
         threads: int = 1,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Judgment:
-        """Query the ranker for every page; ``progress`` gets pages (done, total)."""
+        """Judge the ranker on every page. ``progress`` is called with pages (done, total)."""
         row = partial(self._row, ranker)
         return judge_rows(row, self.queries.size, self.titles, threads, progress)
 
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
-        """Return float64[2, titles]: the figures of one page, and ones."""
+        """Return the figures of one page, and ones, float64[2, titles]."""
         ids = ranker.related(int(self.queries[at]), CUTOFFS[-1]).ids
         company, ends = self._gain[at], self._ends[at]
         best = np.sort(self._gains[company])[::-1]
@@ -252,7 +251,7 @@ class CoNeighborGain:
 
 
 def _gain(graph: Graph, ins: Links, outs: Links, page: int, ends: Ids) -> Ids:
-    """Return the company of ``page`` by the hidden links to ``ends``, ascending."""
+    """Return the company of ``page``, ascending, from its hidden links with ``ends``."""
     found = []
     for end in ends.tolist():
         if _has(graph.in_neighbors(end), page):

@@ -1,19 +1,20 @@
 """Labels of nodes, the tree of categories, and bootstrap intervals of means over queries.
 
 A label is a path, such as ``subject.Science.Biology``; a flat class is a path of one part. A node
-may have several. The tree is *collapsed* to a depth d: a node's classes are the first d parts of
-its labels. Two nodes are *same* if they share a class. They are *sibling* if not, but a class of
-one and a class of the other agree in their first d - 1 parts; else *other*. So a node labeled
-``subject.Science`` is, at depth 3, a sibling of nodes under ``subject.Science.Biology``.
+may have several labels. *Collapsing* the tree to depth d reduces a node's labels to their first d
+parts, its classes. Two nodes are *same* if they share a class. Otherwise, they are *sibling* if a
+class of one and a class of the other agree in their first d - 1 parts, and *other* if not. For
+example, a node labeled ``subject.Science`` is, at depth 3, a sibling of nodes under
+``subject.Science.Biology``.
 
 Every figure is a ratio of sums over queries, sum of ``parts`` / sum of ``wholes``. A *resample*
-draws as many queries with replacement; intervals lie between quantiles of resamples (Efron's
-percentile interval). All figures share their resamples, so easy queries cancel in a difference.
+draws as many queries with replacement. Intervals lie between quantiles of resamples (Efron's
+percentile interval). All figures use the same resamples, so easy queries cancel in differences.
 Intervals cover the choice of queries, not the samples of the index.
 
-Cost: resamples * queries * figures multiplications. Source: Haveliwala, Gionis, Klein, Indyk 2002
-and Fogaras, Racz, *Scaling link-based similarity search*, 5.1, for the familial order; Efron,
-Tibshirani 1993, *An introduction to the bootstrap*, 13.
+Takes resamples * queries * figures multiplications. Source: Haveliwala, Gionis, Klein, Indyk 2002
+and Fogaras, Racz, *Scaling link-based similarity search*, section 5.1, for the familial order;
+Efron, Tibshirani 1993, *An introduction to the bootstrap*, chapter 13.
 """
 
 from __future__ import annotations
@@ -39,17 +40,17 @@ _log = logging.getLogger("cocite")
 OTHER, SIBLING, SAME = 0, 1, 2
 _EXAMPLES = 3
 _PAIR, _PART = 300, 60
-"""Bytes that a pair of node and label takes, or a label, and each part of one."""
+"""Bytes per pair of node and label (or per label), and per part of a label."""
 _FEW = 10
-"""Least number of rows for a warning that each label has only one node."""
+"""Minimum number of rows for the warning that most labels have a single node."""
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Pairs of node and label: ``nodes`` uint32[p], ``labels`` int64[p] into ``paths``.
+    """Pairs of nodes and labels: ``nodes`` uint32[p], ``labels`` int64[p], positions in ``paths``.
 
-    ``unknown`` counts rows with nodes that are not in the graph; ``read`` describes how the table
-    was read, and what was skipped.
+    ``unknown`` counts rows whose node is not in the graph. ``read`` describes how the table was
+    read and what was skipped.
     """
 
     paths: tuple[tuple[str, ...], ...]
@@ -65,12 +66,12 @@ class Labels:
 
     @cached_property
     def usual_depth(self) -> int:
-        """Return the most common number of levels of a label; on ties, the larger one."""
+        """Return the most common label depth; of ties, the largest."""
         lengths = Counter(len(self.paths[label]) for label in self.labels.tolist())
         return max(lengths, key=lambda length: (lengths[length], length))
 
     def collapsed(self, depth: int | None = None) -> Hierarchy:
-        """Return the nodes by their classes at a depth, by default whole labels."""
+        """Return the classes at ``depth``, by default those of whole labels."""
         deepest = max(map(len, self.paths))
         depth = deepest if depth is None else depth
         if depth < 1:
@@ -89,7 +90,7 @@ def read_labels(
     bad_rows: str = "stop",
     memory: int | None = None,
 ) -> Labels:
-    """Read labels from a table of names and paths, one row for each label.
+    """Read labels from a table of names and paths, one row per label.
 
     Parameters
     ----------
@@ -98,22 +99,21 @@ def read_labels(
     names
         Names of the graph's nodes. Rows with other names are counted.
     columns
-        Which columns hold name and label, as titles or as numbers from 1.
+        The columns of name and label, as titles or as numbers from 1.
     separator
-        The separator of the parts of a path; empty for flat labels.
+        Separates the parts of a path. Empty for flat labels.
     delimiter, header, bad_rows
         As for :func:`~cocite.ingest`. A first row that names a node of the graph is not a header,
         unless ``header`` says so.
-
     memory
-        Limit in bytes: about 600 for each pair while they are sorted, and the distinct labels.
+        Maximum bytes. Sorting takes about 600 per pair, in addition to the distinct labels.
 
     Raises
     ------
     ResourceError
-        If they take more.
+        If the labels take more than ``memory``.
     InputError
-        If the table cannot be read, or has no label of a node of the graph.
+        If the table cannot be read, or labels no node of the graph.
     UsageError
         For an invalid option, or an ambiguous file.
     """
@@ -152,24 +152,24 @@ def read_labels(
         raise InputError(
             f"{path} labels no node of the graph; it names "
             + (", ".join(map(repr, strangers)) or "nothing")
-            + f". It was read as {how}; choose the columns of name and label with --label-columns, "
-            "or how they are separated with --delimiter"
+            + f". It was read as {how}; set the columns of name and label with --label-columns, or "
+            "their separator with --delimiter"
         )
     nodes, labels = np.array(sorted(pairs)).T
     alone = int(np.count_nonzero(np.bincount(labels) == 1))
     if len(pairs) >= _FEW and 2 * alone > len(found) and 4 * alone > len(pairs):
         _log.warning(
-            f"{path}: {alone:,} of its {len(found):,} labels are those of one node each, and tell "
-            f"nothing of the lists; read as name and label were columns {columns[0]} and "
-            f"{columns[1]}. If others are: --label-columns (label_columns=)"
+            f"{path}: {alone:,} of its {len(found):,} labels have a single node, so they cannot "
+            f"judge lists. Names and labels were read from columns {columns[0]} and {columns[1]}; "
+            "to read others: --label-columns (label_columns=)"
         )
     return Labels(tuple(found), nodes.astype(np.uint32), labels, unknown, table.describe())
 
 
 class Hierarchy:
-    """The classes of the nodes at a depth.
+    """The classes of labeled nodes at a depth.
 
-    Each labeled node has a row, its position among labeled nodes. Stores the classes of each row,
+    A node's row is its position among the labeled nodes. The object stores the classes of each row,
     and the rows of each class and of each group of sibling classes.
     """
 
@@ -184,10 +184,10 @@ class Hierarchy:
         self._group = np.array([group[path[: depth - 1]] for path in self.classes])
         pairs = np.unique(np.stack([labels.nodes, of_label[labels.labels]], axis=1), axis=0)
         nodes, rows = np.unique(pairs[:, 0], return_inverse=True)
-        self._row = np.full(int(nodes[-1]) + 2, nodes.size)  # the last of all: of those without
+        self._row = np.full(int(nodes[-1]) + 2, nodes.size)  # the last row: unlabeled nodes
         self._row[nodes] = np.arange(nodes.size)
         self.nodes = nodes.size
-        """How many nodes have a class."""
+        """Number of labeled nodes."""
         self._of_row = _gathered(rows, pairs[:, 1], nodes.size + 1)
         self._of_class = _gathered(pairs[:, 1], rows, len(self.classes))
         self._of_group = _gathered(self._group[pairs[:, 1]], rows, len(groups))
@@ -197,7 +197,7 @@ class Hierarchy:
         return self._of_row[int(self._row[min(node, self._row.size - 1)])]
 
     def relation(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.int8]:
-        """Return int8[others], the relation of each to the node: SAME, SIBLING or OTHER."""
+        """Return the relation of each of ``others`` to ``node``, SAME, SIBLING or OTHER: int8."""
         found = np.zeros(self.nodes + 1, np.int8)
         own = self._own(node)
         for group in self._group[own].tolist():
@@ -208,7 +208,7 @@ class Hierarchy:
         return related
 
     def same_count(self, node: int) -> int:
-        """Return how many other nodes share a class with the node."""
+        """Return how many other nodes share a class with ``node``."""
         members = [self._of_class[one] for one in self._own(node).tolist()]
         if len(members) == 1:
             return int(members[0].size) - 1
@@ -218,7 +218,7 @@ class Hierarchy:
 def _gathered(
     keys: NDArray[np.int64], values: NDArray[np.int64], count: int
 ) -> list[NDArray[np.int64]]:
-    """Return the values of every key below ``count``."""
+    """Group ``values`` by key, for all keys below ``count``."""
     order = np.argsort(keys, kind="stable")
     ends = np.cumsum(np.bincount(keys, minlength=count))
     return np.split(values[order], ends[:-1])
@@ -228,7 +228,7 @@ _CELLS = 1 << 18
 
 
 class Interval(NamedTuple):
-    """A figure, and its confidence interval; NaN if undefined."""
+    """A figure and its confidence interval, NaN if undefined."""
 
     value: float
     low: float
@@ -236,24 +236,22 @@ class Interval(NamedTuple):
 
 
 class Bootstrap:
-    """Resamples of one set of queries."""
+    """Bootstrap resamples of a set of queries."""
 
     def __init__(
         self, queries: int, resamples: int = 1000, confidence: float = 0.95, seed: int = 0
     ) -> None:
-        """Prepare the resamples; raise :class:`UsageError` for an invalid value."""
+        """Prepare the resamples. Raises :class:`UsageError` for invalid values."""
         if not 0 < confidence < 1:
-            raise UsageError(
-                f"confidence is {confidence}; it must be between 0 and 1, both excluded"
-            )
+            raise UsageError(f"confidence is {confidence}; it must be above 0 and below 1")
         if resamples < 1 or queries < 1:
             raise UsageError(f"{resamples} resamples of {queries} queries; both must be 1 or more")
         self.confidence = confidence
         self._queries, self._resamples, self._seed = queries, resamples, seed
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return float64[1 + resamples, figures] from float64[queries, figures]: the sums over all
-        queries, then over each resample.
+        """Sum ``values`` float64[queries, figures] over all queries, then over each resample;
+        returns float64[1 + resamples, figures].
         """
         rng = np.random.default_rng(self._seed)
         found = np.empty((1 + self._resamples, values.shape[1]))
@@ -270,16 +268,14 @@ class Bootstrap:
     def ratios(
         self, parts: NDArray[np.float64], wholes: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return float64[1 + resamples, figures], the ratios of sums of two arrays float64[queries,
-        figures].
-        """
+        """Return the ratios of the :meth:`sums` of both arrays, float64[1 + resamples, figures]."""
         tops, bottoms = self.sums(parts), self.sums(wholes)
         found = np.full(tops.shape, np.nan)
         np.divide(tops, bottoms, out=found, where=bottoms != 0)
         return found
 
     def interval(self, ratios: NDArray[np.float64]) -> Interval:
-        """Return the interval of one column of :meth:`ratios`, or of a difference of two."""
+        """Return the interval of a column of :meth:`ratios`, or of the difference of two."""
         value, drawn = float(ratios[0]), ratios[1:]
         drawn = drawn[~np.isnan(drawn)]
         if drawn.size == 0:

@@ -1,7 +1,7 @@
-"""Points of an evaluation, which are indexes with query settings; and plans for judging answers.
+"""Points of an evaluation, and plans for judging.
 
-A point is named by its measure, its direction and the settings that differ from the defaults, such
-as ``psimrank both decay=0.1``.
+A point is an index with query settings. Its name consists of measure, direction, and the settings
+that differ from the defaults, such as ``psimrank both decay=0.1``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Column = int | str
 
 @dataclass(frozen=True)
 class DataPlan:
-    """The labels and texts for judging answers. If ``unlabeled``, there are none, and answers are
-    only counted. ``delimiter``, ``header`` and ``bad_rows`` apply to the labels.
+    """The labels and texts to judge by. If ``unlabeled``, there are none, and hits are only
+    counted. ``delimiter``, ``header`` and ``bad_rows`` apply to the labels.
     """
 
     labels: str = ""
@@ -39,7 +39,7 @@ class DataPlan:
 
     @classmethod
     def of(cls, options: LabelOptions, *, depth: int | None = None, texts: Any = None) -> DataPlan:
-        """Return the data to judge by, with absolute paths."""
+        """Return the plan for these options, with absolute paths."""
         places = (options.labels, texts)
         labels, found = ("" if each is None else str(Path(each).absolute()) for each in places)
         how = options.delimiter, options.header, options.bad_rows, options.separator
@@ -48,8 +48,8 @@ class DataPlan:
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """How to judge lists; Gamma uses nodes that score more than ``gamma_least``. ``queries`` 0
-    means all possible nodes.
+    """How to judge lists. Gamma uses nodes that score more than ``gamma_least``. ``queries`` is the
+    number of queries, 0 for all possible nodes.
     """
 
     queries: int = 0
@@ -63,7 +63,7 @@ class JudgePlan:
 
 @dataclass(frozen=True)
 class Point:
-    """Settings of an index and of its queries; ``build`` and ``ask`` are sorted pairs."""
+    """An index with query settings. ``build`` and ``ask`` are sorted (name, value) pairs."""
 
     measure: str
     direction: str
@@ -72,13 +72,15 @@ class Point:
 
     @property
     def samples(self) -> int | None:
-        """Return the number of samples, if the measure has samples."""
+        """Return the number of samples, None for measures without samples."""
         found = dict(self.build).get("samples")
         return None if found is None else int(found)
 
     @property
     def index_key(self) -> tuple[Any, ...]:
-        """Return what points must have in common to share an index; they use its first samples."""
+        """Return the key of the index. Points with equal keys can share one, using its first
+        samples.
+        """
         return self.measure, self.direction, tuple(p for p in self.build if p[0] != "samples")
 
     @property
@@ -95,31 +97,29 @@ class Point:
 
 
 def called(found: Point) -> str:
-    """Return the measure, the direction, and the settings that differ from the measure's defaults,
-    as text.
-    """
+    """Return the name of a point: measure, direction, and settings that are not defaults."""
     chosen = {key: value for key, value in found.chosen.items() if key != "seed"}
     return f"{found.measure} {found.direction}{settings_text(chosen)}"
 
 
 def settings_text(settings: Settings) -> str:
-    """Return settings as text that follows a name: `` decay=0.1 hubs=idf``."""
+    """Format settings to follow a name: `` decay=0.1 hubs=idf``."""
     return "".join(f" {key}={plain(value)}" for key, value in settings.items())
 
 
 def plain(value: Value) -> str:
-    """Return a value as written in a suite."""
+    """Format a value as in a suite file."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def link_measures() -> list[str]:
-    """Return the measures that use links."""
+    """Return the names of the measures that use links."""
     return [name for name, measure in MEASURES.items() if not measure.texts]
 
 
 def combinations(names: Iterable[str], directions: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield supported pairs of measures and directions. By default, each measure has its own
-    direction. Raises :class:`~cocite.errors.UsageError`.
+    """Yield (measure, direction) for all directions that a measure supports, or with its default
+    direction if there are none. Raises :class:`~cocite.errors.UsageError`.
     """
     for way in directions:
         checked_direction(way)
@@ -131,7 +131,7 @@ def combinations(names: Iterable[str], directions: Sequence[str]) -> Iterator[tu
 
 
 def point(measure: str, direction: str, settings: Settings) -> Point:
-    """Return a point from settings of the measure; raises :class:`~cocite.errors.UsageError`."""
+    """Return a point with checked settings. Raises :class:`~cocite.errors.UsageError`."""
     found = find_measure(measure)
     asking = {s.name for s in found.ask} - {s.name for s in found.build}
     build = found.build_settings({k: v for k, v in settings.items() if k not in asking}).to_json()
@@ -140,7 +140,7 @@ def point(measure: str, direction: str, settings: Settings) -> Point:
 
 
 def taken(measure: str, *given: Settings) -> dict[str, Value]:
-    """Return those of the settings that the measure has; later ones override earlier ones."""
+    """Return the settings that the measure supports. Later ones override earlier ones."""
     found = find_measure(measure)
     names = {setting.name for setting in (*found.build, *found.ask)}
     return {k: v for settings in given for k, v in settings.items() if k in names}

@@ -1,16 +1,15 @@
-"""The interface of rankers, and where an evaluation or a tuning builds its indexes.
+"""The interface of rankers, and index builds for evaluation and tuning.
 
-A *ranker* answers one query, with ids instead of names: the nodes related to a node, best first.
-Everything is judged through this interface; implement it to try a new method.
+Evaluations judge any *ranker*, which returns the nodes related to a node, best first, by id:
 
     ranker.related(node, k) -> (ids uint32[h], scores float64[h]),  h <= k
 
-Contract: scores do not increase, and ties are ordered by hash (``kernels/listing.py``); the list
-excludes the node itself and nodes that score 0 or less; it contains only *candidates*, if given;
-threads may share a ranker.
+Scores must not increase, and ties are ordered by hash (``kernels/listing.py``). The list must
+exclude the node itself, nodes that score 0 or less, and all nodes but the *candidates*, if these
+are given. Threads share a ranker.
 
-On a cluster, workers draw samples (``index/cluster.py``) over one connection for all indexes;
-measures without samples are built locally. Results are byte-identical.
+With a cluster, workers draw samples (``index/cluster.py``), and one connection serves all indexes.
+Measures without samples are built locally. Results are byte-identical.
 """
 
 from __future__ import annotations
@@ -43,21 +42,21 @@ Ids = NDArray[np.uint32]
 
 
 class Related(NamedTuple):
-    """Nodes, best first, and their scores."""
+    """Related nodes, best first, and their scores."""
 
     ids: Ids
     scores: NDArray[np.float64]
 
 
 class Ranker(Protocol):
-    """The interface of what can be judged."""
+    """Interface of the methods that can be judged."""
 
     @property
     def nodes(self) -> int:
         """Return the number of nodes."""
 
     def related(self, node: int, k: int) -> Related:
-        """Return the best ``k`` nodes related to ``node``; see the contract above."""
+        """Return the best ``k`` nodes related to ``node``, as this module's banner specifies."""
 
 
 class IndexRanker:
@@ -70,8 +69,9 @@ class IndexRanker:
         means: Resources | None = None,
         **settings: Value,
     ) -> None:
-        """Use the index with ``settings``. ``candidates`` are ascending ids, or None for all nodes;
-        ``means`` are for lists, by default those of the index. Raises :class:`UsageError`.
+        """Rank with query ``settings`` and ascending ``candidates``, or None for all nodes.
+        ``means`` limits the memory of lists, by default that of the index. Raises
+        :class:`UsageError`.
         """
         self._index = index
         self._settings = index.stored.ask_settings(settings)
@@ -93,8 +93,8 @@ class IndexRanker:
         return self._index.stored.nodes
 
     def related(self, node: int, k: int) -> Related:
-        """Return the answer of the index."""
-        whole = k >= self.nodes  # a mask is faster than the filter, once all is listed
+        """Return the index's results."""
+        whole = k >= self.nodes  # for full lists, a mask is faster than the filter
         chosen = (Filter() if whole else self._filter).on_side_of(self._index.nodes, node)
         ids, best = self._index.scorer.top(node, ScoreQuery(k, chosen, self._settings))
         scores = best[:, 0] / GRAINS
@@ -107,9 +107,9 @@ class IndexRanker:
 
 @dataclass(frozen=True)
 class Builds:
-    """Builds indexes: locally with ``means``, or on a ``cluster``. There, each task takes the
-    threads and memory in ``asked``, unless None; ``staging_url`` transfers shards. Beside a build
-    the process holds ``held`` bytes.
+    """Builds indexes, locally with ``means`` or on a ``cluster``. Cluster tasks take the threads
+    and memory in ``asked``, unless None, and send shards through ``staging_url``. ``held`` is the
+    number of bytes that the process holds during a build.
     """
 
     means: Resources
@@ -127,9 +127,7 @@ class Builds:
         settings: Mapping[str, Any],
         **more: Any,
     ) -> Index:
-        """Build the index of a graph with these settings at ``place``; ``more`` goes to
-        :func:`~cocite.search.build`.
-        """
+        """Build an index at ``place``. ``more`` goes to :func:`~cocite.search.build`."""
         chosen = {"measure": measure, "direction": direction, **settings, **more}
         if self.cluster is None or SAMPLES.name not in settings:
             means = self.means
@@ -144,11 +142,11 @@ class Builds:
 def judging_resources(
     means: Resources, since: int, nodes: int, samples: int, rows: int, listed: int
 ) -> Resources:
-    """Return what remains of ``means`` for builds and lists beside what the process holds now,
-    beyond ``since``, and the figures, ``rows`` bytes: as many threads as fit.
+    """Return the rest of ``means`` for builds and lists, with as many threads as fit.
 
-    ``nodes`` and ``samples`` are those of an index, ``listed`` the bytes of a node in a list.
-    Raises :class:`ResourceError` if not even one thread fits.
+    Subtracts what the process allocated beyond ``since`` bytes, and ``rows`` bytes for figures.
+    ``nodes`` and ``samples`` are those of the largest index, ``listed`` is the bytes per node of a
+    list. Raises :class:`ResourceError` if not even one thread fits.
     """
     held = max(0, resident() - since) + rows
     each = (NODE_SCRATCH + listed) * nodes + pages_memory(nodes, samples)
@@ -163,15 +161,15 @@ def builds_on(
     threads: int | None,
     memory: str | int | None,
 ) -> Iterator[Builds]:
-    """Yield a :class:`Builds` for the context: local, or on a cluster, given as a connection or by
-    address. Raises :class:`UsageError` and connection errors.
+    """Yield a local :class:`Builds`, or one on a ``cluster``, given as a connection or address.
+    Raises :class:`UsageError` and connection errors.
     """
     means = Resources.checked(threads, memory)
     if cluster is None:
         if staging_url is not None:
             raise UsageError(
-                "--staging-url (staging_url=...) is for builds on a cluster: give --cluster "
-                "(cluster=...), too"
+                "--staging-url (staging_url=...) applies only to builds on a cluster; add "
+                "--cluster (cluster=...)"
             )
         yield Builds(means)
         return

@@ -1,10 +1,9 @@
-"""Studies of the quality of answers: tables, figures and output files.
+"""Studies of result quality: tables, figures and output files.
 
-Tables of methods are sorted by the main figure, best first; the lists of a few pages are shown for
-the best methods. A report is an HTML page with its tables as .md and .csv beside it
-(``evaluation/html_report.py``). The figures also form a table, one row each (``io/writers/``). Its
-columns are the same in every study, so that tables can be concatenated: text, and the numbers
-estimate, low and high.
+Methods are sorted by the main figure, best first. For a few pages, the lists of the best methods
+are shown. A report is an HTML page with its tables in .md and .csv files
+(``evaluation/html_report.py``). Figures can also be written as a table with one row each
+(``io/writers/``). Its columns are the same in every study, so tables can be concatenated.
 """
 
 from __future__ import annotations
@@ -37,29 +36,29 @@ from cocite.results import Document, ResultRows, columns_of
 TITLES = ("method", "measure", "direction", "figure", "estimate", "low", "high")
 
 _SHOWN = 5
-"""Methods whose lists are shown."""
+"""Number of methods whose lists are shown."""
 
 _EXPLAINED = """\
-Every method lists the nodes related to each query, best first, the query itself left out; only
-nodes with a label (or a text) are listed. Brackets hold the {confidence:.0%} interval of a figure:
-how much it would vary with other queries (bootstrap, {resamples:,} resamples).
+Each method lists the nodes related to each query, best first, without the query itself. Only nodes
+with a label (or a text) are listed. Brackets contain the {confidence:.0%} interval of a figure: how
+much it would vary with other queries (bootstrap, {resamples:,} resamples).
 
-- **gamma**: sibling Γ, the agreement of a list with the categories: of the pairs of one node of the
-  query's class and one of a sibling class, concordant less discordant over all that are ordered;
-  the mean over queries, in the best {top} of each list{least}.
-- **gamma_macro**: the same with the pairs of all queries added up, over whole lists, the query
-  itself standing first; **pairs** is how many.
+- **gamma**: sibling Γ, the agreement of a list with the categories. A pair has a node of the
+  query's class and a node of a sibling class. Γ is the number of concordant minus discordant pairs,
+  divided by the number of ordered pairs; mean over queries, in the best {top} of each list{least}.
+- **gamma_macro**: the same, with the pairs of all queries added up, over whole lists with the query
+  itself first; **pairs** is their number.
 - **precision@k**, **recall@k**, **ndcg@k**: a hit is relevant if it shares a label with the query.
-  What a list of fewer than k lacks counts as not relevant.
-- **filled_precision@k**, **filled_recall@k**, **filled_ndcg@k**: the same, if what a list lacks
-  were filled up with the other labeled nodes at random (the mean over their orders).
-- **content@T**: Δ(·, T), the mean cosine TF-IDF of the texts of a page and its best T hits.
+  Hits missing from a list shorter than k count as not relevant.
+- **filled_precision@k**, **filled_recall@k**, **filled_ndcg@k**: the same, with short lists filled
+  up with the other labeled nodes in random order (the mean over all orders).
+- **content@T**: Δ(·, T), the mean TF-IDF cosine of a page's text and those of its best T hits.
 """
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one method. ``point`` is None for a blend or an embedding."""
+    """The result of one method; ``point`` is None for blends and embeddings."""
 
     name: str
     point: Point | None
@@ -71,7 +70,7 @@ class Result:
 
 @dataclass
 class Study:
-    """The results of the methods; ``about`` is the title, ``facts`` are numbers of the study."""
+    """The results of several methods, with the title ``about`` and the ``facts`` of the study."""
 
     about: str
     judge: JudgePlan
@@ -79,7 +78,7 @@ class Study:
     methods: list[Result] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
-    """Description of how the labels were read."""
+    """How the labels were read."""
     graph: str = ""
     """Name of the graph."""
     date: str = field(default_factory=lambda: date.today().isoformat())
@@ -87,7 +86,7 @@ class Study:
 
 
 def facts_of(nodes: int, links: int, truth: Truth, seed: int) -> dict[str, int]:
-    """Return the numbers that describe a study."""
+    """Return the counts and the seed that describe a study."""
     candidates = nodes if truth.candidates is None else int(truth.candidates.size)
     found = {"nodes": nodes, "links": links, "queries": int(truth.queries.size)}
     found["candidates"] = candidates
@@ -100,15 +99,15 @@ def facts_of(nodes: int, links: int, truth: Truth, seed: int) -> dict[str, int]:
 
 
 def deciding(results: Sequence[Result]) -> str:
-    """Return the figure that sorts tables: precision if available, else the first main figure; ""
-    if nothing was judged.
+    """Return the figure by which to sort: precision if available, otherwise the first main figure;
+    "" without results.
     """
     shown = headline(list(results[0].figures) if results else [])
     return next((title for title in shown if title.startswith("precision")), *shown[:1] or [""])
 
 
 def best_first(results: Sequence[Result], figure: str) -> list[Result]:
-    """Return results by a figure, largest first; results without it come last."""
+    """Return the results sorted by ``figure``, largest first, those without the figure last."""
 
     def place(result: Result) -> float:
         value = result.figures[figure].value if figure in result.figures else float("nan")
@@ -118,7 +117,7 @@ def best_first(results: Sequence[Result], figure: str) -> list[Result]:
 
 
 def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
-    """Return titles and rows of the table of methods, as text."""
+    """Return the titles and rows of the table of methods, as text."""
     shown = headline(list(results[0].figures)) if results else []
     counted = ["pairs"] if "gamma_macro" in shown else []
     titles = ["method", *shown, *counted, "hits", "index"]
@@ -132,7 +131,7 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
 
 
 def method_tables(study: Study, by: str) -> Iterator[ReportTable]:
-    """Yield the table of methods, sorted by the figure ``by``, and the lists of a few pages."""
+    """Yield the table of methods, sorted by the figure ``by``, and a few example lists."""
     results = best_first(study.methods, by)
     remark = f"Sorted by {by}, the best first." if by and len(results) > 1 else ""
     yield ReportTable("Methods", *summary(results), remark)
@@ -140,7 +139,7 @@ def method_tables(study: Study, by: str) -> Iterator[ReportTable]:
 
 
 def _examples(study: Study, methods: Sequence[str]) -> Iterator[ReportTable]:
-    """Yield a table for each page: its hits by the best methods, one column each."""
+    """Yield a table per example page, with one column of hits per method."""
     for page in study.examples:
         lists = {name: page.hits[name] for name in methods if name in page.hits}
         longest = max(map(len, lists.values()), default=0)
@@ -163,12 +162,12 @@ def _hit(hits: Sequence[ExampleHit]) -> str:
 
 
 def _titled(node: ExampleHit | ExamplePage) -> str:
-    """Return its title followed by its name, or the name alone."""
+    """Return ``title (name)``, or the name alone."""
     return f"{node.title} ({node.name})" if node.title not in ("", node.name) else node.name
 
 
 def facts_text(facts: Mapping[str, int]) -> str:
-    """Describe a study in one line."""
+    """Format the facts of a study in one line."""
     names = {"rows_of_unknown_nodes": "label rows of nodes that are not in the graph"}
     return ", ".join(f"{names.get(title, title)}: {value:,}" for title, value in facts.items())
 
@@ -185,7 +184,7 @@ def explained(plan: JudgePlan) -> str:
 
 
 def long_rows(results: Iterable[Result]) -> Iterator[list[Any]]:
-    """Yield a row per figure, with the columns ``TITLES``."""
+    """Yield a row per figure, with columns ``TITLES``."""
     for result in results:
         point = result.point
         who = [result.name, point.measure if point else "", point.direction if point else ""]
@@ -199,15 +198,14 @@ def long_rows(results: Iterable[Result]) -> Iterator[list[Any]]:
 
 REPORT = "html"
 KINDS = (REPORT, *kinds_of(TABLES))
-"""Kinds of output for figures."""
+"""Output formats of figures."""
 
 _NUMBERS = ("estimate", "low", "high")
 
 
 def figures_target(output: OutputOptions, *, safe: bool = False) -> Path | Target | None:
-    """Return the path of a report, the target of a table, or None if no output is named. Check it
-    before any work; ``safe`` protects spreadsheets from formulas
-    (:func:`~cocite.io.writers.check_output`).
+    """Return the checked path of a report or target of a table, or None without an output.
+    ``safe`` is as for :func:`~cocite.io.writers.check_output`.
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
@@ -232,10 +230,10 @@ class StudyDocument(Document):
 
     study: Study
     command: str = ""
-    """The command or call that produced it."""
+    """The command or call that produced the study."""
 
     def facts(self) -> dict[str, Any]:
-        """Return its facts and figures."""
+        """Return the study's facts and figures."""
         study = self.study
         figures = [dict(zip(TITLES, row, strict=True)) for row in long_rows(study.methods)]
         about = {"about": study.about, "graph": study.graph, "facts": study.facts}
@@ -243,7 +241,7 @@ class StudyDocument(Document):
         return about | {"figures": figures, "examples": study.examples, "notes": study.notes}
 
     def rows(self) -> ResultRows:
-        """Return the rows without the facts."""
+        """Return one row per figure."""
         return ResultRows(TITLES, long_rows(self.study.methods))
 
     def write(
@@ -255,14 +253,14 @@ class StudyDocument(Document):
         command: str = "",
         safe: bool = False,
     ) -> Path:
-        """Write a report (``.html``), which is self-contained, with its tables as .md and .csv
-        beside it; or a table with a row for each figure (``.parquet``, ``.csv``, ``.tsv``,
-        ``.jsonl``, ``.arrow``).
+        """Write a self-contained report (``.html``), with its tables in .md and .csv files next to
+        it, or a table with one row per figure (``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``,
+        ``.arrow``).
 
-        ``kind`` overrides the file extension; a report shows ``command`` as its origin; ``safe``
-        puts an apostrophe before text that a spreadsheet would read as a formula, in CSV and TSV.
+        ``kind`` overrides the file extension. A report shows ``command`` as its origin. In CSV and
+        TSV, ``safe`` puts an apostrophe before text that spreadsheets would read as a formula.
         Raises :class:`~cocite.errors.OutputExists`, and :class:`~cocite.errors.UsageError` for
-        another extension.
+        other extensions.
         """
         place = OutputOptions(output=os.fspath(output), output_format=kind, overwrite=overwrite)
         target = figures_target(place, safe=safe)
@@ -273,9 +271,9 @@ class StudyDocument(Document):
         return Path(output)
 
     def write_to(self, to: str, *, overwrite: bool = False, append: bool = False) -> None:
-        """Write all figures to a table of a database, such as ``"sqlite:///site.db#figures"``.
+        """Write all figures to a database table, such as ``"sqlite:///site.db#figures"``.
 
-        Raises as :func:`~cocite.io.writers.databases.database_target` does.
+        Raises the errors of :func:`~cocite.io.writers.databases.database_target`.
         """
         target = figures_target(OutputOptions(to=to, overwrite=overwrite, append=append))
         assert isinstance(target, Target)
@@ -290,7 +288,6 @@ class StudyDocument(Document):
         target.write_table([columns_of(lists, types)], types)
 
     def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
-        """Write the page and its companions, with ``command`` as their origin."""
         study = self.study
         origin = {
             "graph": study.graph,

@@ -1,12 +1,11 @@
 """Evaluation in one call, for Python and for ``cocite evaluate``.
 
-    given                       what is judged
-    an index, or several        each as it is, side by side
+    input                       evaluates
+    one or more indexes         the indexes, side by side
     a graph                     every measure in every direction, with default settings
 
-Indexes built for the evaluation are in a temporary directory, one at a time.
-
-Cost: for a graph, a build for each measure and direction; a query for each test page and index.
+A graph costs one build per measure and direction, into a temporary directory that holds one index
+at a time. Each index costs one query per test page.
 """
 
 from __future__ import annotations
@@ -56,12 +55,12 @@ Stored = Index | Graph | str | os.PathLike[str]
 
 _DIRECTIONS = ("in", "out", "both")
 _LISTED = 36
-"""Bytes of a node in a list of all nodes: ids, scores, their order, labels."""
+"""Bytes per node of a list of all nodes: ids, scores, order and labels."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """An index to judge, its query settings, and its build time if it was built here."""
+    """An index to judge, its query settings, and its build time if built for the evaluation."""
 
     name: str
     index: Index
@@ -71,7 +70,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Assessment:
-    """The data and plan for judging, and the ``settings`` of what is judged."""
+    """How to judge, and the ``settings`` of the measures to judge."""
 
     settings: Settings
     data: DataPlan
@@ -79,10 +78,10 @@ class Assessment:
     seed: int
     progress: Progress
     since: int
-    """Memory of the process before anything was read."""
+    """Memory of the process at the start."""
 
     def of_indexes(self, indexes: Sequence[Index], resources: Resources) -> Study:
-        """Judge indexes of one graph, named by path.
+        """Judge indexes of one graph. Their paths name the methods.
 
         Raises :class:`UsageError` if the indexes belong to different graphs, or if one of them does
         not support a setting.
@@ -107,9 +106,8 @@ class Assessment:
         return self._judge(lambda held: methods, study, truth, examples, resources, samples)
 
     def of_graph(self, graph: Graph, builds: Builds) -> Study:
-        """Judge every measure in every direction on a graph, one index after another.
-
-        Omits coupling, which is cocitation of the reversed graph.
+        """Judge every measure in every direction, except coupling, which is cocitation on the
+        reversed graph.
         """
         graph.check()
         truth = self._truth(graph.names, builds.means)
@@ -141,9 +139,7 @@ class Assessment:
         means: Resources,
         samples: int,
     ) -> Study:
-        """Judge methods one after another, beside the bytes that the process holds, and add each to
-        the study.
-        """
+        """Judge methods one after another and add their results to the study."""
         judge, plan = truth.judge(self.plan), self.plan
         rows, nodes = 16 * truth.queries.size * len(judge.titles), int(study.facts["nodes"])
         left = judging_resources(means, self.since, nodes, samples, rows, _LISTED)
@@ -165,7 +161,7 @@ class Assessment:
     def _built(
         self, graph: Graph, points: Sequence[Point], builds: Builds, folder: Path, held: int
     ) -> Iterator[Method]:
-        """Yield each index; it is removed before the next one is built."""
+        """Build and yield one index after another, removing each before the next."""
         builds = replace(builds, held=held)
         for number, each in enumerate(points, 1):
             place, texts = folder / f"{number}.index", self.data.texts
@@ -180,7 +176,7 @@ class Assessment:
                 texts=texts if texts and find_measure(each.measure).texts else None,
             )
             yield Method(f"{each.measure} {each.direction}", index, each, clock() - begin)
-            index.stored.store.evict()  # until it is collected
+            index.stored.store.evict()  # garbage collection may come late
             disk.remove_tree(place)
 
 
@@ -202,8 +198,8 @@ def evaluate(
     options: EvaluateOptions | None = None,
     **given: Any,
 ) -> StudyDocument:
-    """Evaluate answers by labels and texts: sibling Gamma, precision, recall, nDCG and text
-    similarity, with intervals.
+    """Evaluate results by labels and texts: sibling Gamma, precision, recall, nDCG and text
+    similarity, each with an interval.
 
     >>> cocite.evaluate("web.index", labels="topics.tsv").to_json()        # doctest: +SKIP
     >>> cocite.evaluate("web.graph", labels="topics.tsv").write("r.html")  # doctest: +SKIP
@@ -211,25 +207,26 @@ def evaluate(
     Parameters
     ----------
     of
-        Indexes of one graph, to compare; or one graph, to compare all measures in all directions.
-        Opened, paths, URLs, or other links (:func:`cocite.open_graph`).
+        Indexes of one graph, to compare these; or one graph, to compare all measures in all
+        directions. Each is an open object, a path, a URL, or other links
+        (:func:`cocite.open_graph`).
     threads, memory
         As for building an index.
     cluster, staging_url
-        As for building an index, for indexes that are built for the evaluation. These are in a
-        temporary directory (``TMPDIR``), which nodes on other machines must see, unless their
-        shards go through ``staging_url``. The figures are the same.
+        As for building an index; they apply to indexes built for the evaluation. These are in a
+        temporary directory (``TMPDIR``), which other machines must be able to access unless shards
+        are sent through ``staging_url``. The figures are the same.
     progress
         Called with (stage, done, total).
     options, given
-        The options below, as one object or by name; ``settings`` holds settings of measures, such
-        as ``{"decay": 0.1}``.
+        The options below, as one object or by name, and ``settings``, the settings of measures,
+        such as ``{"decay": 0.1}``.
     {options}
 
     Returns
     -------
     StudyDocument
-        ``to_json()`` and ``rows()`` hold every figure with the ends of its 95 % interval;
+        ``to_json()`` and ``rows()`` return every figure with its 95 % interval.
         ``write("report.html")`` writes a report.
 
     Raises
@@ -281,7 +278,7 @@ def evaluate(
 
 
 def _cutoffs(given: Any) -> tuple[int, ...]:
-    """Return integers, given as such or comma-separated."""
+    """Return the cutoffs, given as integers or as comma-separated text."""
     if given is None:
         return CUTOFFS
     try:
@@ -294,7 +291,7 @@ def _cutoffs(given: Any) -> tuple[int, ...]:
 
 
 def _stored(what: Any, memory: str | int | None, threads: int | None) -> Stored:
-    """Return a stored graph or index, after storing other links."""
+    """Return a stored graph or index, or its path; stores other links first."""
     if isinstance(what, Index):
         return what
     if isinstance(what, str | os.PathLike):
@@ -306,7 +303,7 @@ def _stored(what: Any, memory: str | int | None, threads: int | None) -> Stored:
 
 
 def _call(of: Sequence[Any], given: Mapping[str, Any]) -> str:
-    """Return the call as typed, without arguments that were not given."""
+    """Return the Python call that was made."""
     stored = (Index, Graph, str, os.PathLike)
     words = [
         repr(_path(each)) if isinstance(each, stored) else f"<{type(each).__name__}>" for each in of

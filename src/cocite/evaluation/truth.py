@@ -1,8 +1,4 @@
-"""Labels and texts for judging answers, and example lists.
-
-The seed draws the example pages from the queries. The first hits of each method are stored, with
-whether they share a label with the page. Cost: a query for each page and method.
-"""
+"""Labels and texts by which results are judged, and example lists for a few random queries."""
 
 from __future__ import annotations
 
@@ -27,14 +23,14 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Truth:
-    """Labels and texts of nodes; ``queries`` uint32[q], ascending."""
+    """Labels and texts of nodes, and the ``queries`` uint32[q], ascending."""
 
     labels: Labels | None
     depth: int
     content: Content | None
     queries: NDArray[np.uint32]
     candidates: NDArray[np.uint32] | None
-    """The possible hits: labeled nodes, or None for all nodes."""
+    """The possible hits, or None for all nodes."""
 
     @property
     def sources(self) -> list[str]:
@@ -42,7 +38,7 @@ class Truth:
         return [] if self.labels is None else [self.labels.read]
 
     def judge(self, plan: JudgePlan, queries: NDArray[np.uint32] | None = None) -> Judge:
-        """Return the judge for ``queries``, by default all of its own."""
+        """Return a judge for ``queries``, by default ``self.queries``."""
         return Judge(
             self.queries if queries is None else queries,
             familial=self.labels.collapsed(self.depth) if self.labels else None,
@@ -64,11 +60,12 @@ def read_truth(
     progress: Progress = lambda stage, done, total: None,
     memory: int | None = None,
 ) -> Truth:
-    """Read labels and texts, each within ``memory`` bytes, and choose the queries: all nodes with
-    either, or a random sample.
+    """Read labels and texts, each within ``memory`` bytes, and choose the queries: all labeled
+    nodes, or without labels all nodes with a text, or a random sample of these.
 
-    Raises :class:`~cocite.errors.UsageError` if there is neither, unless the plan allows that; and
-    :class:`~cocite.errors.InputError`, :class:`~cocite.errors.ResourceError`.
+    Raises :class:`~cocite.errors.UsageError` if there are neither labels nor texts, unless the plan
+    is ``unlabeled``; :class:`~cocite.errors.InputError`; and
+    :class:`~cocite.errors.ResourceError`.
     """
     if not plan.labels and not plan.texts:
         if not plan.unlabeled:
@@ -116,7 +113,7 @@ def read_truth(
 
 
 def sample_pages(nodes: NDArray[np.uint32], count: int, seed: int) -> NDArray[np.uint32]:
-    """Return ``count`` random nodes, ascending; all nodes if ``count`` is 0 or larger."""
+    """Return ``count`` random nodes, ascending; all if ``count`` is 0 or there are no more."""
     if not 0 < count < nodes.size:
         return nodes
     return np.sort(np.random.default_rng(seed).choice(nodes, count, replace=False))
@@ -127,8 +124,8 @@ _PAGES, _HITS, _LABELS = 3, 10, 3
 
 @dataclass(frozen=True)
 class ExampleHit:
-    """A hit; ``alike`` says whether it shares a label with the page, None without labels; ``title``
-    is "" for none.
+    """A hit. ``alike`` is whether it shares a label with the page, None without labels. A missing
+    title is "".
     """
 
     name: str
@@ -139,7 +136,7 @@ class ExampleHit:
 
 @dataclass(frozen=True)
 class ExamplePage:
-    """A query page, some of its labels, and its hits by method, best first."""
+    """An example query with some of its labels, and its hits by method, best first."""
 
     name: str
     labels: tuple[str, ...]
@@ -148,7 +145,7 @@ class ExamplePage:
 
 
 class Examples:
-    """Lists for a few of the query pages."""
+    """The first hits of each method for a few queries."""
 
     def __init__(self, names: Names, truth: Truth, seed: int, titles: Titles | None = None) -> None:
         self._names, self._titles = names, titles
@@ -164,7 +161,7 @@ class Examples:
         return [""] * ids.size if self._titles is None else self._titles.of(ids)
 
     def ask(self, method: str, ranker: Ranker) -> None:
-        """Store the first hits of a method."""
+        """Add the first hits of a method."""
         for page, node in zip(self.pages, self._nodes, strict=True):
             ids, scores = ranker.related(node, _HITS)
             alike: list[bool | None] = [None] * ids.size

@@ -6,8 +6,8 @@ mapped read-only.
 
 A *hub* has links to or from more than a fifth of all pages, at least LEAST links, and at least
 twice the mean degree. Small and dense graphs therefore have none. A page that is linked with nearly
-all others says little about any of them, so new graphs and indexes report their hubs. Users can
-then down-weight or exclude them.
+all others says little about any of them. Building an index therefore reports hubs, so that users
+can down-weight or exclude them.
 
 An *unseen page* gets the last id, ``nodes``. It comes last in every row that contains it, and no
 other id changes. Draws are keyed by ids, so walks equal those on a graph that contains the page.
