@@ -297,7 +297,7 @@ class Tables:
 
     def sort(self, dense: bool, undirected: bool) -> int:
         """Convert raw links to ascending keys; return their number, with duplicates."""
-        raw = "raw"
+        raw = "raw"  # below, a reversed self-loop has weight 0, so that its weight counts once
         weight, back = (", w", ", if(a = b, 0, w) AS w") if self.weighted else ("", "")
         if undirected:
             raw = (

@@ -224,7 +224,7 @@ class _Decoder:
         targets = self._links[int(self._begins[first]) : used].astype(np.uint64)
         if targets.size:
             yield np.repeat(nodes, degrees), targets
-        kept = min(rows, int(self._rules[k.WINDOW]))
+        kept = min(rows, int(self._rules[k.WINDOW]))  # later lists refer to these
         low = int(self._begins[rows - kept])
         self._links[: used - low] = self._links[low:used].copy()
         self._begins[: kept + 1] = self._begins[rows - kept : rows + 1] - low

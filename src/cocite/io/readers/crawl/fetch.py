@@ -169,7 +169,7 @@ class Fetcher:
             headers=_HEADER,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             timeout=httpx.Timeout(_TIMEOUT, pool=None),
-            limits=httpx.Limits(max_keepalive_connections=0),
+            limits=httpx.Limits(max_keepalive_connections=0),  # servers may close idle ones
         )
 
 
