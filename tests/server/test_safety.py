@@ -84,7 +84,7 @@ def test_keys_are_read_again(server: Server, keys: tuple[Path, str]) -> None:
     other, line = new_key("other")
     before = file.read_text()
     try:
-        for content, says in (("nonsense\n", "stay as they were"), (f"{line}\n", "read again")):
+        for content, says in (("nonsense\n", "stay in use"), (f"{line}\n", "read again")):
             file.write_text(content)
             said = len(server.log)
             os.kill(server.process.pid, signal.SIGHUP)
