@@ -241,8 +241,7 @@ class Scorer:
     def single_pass(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
     ) -> ListedHits | None:
-        """Return a list with betting intervals and certain ranks from one kernel call, equal to the
-        last bit to separate calls; None if unsupported.
+        """Return a list with betting intervals and certain ranks; None if one kernel call cannot.
 
         ``floor`` is in grains (:attr:`Filter.floor`); ``bets`` come from ``intervals.bets_of``.
         """

@@ -116,8 +116,8 @@ class Query:
 class RankedList(NamedTuple):
     """Nodes in the query's order, including those that may rank before the last one shown.
 
-    ``ends`` are interval ends, for each confidence. If ``certain``, the number of certain ranks, is
-    None, it is computed from ``draws``, or else from the ends.
+    ``ends`` are interval ends, for each confidence. ``certain`` is the number of certain ranks, or
+    None if ``draws`` or the ends determine the number.
     """
 
     ids: Ids
