@@ -73,10 +73,10 @@ def test_what_is_chosen_follows_from_the_rounds(graph: Graph) -> None:
     assert found.best == usual or usual not in level
     if found.best != usual:
         assert found.best.bytes == min(each.bytes for each in level)
-        assert "above the default by other pages" in found.reason
+        assert "above the default on the held-out pages" in found.reason
     best = cocite.tune(graph, best=True, **FEW)
     assert best.best.name == top.name
-    assert best.reason == "the best by the pages that chose, as requested"
+    assert best.reason == "the best on the selecting pages, as requested"
     assert found.by == "company@10"
     assert found.hidden
     assert found.labels is None
@@ -105,26 +105,26 @@ def test_the_default_is_left_only_for_what_is_ahead_of_it_on_other_pages_too() -
 
     assert chosen([other, usual], {}) == (
         usual,
-        "the default is not told apart from the best, cocitation in",
+        "the default is as good as the best, cocitation in",
     )
     found, reason = chosen([other], {other: ahead})
     assert found == other
-    assert reason.endswith("; +0.2000 [+0.1000, +0.3000] above the default by other pages")
+    assert reason.endswith("; +0.2000 [+0.1000, +0.3000] above the default on the held-out pages")
     found, reason = chosen([other], {other: level})
     assert found == usual
-    assert reason.startswith("the default stays: by the pages that did not choose, cocitation in")
+    assert reason.startswith("the default remains: on the held-out pages, cocitation in")
     assert "(+0.2000 [-0.1000, +0.5000] above it)" in reason
     assert chosen([other], {other: ahead}, margin=0.09)[0] == other
     found, reason = chosen([other], {other: ahead}, margin=0.1)
     assert found == usual
-    assert "cocitation in is not ahead for certain by a fifth, 0.1000 (+0.2000" in reason
+    assert "cocitation in is not significantly better by a fifth, 0.1000 (+0.2000" in reason
     assert chosen([other, third], {other: level, third: ahead})[0] == third  # the smallest
     assert chosen([other, third], {other: ahead, third: level})[0] == usual
     assert chosen([other], {}) == (
         usual,
-        "the default stays: no pages are left to judge cocitation in",
+        "the default remains: no pages are held out to judge cocitation in",
     )
-    assert chosen([other], {}, None) == (other, "ahead of all others, by more than chance")
+    assert chosen([other], {}, None) == (other, "significantly better than all others")
 
 
 def test_how_little_a_choice_rests_on_is_told(make_graph: MakeGraph) -> None:

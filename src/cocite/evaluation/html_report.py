@@ -1,11 +1,10 @@
-"""Reports: tables as Markdown, CSV and a self-contained HTML page.
+"""Evaluation reports as HTML, Markdown and CSV files.
 
     report.html    the tables, without external resources
     report.md      the same
-    report.csv     every figure in long form
+    report.csv     every figure, one per row
 
-An interval in brackets at the end of a cell is set in small print. Files are written atomically.
-``evaluation/report.py`` provides the content.
+Files are written atomically. ``evaluation/report.py`` provides the content.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _ENDINGS = (".html", ".md", ".csv")
 
 
 class ReportTable(NamedTuple):
-    """A table as text, with a ``remark`` before it; ``words`` if its cells are not numbers."""
+    """A text table, with a ``remark`` before it. ``words`` means that cells are not numbers."""
 
     heading: str
     titles: Sequence[str]
@@ -40,7 +39,7 @@ class ReportTable(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportPage:
-    """Content of a page: ``explained`` is Markdown, paragraphs followed by one list."""
+    """Content of a report. ``explained`` is Markdown: paragraphs followed by one list."""
 
     title: str
     facts: Mapping[str, str]
@@ -50,7 +49,7 @@ class ReportPage:
 
 
 def check_report(output: str | os.PathLike[str], overwrite: bool) -> Path:
-    """Return the path of the page if it and its companions may be written."""
+    """Check that the report and its .md and .csv files can be written; return its path."""
     path = Path(output)
     if path.suffix != ".html":
         raise UsageError(f"{path} ends in {path.suffix!r}; a report ends in .html")
@@ -62,7 +61,7 @@ def check_report(output: str | os.PathLike[str], overwrite: bool) -> Path:
 def write_page(
     path: Path, page: ReportPage, titles: Sequence[str], figures: Iterable[Sequence[Any]]
 ) -> Path:
-    """Write the page and its companions, with ``figures`` as CSV."""
+    """Write the page as .html and .md files, and its ``figures`` as a .csv file."""
     rows = io.StringIO()
     writer = csv.writer(rows, lineterminator="\n")
     writer.writerow(titles)
@@ -86,7 +85,7 @@ def _missing(value: Any) -> bool:
 
 
 def interval_text(found: Interval) -> str:
-    """Format ``0.283 [0.271, 0.295]``; a dash if undefined."""
+    """Format an interval, as in ``0.283 [0.271, 0.295]``; a dash if undefined."""
     if math.isnan(found.value):
         return "–"
     if math.isnan(found.low):
@@ -100,9 +99,7 @@ def interval_text(found: Interval) -> str:
 def markdown_table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], words: bool = False
 ) -> str:
-    """Return a table with all columns but the first right-aligned, or left-aligned if they are
-    ``words``.
-    """
+    """Return a Markdown table. All columns but the first are right-aligned unless ``words``."""
     side = " --- |" if words else " ---: |"
     lines = ["| " + " | ".join(titles) + " |", "| --- |" + side * (len(titles) - 1)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
@@ -173,7 +170,7 @@ def _facts(facts: Mapping[str, str]) -> str:
 
 
 def _explained(explained: str) -> str:
-    """Convert the explanation from Markdown with paragraphs, one list and bold words."""
+    """Convert Markdown with paragraphs, one list and bold words to HTML."""
     text, _, points = html.escape(explained).partition("\n\n- ")
     items = "".join(f"<li>{point}</li>" for point in points.split("\n- "))
     marked = f"<p>{text}</p><ul>{items}</ul>"
@@ -182,7 +179,7 @@ def _explained(explained: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return a cell, with its interval in small print."""
+    """Return a cell's HTML, with an interval at its end in small print."""
     interval = _INTERVAL.search(text)
     if interval is None:
         return html.escape(text)

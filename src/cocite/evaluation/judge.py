@@ -1,35 +1,37 @@
-"""Judge rankers by the same queries, labels and texts; every figure comes from one list per query.
+"""Judge rankers on the same queries. All figures of a query come from a single list.
 
     gamma, gamma_macro             sibling Gamma: (C - D) / (C + D)
     precision@k, recall@k, ndcg@k  by hits that share a label with the query (*relevant*)
     filled_precision@k, ...        the same, with short lists filled up at random
     content@T                      Delta(., T), the mean cosine of the texts of the T best hits
-    hits, answered                 the number of nodes in a list; the share of nonempty lists
+    hits, answered                 the length of a list; the fraction of lists that are not empty
 
 Sibling Gamma compares the order of a list with the *familial* order, which puts nodes v of the
-query's own class before nodes w of sibling classes (``evaluation/labels.py``). Of the pairs (v, w)
-that both orders rank, C are ranked alike and D the other way round. Tied scores are in no pair, nor
-are nodes that score 0 (or ``least``) or are not in the list.
+query's own class before nodes w of sibling classes (``evaluation/labels.py``). Both orders agree on
+C of the pairs (v, w) and disagree on D. Ties, nodes that score 0 (or ``least``), and nodes missing
+from the list are in no pair.
 
     micro   Gamma of each query in the best 100 of its list, then the mean over queries, as in
-            *Scaling link-based similarity search* (see Source), 5.1
-    macro   C and D summed over queries and whole lists, each with the query itself in front, as in
-            *A scalable randomized method ...*; that alone raises Gamma by about 0.1, according to
-            the other paper. ``pairs`` is C + D
+            *Scaling link-based similarity search* (see Source), section 5.1
+    macro   C and D summed over queries and whole lists, each with the query itself first, as in
+            *A scalable randomized method ...*. According to the other paper, the query itself
+            raises Gamma by about 0.1. ``pairs`` is C + D
 
 With r_i = 1 if hit i is relevant, else 0, and R the relevant nodes without the query itself,
 precision@k = (r_1 + ... + r_k) / k, recall@k the same over R, and ndcg@k the sum of r_i / log2(i +
 1) over i <= k, over its largest possible value. TF-IDF is scikit-learn's (an extra): counts times
 log((1 + n) / (1 + df)) + 1, words of two or more letters in lower case, vectors of length 1.
 
-Convention: a missing hit is not relevant and has a cosine of 0, which penalizes lists shorter than
-k. *Filled* figures set its r_i to the share of relevant nodes among all nodes not listed: the mean
-over all orders of these, as the figures are linear in r_i. Queries with R = 0 are excluded from the
-means; pages without text are not queried for texts.
-Cost: a full list for each query, and about .15 ms, .1 ms more with texts.
+A missing hit is not relevant and has a cosine of 0, which penalizes lists shorter than k. *Filled*
+figures set its r_i to the fraction of relevant nodes among all unlisted nodes. This is the mean
+over all orders of these nodes, since the figures are linear in r_i. Queries with R = 0 are excluded
+from the means. Pages without text are not used as queries for texts.
+
+Costs a full list per query and about 0.15 ms, 0.1 ms more with texts.
 Source: Goodman, Kruskal 1954; Haveliwala, Gionis, Klein, Indyk 2002; Fogaras, Racz, *A scalable
-randomized method ...*, 6, and *Scaling link-based similarity search*, 5.1; Järvelin, Kekäläinen
-2002 for nDCG; Lin, King, Lyu 2006, *PageSim*, 6, and Salton, Buckley 1988 for texts.
+randomized method ...*, section 6, and *Scaling link-based similarity search*, section 5.1;
+Järvelin, Kekäläinen 2002 for nDCG; Lin, King, Lyu 2006, *PageSim*, section 6, and Salton, Buckley
+1988 for texts.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ from cocite.resources import require
 
 
 class PairCount(NamedTuple):
-    """Numbers of comparable pairs on which the ranking agrees and disagrees with the labels."""
+    """Numbers of pairs on which the ranking agrees and disagrees with the labels."""
 
     concordant: int
     discordant: int
@@ -75,18 +77,18 @@ def count_pairs(
     with_query: bool = False,
     least: float = 0.0,
 ) -> PairCount:
-    """Count the pairs of one query's list.
+    """Count concordant and discordant pairs in a query's list.
 
     Parameters
     ----------
     scores
-        float64[h], falling or equal.
+        float64[h], non-increasing.
     relation
         int8[h], the relation of each node to the query: ``labels.SAME``, ``SIBLING`` or ``OTHER``.
     with_query
-        Count the query itself as the first in its list, of its own class.
+        Count the query itself as the first node of its list, of class SAME.
     least
-        If above 0, only nodes that score more than this are in pairs.
+        If above 0, only nodes that score more are in pairs.
     """
     related = relation != 0
     if least > 0:
@@ -106,7 +108,7 @@ Progress = Callable[[int, int], None]
 
 
 _WEIGHING = 150_000_000
-"""Bytes of scikit-learn and of the libraries that it loads."""
+"""Bytes of scikit-learn and the libraries it loads."""
 
 
 def read_texts(
@@ -115,9 +117,9 @@ def read_texts(
     progress: Progress = lambda done, total: None,
     memory: int | None = None,
 ) -> dict[int, str]:
-    """Return the texts of nodes, by id, as :func:`~cocite.io.readers.tables.texts_of`, with its
-    errors. Raises :class:`~cocite.errors.ResourceError` if they, as much again for their words, and
-    the libraries that weigh these exceed ``memory`` bytes.
+    """Read texts by node id. Raises the errors of :func:`~cocite.io.readers.tables.texts_of`, and
+    :class:`~cocite.errors.ResourceError` if twice the texts, plus the libraries that weigh words,
+    exceed ``memory`` bytes.
     """
     found, held = dict[int, str](), 0
     texts = texts_of(path, names, progress)
@@ -131,7 +133,7 @@ def read_texts(
 
 
 class Content:
-    """TF-IDF vectors of the nodes. Safe to share between threads."""
+    """TF-IDF vectors of nodes. Safe to share between threads."""
 
     def __init__(self, texts: dict[int, str], nodes: int) -> None:
         """Compute the vectors of ``texts``, by id. Raises :class:`~cocite.errors.UsageError`
@@ -141,14 +143,14 @@ class Content:
         ids = sorted(texts)
         try:
             vectors = text.TfidfVectorizer(dtype=np.float32).fit_transform(texts[i] for i in ids)
-        except ValueError as error:  # "empty vocabulary", says scikit-learn
+        except ValueError as error:  # "empty vocabulary"
             raise InputError(
                 f"the {len(ids):,} texts have no word of two or more letters, so there is "
                 "nothing to compare"
             ) from error
         counts = np.zeros(nodes + 1, np.int64)
         counts[np.array(ids) + 1] = np.diff(vectors.indptr)
-        # Rows of zeros for nodes without a text.
+        # Nodes without a text have empty rows.
         self._vectors = type(vectors)(
             (vectors.data, vectors.indices, np.cumsum(counts)), shape=(nodes, vectors.shape[1])
         )
@@ -157,17 +159,15 @@ class Content:
 
     @property
     def vectors(self) -> Any:
-        """Return the vectors, a sparse matrix [nodes, words]; rows have length 1, or 0."""
+        """Return the vectors, a sparse matrix [nodes, words] whose rows have norm 1 or 0."""
         return self._vectors
 
     def has(self, node: int) -> bool:
-        """Return whether the node has a text."""
+        """Return whether ``node`` has a text."""
         return bool(self._has[node])
 
     def cosines(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.float64]:
-        """Return the cosine between the text of the node and that of each other node,
-        float64[others].
-        """
+        """Return the cosines between the texts of ``node`` and ``others``, float64[others]."""
         rows = self._vectors[others.astype(np.int64)]
         dense = np.zeros(self._vectors.shape[1], np.float32)
         own = slice(*self._vectors.indptr[[node, node + 1]])
@@ -176,7 +176,7 @@ class Content:
         return found
 
     def delta(self, node: int, hits: NDArray[np.uint32], depth: int) -> NDArray[np.float64]:
-        """Return the mean cosine of the best T = 1..depth hits; NaN if the node has no text."""
+        """Return the mean cosines of the best T = 1..depth hits; NaN if ``node`` has no text."""
         if not self.has(node):
             return np.full(depth, np.nan)
         found = np.zeros(depth)
@@ -191,20 +191,20 @@ def relevance_at(
     cutoffs: Sequence[int],
     candidates: int | None = None,
 ) -> NDArray[np.float64]:
-    """Return float64[3, cutoffs]: precision, recall and nDCG at each cutoff; NaN if ``total`` is 0.
+    """Return precision, recall and nDCG, float64[3, cutoffs]; NaN if ``total`` is 0.
 
     Parameters
     ----------
     relevant
-        bool[h]: whether each hit is relevant, best first: the whole list, or the first hits up to
+        bool[h], whether each hit is relevant, best first: the whole list, or its first hits up to
         the largest cutoff.
     total
-        R, how many relevant nodes there are.
+        R, the number of relevant nodes.
     cutoffs
         The values of k, ascending.
     candidates
-        The number of possible hits; a short list is filled up with the missing ones in random
-        order. By default, it is not filled up.
+        The number of possible hits. If given, short lists are filled up with the missing ones in
+        random order.
     """
     ks = np.asarray(cutoffs, np.int64)
     if total == 0:
@@ -222,7 +222,7 @@ def relevance_at(
 
 
 TOP = 100
-"""Length of a list for the micro-averaged Gamma (Fogaras, Racz, *Scaling ...*)."""
+"""List length for the micro-averaged Gamma (Fogaras, Racz, *Scaling ...*)."""
 CUTOFFS = (1, 5, 10, 20, 50)
 _BATCH = 32
 _RELEVANCE = ("precision", "recall", "ndcg")
@@ -232,7 +232,7 @@ Figures = dict[str, Interval]
 
 
 def headline(titles: Sequence[str]) -> list[str]:
-    """Return the main figures: one cutoff of each kind, 10 if available, else the largest."""
+    """Return the main figures, each kind at cutoff 10 if available, otherwise at the largest."""
     found = [title for title in ("gamma", "gamma_macro") if title in titles]
     for kind in (*_RELEVANCE, *_FILLED, "content"):
         cutoffs = [int(t.split("@")[1]) for t in titles if t.startswith(f"{kind}@")]
@@ -243,9 +243,8 @@ def headline(titles: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Judgment:
-    """Figures of one ranker's lists, a row for each query, as numerators and denominators.
-
-    ``parts`` and ``wholes`` are float64[queries, figures]; ``titles`` name the columns.
+    """The figures ``titles`` of one ranker, as numerators ``parts`` and denominators ``wholes``,
+    both float64[queries, figures].
     """
 
     titles: tuple[str, ...]
@@ -254,13 +253,13 @@ class Judgment:
 
     @property
     def pairs(self) -> int:
-        """Return the number of comparable pairs in all lists."""
+        """Return the total number of pairs, 0 without Gamma."""
         if "gamma_macro" not in self.titles:
             return 0
         return int(self.wholes[:, self.titles.index("gamma_macro")].sum())
 
     def column(self, title: str) -> NDArray[np.float64]:
-        """Return a figure for every query, float64[queries], NaN if it is excluded."""
+        """Return a figure per query, float64[queries]; NaN for excluded queries."""
         at = self.titles.index(title)
         found = np.full(len(self.parts), np.nan)
         wholes = self.wholes[:, at]
@@ -268,22 +267,22 @@ class Judgment:
         return found
 
     def value(self, title: str) -> float:
-        """Return a figure; -inf if undefined, so that it sorts last."""
+        """Return a figure over all queries; -inf if undefined, so that it sorts last."""
         at = self.titles.index(title)
         whole = float(self.wholes[:, at].sum())
         return float(self.parts[:, at].sum()) / whole if whole else float("-inf")
 
     def of(self, rows: NDArray[np.bool_]) -> Judgment:
-        """Return the judgment of some of the queries, bool[queries]."""
+        """Return the judgment for the selected queries, bool[queries]."""
         return Judgment(self.titles, self.parts[rows], self.wholes[rows])
 
     def figures(self, bootstrap: Bootstrap) -> Figures:
-        """Return every figure with its interval."""
+        """Return all figures with intervals."""
         ratios = bootstrap.ratios(self.parts, self.wholes)
         return {title: bootstrap.interval(ratios[:, i]) for i, title in enumerate(self.titles)}
 
     def differences(self, other: Judgment, bootstrap: Bootstrap) -> Figures:
-        """Return the differences of all figures to those of ``other``, on the same queries."""
+        """Return the differences from ``other`` in all figures, on the same queries."""
         ratios = bootstrap.ratios(self.parts, self.wholes)
         ratios = ratios - bootstrap.ratios(other.parts, other.wholes)
         return {title: bootstrap.interval(ratios[:, i]) for i, title in enumerate(self.titles)}
@@ -296,8 +295,8 @@ def judge_rows(
     threads: int,
     progress: Progress,
 ) -> Judgment:
-    """Judge that many queries: ``row`` returns float64[2, titles], numerators and denominators of
-    one; ``progress`` gets queries (done, total).
+    """Judge queries in threads. ``row(i)`` returns the numerators and denominators of query i,
+    float64[2, titles]. ``progress`` is called with queries (done, total).
     """
     parts, wholes = (np.zeros((queries, len(titles))) for _ in range(2))
     batches = [range(low, min(low + _BATCH, queries)) for low in range(0, queries, _BATCH)]
@@ -313,7 +312,7 @@ def judge_rows(
 
 
 class Judge:
-    """Judge by labels and texts, for some queries."""
+    """Judges rankers by labels and texts."""
 
     def __init__(
         self,
@@ -328,14 +327,15 @@ class Judge:
         gamma_least: float = 0.0,
         longest: int = 0,
     ) -> None:
-        """Choose what to judge; what is missing is not judged. ``familial`` is the tree for Gamma,
-        ``relevance`` the classes for precision and the like, ``content`` the texts, compared for
-        ``depth`` hits. Gamma compares nodes that score more than ``gamma_least``. ``longest``
-        limits the hits to query, which is faster; 0 means whole lists. No figure may then need
-        longer lists.
+        """Choose the figures: Gamma by ``familial``, over nodes that score more than
+        ``gamma_least``; precision, recall and nDCG by ``relevance``; cosines by ``content``, up to
+        ``depth`` hits. None omits a figure.
+
+        ``longest`` limits the length of lists, which is faster but must suffice for all figures; 0
+        means whole lists.
         """
         if queries.size == 0:
-            raise UsageError("there is no query: no node has a label or a text")
+            raise UsageError("there are no queries, as no node has a label or a text")
         if top < 2 or depth < 1 or not cutoffs or min(cutoffs) < 1:
             raise UsageError("top must be 2 or more; cutoffs and depth must be 1 or more")
         if not 0 <= gamma_least < float("inf"):
@@ -363,19 +363,19 @@ class Judge:
         threads: int = 1,
         progress: Progress = lambda done, total: None,
     ) -> Judgment:
-        """Query the ranker for every query; ``progress`` gets queries (done, total)."""
+        """Judge a ranker on all queries. ``progress`` is called with queries (done, total)."""
         row = partial(self._row, ranker)
         return judge_rows(row, self.queries.size, self.titles, threads, progress)
 
     def of(self, rows: NDArray[np.bool_]) -> Judge:
-        """Return a judge restricted to some queries, selected by bool[queries]."""
+        """Return a judge for the selected queries, bool[queries]."""
         part = copy(self)
         part.queries = self.queries[rows]
         part._totals = [total for total, row in zip(self._totals, rows, strict=False) if row]
         return part
 
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
-        """Return float64[2, figures]: numerators and denominators of one query."""
+        """Return the numerators and denominators of a query, float64[2, figures]."""
         node = int(self.queries[at])
         ids, scores = ranker.related(node, self._longest or ranker.nodes)
         parts, wholes = [float(ids.size), float(ids.size > 0)], [1.0, 1.0]

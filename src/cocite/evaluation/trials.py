@@ -1,14 +1,14 @@
 """Candidates of a tuning run: their records on disk, the choice, and the settings file.
 
-Candidates are every measure and direction, with default settings; then, for the best of them,
-variants with one setting changed; last, for each measure and direction, the best values of all
-settings together. The values are few, because finer steps would differ by less than the intervals.
-``coupling`` is cocitation in the other direction, and tried only if named; measures of texts are
-not tried.
+The first candidates are every measure in every direction with default settings. Then come variants
+of the best with one setting changed, and finally, for each measure and direction, the combination
+of the best values. Few values are tried per setting, since finer steps would differ by less than
+the intervals. ``coupling``, which is cocitation in the other direction, is tried only on request;
+text measures are not tried.
 
-A record is a candidate in a round: a line of JSON, then the judgment's parts and wholes, float64.
-Records are pieces of a journal (``storage/atomic.py``), so an interrupted run resumes after the
-last complete one.
+A record has the result of a candidate in a round: a line of JSON, then the judgment's parts and
+wholes in float64. Records form a journal (``storage/atomic.py``), so an interrupted run resumes
+after the last complete one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ TRIED: dict[str, tuple[Any, ...]] = {
     "radius": (2, 3),
     "size": ("small", "default", "large"),
 }
-"""Settings to try, with their values."""
+"""Values to try, by setting."""
 _TWIN = "coupling"
 
 
@@ -65,9 +65,9 @@ def first_points(
     directions: Sequence[str] = (),
     unweighted: bool = False,
 ) -> tuple[list[Point], list[str]]:
-    """Return every measure in every direction, or the named ones, with those of the ``settings``
-    that each has, the default first; and notes on omitted ones. Raises :class:`UsageError` for an
-    unknown name.
+    """Return every measure in every direction, or only the given ones, the default first; and notes
+    on omitted ones. Each has the ``settings`` that it supports. Raises :class:`UsageError` for
+    unknown names.
     """
     names = dict.fromkeys(measures) or [name for name in link_measures() if name != _TWIN]
     found, notes = [], []
@@ -86,12 +86,12 @@ def first_points(
 
 
 def is_default(each: Point) -> bool:
-    """Return whether a point is the default measure in its default direction."""
+    """Return whether ``each`` is the default measure in its default direction."""
     return (each.measure, each.direction) == (DEFAULT, find_measure(DEFAULT).direction)
 
 
 class Variants:
-    """Variants of points, by measure and direction, with one setting changed at a time."""
+    """Variants of the points' measures and directions, with one setting changed at a time."""
 
     def __init__(self, points: Sequence[Point], settings: Settings) -> None:
         self._settings = settings
@@ -103,7 +103,7 @@ class Variants:
                     continue
                 base, series = taken(measure, settings), dict[Value, Point]()
                 for value in values:
-                    with suppress(UsageError):  # some measures do not take all values
+                    with suppress(UsageError):  # some measures do not support all values
                         series[value] = point(measure, direction, base | {name: value})
                 self._series.append((name, series))
 
@@ -112,7 +112,7 @@ class Variants:
         return [each for _, series in self._series for each in series.values()]
 
     def combined(self, figure: Callable[[Point], float]) -> list[Point]:
-        """Return for every measure and direction the point with the best value of each setting."""
+        """Combine the best value of each setting, for each measure and direction."""
         chosen: dict[tuple[str, str], dict[str, Value]] = {}
         for name, series in self._series:
             if series:
@@ -132,40 +132,41 @@ def decided(
     held: Mapping[Point, Interval],
     margin: float = 0.0,
 ) -> tuple[Point, str]:
-    """Return the chosen point and the reason, from points that are ``level`` with the ``first`` on
-    the pages that choose. ``usual`` is the default, ``sizes`` are the sizes of indexes; ``held`` is
-    how far each is ahead of the default on the pages that did not choose, where there are both.
-    Another point replaces the default only if it is ahead on both halves, by more than ``margin``
-    on the pages that did not choose.
+    """Return the chosen point and the reason for the choice.
+
+    ``level`` are the points that do not differ significantly from the ``first`` on the selecting
+    pages. ``usual`` is the default, ``sizes`` are index sizes, and ``held`` is each point's lead
+    over the default on the held-out pages. Another point replaces the default only if it leads on
+    both halves, and by more than ``margin`` on the held-out half.
     """
     if usual is not None and usual in level and len(level) > 1:
-        ahead = "the best" if usual == first else f"not told apart from the best, {called(first)}"
+        ahead = "the best" if usual == first else f"as good as the best, {called(first)}"
         return usual, f"the default is {ahead}"
     least = min(level, key=lambda p: (sizes[p], p != first))
     if len(level) == 1:
-        reason = "ahead of all others, by more than chance"
+        reason = "significantly better than all others"
     elif least == first:
-        reason = "the best, and the smallest of those that are not told apart from it"
+        reason = "the best, and the smallest of those that are as good"
     else:
-        reason = f"the smallest of those not told apart from the best, {called(first)}"
+        reason = f"the smallest of those that are as good as the best, {called(first)}"
     if usual is None or least == usual:
         return least, reason
     if least not in held:
-        return usual, f"the default stays: no pages are left to judge {called(least)}"
+        return usual, f"the default remains: no pages are held out to judge {called(least)}"
     ahead = "{:+.4f} [{:+.4f}, {:+.4f}]".format(*held[least])
     if not held[least].low > margin:
-        lead = f"ahead for certain by a fifth, {margin:.4f}" if margin else "told apart from it"
+        lead = f" by a fifth, {margin:.4f}" if margin else ""
         return usual, (
-            f"the default stays: by the pages that did not choose, {called(least)} is not "
-            f"{lead} ({ahead} above it)"
+            f"the default remains: on the held-out pages, {called(least)} is not significantly "
+            f"better{lead} ({ahead} above it)"
         )
-    return least, f"{reason}; {ahead} above the default by other pages"
+    return least, f"{reason}; {ahead} above the default on the held-out pages"
 
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """A judged candidate: ``bytes`` of its index, ``seconds`` of its build, ``asking`` seconds for
-    all queries.
+    """A judged candidate: the ``bytes`` and build ``seconds`` of its index, and the seconds for all
+    queries, ``asking``.
     """
 
     judgment: Judgment
@@ -175,7 +176,7 @@ class TrialRecord:
 
 
 class Records:
-    """``records[round, point]``; ``add`` stores one on disk."""
+    """Records on disk, by round and candidate."""
 
     def __init__(self, path: Path) -> None:
         self._journal = Journal(path)
@@ -197,7 +198,7 @@ class Records:
 
     @property
     def seconds(self) -> float:
-        """Return the total time."""
+        """Return the total time of all records."""
         return sum(r.seconds + r.asking for r in self._found.values())
 
     def get(self, turn: int, each: Point) -> TrialRecord | None:
@@ -235,11 +236,12 @@ def _unpacked(piece: bytes) -> tuple[tuple[int, str], TrialRecord]:
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate. ``round`` is its last round, 1 to 3, and ``figure`` its value there on the
-    selecting pages. ``behind`` is how far it was behind the first in the last round, and ``judged``
-    its figure on the held-out pages; both are None if it dropped out before. ``seconds`` is its
-    build time in that round, with ``samples``; ``bytes`` its size; ``question`` the seconds for
-    each query.
+    """A candidate and its results in its last ``round``, 1 to 3.
+
+    ``figure`` is its value there on the selecting pages. ``behind``, how far it is behind the best,
+    and ``judged``, its figure on the held-out pages, are None if it was dropped before round 3.
+    ``seconds`` is the build time of its index with ``samples`` samples and ``bytes`` bytes,
+    ``question`` the seconds per query.
     """
 
     name: str
@@ -265,10 +267,11 @@ _TITLES = (
 
 @dataclass(frozen=True)
 class TuningResult(Document):
-    """The result of tuning. ``tried`` lists the candidates by the figure ``by``, the best first;
-    ``best`` is the choice, and ``reason`` explains it. ``hidden`` counts the hidden links, None
-    with ``labels``. ``chosen_by`` and ``judged_by`` count the selecting and the held-out pages. To
-    use the result: ``cocite.build(graph, output, settings=tuned.settings)``.
+    """The result of tuning: ``cocite.build(graph, output, settings=tuned.settings)`` uses it.
+
+    ``best`` is the choice, and ``reason`` explains it. ``tried`` has all candidates by the figure
+    ``by``, best first. ``hidden`` counts hidden links, None with ``labels``. ``chosen_by`` and
+    ``judged_by`` count the selecting and the held-out pages.
     """
 
     graph: str
@@ -288,7 +291,7 @@ class TuningResult(Document):
     notes: Sequence[str] = field(default=())
 
     def facts(self) -> dict[str, Any]:
-        """Return all fields, with the settings as in a settings file."""
+        """Return all fields, with ``best`` as a name."""
         return super().facts() | {"best": self.best.name}
 
     def rows(self) -> ResultRows:
@@ -303,14 +306,14 @@ class TuningResult(Document):
         return ResultRows(_TITLES, rows)
 
     def text(self) -> str:
-        """Return the text of the settings file; a comment at its top holds the results."""
+        """Return the text of the settings file, with the results as a comment at its top."""
         by = f"by the labels of {self.labels}" if self.labels else "without labels"
         remarks = [
             f"Chosen by cocite tune on {self.date}, {by}, for {self.graph}",
             f"({self.nodes:,} nodes, {self.links:,} links): {self.reason}.",
-            f"{self.by} of {self.best.name} on {self.judged_by:,} pages that did not choose: "
+            f"{self.by} of {self.best.name} on {self.judged_by:,} held-out pages: "
             + _shown(self.best.judged or self.best.figure),
-            "Others, by the pages that chose:",
+            "Others, on the selecting pages:",
         ]
         last = [each for each in self.tried if each.behind is not None]
         remarks += [f"  {_shown(each.figure)}  {each.name}" for each in last]

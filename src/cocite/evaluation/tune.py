@@ -4,24 +4,24 @@
     round 2   the best 6 of these, with one setting changed at a time: half of both
     round 3   the best 5 of these, and the best values of all settings together: all of both
 
-The default takes part in every round. Without labels, some links are hidden, and lists that find
-the company of a page are best (``evaluation/held_out.py``). With labels, some labeled pages select
-by a figure of ``cocite evaluate``, on the whole graph. Half of the pages select. The held-out half
-measures the choice, which avoids selection bias.
+The default takes part in every round. Without labels, some links are hidden, and candidates are
+judged by the company that their lists find (``evaluation/held_out.py``). With labels, they are
+judged on the whole graph by a figure of ``cocite evaluate``. Half of the pages select a candidate;
+the other half is held out to measure it, which avoids selection bias.
 
-Candidates that do not differ significantly from the best of round 3 (the 95 % interval of the
-difference, over resamples of the pages, includes 0) count as level with it. The default wins if it
-is level, else the smallest index. Another candidate replaces the default only if it is
-significantly better on both halves, unless the ``best`` is requested. Without labels it must be
-certainly ahead by a fifth of the default's figure on the held-out half: for smaller leads, labels
-often say the opposite. A note says if a choice depends on few pages.
+A candidate counts as level with the best of round 3 if the 95 % interval of their difference, over
+resamples of the pages, includes 0. The default wins if it is level, otherwise the smallest index.
+Unless the ``best`` is requested, another candidate replaces the default only if it is significantly
+better on both halves. Without labels, its lead on the held-out half must significantly exceed a
+fifth of the default's figure, as labels often contradict smaller leads. A note warns if a choice
+depends on few pages.
 
-Candidates that differ only in query settings share an index, which is removed afterwards. Judgments
-are stored beside the output, and a run with the same settings resumes. The choice depends only on
-graph, settings and seed, except with a time limit: rounds then end at 40, 75 and 100 % of it, and
-notes name omitted candidates.
+Candidates that differ only in query settings share an index, which is removed after use. Judgments
+are stored next to the output, so a run with the same settings resumes. The choice depends only on
+graph, settings and seed, unless there is a time limit. Rounds then end at 40, 75 and 100 % of it,
+and notes list the omitted candidates.
 
-Cost: about 40 builds with a quarter of the samples, 30 with half, 10 with all.
+Takes about 40 builds with a quarter of the samples, 30 with half, and 10 with all.
 """
 
 from __future__ import annotations
@@ -81,16 +81,16 @@ if TYPE_CHECKING:
 _ROUNDS = 3
 _PARTS, _UNTIL, _ADVANCING = (4, 2, 1), (0.4, 0.75, 1.0), (6, 5)
 _MARGIN = 5
-"""Without labels, another point must be ahead by this fraction (1/n) of the default's figure."""
+"""Required lead over the default without labels, as a fraction 1/n of the default's figure."""
 _FEWEST = 50
-"""Least number of selecting pages in a round, if there are that many."""
+"""Minimum number of selecting pages in a round, unless there are fewer."""
 _FEW = 30
-"""Pages below which intervals from resamples are too narrow to be reliable."""
+"""Number of pages below which bootstrap intervals are too narrow."""
 Progress = Callable[[str, int, int, str], None]
 
 
 class _TimeUp(Exception):
-    """The time of a round is up."""
+    """The time limit of a round is reached."""
 
 
 class Tuning:
@@ -157,10 +157,10 @@ class Tuning:
         three = self._round(3, list(dict.fromkeys([*leading, *together, *usual])), usual)
         return self._result(usual[0] if usual else None, three)
 
-    # -- who judges ------------------------------------------------------------------------------
+    # -- judges ----------------------------------------------------------------------------------
 
     def _gain(self) -> Judge | CoNeighborGain:
-        """Hide links, and return the judge by company."""
+        """Hide links and return the judge by company."""
         plan, graph = self._plan, self._graph
         self._progress("hiding links", 0, 0, "")
         memory = self._builds.means.memory
@@ -187,22 +187,22 @@ class Tuning:
                 assert sides is not None
                 side = sides.title_of(int(truth.queries[0]))
                 raise UsageError(
-                    f"{self._options.labels} labels nodes of the side {side}: choose it with "
-                    "--side (side=)"
+                    f"{self._options.labels} labels nodes of the side {side}: select that side "
+                    "with --side (side=)"
                 )
         self._candidates = truth.candidates
         self._notes += [f"read {source}" for source in truth.sources]
         return truth.judge(judging)
 
     def _choosers(self) -> NDArray[np.bool_]:
-        """Return bool[queries]: the selecting half; all if fewer than four."""
+        """Return the selecting half, bool[queries]; all if there are fewer than four queries."""
         queries = self._judge.queries
         if queries.size < 4:
             return np.ones(queries.size, bool)
         return np.isin(queries, sample_pages(queries, (queries.size + 1) // 2, self._seed + 1))
 
     def _part(self, turn: int) -> NDArray[np.bool_]:
-        """Return bool[queries]: the pages to query in a round."""
+        """Return the pages to query in a round, bool[queries]."""
         if turn == _ROUNDS:
             return np.ones(self._choosing.size, bool)
         mine = self._judge.queries[self._choosing]
@@ -214,7 +214,7 @@ class Tuning:
     def _round(
         self, turn: int, points: Sequence[Point], usual: Sequence[Point]
     ) -> dict[Point, float]:
-        """Return the figures of the candidates of a round, by the selecting pages; best first."""
+        """Run a round; return the candidates' figures on the selecting pages, best first."""
         rows = self._part(turn)
         judge, chosen = self._judge.of(rows), self._choosing[rows]
         found: dict[Point, float] = {}
@@ -252,7 +252,7 @@ class Tuning:
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def _at(self, turn: int, each: Point) -> Point:
-        """Return a candidate as tried in a round: with a part of its samples."""
+        """Return a candidate with the samples that it has in a round."""
         if each.samples is None:
             return each
         fewer = max(1, each.samples // _PARTS[turn - 1])
@@ -260,7 +260,7 @@ class Tuning:
         return Point(each.measure, each.direction, tuple(sorted(settings.items())), each.ask)
 
     def _try(self, turn: int, points: Sequence[Point], judge: Judge | CoNeighborGain) -> None:
-        """Build the index that the points share, and judge each point with it."""
+        """Build the points' common index and judge each point."""
         first, place = self._at(turn, points[0]), self._folder / "tried.index"
         disk.remove_tree(place)
         begin = clock.perf_counter()
@@ -284,17 +284,17 @@ class Tuning:
                 record = TrialRecord(judgment, index.stored.store.nbytes, seconds, asking)
                 self._records.add(turn, self._at(turn, each), record)
         finally:
-            index.stored.store.evict()  # until it is collected
+            index.stored.store.evict()  # garbage collection may come late
             disk.remove_tree(place)
 
     def _watch(self, done: int, total: int) -> None:
         if clock.monotonic() - self._begin > self._until:
             raise _TimeUp
 
-    # -- what came of it -------------------------------------------------------------------------
+    # -- result ----------------------------------------------------------------------------------
 
     def _result(self, usual: Point | None, three: dict[Point, float]) -> TuningResult:
-        """Return the choice, and the results of all."""
+        """Return the choice and the results of all candidates."""
         graph, by, labels = self._graph, self._by, self._options.labels
         records = {p: self._record(p) for p in self._last}
         choosing, judging = self._choosing, ~self._choosing
@@ -312,7 +312,7 @@ class Tuning:
                 base = theirs[usual]
                 held = {p: found.differences(base, others)[by] for p, found in theirs.items()}
         if self._options.best:
-            chosen, reason = first, "the best by the pages that chose, as requested"
+            chosen, reason = first, "the best on the selecting pages, as requested"
         else:
             level = [p for p in three if p == first or not behind[p].low > 0]
             sizes = {p: records[p].bytes for p in level}
@@ -363,15 +363,15 @@ class Tuning:
         )
 
     def _few_pages(self, chose: int, judged: int, labeled: bool) -> list[str]:
-        """Note if a choice depends on few pages."""
+        """Return a note if the choice depends on few pages."""
         if min(chose, judged) >= _FEW:
             return []
         more = "label more pages" if labeled else "hide more links with --fraction"
         others = f"{judged} others judge it" if judged else "no others judge it"
         return [
-            f"the choice rests on {chose} page{'s' * (chose != 1)}, and {others}: so few tell "
-            "hardly more than chance, and another --seed may choose otherwise. Take all pages with "
-            f"--queries 0; or {more}"
+            f"the choice rests on {chose} page{'s' * (chose != 1)}, and {others}: this is too few "
+            "to be reliable, and another --seed may change the choice. Use all pages with "
+            f"--queries 0, or {more}"
         ]
 
     def _record(self, each: Point) -> TrialRecord:
@@ -383,7 +383,7 @@ class Tuning:
 
 FIGURE, LABELS_FIGURE = "company@50", "precision@10"
 SMALL, SMALL_FIGURE = 500, "company@10"
-"""With fewer nodes, nearly every list of fifty would find the whole company."""
+"""Below this many nodes, nearly every list of 50 would contain the whole company."""
 
 
 @shows("tuning")
@@ -400,20 +400,20 @@ def tune(
     options: TuneOptions | None = None,
     **given: Any,
 ) -> TuningResult:
-    """Find the measure and the settings that suit ``graph``.
+    """Choose the best measure and settings for ``graph``.
 
     Parameters
     ----------
     graph
         A stored graph, or anything else that holds links (:func:`cocite.open_graph`).
     output
-        The settings file to write, for ``build(..., settings=output)``. Interrupted runs resume.
-        Without an output, nothing is stored.
+        The settings file to write, for ``build(..., settings=output)``. If it is given, interrupted
+        runs resume; otherwise, nothing is stored.
     threads, memory
-        As for building an index. Candidates that do not fit are skipped.
+        As for building an index. Candidates that need more memory are skipped.
     cluster, staging_url
-        As for building an index. Nodes must see ``output`` and the graph; its copy without the
-        hidden links is beside ``output``.
+        As for building an index. All machines must be able to access ``output`` and the graph,
+        whose copy without the hidden links is next to ``output``.
     progress
         Called with (stage, done, total, remark).
     options, given
@@ -423,7 +423,7 @@ def tune(
     Raises
     ------
     UsageError
-        For invalid values, and if no link can be hidden.
+        If a value is invalid, or no link can be hidden.
     InputError, OutputExists, Busy, ResourceError, ClusterError
     """
     options = TuneOptions.of(options, given)
@@ -479,7 +479,7 @@ def tune(
 
 
 def _figure(graph: Graph, options: TuneOptions) -> str:
-    """Return the figure that decides; raises :class:`UsageError` if options do not fit."""
+    """Return the figure that decides. Raises :class:`UsageError` for invalid options."""
     if not 0 < options.fraction <= 0.5:
         raise UsageError(
             f"fraction is {options.fraction!r}; it must be a number above 0, at most 0.5"
@@ -502,7 +502,7 @@ def _figure(graph: Graph, options: TuneOptions) -> str:
 
 
 def _content(path: str | os.PathLike[str]) -> str:
-    """Return an identity of a file of labels."""
+    """Return a checksum of a label file."""
     import xxhash
 
     try:
