@@ -1,6 +1,6 @@
-"""Benchmarks are data: ``suite.toml`` says what, ``python -m benchmarks`` measures it.
+"""Benchmarks: ``suite.toml`` defines the steps, and ``python -m benchmarks`` measures them.
 
-Every step runs in a process of its own, so that peak memory is that step's and kernels are
-loaded from their cache as a user's are. Results carry date and machine; the README's figures are
-rendered from the newest results file and a test compares them.
+Every step runs in its own process, so peak memory is that of the step, and kernels are loaded from
+their cache as for users. Results have a date and a machine. The README's figures are generated from
+the newest results file, which a test checks.
 """

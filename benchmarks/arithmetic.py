@@ -1,14 +1,14 @@
-"""Ratios and exponents of what was measured, with how sure they are.
+"""Ratios, exponents and means of measurements, with intervals.
 
-    ratio      of the medians of two series that took turns, beside the least and the largest of
-               the ratios of a turn
-    exponent   b of y = a * x**b, by least squares of the logarithms, with its interval of 95 % by
+    ratio      of the medians of two alternating series, with the smallest and the largest ratio
+               of a round
+    exponent   b of y = a * x**b, by least squares of the logarithms, with a 95 % interval by
                Student's t: b +- t(0.975, n - 2) * sqrt(sum of residuals**2 / (n - 2) / S),
                S the sum of (log x - mean)**2
-    mean       of independent values, such as one a seed, with its interval of 95 % by Student's t:
+    mean       of independent values, such as one per seed, with a 95 % interval by Student's t:
                m +- t(0.975, n - 1) * s / sqrt(n)
 
-An exponent of fewer than three points has no interval and is not told.
+An exponent of fewer than three points has no interval and is not reported.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def ratio(mine: Sequence[float], theirs: Sequence[float]) -> Ratio:
     return Ratio(statistics.median(mine) / statistics.median(theirs), min(turns), max(turns))
 
 
-def slower(now: Ratio, kept: Ratio, by: float = 1.05) -> bool:
+def slower(now: Ratio, before: Ratio, by: float = 1.05) -> bool:
     """Whether a ratio has become worse by more than ``by``, and more than turns differ: all turns
     of now are above the largest that was kept, too.
     """
-    return now.value > by * kept.value and now.low > kept.high
+    return now.value > by * before.value and now.low > before.high
 
 
 def exponent(x: Sequence[float], y: Sequence[float]) -> Exponent:

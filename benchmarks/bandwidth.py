@@ -1,18 +1,17 @@
-"""What a sweep of PageRank moves, against what this machine's memory can.
+"""Memory traffic of a PageRank sweep, compared with the machine's bandwidth.
 
     python -m benchmarks.bandwidth GRAPH...
 
-Bandwidth is measured on one thread over arrays of 256 MB, best of several: reading (a sum of
-integers, which compiles to wide loads) and the triad a = b + s * c (24 bytes an element: what is
-read to be overwritten is not counted). Streamed by a sweep, from the sizes of the arrays it goes
-over in order:
+Measures bandwidth on one thread over arrays of 256 MB, best of several: reading (a sum of integers,
+which compiles to wide loads), and the triad a = b + s * c (24 bytes per element, without the read
+of the overwritten data). A sweep streams, according to the sizes of its arrays:
 
-    8 a core node: rows     32: facts     16: z, read and written     16: z, scaled afterwards
-    4 a link of the core: links
+    8 per core node: rows     32: facts     16: z, read and written     16: z, scaled afterwards
+    4 per link of the core: links
 
-Besides, each link gathers 8 bytes of z from anywhere: *gathered*. z fits some cache or not, and
-ids have locality or not, so what memory sees of that is not counted, and *share* is the bandwidth
-of the streamed bytes only, relative to reading.
+Each link also gathers 8 bytes of z at random (*gathered*). How much of this reaches memory depends
+on caches and on the locality of ids, so *share* is the bandwidth of only the streamed bytes, as a
+fraction of the read bandwidth.
 """
 
 from __future__ import annotations

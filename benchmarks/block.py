@@ -1,7 +1,7 @@
-"""A block of a document that a benchmark writes, and the results that it is made of.
+"""Blocks of documents that benchmarks write, and the results behind them.
 
-The block stands between two marks, the first of which is the command that writes it. Results are
-kept under results/, so that a test can tell whether the document says what was measured.
+A block is enclosed in two marks, the first of which is the command that writes the block. Results
+are stored under results/, so that a test can compare the document with them.
 """
 
 from __future__ import annotations

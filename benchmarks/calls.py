@@ -1,10 +1,9 @@
-"""What calling a kernel costs: by ctypes as cocite does, by cffi, and by Numba.
+"""Cost of calling a kernel: by ctypes as in cocite, by cffi, and by Numba.
 
     python -m benchmarks.calls
 
-A kernel of five arrays that does next to nothing is called 200,000 times, and the least of five
-rounds is told. cffi is given the address and the size of each array, by a module that is compiled
-here.
+Calls a kernel with five arrays that does almost nothing 200,000 times, and prints the least of five
+rounds. cffi receives the address and size of each array, through a module compiled here.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""A graph in blocks on a cluster against one machine: bytes, ranks, processor time, what is sent.
+"""A partitioned graph on a cluster compared with one machine: bytes, processor time and traffic.
 
     python -m benchmarks.cluster_blocks [GRAPH] [--blocks 4] [--nodes 2] [--samples 32]
 
-GRAPH is a stored graph, or links (by default those of cnr-2000 in DATA, the directory of data
-sets). Indexes of psimrank and simrank are built in memory, by the external walk in as many blocks,
-and over blocks that live on local Ray nodes; then ranks. Processor time is that of the process, or
-of the conductor and of all blocks from the moment they are made, kernels compiled before; Ray's own
-processes are not in it. Blocks take about a second each to load kernels, whatever the graph: so
-what more samples take than two is compared, too. Aim: three times that of the external walk in one
-process. The figures are kept in ``results/cluster.json``.
+GRAPH is a stored graph, or links (by default those of cnr-2000 in DATA, the folder of data sets).
+Builds indexes of psimrank and simrank in memory, by the external walk in as many blocks, and with
+blocks on local Ray nodes; then computes ranks. Processor time is that of the process, or of the
+coordinating process and all blocks, with kernels compiled, excluding Ray's own processes. Blocks
+take about a second each to load kernels, whatever the graph, so the additional time of more samples
+is compared as well. The aim is three times the external walk in one process. Results are stored in
+``results/cluster.json``.
 """
 
 from __future__ import annotations
@@ -123,24 +123,24 @@ def indexes(graph: Graph, blocked: BlockedGraph, hall: Hall, folder: Path, sampl
             "external": (graph, None, {"blocks": blocked.blocks, "external": True}),
             "in blocks apart": (blocked, hall, {}),
         }
-        told: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for way, (source, who, means) in ways.items():
             few = 0.0
             for count in (2, samples):
                 output = folder / f"{measure}-{way.replace(' ', '-')}-{count}"
-                told[way] = built(source, output, measure, count, who, **means)
-                print(measure, way, count, json.dumps(told[way]), file=sys.stderr, flush=True)
-                few = few or told[way]["cpu"]
-            told[way]["each"] = (told[way]["cpu"] - few) / (samples - 2)
-            told[way]["bytes"] = files(output)
-        whole = told["in memory"]["bytes"]
-        told["equal"] = all(told[way].pop("bytes") == whole for way in ways)
-        apart = told["in blocks apart"]["cpu"]
-        told["against memory"] = apart / told["in memory"]["cpu"]
-        told["against external"] = apart / told["external"]["cpu"]
-        each = told["in blocks apart"]["each"]
-        told["each against external"] = each / told["external"]["each"]
-        found[measure] = told
+                results[way] = built(source, output, measure, count, who, **means)
+                print(measure, way, count, json.dumps(results[way]), file=sys.stderr, flush=True)
+                few = few or results[way]["cpu"]
+            results[way]["each"] = (results[way]["cpu"] - few) / (samples - 2)
+            results[way]["bytes"] = files(output)
+        whole = results["in memory"]["bytes"]
+        results["equal"] = all(results[way].pop("bytes") == whole for way in ways)
+        apart = results["in blocks apart"]["cpu"]
+        results["against memory"] = apart / results["in memory"]["cpu"]
+        results["against external"] = apart / results["external"]["cpu"]
+        each = results["in blocks apart"]["each"]
+        results["each against external"] = each / results["external"]["each"]
+        found[measure] = results
     return found
 
 

@@ -1,18 +1,18 @@
-"""A build by shards over a cluster against one machine: processor time of all processes, bytes.
+"""A sharded build on a cluster compared with one machine.
 
     python -m benchmarks.cluster_build GRAPH [--nodes 4] [--shards 8] [--samples 800]
 
-GRAPH is a stored graph; of it an index of psimrank is made four times, by a process of its own:
+Builds an index of psimrank for a stored GRAPH four times, each in its own process:
 
     one machine      on all cores
-    cluster          over local Ray nodes, as many shards as told
-    a node killed    one of them, by SIGKILL, when half of the shards are done
-    driver killed    by SIGKILL, when a quarter is done; the same again, which goes on
+    cluster          on local Ray nodes, with --shards shards
+    a node killed    by SIGKILL, when half of the shards are done
+    driver killed    by SIGKILL, when a quarter is done; then the build is resumed
 
-Processor time is that of the driver, of Ray's workers and of Ray itself (``processes.py``), from
-when the nodes are there until the index is published; what starting them takes is told apart, and
-so is what workers spend on shards and on nothing else. Aim: 1.3 times that of one machine. Bytes
-are those of one machine. The figures are kept in ``results/cluster.json``.
+Processor time is that of the driver, Ray's workers and Ray itself (``processes.py``), from when the
+nodes are up until the index is published. The time to start nodes, and what workers spend on shards
+and idle, is reported separately. The aim is 1.3 times that of one machine. Files must be
+byte-identical to those of one machine. Results are stored in ``results/cluster.json``.
 """
 
 from __future__ import annotations
@@ -132,11 +132,11 @@ def followed(
 
         mark("start")
         for line in process.stdout:
-            told = json.loads(line)
-            if "shard" in told:
-                run.shards.append((told["shard"], told["cpu"]))
+            summary = json.loads(line)
+            if "shard" in summary:
+                run.shards.append((summary["shard"], summary["cpu"]))
             else:
-                mark(told["mark"])
+                mark(summary["mark"])
             if until(run):
                 process.send_signal(signal.SIGKILL)
                 mark("ended")
@@ -161,7 +161,7 @@ def _bury() -> None:
             return
 
 
-def told(run: Run) -> dict[str, Any]:
+def summary(run: Run) -> dict[str, Any]:
     """The figures of a run that came to its end."""
     found = {"start": run.between("start", "ready"), "build": run.between("ready", "built")}
     if run.shards:
@@ -198,13 +198,13 @@ def measure(graph: str, nodes: int, shards: int, samples: int, folder: Path) -> 
         return [*plan, "--nodes", str(count), "--output", str(output)]
 
     def compared(name: str, run: Run, output: Path) -> dict[str, Any]:
-        found = told(run) | {"equal": same(here, output)}
+        found = summary(run) | {"equal": same(here, output)}
         shutil.rmtree(output)
         print(name, json.dumps(found), file=sys.stderr, flush=True)
         return found
 
     busy = others()
-    alone = told(followed(arguments(here, 0)))
+    alone = summary(followed(arguments(here, 0)))
     print("one machine", json.dumps(alone), file=sys.stderr, flush=True)
     stored = Graph.open(graph)
     found: dict[str, Any] = {
@@ -223,10 +223,10 @@ def measure(graph: str, nodes: int, shards: int, samples: int, folder: Path) -> 
     )
     before = first.between("ready", "ended")
     again = followed(arguments(there, nodes))
-    kept = shards - len(again.shards)
+    reused = shards - len(again.shards)
     found["driver killed"] = compared("driver killed", again, there) | {
         "before": before,
-        "kept": kept,
+        "kept": reused,
     }
     found["others"] = max(busy, others())
     both = before["cpu"] + found["driver killed"]["build"]["cpu"]

@@ -1,16 +1,16 @@
-"""Questions over a cluster beside those of one machine, and intervals with shards missing.
+"""Queries on a cluster compared with one machine, and intervals with missing shards.
 
     python -m benchmarks.cluster_serving [INDEX] [--nodes N] [--shards N] [--questions N]
 
-The nodes are Ray's, on this machine, so what they do side by side elsewhere they do here by turns.
-Of INDEX: how long ``related`` takes (k = 20, random pages), here and over the cluster, with all
-shards and with three of eight ended; processor time of the process that asks and of the servers;
-how many answers are the same to the bit; how long servers take to be back. These figures are kept
-in ``results/cluster.json``.
+All Ray nodes run on this machine, so work that would be parallel on a cluster is sequential here.
+For INDEX, measures ``related`` (k = 20, random pages), locally and on the cluster, with all shards
+and with three of eight killed: latency; processor time of the client and of the servers; the number
+of bit-identical results; and the time until servers are back. Results are stored in
+``results/cluster.json``.
 
-Coverage, which takes no INDEX: a generated web of 400 pages, the exact PSimRank of all pairs
-(``cocite all-pairs``), and 1,000 questions to servers of 8 shards of which 1 to 5 have been ended,
-for four indexes of different seeds. The share of intervals that hold the exact score, 0.95 or more.
+Coverage needs no INDEX: on a generated web of 400 pages, it compares 1,000 queries to servers of 8
+shards, 1 to 5 of them killed, with the exact PSimRank of all pairs (``cocite all-pairs``), for four
+indexes with different seeds. At least 0.95 of the intervals should contain the exact score.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""What a cold question reads: an index of which nothing is in the system's cache.
+"""Reads of a cold query, with nothing of the index in the system's cache.
 
     python -m benchmarks.cold INDEX... [--questions N] [--batch]
 
-The files of the index are dropped from the cache, the index is opened, one question is asked
-(``related``, and ``similarity`` to the next of the nodes), and what came of the files into the
-cache is counted, pages and runs of them: for N random nodes, each from cold, beside the same with
-pages that bring those around them along, as mapped files do unless told otherwise. Opening the
-index is in it, which reads three files. Kernels are compiled before. How much comes along is up to
-the device (``/sys/block/*/queue/read_ahead_kb``); seconds are those of the disk.
+For N random nodes, drops the index's files from the cache, opens the index, runs one query
+(``related``, and ``similarity`` to the next of the nodes), and counts the pages and runs of pages
+that were read into the cache. Compares this with default read-ahead, which also reads surrounding
+pages. Opening the index, which reads three files, is included. Kernels are compiled first.
+Read-ahead depends on the device (``/sys/block/*/queue/read_ahead_kb``), and seconds on the disk.
 
-``--batch`` writes ``related-all`` instead, of a twentieth of the nodes, by ids, on one thread: from
-cold, then once more with everything in the cache.
+``--batch`` runs ``related-all`` of a twentieth of the nodes instead, by ids, on one thread, with a
+cold and with a warm cache.
 """
 
 from __future__ import annotations

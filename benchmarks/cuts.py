@@ -1,11 +1,11 @@
-"""What is cut from the rows of ``fusion``: its scores beside those of whole rows.
+"""Effect of truncating the rows of ``fusion``: its scores compared with those of whole rows.
 
     python -m benchmarks.cuts
 
-Whole rows have every value above 0, and pushes stop at 1e-6; they are rounded to codes as others.
-Of the first hits of random pages with links: how far the score is from that of whole rows, in the
-mean, at the 95th percentile and at most, and which share of the first ten are the same; and which
-share of the weight of whole rows is kept, of lists and of pushed rows. Takes two minutes.
+Whole rows have every value above 0, with pushes that stop at 1e-6 and the usual rounding to codes.
+For the first hits of random pages with links, prints the score difference (mean, 95th percentile
+and maximum) and the common fraction of the first ten. Also prints the fraction of the weight of
+whole rows that is stored, for lists and for pushed rows. Takes two minutes.
 """
 
 from __future__ import annotations

@@ -1,21 +1,19 @@
-"""How good the answers of an index are for which nothing was chosen, on graphs with labels.
+"""Quality of an index with all defaults, on labeled graphs.
 
     python -m benchmarks.defaults [--write]
 
-``cocite index GRAPH -o INDEX``, without a flag, judged by every labeled page of four graphs beside
-a spectral embedding of 128 dimensions, on the same queries (``evaluation/``): the differences of
-the means, with 95 % intervals; the same of the pages with which ten are connected, so that ten hits
-can be found; and what Γ is of the embedding's own hundred hits, in the order of the default. And,
-of random pages of these and of others without labels:
+``cocite index GRAPH -o INDEX``, without options, is judged on every labeled page of four graphs
+against a spectral embedding of 128 dimensions, on the same queries (``evaluation/``). Reports the
+differences of the means, with 95 % intervals; the same for pages connected with at least ten
+others, which can have ten hits; and Γ of the embedding's own hundred hits in the default's order.
+For random pages of these and of unlabeled graphs, it also reports:
 
-    answered   the share of pages with a link that have an answer
-    full       the share of those whose list of 20 is full, or has all that is connected
+    answered   fraction of the linked pages that have results
+    full       fraction of these whose list of 20 is full, or has all connected pages
     build      seconds, and processor time
     question   milliseconds of ``related`` with k = 20: median and 99th percentile
 
-``--write`` keeps the results under results/,
-and puts them into docs/evaluation.md. Takes
-some three minutes.
+``--write`` stores the results under results/ and in docs/evaluation.md. Takes about three minutes.
 """
 
 from __future__ import annotations

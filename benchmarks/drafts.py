@@ -1,9 +1,9 @@
-"""What a draft takes, against a page of the graph: ``related`` with k = 20, processor time.
+"""Cost of a draft compared with a page of the graph: ``related`` with k = 20, processor time.
 
     python -m benchmarks.drafts GRAPH INDEX... [--pages 50] [--in-links]
 
-A draft has the out-links of a random page that has some, with ``--in-links`` also its in-links. An
-index has been asked three drafts before, so that what all drafts share is made.
+A draft has the out-links of a random page that has some, with ``--in-links`` also its in-links.
+Three drafts come first, so that what all drafts share is computed before the measurement.
 """
 
 from __future__ import annotations

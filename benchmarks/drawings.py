@@ -1,8 +1,8 @@
-"""The drawings of the documents that explain, from real indexes of a small graph.
+"""Draw the figures of the explanatory documents from real indexes of a small graph.
 
     python -m benchmarks.drawings [--write]    docs/pictures/*.svg
 
-Each is one SVG for light and dark screens. ``tests/documents/test_drawings.py`` compares them.
+Each figure is one SVG for light and dark themes. ``tests/documents/test_drawings.py`` checks them.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def svg(width: int, height: int, title: str, parts: Iterator[str]) -> str:
     )
 
 
-def text(x: float, y: float, said: str, kind: str = "", anchor: str = "middle") -> str:
+def text(x: float, y: float, label: str, kind: str = "", anchor: str = "middle") -> str:
     """Return a text at a place."""
     kind = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:g}" y="{y:g}"{kind} text-anchor="{anchor}">{escape(said)}</text>'
+    return f'<text x="{x:g}" y="{y:g}"{kind} text-anchor="{anchor}">{escape(label)}</text>'
 
 
 def box(kind: str, x: float, y: float, width: float, height: float) -> str:
@@ -104,8 +104,8 @@ def graph(left: float, top: float, scores: dict[str, float] | None = None) -> It
         share = (scores or {}).get(name, 0) / most
         if share > 0.004:
             yield f'<circle class="n" cx="{x:g}" cy="{y:g}" r="{14 * share**0.5:.1f}"/>'
-        said = name if scores is None or name == ASKED else f"{name} {scores[name]:.2f}"
-        yield text(x, y + 28 if name in ("Tea", "Cup", "Water") else y - 20, said, "s o")
+        label = name if scores is None or name == ASKED else f"{name} {scores[name]:.2f}"
+        yield text(x, y + 28 if name in ("Tea", "Cup", "Water") else y - 20, label, "s o")
 
 
 def measures(web: cocite.Graph) -> str:
@@ -121,8 +121,8 @@ def measures(web: cocite.Graph) -> str:
             yield from graph(left, top + 22, scores)
 
     rows = -(-len(MEASURES) // columns)
-    said = f"Six pages and their links; each circle is filled by its score with {ASKED}"
-    return svg(width * columns, height * rows, said, parts())
+    label = f"Six pages and their links; each circle is filled by its score with {ASKED}"
+    return svg(width * columns, height * rows, label, parts())
 
 
 def tree(web: cocite.Graph) -> str:
@@ -217,8 +217,8 @@ def intervals(folder: Path) -> str:
                 yield f'<path class="l" stroke-width="2" d="M{true} {y - 8}v16"/>'
             y = 52 + 24 * found.certain_ranks - 12
             yield f'<path class="n" stroke-dasharray="4 3" d="M{start - 30} {y}H{start + wide}"/>'
-            said = f"{samples:,} samples: {found.certain_ranks or 'none'} certain"
-            yield text(start + wide / 2, 24, said)
+            label = f"{samples:,} samples: {found.certain_ranks or 'none'} certain"
+            yield text(start + wide / 2, 24, label)
 
     return svg(640, 260, "Scores with intervals, by 100 and by 1,600 samples", parts())
 

@@ -1,15 +1,14 @@
-"""Fusion beside embeddings and other measures, on graphs whose nodes have labels.
+"""Fusion compared with embeddings and other measures on labeled graphs.
 
     python -m benchmarks.embeddings [--graphs NAME...] [--queries N] [--write]
 
-A hit is right if it shares a label with the question's node. Measures have their defaults. Half of
-the questions choose the settings of each peer out of a small grid, and the best peer; the other
-half judges all. Seconds are processor time of all top-20 lists, in one thread: fusion builds and
-writes them, spectral vectors are made and compared exactly. cit-hepph and social have no labels and
-are timed only; social, which takes minutes, runs if it is named.
+A hit is relevant if it shares a label with the query. Measures have default settings. Half of the
+queries choose the settings of each peer from a small grid, and the best peer; the other half judges
+all. Seconds are processor time of all top-20 lists, on one thread: fusion builds and writes them;
+spectral vectors are computed and compared exactly. cit-hepph and social have no labels and are only
+timed; social, which takes minutes, runs only on request.
 
-``--write`` keeps results under results/, of these graphs beside those that are there, and puts
-what is kept into docs/evaluation.md.
+``--write`` stores the results of these graphs under results/ and in docs/evaluation.md.
 Source: Qiu et al. 2018 (NetMF); Zhang et al. 2019 (ProNE); Adamic, Adar 2003; Perozzi et al. 2014.
 """
 
@@ -338,8 +337,8 @@ def table(results: dict[str, Row]) -> str:
         own = row.get("sizes", {}).values()
         cells = [f"{_digits(each['precision'])}, {each['bytes']:,.0f}" for each in own]
         lines += [f"| {name} | " + " | ".join(cells) + " |"] if cells else []
-    said = dict.fromkeys(f"{row['date']}, {row['machine']}" for row in rows.values())
-    return "\n".join([*lines, "", "; ".join(said) + "."])
+    machines = dict.fromkeys(f"{row['date']}, {row['machine']}" for row in rows.values())
+    return "\n".join([*lines, "", "; ".join(machines) + "."])
 
 
 def _quality(row: Row) -> list[str]:
@@ -376,13 +375,13 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="+", default=GRAPHS, choices=(*GRAPHS, "social"))
     parser.add_argument("--queries", type=int, default=1200, help="half choose, half judge")
     chosen = parser.parse_args()
-    kept = json.loads(BLOCK.results.read_text()) if BLOCK.results.exists() else {}
+    saved = json.loads(BLOCK.results.read_text()) if BLOCK.results.exists() else {}
     for name in chosen.graphs:
-        kept[name] = run_today() | measured(name, chosen.queries)
-        print(json.dumps({name: kept[name]}), flush=True)
-        edit(BLOCK.results, json.dumps(kept, indent=1) + "\n", write=chosen.write)
-    print(table(kept))
-    edit(BLOCK.document, BLOCK.within(BLOCK.document.read_text(), kept), write=chosen.write)
+        saved[name] = run_today() | measured(name, chosen.queries)
+        print(json.dumps({name: saved[name]}), flush=True)
+        edit(BLOCK.results, json.dumps(saved, indent=1) + "\n", write=chosen.write)
+    print(table(saved))
+    edit(BLOCK.document, BLOCK.within(BLOCK.document.read_text(), saved), write=chosen.write)
 
 
 if __name__ == "__main__":

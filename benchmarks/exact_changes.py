@@ -1,9 +1,9 @@
-"""Tables 6 and 7 of Yu et al. 2011 on graphs that are there: how far iterates move.
+"""Tables 6 and 7 of Yu et al. 2011, on available graphs: how far iterates move.
 
     mean |S_k - S_(k-1)| over all pairs of nodes, its equation 13 (``ave_err``)
 
-for partial sums (whose iterates are the plain iteration's) and over-relaxation with omega = 1.3,
-whole and pruned at 0.01. ``python -m benchmarks.exact_figures`` prints them.
+for partial sums (whose iterates are those of the plain iteration) and for over-relaxation with
+omega = 1.3, whole and pruned at 0.01. ``python -m benchmarks.exact_figures`` prints them.
 """
 
 from __future__ import annotations

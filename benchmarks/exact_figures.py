@@ -1,19 +1,19 @@
-"""What Yu et al. 2011 print of space, order and differences, made anew beside it.
+"""Reproduce the figures of Yu et al. 2011 on space, order and differences.
 
     python -m benchmarks.exact_figures [--only NAME] [--full] [-o FOLDER]
 
     space       memory and time by method and size (its figures 7a and 7b), each to its accuracy
     sparsity    links before and after reverse Cuthill-McKee (its figure 6f), as tables and pictures
     table6      mean |S_k - S_(k-1)| on an author-paper graph
-    table7      the same on category graphs, and sweeps to the accuracy asked for
+    table7      the same on category graphs, and sweeps to the requested accuracy
 
-Its data are not to be had: DBLP becomes generated author-paper graphs of the same sizes
-(``benchmarks/sor.py``), Wikipedia's categories become those of wikispeedia and a generated graph of
-a hundredth of the size; real graphs stand beside them where they are there. ``--full`` also runs
-what takes minutes. ``python -m benchmarks.reproduction`` has the same figures beside the printed
-ones, and keeps them.
+The paper's data is not available. Generated author-paper graphs of the same sizes replace DBLP
+(``benchmarks/sor.py``). The categories of wikispeedia and a generated graph of a hundredth of the
+size replace those of Wikipedia. Real graphs are added if present. ``--full`` includes experiments
+that take minutes. ``python -m benchmarks.reproduction`` compares the same figures with the printed
+ones and stores them.
 
-Measured bytes are the most that NumPy's arrays took together, the graph's reduction included.
+Memory is the peak of all NumPy arrays together, including the graph's reduction.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compare generated webs with real ones: ``python -m benchmarks.generator [--write]``.
 
-Prints the table of ``docs/generator.md``; ``--write`` puts it there. Every figure is a property of
-a graph, not of a machine; walks are seeded, so it is the same table every time.
+Prints the table of ``docs/generator.md``; ``--write`` updates the document. All figures are
+properties of graphs and walks are seeded, so results do not depend on the machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of docs/glossary.md: names of functions, options and keys of answers, from the code.
+"""Write the tables of docs/glossary.md: functions, options and result keys, from the code.
 
 python -m benchmarks.glossary [--write]
 """

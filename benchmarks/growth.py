@@ -1,26 +1,26 @@
-"""How time, memory and bytes grow with pages, links, samples and length, on generated webs.
+"""How time, memory and size grow with pages, links, samples and length, on generated webs.
 
     python -m benchmarks.growth [--from 100k] [--largest 10M] [--only SERIES]... [--force]
                                 [--folder DIR] [--write]
 
-Five series. The first changes the nodes for the default measure; each of the others changes one of
-four numbers and leaves the others:
+The first of five series varies the nodes for the default measure. Each of the others varies one of
+four numbers:
 
-    default    from --from to --largest, each about three times the one before, 10 links a page
+    default    from --from to --largest, in factors of about three, 10 links per page
     nodes      the same
-    links      5, 10, 20 and 40 a page
+    links      5, 10, 20 and 40 per page
     samples    5, 10, 20, 40 and 80
     length     5, 7, 10 and 15 steps
 
-with 10 links, 10 samples and 10 steps otherwise, and --middle pages in the last three. Of each
-point of the first series a web is generated, and an index is built and asked; of the others it is
-ranked, too, and the index is one of PSimRank. ``nodes`` also lists 2,000 pages by related-all,
-refreshes the index once 1 % of the pages are gone, and builds one of XJaccard (16 samples of 4
-steps, 8 bits of each min-hash). Every step is in a process of its own (``papers_steps.py``).
-Exponents of powers are fitted to the points, with intervals of 95 % (``arithmetic.py``): 1 is
-linear. ``--write`` keeps each point as it ends, and puts table and picture into
-docs/performance.md; the picture takes Matplotlib. A point that was kept today is not measured again
-without ``--force``.
+The others are 10 links, 10 samples and 10 steps, and --middle pages in the last three series. Each
+point of the first series generates a web, builds an index and queries it. The other series also
+rank, and their index is one of PSimRank. ``nodes`` also lists 2,000 pages by related-all, refreshes
+the index after 1 % of the pages are removed, and builds an index of XJaccard (16 samples of 4
+steps, 8 bits of each min-hash). Every step runs in its own process (``papers_steps.py``).
+
+Power-law exponents are fitted to the points, with 95 % intervals (``arithmetic.py``); 1 is linear.
+``--write`` stores each point when it ends, and table and plot in docs/performance.md; the plot
+requires Matplotlib. Points stored today are measured again only with ``--force``.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.block import add_write
-from benchmarks.growth_told import DEFAULT, SERIES, figures, picture
-from benchmarks.kept import Kept, watched
+from benchmarks.growth_table import DEFAULT, SERIES, figures, picture
+from benchmarks.kept import ResultStore, watched
 from benchmarks.papers import number, run
 from benchmarks.performance import write
 from cocite.errors import UsageError
 from cocite.resources import format_size, parse_size
 
-KEPT = Kept("growth")
+RESULTS = ResultStore("growth")
 DEGREE, SAMPLES, LENGTH = 10, 10, 10
 DEGREES, MANY_SAMPLES, LENGTHS = (5, 10, 20, 40), (5, 10, 20, 40, 80), (5, 7, 10, 15)
 STEPS = ("generate", "rank", "psimrank", "related psimrank")
@@ -103,7 +103,7 @@ def main() -> None:
     given = parser.parse_args()
     if not given.least < given.largest:
         parser.error("--largest is above --from")
-    parts = KEPT.newest()
+    parts = RESULTS.newest()
     for series in given.only or (DEFAULT, *SERIES):
         for point in points(series, given.least, given.largest, given.middle):
             value = point[{"links": "degree", "default": "nodes"}.get(series, series)]
@@ -120,12 +120,12 @@ def main() -> None:
             parts[key] = {"date": date.today().isoformat(), "machine": "", "others": watch.others}
             parts[key]["found"] = {**found, "series": series}
             if given.write:
-                KEPT.keep(key, parts[key]["found"], watch.others)
+                RESULTS.keep(key, parts[key]["found"], watch.others)
     print(figures(parts))
     if given.write:
         write()
         try:
-            picture(KEPT.newest())
+            picture(RESULTS.newest())
         except UsageError as error:
             sys.exit(f"the table is written, the picture is not: {error}")
 

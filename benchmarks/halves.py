@@ -1,12 +1,11 @@
-"""PageRank on two threads: sweeps, and what the second thread gains.
+"""PageRank on two threads: number of sweeps, and speed-up from the second thread.
 
     python -m benchmarks.halves GRAPH... [--runs 10]
 
-Printed are sweeps to the default tolerance, in one half and as they are. Then milliseconds of
-processor time of a whole ranking: in one half, in two on one thread, and of the slower of two
-threads; and of the sweeps that are made in halves, by one thread and by the slower of two. Then the
-clock, of one thread and two, which also measures other processes. The least of ``--runs``, in
-turns, and the gains.
+Prints the sweeps to the default tolerance without and with halves. Then the processor time of a
+whole computation, in milliseconds: without halves, with halves on one thread, and of the slower of
+two threads; the same for only the sweeps in halves; and wall times, which include the effect of
+other processes. Runs alternate; times are the least of ``--runs``.
 """
 
 from __future__ import annotations

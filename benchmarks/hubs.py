@@ -1,9 +1,9 @@
-"""Where the argmin over a hub's in-links is found faster by search than by scan.
+"""Find the degree at which a search for the argmin over a hub's in-links is faster than a scan.
 
     python -m benchmarks.hubs
 
-Times ``kernels/walk.py``'s two ways on random in-neighborhoods of one hub and prints the factor f
-of the crossing, degree**2 = f * 2**bits, that its ``_SEARCH_FACTOR`` should be.
+Times the two methods of ``kernels/walk.py`` on random in-neighborhoods of a hub. Prints the factor
+f of the crossover, degree**2 = f * 2**bits, which ``_SEARCH_FACTOR`` should equal.
 """
 
 from __future__ import annotations

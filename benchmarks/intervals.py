@@ -1,25 +1,23 @@
-"""How wide intervals are, how often they hold the truth, and what they cost, by each bound.
+"""Width, coverage and cost of confidence intervals, for each bound.
 
     python -m benchmarks.intervals [--write]
 
-PSimRank on wikispeedia, with the decay and length of the defaults. The truth is that of all pairs,
-to 1e-5 (``cocite all-pairs``). Samples are cut from one index of many into runs of 100 and of
-1,000, each of which is an index of its own. 100,000 intervals a row, of two kinds of pairs that are
-chosen without looking at the samples:
+Uses PSimRank on wikispeedia, with default decay and length. The true scores are those of all pairs,
+to 1e-5 (``cocite all-pairs``). The samples of one large index are divided into runs of 100 and of
+1,000, each of which serves as an index. Each row covers 100,000 intervals of one of two kinds of
+pairs, chosen without looking at the samples:
 
     hits     pages and their true twenty most similar ones
-    any      any two pages, which mostly hardly ever meet
+    any      any two pages, most of which rarely meet
 
-    width    the mean of high - low; ``inside`` is the share that holds the truth
-    z        (score - truth) / stderr over the samples in which the error is not 0, its standard
-             deviation: 1 would be that of a z-test; ``no error`` is the share where it is 0
-    certain  the share of lists (``related`` with k = 20, random pages) whose first rank is certain
-    question the median time of ``related`` on a warm index, and with ``certain_ranks`` beside it as
-             ``cocite related`` asks
+    width    mean of high - low; ``inside`` is the fraction that contains the true score
+    z        standard deviation of (score - truth) / stderr, over samples whose error is not 0; 1 in
+             a z-test; ``no error`` is the fraction where it is 0
+    certain  fraction of lists (``related`` with k = 20, random pages) whose first rank is certain
+    question median time of ``related`` on a warm index, without and with ``certain_ranks``, as
+             ``cocite related`` computes
 
-``--write`` keeps the results under results/,
-and puts them into docs/measures.md. Takes some
-three minutes.
+``--write`` stores the results under results/ and in docs/measures.md. Takes about three minutes.
 """
 
 from __future__ import annotations

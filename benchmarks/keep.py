@@ -1,14 +1,15 @@
-"""What an index of some pages takes, against one of all pages, and that it answers the same.
+"""Cost of an index of selected pages compared with one of all pages.
 
     python -m benchmarks.keep GRAPH --prefix TEXT [--samples 100] [--threads 2]
     python -m benchmarks.keep GRAPH --ranges COUNT [--threads 2]
 
-Each measure whose layout can keep some pages alone is built twice, all pages and those with the
-prefix. Sizes on disk, of all files and of the samples alone; processor times of the builds, kernels
-compiled before; and of 100 pages that are kept, ``related`` with k = 20 must be equal to the bit.
+Builds two indexes, of all pages and of those with the prefix, for each measure whose layout
+supports that. Prints the sizes on disk, of all files and of the samples alone, and the processor
+times of the builds, with kernels compiled. ``related`` with k = 20 of 100 selected pages must be
+bit-identical.
 
 With ``--ranges``: processor times of builds of the whole graph, of all ranges together, of the
-slowest range, and of the merge, whose bytes must be those of the whole.
+slowest range, and of the merge, whose bytes must equal those of the whole.
 """
 
 from __future__ import annotations
@@ -52,12 +53,19 @@ def row(folder: Path, name: str, graph: Graph, options: argparse.Namespace) -> l
     built(graph, folder / "whole", kind | {"samples": options.threads})
     chosen = kind | {"samples": options.samples}
     whole, all_seconds = built(graph, folder / "whole", chosen)
-    kept, seconds = built(graph, folder / "kept", chosen | {"only_prefix": options.prefix})
-    pages = list(kept.nodes)
+    selected, seconds = built(graph, folder / "kept", chosen | {"only_prefix": options.prefix})
+    pages = list(selected.nodes)
     for page in pages[:: max(1, len(pages) // ASKED)]:
-        assert kept.related(page, K) == whole.related(page, K, prefix=options.prefix)
+        assert selected.related(page, K) == whole.related(page, K, prefix=options.prefix)
     share = f"{len(pages):,} ({len(pages) / graph.nodes:.1%})"
-    return [name, share, *sizes(kept), f"{seconds:.1f} s", f"{all_seconds:.1f} s", *sizes(whole)]
+    return [
+        name,
+        share,
+        *sizes(selected),
+        f"{seconds:.1f} s",
+        f"{all_seconds:.1f} s",
+        *sizes(whole),
+    ]
 
 
 def ranges(folder: Path, name: str, graph: Graph, options: argparse.Namespace) -> list[str]:

@@ -1,14 +1,14 @@
-"""Dated results, kept part by part: ``results/NAME-YYYY-MM-DD.json``.
+"""Dated results, stored part by part: ``results/NAME-YYYY-MM-DD.json``.
 
-A part is a key, and when, where and beside what it was measured, and what was found:
+A part has a key, what was found, and when, where and beside which load it was measured:
 
     {"pagerank web": {"date": ..., "machine": ..., "others": 0.9, "found": {...}}, ...}
 
-A part is kept as soon as it is measured, in the file of that day, which begins as a copy of the
-newest one. So a run that was ended goes on where it was, parts may be measured on different days,
-and the newest file says all that is known. *others* is how many cores other programs kept busy
-meanwhile, in the mean: the whole machine's processor time less that of this program and of those
-that it started (Linux; None elsewhere).
+Each part is stored as soon as it is measured, in the file of that day, which starts as a copy of
+the newest file. Interrupted runs can thus continue, parts can be measured on different days, and
+the newest file has all results. *others* is the mean number of cores that other programs used
+meanwhile: the machine's processor time less that of this program and its children (Linux; None
+elsewhere).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RESULTS = Path(__file__).parent / "results"
 Parts = dict[str, dict[str, Any]]
 
 
-class Kept:
+class ResultStore:
     """The results of one benchmark, in ``folder``."""
 
     def __init__(self, name: str, folder: Path = RESULTS) -> None:
@@ -77,7 +77,7 @@ def busy_of_others(busy: float, mine: float, seconds: float) -> float:
     return round(max(0.0, busy - mine) / seconds, 2)
 
 
-def said(parts: Mapping[str, Mapping[str, Any]]) -> str:
+def provenance(parts: Mapping[str, Mapping[str, Any]]) -> str:
     """When and where parts were measured, and beside what: a line above a table."""
     dates = sorted({part["date"] for part in parts.values()})
     machines = sorted({part["machine"] for part in parts.values()})

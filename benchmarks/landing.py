@@ -1,9 +1,10 @@
-"""The chart of the documentation's first page: the default measure beside embeddings, by labels.
+"""The chart on the documentation's first page: the default measure compared with embeddings.
 
     python -m benchmarks.landing [--write]    docs/landing-light.svg and docs/landing-dark.svg
 
-A graph has a row: precision of the first ten answers, with short lists filled, and the difference
-to the best embedding with its 95 % interval. Data: ``benchmarks/results/embeddings.json``.
+Each graph has a row with the precision of the first ten hits, with short lists filled, and the
+difference from the best embedding with its 95 % interval. Data:
+``benchmarks/results/embeddings.json``.
 """
 
 from __future__ import annotations

@@ -1,20 +1,19 @@
-"""What hot kernels must pay for memory, what they take, and the share of the one in the other.
+"""Times of hot kernels, compared with the limits that memory sets.
 
     python -m benchmarks.limits [--graph GRAPH]... [--only KERNEL]... [--write]
 
-Measured in the same run, on one thread, by processor time, the best of several: how fast memory is
-read in order (bytes a second), and what an access to anywhere in an array takes, for arrays of the
-sizes that the kernels go to. Of each kernel is counted
+The same run measures, on one thread, in processor time, the best of several: the bandwidth of
+sequential reads, and the time of a random access in arrays of the sizes that kernels use. For each
+kernel, it counts
 
-    streamed   bytes that it reads and writes in order, each once
-    missed     accesses to anywhere that its second-level cache cannot hold: where the addresses are
-               known (PageRank, the scan), those that miss in a simulated cache of that size,
-               16 lines to a set, the least recently used one leaving; else one each
+    streamed   bytes read and written in sequence, each once
+    missed     random accesses that miss the second-level cache: if addresses are known (PageRank,
+               the scan), misses in a simulated 16-way LRU cache of that size; otherwise all
 
-and the limit is streamed / bandwidth + the sum of missed * time of an access. It leaves out all
-arithmetic and all waits for each other. *share* is limit / taken: 1 is the limit, below 0.5 a
-reason is told. Accesses that are counted one by one may hit all the same where ids have locality,
-so a share above 1 is possible. GRAPH is a name of ``benchmarks/peers/graphs.py`` or a stored graph.
+The limit is streamed / bandwidth + the sum of missed * time of an access. It excludes arithmetic
+and dependencies. *share* is limit / time: 1 is the limit, and values below 0.5 come with a reason.
+Accesses counted one by one may hit the cache if ids have locality, so the share can exceed 1. GRAPH
+is a name of ``benchmarks/peers/graphs.py`` or a stored graph.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ from numpy.typing import NDArray
 import cocite
 from benchmarks.bandwidth import _read
 from benchmarks.block import add_write
-from benchmarks.kept import Kept, watched
-from benchmarks.limits_told import KERNELS, figures
+from benchmarks.kept import ResultStore, watched
+from benchmarks.limits_table import KERNELS, figures
 from benchmarks.peers.graphs import prepare, there
 from benchmarks.performance import write
 from benchmarks.studies.checks import labels_in
@@ -52,7 +51,7 @@ from cocite.ranking.blocks import Resident
 from cocite.ranking.solver import System
 from cocite.resources import Resources, budget
 
-KEPT = Kept("limits")
+RESULTS = ResultStore("limits")
 GRAPHS = ("web-100k", "cnr-2000", "web-1M")
 LINE, WAYS, WORDS, DRAWN = 64, 16, 1 << 25, 1 << 22
 LANES, SAMPLES, LENGTH, WALKED, ASKED, OTHERS = 16, 20, 10, 5, 200, 10_000
@@ -275,8 +274,8 @@ def main() -> None:
                 parts[key] = {"date": "", "machine": "", "others": watch.others, "found": found}
                 print(f"{key}: {found['limit'] / found['seconds']:.2f} of the limit", flush=True)
                 if given.write:
-                    KEPT.keep(key, found, watch.others)
-    print(figures(KEPT.newest() if given.write else parts))
+                    RESULTS.keep(key, found, watch.others)
+    print(figures(RESULTS.newest() if given.write else parts))
     if given.write:
         write()
 

@@ -1,17 +1,17 @@
-"""PageRank from a file of links beside other libraries, reading the text included.
+"""PageRank from a file of links compared with other libraries, including reading the text.
 
     python -m benchmarks.loading [GRAPH...] [--links FILE]... [--without networkx]
 
-The links of each stored GRAPH are written as plain text, two integers a line (``--links`` are such
-files), and every library reads that file and ranks, in a process of its own and in turns with the
-others: *load* and *rank* are seconds of processor time inside of it, *both* their sum, *whole* the
-wall time of the process with Python's start and imports, *peak* its resident memory. Medians of
-``--runs``, and *ratio*, that of cocite's *both* to each. All are asked for an L1 error of 1e-8
-(igraph takes no tolerance). Libraries that are not installed are named and left out.
+The links of each stored GRAPH are written as plain text, two integers per line; ``--links`` adds
+such files. Every library reads the file and ranks in its own process, alternating with the others.
+*load* and *rank* are processor seconds within the process, *both* is their sum, *whole* is the wall
+time of the process including Python's start and imports, and *peak* is its resident memory. Values
+are medians of ``--runs``, and *ratio* is cocite's *both* relative to each. The L1 error is 1e-8
+(igraph has no tolerance). Libraries that are not installed are reported and skipped.
 
-cocite's load makes a stored graph with names and checksums on disk, which later runs open at once.
-Imports, and what a library does once in a process, are part of *whole* alone: each has loaded and
-ranked a few links before.
+cocite's load creates a stored graph with names and checksums on disk, which later runs open at
+once. Imports and one-time initialization count only in *whole*: each process first loads and ranks
+a few links.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""From how many links on a page is left aside (``max_degree``), against the size of a graph.
+"""Effect of ``max_degree``, the number of links above which pages are excluded, by graph size.
 
     python -m benchmarks.max_degree [--queries COUNT] [--large]
 
-Of graphs with labels, for each value, the same queries as ``benchmarks.studies`` draws: what
-share of the pages is left aside in either direction, precision@10, the processor time of a build
-(snn, neighborhood) and of a question, at the median and the 99th percentile. Values
-are multiples of the square root of the number of links, and shares of the pages. ``--large`` times
-cnr-2000 and web-NotreDame, which have no labels, instead. Takes some three minutes.
+For labeled graphs and each value, on the queries of ``benchmarks.studies``, prints the fraction of
+the pages excluded in either direction, precision@10, and processor times of a build (snn,
+neighborhood) and of a query, at the median and the 99th percentile. Values are multiples of the
+square root of the number of links, and fractions of the pages. ``--large`` times cnr-2000 and
+web-NotreDame, which have no labels, instead. Takes about three minutes.
 """
 
 from __future__ import annotations

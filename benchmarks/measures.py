@@ -1,12 +1,11 @@
-"""Every measure and layout on some graphs: build time, size, query time, as a table of the docs.
+"""Build time, size and query time of every measure and layout, as a table of docs/measures.md.
 
 python -m benchmarks.measures NAME=GRAPH ... [--only MEASURE] [--write]
 
-Builds with 100 samples where a measure has samples and else by default, on two threads, after a
-small build that compiles; asks 1,000 random nodes (the same ones) for their 20 most related. With
---write the table in docs/measures.md is replaced; with --only, the rows of some measures in it, or
-they are added behind the others of their graph. A question's time is that of its thread, so that
-other work on the machine does not count.
+Builds use two threads, 100 samples where a measure has samples, and defaults otherwise. Queries ask
+for the 20 most related nodes of the same 1,000 random nodes. Kernels are compiled first. Query time
+is thread time, so other work on the machine does not count. ``--write`` replaces the table; with
+``--only``, it replaces only the rows of these measures, or adds them to their graph.
 """
 
 from __future__ import annotations

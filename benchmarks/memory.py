@@ -1,12 +1,11 @@
-"""What --memory promises beside what a process takes: told, and the peak of the resident memory.
+"""Memory that --memory allows, announced and actually used.
 
     python -m benchmarks.memory GRAPH... [--budgets 60MB,100MB,500MB] [--measures psimrank,...]
 
-Every command is one of its own, as from a shell: ``cocite index`` of each measure, ``rank``,
-``all-pairs``, and ``related-all`` of the last index, with each budget. What it tells is read from
-its notes (``--log-json``), the peak from the kernel (VmHWM) when it is done. Budgets that are
-refused are left out. The memory of mapped files is counted, as far as they are in memory, as the
-kernel does.
+Runs ``cocite index`` of each measure, ``rank``, ``all-pairs``, and ``related-all`` of the last
+index with each budget, as from a shell. The announced memory is read from the notes
+(``--log-json``), the peak from the kernel (VmHWM) at the end, which includes the resident part of
+mapped files. Budgets that are refused are omitted.
 """
 
 from __future__ import annotations

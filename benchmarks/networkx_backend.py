@@ -1,18 +1,18 @@
-"""The backend of NetworkX beside NetworkX, on the same graphs.
+"""The NetworkX backend compared with NetworkX on the same graphs.
 
     python -m benchmarks.networkx_backend FILE.txt.gz ... [--pairs 100000] [--pages 2000]
 
-Each file is a list of links between numbers. Told is processor time: of converting the graph, of
+Each file is a list of links between integers. Prints the processor time of converting the graph, of
 reading it, and of
 
-* ``pagerank`` as NetworkX stops by default, and to an L1 change of 1e-8,
-* ``jaccard_coefficient`` of so many pairs that have a neighbor in common, both ways,
-* ``simrank_similarity`` of one source among the first ``--pages`` pages: NetworkX has a matrix of
-  all pairs and multiplies it densely, which for 300,000 pages would be 700 GB,
+* ``pagerank`` with NetworkX's default tolerance, and to an L1 change of 1e-8,
+* ``jaccard_coefficient`` of ``--pairs`` pairs with a common neighbor, in both directions,
+* ``simrank_similarity`` of one source among the first ``--pages`` pages: NetworkX multiplies a
+  dense matrix of all pairs, which would be 700 GB for 300,000 pages,
 
-by NetworkX, by the backend with the conversion, and without it, as when the graph was converted
-before. Results are compared. Kernels are loaded before. It is meant for an environment whose
-NetworkX is not told of the backend by its configuration.
+with NetworkX, with the backend including conversion, and with the backend on a converted graph.
+Results are compared. Kernels are loaded first. Run it in an environment whose NetworkX
+configuration does not enable the backend.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""What it takes to ingest links in memory, beside the same links as a file.
+"""Cost of ingesting links from memory, compared with the same links in a file.
 
     python -m benchmarks.objects [--links 3000000] [--names 300000] [--runs 1]
 
-Links are drawn at random, some pages oftener than others, with text as names, and with whole
-numbers. Each object is ingested in a process of its own, whose processor time is told, all threads
-together, without that of making the object or of loading what was compiled; and its peak of memory,
-the object included. Best of ``--runs``.
+Links are random, some pages more popular than others, with text names and with integers. Each
+object is ingested in its own process. Reports processor time of all threads, without creating the
+object and loading compiled kernels, and peak memory, including the object. Best of ``--runs``.
 """
 
 from __future__ import annotations

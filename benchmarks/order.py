@@ -1,16 +1,16 @@
-"""What the order of ids does: as it is, shuffled, breadth first, and by label propagation.
+"""Effect of the node order: original, shuffled, breadth-first, and by label propagation.
 
     python -m benchmarks.order GRAPH... [--samples 20] [--runs 3]
 
-Breadth first goes along links in both directions, from the first node of each component. Layered
-label propagation (Boldi, Rosa, Santini, Vigna 2011) has a layer for each resolution r of 1, 1/4,
-..., 1/256 and 0. In a layer each node takes, several times, the label that maximizes k - r (v - k),
-where k of its neighbors and v nodes have the label. Then nodes of one label come together, in the
-order of the layer before. Both orders begin with the shuffled graph, so that nothing of the order
-as it was is left in them.
+Breadth-first search follows links in both directions, from the first node of each component.
+Layered label propagation (Boldi, Rosa, Santini, Vigna 2011) has a layer for each resolution r of 1,
+1/4, ..., 1/256 and 0. In a layer, each node repeatedly takes the label that maximizes
+k - r (v - k), where k of its neighbors and v nodes have the label. Nodes are then sorted by label,
+in the order of the layer before. Both orders start from the shuffled graph, so they do not profit
+from the original order.
 
-Printed is processor time, the least of ``--runs``: ordering; a ranking; a packed index of PSimRank,
-and its bytes; and a list of 20, the mean of 500 pages that are the same in all orders.
+Prints the least processor time of ``--runs`` for ordering, PageRank, and a packed index of PSimRank
+with its size; and the mean time of a list of 20, over the same 500 pages in all orders.
 """
 
 from __future__ import annotations

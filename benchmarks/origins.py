@@ -1,9 +1,9 @@
-"""Where the figures of the documents come from: a page with a row for each block of figures.
+"""The page of the documentation that lists where its figures come from.
 
-``docs/conf.py`` writes the page ``reference/results`` before Sphinx reads its sources. A block
-stands between two marks, the first of which names the command that writes it; results are files of
-``benchmarks/results``. Results are *older* where the code that they measure has changed since.
-Git ignores the page.
+``docs/conf.py`` writes the page ``reference/results``, which Git ignores, before Sphinx reads its
+sources. Each block of figures has a row. A block is enclosed in two marks, the first of which is
+the command that writes the block; results are files in ``benchmarks/results``. Results are *older*
+if the code that they measure has changed since.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""PageRank beside other libraries, at the same true error.
+"""PageRank compared with other libraries, at the same true error.
 
     python -m benchmarks.pagerank GRAPH...
     python -m benchmarks.pagerank GRAPH... --memory 61MB --memory 72MB
     python -m benchmarks.pagerank GRAPH... --alone
 
-Each GRAPH is a stored graph. The error is the L1 distance to our own ranks at a residual of 1e-14,
-which igraph confirms. cocite's tolerance is set so that its certified error is below the bound;
-others are asked for the same and their error is shown. Libraries that are not installed are left
-out by name. Times are medians of several runs in this process, with the links in memory in each
-library's own form already.
+Each GRAPH is a stored graph. The error is the L1 distance from cocite's ranks at a residual of
+1e-14, which igraph confirms. cocite's tolerance is set so that its certified error is below the
+bound. Other libraries have the same tolerance, and their error is shown. Libraries that are not
+installed are reported and skipped. Times are medians of several runs in this process, after the
+links are in memory in each library's own form.
 
-With ``--memory`` it is cocite alone, with so much memory: the same ranks, in processor time (user
-and system), the runs taking turns with those in memory; the files are in the system's cache. With
-``--alone`` it is cocite with and without what looks ahead of sweeps, by turns, in processor time.
+``--memory`` compares cocite with that much memory, in processor time (user and system), with cocite
+in memory. Runs alternate, and files are in the system's cache. ``--alone`` compares cocite with and
+without extrapolation, alternately, in processor time.
 """
 
 from __future__ import annotations

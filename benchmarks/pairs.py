@@ -1,11 +1,11 @@
-"""How many pairs an index scores in a second, and what their intervals take.
+"""Pairs scored per second by an index, and the cost of their intervals.
 
     python -m benchmarks.pairs INDEX [--pairs 1000000] [--rounds 3] [--single 300]
 
-``similarities`` of random pairs of nodes, by their numbers, on one thread; and for some of them
-``similarity`` one by one, which must say the same to the bit: it is an error if it does not.
-Seconds of the processor, the best of some rounds, what is read in memory and kernels compiled
-before. The scores alone are what the readers take; the rest is nearly all the intervals.
+Runs ``similarities`` of random pairs of node ids on one thread, and for some of them ``similarity``
+one by one, which must be bit-identical. Prints processor seconds, the best of some rounds, with
+data in memory and kernels compiled. The scores alone are what the readers take; intervals take
+nearly all of the rest.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""The web of the papers in full, on this machine: one step after another, each kept as it ends.
+"""Run the papers' web at full size on this machine, one step after another.
 
     python -m benchmarks.papers FOLDER [--nodes 78.6M] [--degree 12.7] [--memory 4GB] [--samples N]
                                 [--only STEP]... [--force] [--write]
 
-A generated web of as many pages as the papers' (Fogaras and Rácz 2005, section 5.2: 78,636,371) in
-FOLDER, and of it: ranks, an index of PSimRank, ``related`` from a cold and a warm cache,
-``related-all`` of 1,000,000 pages, a refresh once 1 % of the pages are gone, indexes of SimRank, of
-XJaccard (one batch of 16 samples) and of the default measure. ``--samples`` of SimRank and PSimRank
-are as many as the disk holds, 100 at most and 10 at least; of XJaccard's min-hashes 8 bits each are
-kept where all of them do not fit.
+Generates a web of as many pages as the papers' (Fogaras and Rácz 2005, section 5.2: 78,636,371) in
+FOLDER. Then computes ranks, an index of PSimRank, ``related`` with a cold and a warm cache,
+``related-all`` of 1,000,000 pages, a refresh after 1 % of the pages are removed, and indexes of
+SimRank, XJaccard (one batch of 16 samples) and the default measure. By default, SimRank and
+PSimRank have as many ``--samples`` as the disk can hold, 10 to 100. XJaccard stores 8 bits of each
+min-hash if all bits do not fit.
 
-Steps are processes of their own. What a step found is written to FOLDER/steps.json when it ends, so
-that a run that was ended goes on behind its last step; ``--force`` begins with the first. With
-``--write`` it is kept under results/, too. An index that no step needs any more is removed. The
-whole takes one to two hours, and some 40 GB of disk; at ``--nodes 100k`` a minute.
+Each step is a process whose result is added to FOLDER/steps.json, so an interrupted run continues
+with the next step; ``--force`` starts over. ``--write`` also stores the results under results/. An
+index is removed once no step needs it. Takes one to two hours and about 40 GB of disk, or a minute
+with ``--nodes 100k``.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.block import ROOT, add_write, run_today
-from benchmarks.kept import Kept, watched
+from benchmarks.kept import ResultStore, watched
 from benchmarks.papers_steps import INDEXES, STEPS
-from benchmarks.papers_told import figures, line
+from benchmarks.papers_table import figures, line
 from benchmarks.performance import write
 from cocite.resources import format_size, parse_size
 
-KEPT = Kept("papers")
+RESULTS = ResultStore("papers")
 NEEDED_BY = {
     "psimrank": ("related psimrank", "related-all", "refresh"),
     "neighborhood": ("related neighborhood",),
@@ -125,7 +125,7 @@ def main() -> None:
         done[step] = found | {"others": watch.others}
         state.write_text(json.dumps({"chosen": chosen, "done": done}, indent=1) + "\n", "utf-8")
         if given.write:
-            KEPT.keep(step, found | {"chosen": chosen}, watch.others)
+            RESULTS.keep(step, found | {"chosen": chosen}, watch.others)
         print(f"  {line(step, found | {'chosen': chosen})}", file=sys.stderr, flush=True)
         drop_unneeded(given.folder, done)
     parts = {

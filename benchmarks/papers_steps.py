@@ -1,10 +1,10 @@
-"""One step of ``python -m benchmarks.papers``, in a process of its own: prints one JSON object.
+"""Run one step of ``python -m benchmarks.papers`` in its own process and print one JSON object.
 
     python -m benchmarks.papers_steps STEP FOLDER '{"nodes": ..., "links": ..., ...}'
 
-Told are seconds of the processor and of the clock without Python's start and imports, the peak of
-the resident memory (mapped files count as far as they are in it) and that of Python, its modules
-and compiled kernels alone (*base*), and what the step made.
+Reports processor and wall seconds without Python's start and imports; the peak of resident memory,
+including mapped files; the memory of Python, its modules and compiled kernels alone (*base*); and
+the results of the step.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ def build(measure: str) -> Callable[[Path, Chosen], Found]:
                 **settings,
             )
         )
-        told = {key: settings[key] for key in ("samples", "length", "bits") if key in settings}
-        return {"spent": spent, "bytes": bytes_of(output)} | told
+        options = {key: settings[key] for key in ("samples", "length", "bits") if key in settings}
+        return {"spent": spent, "bytes": bytes_of(output)} | options
 
     return step
 

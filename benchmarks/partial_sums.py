@@ -1,13 +1,13 @@
-"""All-pairs SimRank by partial sums: the baseline that Yu et al. 2011 compare with.
+"""All-pairs SimRank by partial sums, the baseline of Yu et al. 2011.
 
     partial_u(b) = sum of s(a, b) over a in I(u)                   once for all v
     s(u, v)      = c / (|I(u)| |I(v)|) * sum of partial_u(b) over b in I(v)
 
-on all pairs of all nodes, for the number of iterations that the accuracy asks for beforehand. Its
-iterates are those of the plain iteration; classes, symmetry and panels are left out on purpose.
+on all pairs of nodes, for the number of iterations that the accuracy requires a priori. Its
+iterates are those of the plain iteration. Classes, symmetry and panels are deliberately not used.
 
-Cost: 2 n m additions a sweep; two n x n matrices of float64.
-Source: Lizorkin et al. 2008, as Yu et al. 2011 describe it in 5.2 and 6.
+Costs 2 n m additions per sweep and two n x n matrices of float64.
+Source: Lizorkin et al. 2008, as described by Yu et al. 2011, sections 5.2 and 6.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The largest memory that this program had resident, whoever started it."""
+"""Peak resident memory of this process, without that of the process that started it."""
 
 from __future__ import annotations
 

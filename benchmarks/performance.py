@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.block import ROOT, add_write, edit
-from benchmarks.kept import Kept, Parts
+from benchmarks.kept import Parts, ResultStore
 
 DOCUMENT = ROOT / "docs" / "performance.md"
 STUDIES: Mapping[str, str] = {
     "peers": "benchmarks.peers.document",
-    "growth": "benchmarks.growth_told",
-    "limits": "benchmarks.limits_told",
-    "papers": "benchmarks.papers_told",
+    "growth": "benchmarks.growth_table",
+    "limits": "benchmarks.limits_table",
+    "papers": "benchmarks.papers_table",
     "turns": "benchmarks.turns",
 }
 """Studies, and the module whose ``figures(parts)`` makes the block."""
@@ -56,7 +56,7 @@ def whole(text: str, results: Callable[[str], Parts]) -> str:
 
 def newest(name: str) -> Parts:
     """Of a study, what was kept last."""
-    return Kept(name).newest()
+    return ResultStore(name).newest()
 
 
 def write(document: Path = DOCUMENT) -> None:

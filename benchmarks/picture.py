@@ -1,12 +1,12 @@
-"""Pictures of the page for README and documentation: modules of the standard library, as ``make
-serve-demo`` has them, in Debian's chromium.
+"""Screenshots of the result page for README and documentation.
 
     python -m benchmarks.picture [--write]    into build/pictures, or into docs with --write
 
-page.png is the whole page. Of the others there is one for each theme: ``map`` (the map of a module,
-then that of a module on it, as the page exports them, with a motion of three seconds that plays
-once and only where motion is welcome), ``why`` (reasons) and ``sure`` (scores with intervals).
-Colors are reduced to 128, which nobody sees and makes the files a third as large.
+Shows modules of the standard library, as ``make serve-demo`` does, in Debian's chromium. page.png
+is the whole page. The other pictures exist for each theme: ``map`` (the map of a module, then that
+of a module on it, as exported, with an animation of three seconds that plays once and respects
+reduced motion), ``why`` (reasons) and ``sure`` (scores with intervals). Colors are reduced to 128,
+which is invisible and makes the files a third as large.
 """
 
 from __future__ import annotations

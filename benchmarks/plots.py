@@ -1,10 +1,11 @@
-"""How all pictures look: one style, colors that color-blind readers can tell apart, no window.
+"""Common style of all plots.
 
-matplotlib is an extra, imported when a picture is made. ``require`` says before any work that it is
-missing. Figures are made without pyplot, which keeps global state and looks for a screen.
+matplotlib is an extra, imported when a plot is drawn; ``require`` reports early if it is missing.
+Figures are created without pyplot, which has global state and needs a display.
 
-Colors: unordered series take Okabe and Ito's, in the order of ``SERIES``; ordered ones, such as
-numbers of sweeps, take steps of *viridis* (``shades``), from dark to light.
+Unordered series use the colors of Okabe and Ito, in the order of ``SERIES``, which color-blind
+readers can tell apart. Ordered series, such as numbers of sweeps, use steps of *viridis*
+(``shades``), from dark to light.
 Sources: Okabe, Ito, *Color universal design* (2002); Smith, van der Walt 2015 (viridis).
 """
 

@@ -1,11 +1,11 @@
-"""PageRank with the rank vector in single and in double precision, after Haveliwala's section 4.
+"""PageRank in single and in double precision, after Haveliwala's section 4.
 
     python -m benchmarks.precision GRAPH...
 
-Each GRAPH is a stored graph. The residual is that of the vector returned, computed in double
-precision. *Sweeps to* counts those until the L1 residual is proved to be below 1e-6. *Same top n*
-is |A & B| / |A | B| of the n highest nodes of both after 100 sweeps; *same order to* the first
-place at which the orders differ, where the two ranks differ by *gap*, relatively.
+Each GRAPH is a stored graph. The residual is that of the returned vector, computed in double
+precision. *Sweeps to* counts sweeps until the L1 residual is provably below 1e-6. *Same top n* is
+|A & B| / |A | B| of the n highest nodes of both after 100 sweeps. *Same order to* is the first
+position at which the orders differ, and *gap* the relative difference of the two ranks there.
 """
 
 from __future__ import annotations

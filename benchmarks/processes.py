@@ -1,12 +1,12 @@
-"""Processor time of a program and of all that it starts, by kind: its driver, workers, Ray itself.
+"""Processor time of a program and its descendants: driver, workers, and Ray itself.
 
-    driver    the process that was started, by whose command the others are there
-    workers   Ray's processes that do work
-    ray       raylets, the control store, whoever has the nodes
+    driver    the process that was started
+    workers   Ray's worker processes
+    ray       raylets, the control store, and other Ray processes
 
-A thread reads ``/proc`` several times a second, as what is killed tells nobody what it has taken:
-of such a process the last tenth of a second is missing. This process becomes the parent of those
-whose own one has died (``PR_SET_CHILD_SUBREAPER``), so that none is out of sight. Linux.
+A thread reads ``/proc`` several times per second, since a killed process does not report its usage;
+the last tenth of a second of such a process is lost. This process adopts orphaned descendants
+(``PR_SET_CHILD_SUBREAPER``), so that all are counted. Requires Linux.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""How fast links are read where people have them: notes, works of OpenAlex, triples.
+"""Reading speed for notes, OpenAlex works and triples.
 
     python -m benchmarks.readers [--notes 10000] [--works 50000] [--triples 500000]
 
-Makes a vault with notes of 2 KB, JSON lines with works of 5 KB, and N-Triples, and ingests each on
-one thread and on all. What is printed: seconds, processor seconds of all processes, and items a
-second of each.
+Generates a vault with notes of 2 KB, JSON lines with works of 5 KB, and N-Triples, and ingests each
+on one thread and on all. Prints seconds, processor seconds of all processes, and items per second.
 """
 
 from __future__ import annotations

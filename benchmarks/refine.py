@@ -1,16 +1,17 @@
-"""Refined SimRank against the exact scores: ``python -m benchmarks.refine [GRAPH ...]``.
+"""Refined SimRank compared with exact scores: ``python -m benchmarks.refine [GRAPH ...]``.
 
-For each graph (a name in the data folder, or the path of a stored graph) it builds an index of few
-samples made ready for refined answers, asks about 100 nodes with in-links, and compares with the
-truth. That needs SciPy: the iteration on the whole matrix where it fits, in float64, until it
-stands still; else row by row with nothing left out, from a diagonal certified three times closer.
+For each graph (a name in the data folder, or the path of a stored graph), builds an index of few
+samples that supports refinement, queries about 100 nodes with in-links, and compares the results
+with exact scores. These require SciPy: the iteration on the full matrix in float64 until it is
+stationary, or, if that does not fit, rows without truncation from a diagonal certified three times
+closer.
 
-With ``--ways`` it compares the ways there are to the same top 20: computed from an index made ready
-for it, computed from the graph alone, and more samples for the index's best.
+``--ways`` compares methods for the same top 20: from an index that supports refinement, from the
+graph alone, and with more samples for the best hits of an index.
 
-    precision     entries of the refined top 20 that are in the exact one, ties apart
-    error         the largest |score - truth| over all nodes, and what intervals say at most
-    outside       scores of all nodes that lie outside of their interval
+    precision     entries of the refined top 20 that are in the exact one, apart from ties
+    error         the largest |score - truth| over all nodes, and the largest that intervals allow
+    outside       number of scores outside their interval
     certain       positions of the top 20 whose interval lies above the next one's
 """
 

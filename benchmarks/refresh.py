@@ -1,12 +1,11 @@
-"""What a refresh costs against a build, and what its index costs when asked.
+"""Cost of refreshing an index, and the speed of the refreshed index.
 
     python -m benchmarks.refresh GRAPH [--samples 100] [--fraction 0.1] [--threads 2]
 
-GRAPH is a stored graph whose nodes are the integers from 0 on. Two later ones are made of it in a
-scratch directory: *links*, in which 1 % of the links is gone and as many are new; and *pages*, in
-which beside that 0.5 % of the nodes are gone, wherever they stand, and as many are new, with 3
-links each way. Processor times, the best of three; a question is `related` with k = 20, of nodes
-that all graphs have.
+GRAPH is a stored graph whose nodes are the integers from 0 on. Two later versions are created in a
+scratch directory: in *links*, 1 % of the links are replaced; in *pages*, 0.5 % of the nodes are
+also replaced by new ones with 3 links in each direction. Times are processor times, the best of
+three. Queries are `related` with k = 20, of nodes that all versions have.
 """
 
 from __future__ import annotations

@@ -1,20 +1,18 @@
-"""How many pages a second ``related-all`` does, by the default measure and by PSimRank, and why.
+"""Pages per second of ``related-all``, with the default measure and with PSimRank.
 
     python -m benchmarks.related_all [--write]
 
-Of pages at equal distances, by the processor time of one thread: cores of a
-quiet machine multiply it.
+Uses evenly spaced pages and the processor time of one thread; on a quiet machine, more cores
+multiply the rates.
 
-    pages       a second, asked, k = 20
-    written     a second, as Parquet, which one thread does in the end
-    related     how many nodes have a score with a page, in the mean: what has to be looked at
+    pages       per second, k = 20
+    written     per second, as Parquet, which a single thread writes
+    related     mean number of nodes with a score per page, all of which must be examined
 
-Graphs of the shared data, and a made one like a social network: 77,000 pages, each linked with six
-earlier ones on average, mostly with those that have many links, most links both ways.
+The graphs are those of the shared data, and a generated one like a social network: 77,000 pages,
+each linked with six earlier ones on average, mostly popular ones, and mostly both ways.
 
-``--write`` keeps the results under results/,
-and puts them into docs/related-all.md. Takes
-some two minutes.
+``--write`` stores the results under results/ and in docs/related-all.md. Takes about two minutes.
 """
 
 from __future__ import annotations

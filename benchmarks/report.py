@@ -1,4 +1,4 @@
-"""Results to tables: the figures of documents are this module's output, between two markers."""
+"""Generate the documents' tables of figures from results."""
 
 from __future__ import annotations
 

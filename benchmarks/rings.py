@@ -1,9 +1,9 @@
-"""What the min-hashes of neighborhoods cost, the fingerprints of XJaccard.
+"""Cost of the min-hashes of neighborhoods, the fingerprints of XJaccard.
 
     python -m benchmarks.rings GRAPH... [--samples N] [--length L] [--threads T]
 
-Makes all samples and rings of a graph in memory, winners included, and prints the time, a link,
-step and sample too.
+Computes all samples and hop neighborhoods of a graph in memory, and prints the time, in total and
+per link, step and sample.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What a scan costs a link and lane, in memory and out of it.
+"""Cost of a scan per link and lane, in memory and out of core.
 
     python -m benchmarks.scan GRAPH... [--memory SIZE]
 
-Min over uint32, rows of 1, 4 and 16 lanes: in memory on one thread and on all cores, then in blocks
-from disk, as many as SIZE allows (by default a quarter of what the links, x and y take). Times
-are the best of several; what is read from disk is in the system's cache, as far as it goes.
+Scans take the minimum over uint32 in rows of 1, 4 and 16 lanes: in memory on one thread and on all
+cores, then in blocks from disk that fit in SIZE (by default a quarter of what links, x and y take).
+Times are the best of several, with files in the system's cache as far as they fit.
 """
 
 from __future__ import annotations

@@ -1,27 +1,26 @@
-"""How many questions a server answers, and what it does with more of them than that.
+"""Throughput and latency of a server, below and above its capacity.
 
     python -m benchmarks.serving INDEX [--workers N] [--threads N] [--seconds S]
                                        [--usearch GRAPH | --vectors FILE] [--requests N]
 
-wrk (the generator; Debian has it) asks ``related`` of nodes drawn at random, k = 20, beside the
-server on the same machine. No question is asked twice, as each has a confidence of its own, so the
-server's cache of answers finds none of them:
+wrk (the load generator, available in Debian) runs on the same machine and requests ``related`` of
+random nodes, k = 20. Each request has a different confidence, so the server's cache has no hits:
 
-    capacity    all samples, 8 connections: requests a second, p50 and p99, processor time a request
-    overload    as many connections as ask for four times the capacity, asking again at once when
-                they are refused (which takes a tenth of a second): statuses; p99 of the answers of
-                a few more connections, which are only counted when they get 200; samples an
-                answer; memory
-    afterwards  how soon all samples answer again
-    trickling   1,000 connections beside it that send a byte of a request's head a second, and come
-                again when they are closed: p50 and p99 of all others, without them and with them
+    capacity    all samples, 8 connections: requests per second, p50 and p99, processor time per
+                request
+    overload    as many connections as request four times the capacity, retrying at once when
+                refused (after a tenth of a second): statuses; p99 of a few more connections, which
+                count only 200 responses; samples per response; memory
+    afterwards  time until all samples respond again
+    trickling   1,000 more connections that send a byte of a request's head per second, and
+                reconnect when closed: p50 and p99 of all others, without and with them
 
-``--requests`` only asks so many questions, and prints the memory of the server at each tenth.
+``--requests`` only sends that many requests, and prints the server's memory after each tenth.
 
-``--usearch`` puts the nearest neighbors of 128 spectral dimensions behind the same server: the
-vectors are made of the graph first, which takes a minute or two (usearch, scikit-learn).
+``--usearch`` serves nearest neighbors in 128 spectral dimensions from the same server. Computing
+the vectors of the graph takes a minute or two (usearch, scikit-learn).
 
-What others do on the machine counts in everything but the processor time.
+All figures but processor time include the effect of other programs.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""From the shell at once: what one question takes, from the start of its process to its end.
+"""Time of a single query from the shell, from process start to end.
 
     python -m benchmarks.shell INDEX [--rounds N]
 
-Each verb is a process of its own, in turns with those that only import NumPy, click, LLVM or Numba:
-what else the machine does then befalls all alike. Told are processor time and wall, median and
-least, and processor time beside that of ``import numba``. The first round, which may compile and
-brings files into memory, is not counted. Python must be allowed to keep its own bytecode
+Each command runs in its own process, alternating with processes that only import NumPy, click, LLVM
+or Numba, so that other load affects all alike. Prints processor and wall time, median and least,
+and processor time relative to ``import numba``. The first round, which may compile kernels and
+reads files into memory, is not counted. Python must be able to write bytecode
 (``PYTHONDONTWRITEBYTECODE`` is not set).
 """
 

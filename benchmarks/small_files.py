@@ -1,12 +1,11 @@
-"""What thousands of small files cost, against one file of the same rows.
+"""Cost of thousands of small files compared with one file of the same rows.
 
     python -m benchmarks.small_files [--files 20000] [--rows 250] [--kinds tsv,parquet]
         [--memory 350MB]
 
-Links are drawn between pages of sites, named by URLs, a tenth as many pages as links. Each kind of
-file holds its share of them, once cut into small files and once whole. Every ingest runs in a
-process of its own, kernels compiled before: its processor time, its largest memory, and what it
-made, which must be the same.
+Links connect pages of sites, named by URLs, with a tenth as many pages as links. Each format holds
+the links once in small files and once in a single file. Every ingest runs in its own process, with
+kernels compiled. Reports processor time and peak memory; the resulting graphs must be equal.
 """
 
 from __future__ import annotations

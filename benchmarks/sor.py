@@ -1,15 +1,15 @@
-"""The experiments of Yu et al. 2011, section 5, on graphs made here.
+"""Reproduce the experiments of Yu et al. 2011, section 5, on generated graphs.
 
     python -m benchmarks.sor [--only NAME] [--full] [-o FOLDER] [GRAPH...]
 
-Each experiment writes a CSV file, and a picture where Matplotlib is installed; what they show is in
-docs/exact.md. Stored graphs that are named are added to ``omega``, ``bandwidth`` and ``average``.
+Each experiment writes a CSV file, and a plot if Matplotlib is installed; docs/exact.md discusses
+the results. Stored graphs given as arguments are added to ``omega``, ``bandwidth`` and ``average``.
 
     omega       sweeps until the true largest error is below 1e-1 ... 1e-6, omega from 0.8 to 1.6,
-                by columns one by one (as the paper has it) and by blocks (as it is fast)
+                column by column (as in the paper) and by blocks (which is fast)
     sparse      seconds for n pages with 8 links each, all methods, c = 0.8, epsilon = 0.05
     dense       the same where half of all links exist
-    bandwidth   before and after reverse Cuthill-McKee, and seconds a sweep
+    bandwidth   before and after reverse Cuthill-McKee, and seconds per sweep
     average     mean |S_k - S_(k-1)| on an author-paper graph (its table 6)
     density     seconds of a sweep by links and by BLAS: where products become dense
 """

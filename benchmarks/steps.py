@@ -1,4 +1,4 @@
-"""One step of a run, in a process of its own: prints one JSON object.
+"""Run one benchmark step in its own process and print one JSON object.
 
 python -m benchmarks.steps ingest LINKS GRAPH
 python -m benchmarks.steps build GRAPH INDEX MEASURE SAMPLES LENGTH SEED THREADS

@@ -1,12 +1,12 @@
-"""The default beside every measure at its best and both embeddings, on several graphs: one table.
+"""Compare the default with every measure at its best and both embeddings, on several graphs.
 
     python -m benchmarks.suites [--write]
 
-What ``python -m benchmarks.studies wikispeedia cora ...`` says (``benchmarks/studies/across.py``)
-of four suites with labels and two without, as blocks of docs/evaluation.md.
+Runs ``python -m benchmarks.studies wikispeedia cora ...`` (``benchmarks/studies/across.py``) on
+four suites with labels and two without, and formats the results as blocks of docs/evaluation.md.
 
-``--write`` keeps the tables under results/,
-and puts them into docs/evaluation.md. Takes some ten minutes of processor time.
+``--write`` stores the tables under results/ and in docs/evaluation.md. Takes about ten minutes of
+processor time.
 """
 
 from __future__ import annotations
@@ -50,8 +50,10 @@ def told(stage: str, done: int, total: int) -> None:
 def figures(results: Results) -> str:
     """Return the block of docs/evaluation.md."""
     minutes = results["processor_s"] / 60
-    said = f"{results['date']}, {results['machine']}; {minutes:.0f} minutes of processor time."
-    pieces = [said]
+    provenance = (
+        f"{results['date']}, {results['machine']}; {minutes:.0f} minutes of processor time."
+    )
+    pieces = [provenance]
     for table in (each for each in results["tables"] if each["heading"] in SHOWN):
         pieces += [f"**{table['heading']}**. {table['remark']}".strip()]
         pieces += [markdown_table(table["titles"], table["rows"])]

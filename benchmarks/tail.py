@@ -1,11 +1,12 @@
-"""How long the slowest questions take beside the usual one, and the bytes of samples they read.
+"""Latency of the slowest queries, and the bytes of samples that they read.
 
     python -m benchmarks.tail INDEX [INDEX ...] [--questions 300] [--rounds 3] [--k 20 100]
 
-``related`` of the same random nodes by each index in turns, in one process, what is read in memory
-and kernels compiled before. Microseconds of processor time of a question, the best of some rounds:
-median, 90th and 99th percentile, mean, and the 99th over the median. Indexes of one graph, measure
-and samples in several layouts must answer alike, to the bit: it is an error if they do not.
+Runs ``related`` of the same random nodes on all indexes alternately, in one process, with data in
+memory and kernels compiled. Prints processor microseconds per query, the best of some rounds:
+median, 90th and 99th percentile, mean, and the 99th percentile over the median. Indexes of the same
+graph, measure and samples in several layouts must return bit-identical results; a difference is an
+error.
 """
 
 from __future__ import annotations

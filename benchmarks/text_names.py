@@ -1,10 +1,10 @@
-"""Links whose ends are URLs, from a text to a stored graph, beside the same links by number.
+"""Ingesting links between URLs, compared with the same links between integers.
 
     python -m benchmarks.text_names [--nodes 1M] [--links 15M] [--memory 4GB] [--runs 3]
 
-A generated web is written as text twice: two URLs a line, and two integers a line. Each is ingested
-by turns, in processes of their own; seconds of the processor and of the clock, without Python's
-start and imports, and links a second of either, medians. The graphs have the same number of links.
+Writes a generated web as text twice: two URLs per line, and two integers per line. Both are
+ingested alternately, in their own processes. Prints medians of processor and wall seconds, without
+Python's start and imports, and links per second. The graphs have the same number of links.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
-"""What texts add to links, and cost: an index with ``--texts`` beside one without, on wikispeedia.
+"""Benefit and cost of texts: indexes with and without ``--texts`` on wikispeedia.
 
     python -m benchmarks.texts [--write]
 
-Judged by labels, precision@10 and Gamma, as the suite does (``evaluation/``). What ``text`` has for
-defaults, its share and its settings, was chosen by 500 of the labeled pages, those of the suite's
-sweeps; the others judge: links alone, the default share, texts alone, and some other shares. The
-intervals are those of the differences from links alone, on the same pages, 95 %.
+Judges by labels, precision@10 and Gamma, as the suite does (``evaluation/``). The default settings
+of ``text`` and its weight were chosen on 500 labeled pages, those of the suite's sweeps. The other
+pages judge links alone, the default weight, texts alone, and some other weights. Intervals are
+95 % intervals of the differences from links alone, on the same pages.
 
-    build      processor time, reading the texts included
-    question   milliseconds of ``related`` with k = 20, by the processor: median, 99th percentile
+    build      processor time, including reading texts
+    question   processor milliseconds of ``related`` with k = 20: median, 99th percentile
 
-``--write`` keeps the results under results/,
-and puts them into docs/evaluation.md. Takes
-some three minutes.
+``--write`` stores the results under results/ and in docs/evaluation.md. Takes about three minutes.
 """
 
 from __future__ import annotations

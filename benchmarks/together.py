@@ -1,13 +1,13 @@
-"""What samples cost where the graph is larger than memory: one at a time, and together.
+"""Cost of samples on graphs larger than memory, one at a time and in batches.
 
     python -m benchmarks.together GRAPH... [--samples N] [--blocks N] [--threads N]
 
-N samples of each measure are made with the graph in memory, and with one of ``--blocks`` parts of
-it: a sample at a time, each reading the links at every step, and together, with one scan of the
-links a step for 16 samples. First with all files in the system's cache, then as if it had no place
-for the graph: what a block gives back is dropped there, too, so that it comes from the disk again.
-``read`` is what came from the disk, ``scratch`` what samples wrote and read between their steps,
-mostly in the cache. The bytes of all samples are compared.
+Draws N samples of each measure with the graph in memory, and with one of ``--blocks`` parts of it
+in memory: one sample at a time, each reading the links at every step, and in batches of 16 samples,
+with one scan of the links per step. The first runs have all files in the system's cache. The others
+drop released blocks from the cache, as if it had no space for the graph, so they are read from disk
+again. ``read`` is what was read from disk. ``scratch`` is what samples wrote and read between their
+steps, mostly in the cache. The bytes of all samples are compared.
 """
 
 from __future__ import annotations

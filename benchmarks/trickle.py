@@ -1,13 +1,13 @@
-"""What a thousand connections that trickle cost others: the times of answers with and without them.
+"""Effect of a thousand slow connections on the response times of others.
 
     python -m benchmarks.trickle INDEX [--connections N] [--seconds S] [--rounds N]
 
-One connection asks ``related`` of random nodes, k = 20, again and again. Beside it, in every other
-round, a process holds N connections open of which half are silent and half send a byte of a head a
-second; those that the server closes are opened again. Told are p50 and p99 without them and with
-them, over all rounds of each kind, and how often connections were closed.
+One connection repeatedly requests ``related`` of random nodes, k = 20. In every other round, a
+process also holds N connections open, half of them silent, half sending a byte of a request's head
+per second; connections that the server closes are reopened. Prints p50 and p99 with and without
+them, over all rounds, and how often connections were closed.
 
-What others do on the machine counts in both; the aim is a p99 at most doubled.
+Other load affects both; the aim is at most twice the p99.
 """
 
 from __future__ import annotations

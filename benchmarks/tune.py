@@ -1,21 +1,21 @@
-"""How well a choice without labels agrees with the one by labels: what ``cocite tune`` is worth.
+"""How well ``cocite tune`` without labels agrees with a choice by labels.
 
     python -m benchmarks.tune [--write] [SUITE]...
 
-On the suites with labels (wikispeedia, cora, polblogs, web), every measure in every direction with
-its own settings, 50 samples, is judged twice:
+On the labeled suites (wikispeedia, cora, polblogs, web), every measure in every direction, with
+default settings and 50 samples, is judged twice:
 
     without labels   a tenth of the links hidden, 200 pages that lost some: company@50, company@10,
                      links@50, links@10 (``evaluation/held_out.py``)
     with labels      all links, 200 labeled pages: precision@10
 
-and the two orders are compared: Spearman's and Kendall's correlation over the candidates; over the
-measures, each in its best direction; and the regret, how much precision@10 the candidate that a
-figure likes best is below the one that labels like best. Then ``cocite.tune`` itself chooses, and
-its choice is judged by labels beside the default.
+The two orders are compared by Spearman's and Kendall's correlation over the candidates, and over
+the measures, each in its best direction. The regret is how much lower precision@10 is for the
+candidate that a figure ranks first than for the best one. Finally, ``cocite.tune`` chooses, and
+labels compare its choice with the default.
 
-``--write`` keeps the results under results/, of the suites named beside those that are there,
-and puts them into docs/tuning.md. Takes some eight minutes of processor time.
+``--write`` stores the results of these suites under results/ and in docs/tuning.md. Takes about
+eight minutes of processor time.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@
     python -m benchmarks.turns OTHER OTHER_INDEX INDEX [K]
     python -m benchmarks.turns --write
 
-Two checkouts: two processes, one with the code of the checkout OTHER and one with this one, answer
-the same 600 nodes by ``related`` in turns; which goes first alternates. It prints the median ratio
-of the turns, this over the other, and its quartiles: on a shared machine single times vary by a
+The first form runs two processes, one with the code of the checkout OTHER and one with this one.
+They alternately run ``related`` of the same 600 nodes, and which goes first alternates. Prints the
+median ratio of this over the other, and its quartiles; on a shared machine, single times vary by a
 third.
 
-``--write``: commands of the command line, each a process of its own, on one thread and on two by
-turns; the best of three. What the two times leave to one thread, by Amdahl's law, limits the
-speed-up on more threads. Results are kept, and put into docs/performance.md.
+``--write`` runs commands of the command line, each in its own process, alternately on one thread
+and on two, the best of three. By Amdahl's law, the serial fraction that both times imply limits the
+speed-up on more threads. Results are stored under results/ and in docs/performance.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 
 import cocite
 from benchmarks.block import DATA
-from benchmarks.kept import Kept, Parts, said, watched
+from benchmarks.kept import Parts, ResultStore, provenance, watched
 from benchmarks.text_names import _write as write_texts
 
 ROUNDS = 60
@@ -63,7 +63,7 @@ def turn(process: subprocess.Popen[str]) -> float:
 
 # -- threads -----------------------------------------------------------------------------
 
-KEPT, PAIRS, MORE = Kept("turns"), 3, (4, 8, 16)
+RESULTS, PAIRS, MORE = ResultStore("turns"), 3, (4, 8, 16)
 COMMANDS = {
     "ingest, 3 M links between URLs": "ingest urls.tsv -o made.graph --overwrite",
     "rank, 3 M links": "rank web -o ranks.npy --overwrite",
@@ -107,7 +107,7 @@ def measure_threads() -> None:
                     for threads in (1, 2) if pair % 2 else (2, 1):
                         found[str(threads)].append(clocked(command, threads, folder))
             best = {threads: np.min(times, axis=0).tolist() for threads, times in found.items()}
-            KEPT.keep(name, best, watch.others)
+            RESULTS.keep(name, best, watch.others)
             print(name, best, flush=True)
 
 
@@ -115,7 +115,7 @@ def figures(parts: Parts) -> str:
     """The block of docs/performance.md."""
     titles = ["command", "clock, 1 thread", "2 threads", "processor", "2 threads", "speed-up"]
     titles += [f"{n} threads at most" for n in MORE]
-    lines = [said(parts), "", f"| {' | '.join(titles)} |", "|" + " --- |" * len(titles)]
+    lines = [provenance(parts), "", f"| {' | '.join(titles)} |", "|" + " --- |" * len(titles)]
     for name, part in parts.items():
         (one, busy), (two, busy_two) = part["found"]["1"], part["found"]["2"]
         alone = min(1.0, max(0.0, 2 * two / one - 1))

@@ -1,10 +1,10 @@
-"""How fast a web archive is read: pages and MB a second, of the manual of Git many times over.
+"""Reading speed of a web archive, in pages and MB per second.
 
     python -m benchmarks.warc FOLDER_OF_HTML [TIMES]
 
-Every page of the folder is put TIMES (10) into an archive, packed by gzip record by record, under
-as many hosts. What is printed: processor seconds of FastWARC and the checks alone, and of a whole
-ingest, with its processes, and the peak of memory of each.
+Every page of the folder, such as the manual of Git, is written TIMES (10) times to an archive of
+gzipped records, under as many hosts. Prints processor seconds and peak memory of FastWARC and the
+checks alone, and of a whole ingest with its processes.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Work of PageRank after some links changed: from nothing, from the ranks before, and by pushes.
+"""Cost of updating PageRank after some links changed: from scratch, from old ranks, and by pushes.
 
     python -m benchmarks.warm GRAPH...
 
-Half of a share of the links is taken out at random and as many random ones are put in, their ends
-drawn as often as they are ends of links. All rankings end at the default tolerance.
+Replaces half of a fraction of the links by random ones, whose ends are drawn in proportion to their
+number of links. All computations end at the default tolerance.
 
-A push corrects the ranks before where they are off: it adds a node's residual to its value, and
-passes it on along its out-links. A round pushes, in order of id, the nodes whose residual a link is
-9/10 of the mean or more, as ``kernels/push.py`` does. Printed is how often all links are read, as a
-sweep reads all of them once. Pushes need the links by source, and write at random.
+A push corrects the old ranks: it adds a node's residual to its value and passes the residual on
+along out-links. A round pushes, in order of id, all nodes whose residual per link is at least 9/10
+of the mean, as ``kernels/push.py`` does. Costs are in passes over the links; a sweep is one pass.
+Pushes need the links by source, and write at random.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""How fast a dump of MediaWiki is read: rows of ``pagelinks`` a second, of a generated one.
+"""Reading speed of a MediaWiki dump, in rows of a generated ``pagelinks`` per second.
 
     python -m benchmarks.wiki_dump [PAGES [LINKS]]
 
-Pages have titles of 5 to 40 letters, one in ten is a redirect, and links go to pages by ids of
-``linktarget``. What is printed: processor seconds of reading alone (unpacking, rows, checks), of a
-whole ingest, and the peak of memory of the latter.
+Pages have titles of 5 to 40 letters, one in ten is a redirect, and links refer to pages by ids of
+``linktarget``. Prints processor seconds of reading alone (unpacking, rows, checks) and of a whole
+ingest, and the latter's peak memory.
 """
 
 from __future__ import annotations

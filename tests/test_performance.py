@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.arithmetic import Ratio, exponent, ratio, slower
-from benchmarks.kept import Kept, said
+from benchmarks.kept import ResultStore, provenance
 from benchmarks.peers import document
 from benchmarks.peers.tasks import PACKAGES, TASKS, missing
 from benchmarks.performance import DOCUMENT, STUDIES, block, marks, newest, whole
 
-from benchmarks import limits, limits_told
+from benchmarks import limits, limits_table
 
 
 def test_the_document_is_that_of_the_newest_results() -> None:
@@ -61,7 +61,7 @@ def test_results_are_kept_part_by_part(tmp_path: Path) -> None:
     old = tmp_path / "study-2001-02-03.json"
     part = {"date": "2001-02-03", "machine": "m", "others": 0.5, "found": {"x": 1}}
     old.write_text(json.dumps({"a": part, "b": part}))
-    kept = Kept("study", tmp_path)
+    kept = ResultStore("study", tmp_path)
     kept.keep("b", {"x": 2}, None)
     kept.keep("c", {"x": 3}, 1.5)
     assert json.loads(old.read_text()) == {"a": part, "b": part}
@@ -69,9 +69,9 @@ def test_results_are_kept_part_by_part(tmp_path: Path) -> None:
     assert [found[key]["found"]["x"] for key in "abc"] == [1, 2, 3]
     assert found["a"] == part
     assert len(kept.files()) == 2
-    assert said(found).startswith("2001-02-03 to 20")
-    assert said(found).endswith("other programs kept 0.5 to 1.5 cores busy.")
-    assert Kept("study", tmp_path / "none").newest() == {}
+    assert provenance(found).startswith("2001-02-03 to 20")
+    assert provenance(found).endswith("other programs kept 0.5 to 1.5 cores busy.")
+    assert ResultStore("study", tmp_path / "none").newest() == {}
 
 
 def test_a_missing_library_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,8 +83,8 @@ def test_a_missing_library_is_named_with_its_command(monkeypatch: pytest.MonkeyP
 
 
 def test_a_kernel_far_from_its_limit_has_a_reason() -> None:
-    assert set(limits_told.KERNELS) == set(limits_told.WHY)
-    assert set(limits_told.KERNELS) == {*limits.WORK, "text"}
+    assert set(limits_table.KERNELS) == set(limits_table.WHY)
+    assert set(limits_table.KERNELS) == {*limits.WORK, "text"}
     row = {
         "kernel": "sweep",
         "graph": "g",
@@ -99,8 +99,8 @@ def test_a_kernel_far_from_its_limit_has_a_reason() -> None:
         "cache": 1 << 20,
     }
     part = {"date": "2001-02-03", "machine": "m", "others": None}
-    text = limits_told.figures({"sweep g": {**part, "found": row}})
+    text = limits_table.figures({"sweep g": {**part, "found": row}})
     assert "| 0.40 |" in text
-    assert limits_told.WHY["sweep"] in text
-    text = limits_told.figures({"sweep g": {**part, "found": {**row, "limit": 0.6}}})
-    assert limits_told.WHY["sweep"] not in text
+    assert limits_table.WHY["sweep"] in text
+    text = limits_table.figures({"sweep g": {**part, "found": {**row, "limit": 0.6}}})
+    assert limits_table.WHY["sweep"] not in text

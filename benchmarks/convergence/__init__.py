@@ -1,4 +1,4 @@
-"""How PageRank converges, and how its order changes with the personalization: section 5 of
+"""How PageRank converges, and how its order depends on the personalization: section 5 of
 Haveliwala, *Efficient computation of PageRank*.
 """
 

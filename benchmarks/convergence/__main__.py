@@ -3,10 +3,10 @@
     python -m benchmarks.convergence study GRAPH -o DIR [--query-words WORDS]... [--texts PATH]
     python -m benchmarks.convergence compare GRAPH FILE OTHER [--query-words WORDS]...
 
-``study`` writes the residual, positions and similarity of the top after each sweep into the new
-directory DIR, as CSV and pictures. ``compare`` ranks by the node weights in FILE and by those in
-OTHER, and prints how alike the two orders are. GRAPH is a stored graph. Queries are the nodes
-whose names (or texts, with --texts) have all of the WORDS, or those listed in --query-nodes FILE.
+``study`` writes the residual and the positions and similarity of the top nodes after each sweep to
+the new directory DIR, as CSV and plots. ``compare`` ranks by the node weights in FILE and by those
+in OTHER, and prints how similar the two orders are. GRAPH is a stored graph. Queries are the nodes
+whose names (or texts, with --texts) contain all of the WORDS, or those in --query-nodes FILE.
 """
 
 from __future__ import annotations

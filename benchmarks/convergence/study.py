@@ -188,10 +188,10 @@ def study(
 
 def _sets(system: System, queries: Sequence[Query]) -> list[tuple[str | None, Ids]]:
     """The sets of nodes to look at, without those that were removed."""
-    kept = system.lumped.degrees != GONE
-    found: list[tuple[str | None, Ids]] = [(None, np.flatnonzero(kept).astype(np.uint32))]
+    remaining = system.lumped.degrees != GONE
+    found: list[tuple[str | None, Ids]] = [(None, np.flatnonzero(remaining).astype(np.uint32))]
     for query in queries:
-        nodes = query.nodes[kept[query.nodes]]
+        nodes = query.nodes[remaining[query.nodes]]
         if nodes.size == 0:
             raise UsageError(
                 f"no node of the query {query.label!r} is left after the removals; take fewer, or "

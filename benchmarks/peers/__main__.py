@@ -1,14 +1,14 @@
-"""cocite beside other libraries, by turns, as ratios.
+"""Compare cocite with other libraries, alternately, as ratios.
 
     python -m benchmarks.peers [--only TASK]... [--graph GRAPH]... [--with LIBRARY]... [--runs N]
                                [--write] [--against]
 
-Tasks are pagerank, simrank-all, simrank-source, jaccard and embedding; without ``--graph`` each has
-graphs of its own (``tasks.py``, ``nearest.py``); a GRAPH may be a stored one, too. Libraries that
-are not installed are named, with the command that installs them, and left out; ``make bench-peers``
-installs all that can be in an environment of its own. ``--write`` keeps each comparison as it ends,
-and puts all of them into docs/performance.md. ``--against`` compares ratios with the last that were
-kept, and warns where ours has become slower: the exit code is 0 all the same, as machines differ.
+Tasks are pagerank, simrank-all, simrank-source, jaccard and embedding. By default, each has its own
+graphs (``tasks.py``, ``nearest.py``); a GRAPH may also be a stored graph. Libraries that are not
+installed are skipped and reported with the command that installs them; ``make bench-peers``
+installs all available ones in a separate environment. ``--write`` stores each comparison as it
+ends, and all of them in docs/performance.md. ``--against`` compares ratios with the last stored
+ones and warns if cocite has become slower; the exit code is 0 all the same, as machines differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.block import add_write
-from benchmarks.kept import Kept, watched
+from benchmarks.kept import ResultStore, watched
 from benchmarks.peers.document import ratios, told, warnings, wholes
 from benchmarks.peers.graphs import prepare, there
 from benchmarks.peers.nearest import EMBEDDING, NEAREST, beside
@@ -31,7 +31,7 @@ from benchmarks.peers.tasks import OURS, PACKAGES, TASKS, missing
 from benchmarks.peers.turns import compare
 from benchmarks.performance import write
 
-KEPT = Kept("peers")
+RESULTS = ResultStore("peers")
 Measured = tuple[str, dict[str, Any], float | None]
 BY = 1.25
 """Ratios of a machine with others on it are compared: less than this is no news."""
@@ -79,7 +79,7 @@ def main() -> None:
     for name, command in lacking.items():
         if command:
             print(f"{name} is left out; to compare with it: {command}", file=sys.stderr)
-    before, warned = wholes(KEPT.newest()), []
+    before, warned = wholes(RESULTS.newest()), []
     for task in chosen.only or tasks:
         wanted = [
             name
@@ -98,7 +98,7 @@ def main() -> None:
                 if chosen.against and key not in before:
                     print(f"{key}: nothing was kept to compare with", file=sys.stderr)
                 if chosen.write:
-                    KEPT.keep(key, row, others)
+                    RESULTS.keep(key, row, others)
     if chosen.against:
         for line in warned:
             print(f"warning: slower than when last kept: {line}", file=sys.stderr)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchmarks.arithmetic import Ratio, digits, ratio
-from benchmarks.kept import Parts, said
+from benchmarks.kept import Parts, provenance
 from benchmarks.peers.nearest import EMBEDDING, OURS
 from benchmarks.peers.tasks import TASKS
 from cocite.resources import format_size
@@ -159,7 +159,7 @@ def _nearest(rows: list[Row]) -> list[list[str]]:
 
 def figures(parts: Parts) -> str:
     """The block of docs/performance.md."""
-    pieces = [said(parts)]
+    pieces = [provenance(parts)]
     for name in (*TASKS, EMBEDDING):
         rows = [p["found"] for p in parts.values() if p["found"]["task"] == name]
         fine = [row for row in rows if "why" not in row]

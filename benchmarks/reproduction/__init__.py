@@ -1,1 +1,1 @@
-"""The papers' figures and tables, made anew beside the printed ones: ``docs/reproduction.md``."""
+"""The papers' figures and tables, reproduced: ``docs/reproduction.md``."""

@@ -81,11 +81,11 @@ def decided(differences: Mapping[str, Sequence[float]]) -> str:
     right = [name for name, found in intervals.items() if found.low > 0]
     wrong = [name for name, found in intervals.items() if found.high < 0]
     open_ = [name for name in intervals if name not in (*right, *wrong)]
-    said = [("yes", right), ("reversed", wrong), ("undecided", open_)]
-    told = "; ".join(f"{word} on {', '.join(names)}" for word, names in said if names)
+    verdicts = [("yes", right), ("reversed", wrong), ("undecided", open_)]
+    summary = "; ".join(f"{word} on {', '.join(names)}" for word, names in verdicts if names)
     if right:
-        return f"{'**in part**' if wrong + open_ else '**yes**'}: {told}"
-    return f"{'**no**' if wrong else '**undecided**'}: {told}"
+        return f"{'**in part**' if wrong + open_ else '**yes**'}: {summary}"
+    return f"{'**no**' if wrong else '**undecided**'}: {summary}"
 
 
 def grows(holds: Mapping[str, bool]) -> str:

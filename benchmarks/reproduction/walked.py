@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.arithmetic import mean
-from benchmarks.kept import Kept
-from benchmarks.papers_told import SAMPLES, TITLES
+from benchmarks.kept import ResultStore
+from benchmarks.papers_table import SAMPLES, TITLES
 from benchmarks.reproduction.rows import (
     Measured,
     Paper,
@@ -111,8 +111,8 @@ def _by_samples(kind: str, measures: tuple[str, ...], rises: bool) -> Any:
                 lines[f"{name}, {measure}"] = _shown(mine, shown)
                 change = apart(mine["100"], mine["10"])
                 holds[measure][name] = change if rises else [-value for value in change]
-        said = (f"{measure}: {decided(found)}" for measure, found in holds.items())
-        return each(lines) + f"<br>(N = {', '.join(shown)})", "<br>".join(said)
+        verdicts = (f"{measure}: {decided(found)}" for measure, found in holds.items())
+        return each(lines) + f"<br>(N = {', '.join(shown)})", "<br>".join(verdicts)
 
     return tell
 
@@ -131,12 +131,12 @@ def _by_decay(kind: str, measures: tuple[str, ...]) -> Any:
                 holds[measure][name] = apart(mine["0.1"], mine["0.9"])
                 pairs = _swept(one, "decay", measure, "pairs")
                 changes.append(mean(pairs["0.9"]).value / mean(pairs["0.1"]).value - 1)
-        said = (f"{measure}: {decided(found)}" for measure, found in holds.items())
+        verdicts = (f"{measure}: {decided(found)}" for measure, found in holds.items())
         most = max(map(abs, changes))
         return (
             each(lines)
             + f"<br>(c = {', '.join(shown)}; comparable pairs differ by at most {most:.1%})",
-            "<br>".join(said),
+            "<br>".join(verdicts),
         )
 
     return tell
@@ -146,7 +146,7 @@ def _hours(steps: tuple[str, ...], pages: int | None = None) -> Any:
     """Extrapolate stored times of ``benchmarks.papers`` to 100 samples and to ``pages``."""
 
     def tell(measured: Measured) -> tuple[str, str]:
-        parts = {step: part["found"] for step, part in Kept("papers").newest().items()}
+        parts = {step: part["found"] for step, part in ResultStore("papers").newest().items()}
         lines = {}
         for step in steps:
             found = parts[step]
@@ -260,7 +260,7 @@ def _lengths(measured: Measured) -> tuple[str, str]:
             f"(10 − 1: {between(apart(some['10'], some['1']))}); others counted as 0: "
             f"{_shown(every, shown)} ({between(apart(every['10'], every['1']))})"
         )
-    said = (
+    verdicts = (
         f"{what}: "
         + decided({name: apart(one[kind]["10"], one[kind]["1"]) for name, one in found.items()})
         for what, kind in (
@@ -268,7 +268,7 @@ def _lengths(measured: Measured) -> tuple[str, str]:
             ("counted as 0", "all"),
         )
     )
-    return each(lines) + f"<br>(PSimRank, ℓ = {', '.join(shown)})", "<br>".join(said)
+    return each(lines) + f"<br>(PSimRank, ℓ = {', '.join(shown)})", "<br>".join(verdicts)
 
 
 def _xjaccard_by_length(measured: Measured) -> tuple[str, str]:

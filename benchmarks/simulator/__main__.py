@@ -1,19 +1,19 @@
-"""Measure what things cost, reproduce the runs made here, and say what larger webs take.
+"""Measure costs, reproduce measured runs, and estimate the cost of larger webs.
 
-    python -m benchmarks.simulator measure GRAPH      constants of this machine, some two minutes
-    python -m benchmarks.simulator reproduce          the kept runs, measured and simulated
+    python -m benchmarks.simulator measure GRAPH      constants of this machine, about two minutes
+    python -m benchmarks.simulator reproduce          the stored runs, measured and simulated
     python -m benchmarks.simulator sizes              1, 4 and 100 billion pages
 
-``measure --write`` keeps what it finds in ``benchmarks/results/cluster.json``. These commands
+``measure --write`` stores its results in ``benchmarks/results/cluster.json``. These commands
 measure the runs again:
 
     python -m benchmarks.cluster_build GRAPH --write
     python -m benchmarks.cluster_blocks GRAPH --samples 32 --write
     python -m benchmarks.cluster_serving INDEX --write
 
-of the same GRAPH, and an index of it by psimrank; each takes less than five minutes and keeps its
-figures there, too. ``sizes`` and ``reproduce`` print tables, and put them into docs/cluster.md with
-``--write``. ``reproduce`` fails if a figure is off by more than 30 %.
+with the same GRAPH and an index of it by psimrank. Each takes less than five minutes and stores its
+figures there, too. ``sizes`` and ``reproduce`` print tables, and ``--write`` puts them into
+docs/cluster.md. ``reproduce`` fails if a figure is off by more than 30 %.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 from benchmarks.block import ROOT, add_write, edit
 from benchmarks.simulator import reproduce, sizes
-from benchmarks.simulator.constants import add_keep, keep_quiet, kept, read
+from benchmarks.simulator.constants import add_keep, keep_quiet, read, stored
 
 DOCUMENT = ROOT / "docs" / "cluster.md"
 MARKS = {
@@ -47,18 +47,18 @@ def block(name: str) -> str:
         return "\n".join(
             sizes.table([each for web in sizes.WEBS for each in sizes.plans(web, found)])
         )
-    here = kept()["constants"]["here"]
-    said = (
+    here = stored()["constants"]["here"]
+    summary = (
         f"Constants of {here['date']}, {here['machine']}, of which others took "
         f"{100 * here['others']:.0f} %, and a graph of {here['of']['nodes']:,} nodes and "
         f"{here['of']['edges']:,} links."
     )
     rows = list(reproduce.figures(found, runs))
     if not rows:
-        return said + " Of the runs none is kept: they take a quiet machine."
+        return summary + " Of the runs none is kept: they take a quiet machine."
     dates = sorted(run["date"] for run in runs.values())
-    said += f" Runs of {dates[0]} to {dates[-1]}."
-    return said + "\n\n" + "\n".join(reproduce.table(rows))
+    summary += f" Runs of {dates[0]} to {dates[-1]}."
+    return summary + "\n\n" + "\n".join(reproduce.table(rows))
 
 
 def within(text: str, name: str) -> str:
@@ -106,7 +106,7 @@ def _measure(asked: argparse.Namespace) -> None:
     parts = asked.only.split(",") if asked.only else PARTS
     if not set(parts) <= set(PARTS):
         raise SystemExit(f"--only takes some of {','.join(PARTS)}")
-    found: dict[str, Any] = kept().get("constants", {}).get("here", {}) if asked.only else {}
+    found: dict[str, Any] = stored().get("constants", {}).get("here", {}) if asked.only else {}
 
     def note(more: dict[str, Any]) -> None:
         busy = max(more.get("others", 0.0), found.get("others", 0.0))

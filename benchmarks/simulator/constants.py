@@ -92,7 +92,7 @@ class Constants:
     trip: float
 
 
-def kept() -> dict[str, Any]:
+def stored() -> dict[str, Any]:
     """All that is kept."""
     found: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
     return found
@@ -100,7 +100,7 @@ def kept() -> dict[str, Any]:
 
 def keep(section: str, name: str, value: Any) -> None:
     """Keep figures, of ``constants`` or ``runs``, in the place of those of that name."""
-    found = kept() if FILE.exists() else {}
+    found = stored() if FILE.exists() else {}
     found.setdefault(section, {})[name] = value
     edit(FILE, json.dumps(found, indent=1) + "\n", write=True)
 
@@ -119,15 +119,17 @@ def keep_quiet(section: str, name: str, value: dict[str, Any], chosen: argparse.
         return
     if value["others"] > QUIET and not chosen.keep:
         share = f"{100 * value['others']:.0f} %"
-        told = f"others took {share} of the processors: not kept ({section}, {name}). --keep does"
-        print(told, file=sys.stderr, flush=True)
+        entries = (
+            f"others took {share} of the processors: not kept ({section}, {name}). --keep does"
+        )
+        print(entries, file=sys.stderr, flush=True)
         return
     keep(section, name, value)
 
 
 def read() -> tuple[Constants, dict[str, Any]]:
     """The constants, and the runs that were measured."""
-    found = kept()
-    told = {name: each for group in found["constants"].values() for name, each in group.items()}
-    named = {each.name: told[each.name] for each in fields(Constants)}
-    return Constants(**named | {"live": tuple(told["live"])}), found.get("runs", {})
+    found = stored()
+    entries = {name: each for group in found["constants"].values() for name, each in group.items()}
+    named = {each.name: entries[each.name] for each in fields(Constants)}
+    return Constants(**named | {"live": tuple(entries["live"])}), found.get("runs", {})

@@ -91,12 +91,12 @@ def blocks(graph: Graph, folder: Path) -> dict[str, Any]:
     hall = TimedHall()
     blocked = BlockedGraph.open(folder / "blocks", crew=hall)
     cluster_blocks.built(blocked, folder / "blocks-1", "psimrank", 1, None)
-    told = cluster_blocks.built(blocked, folder / "blocks-16", "psimrank", GROUP, None)
-    spent, nodes, sent = dict(hall.crew.spent), graph.nodes, told["sent"]
+    results = cluster_blocks.built(blocked, folder / "blocks-16", "psimrank", GROUP, None)
+    spent, nodes, sent = dict(hall.crew.spent), graph.nodes, results["sent"]
     live = live_of(blocked, hall)
     tokens = GROUP * nodes * sum(live)
     laid = spent["lay_out"] + spent["collect"]
-    rest = told["cpu"] - sum(spent.values())
+    rest = results["cpu"] - sum(spent.values())
     pagerank(blocked, max_sweeps=1)
     found = pagerank(blocked)
     swept = sum(hall.crew.spent[name] for name in ("settle", "above", "sweep"))
@@ -132,15 +132,15 @@ def workers(place: str, nodes: int, folder: Path) -> dict[str, Any]:
     """
     plan = [place, "--shards", "12", "--samples", "192", "--nodes", "2"]
     run = cluster_build.followed([*plan, "--output", str(folder / "workers.index")])
-    told = cluster_build.told(run)["build"]
+    results = cluster_build.summary(run)["build"]
     later = cluster_build.begun(run)
     first = statistics.mean(max(0.0, one - rest) for one, rest in later)
-    idle = (told["by"]["workers"] - told["own"]) / told["workers"]
+    idle = (results["by"]["workers"] - results["own"]) / results["workers"]
     return {
         "begin": first + idle,
-        "beside": told["by"]["driver"],
-        "ray": told["by"]["ray"] / told["wall"] / 2,
-        "shard_node": statistics.median(told["shards"]) / 16 / nodes,
+        "beside": results["by"]["driver"],
+        "ray": results["by"]["ray"] / results["wall"] / 2,
+        "shard_node": statistics.median(results["shards"]) / 16 / nodes,
     }
 
 
@@ -156,15 +156,15 @@ def calls(folder: Path) -> dict[str, Any]:
         for count in (2, 6):
             split(graph, folder / f"tiny-{count}", count)
             blocked = BlockedGraph.open(folder / f"tiny-{count}", crew=hall)
-            told: dict[int, dict[str, Any]] = {}
+            results: dict[int, dict[str, Any]] = {}
             for size in (2, GROUP, 3 * GROUP) * 3:
                 output = folder / f"tiny-{count}-{size}"
                 shutil.rmtree(output, ignore_errors=True)
                 found = cluster_blocks.built(blocked, output, "psimrank", size, hall)
                 print(count, size, json.dumps(found), file=sys.stderr, flush=True)
-                known = told.setdefault(size, found)
-                told[size] = {key: min(found[key], known[key]) for key in _TAKEN}
-            one, three = told[GROUP], told[3 * GROUP]
+                known = results.setdefault(size, found)
+                results[size] = {key: min(found[key], known[key]) for key in _TAKEN}
+            one, three = results[GROUP], results[3 * GROUP]
             mine = (three["conductor"] - one["conductor"]) / 2
             theirs = (three["cpu"] - one["cpu"]) / 2 - mine
             rows.append((*fine_calls(count, _STEPS, GROUP), mine, theirs))
@@ -218,12 +218,12 @@ def solved(rows: Sequence[tuple[int, int, float]]) -> tuple[float, float]:
 
 def questions(index: Path) -> dict[str, Any]:
     """Over 2 shards and 6, on three nodes: what is the same for all, and what each shard adds."""
-    told = {}
+    results = {}
     with Cluster.connect("local:3") as cluster:
         for shards in (2, 6):
-            told[shards] = cluster_serving.speed(str(index), cluster, shards, 200)["cluster"]
-            print(shards, told[shards], file=sys.stderr)
-    two, six = told[2], told[6]
+            results[shards] = cluster_serving.speed(str(index), cluster, shards, 200)["cluster"]
+            print(shards, results[shards], file=sys.stderr)
+    two, six = results[2], results[6]
     merge = max(0.0, (six["asker_cpu"] - two["asker_cpu"]) / 4)
     call = max(0.0, (six["servers_cpu"] - two["servers_cpu"]) / 4)
     found = {
@@ -232,10 +232,10 @@ def questions(index: Path) -> dict[str, Any]:
         "ask_call": call,
         "ask_all": max(0.0, two["servers_cpu"] - 2 * call),
     }
-    return found | fitted(found, told)
+    return found | fitted(found, results)
 
 
-def fitted(found: dict[str, float], told: dict[int, dict[str, Any]]) -> dict[str, float]:
+def fitted(found: dict[str, float], results: dict[int, dict[str, Any]]) -> dict[str, float]:
     """The way there and back, and the spread of a server's time, with which the simulated questions
     over 2 and 6 shards take what the measured ones took: the median, and the 99th percentile.
     """
@@ -251,14 +251,14 @@ def fitted(found: dict[str, float], told: dict[int, dict[str, Any]]) -> dict[str
 
     def off(shards: int, trip: float, spread: float) -> float:
         p50, p99 = simulated(shards, trip, spread)
-        there = told[shards]
+        there = results[shards]
         return float((p50 / there["p50"] - 1) ** 2 + (p99 / there["p99"] - 1) ** 2)
 
     trips = [0.0, *(0.0001 * 1.5**i for i in range(14))]
     spreads = [0.1 * i for i in range(1, 26)]
     best = min(
         ((t, s) for t in trips for s in spreads),
-        key=lambda each: float(sum(off(shards, *each) for shards in told)),
+        key=lambda each: float(sum(off(shards, *each) for shards in results)),
     )
     return {"trip": best[0], "ask_spread": best[1]}
 

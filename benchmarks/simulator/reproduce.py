@@ -41,9 +41,9 @@ class Figure(NamedTuple):
 
 def figures(found: Constants, runs: dict[str, Any]) -> Iterator[Figure]:
     """Of all runs that are kept."""
-    for name, told in {"build": _build, "blocks": _blocks, "serving": _questions}.items():
+    for name, record in {"build": _build, "blocks": _blocks, "serving": _questions}.items():
         if name in runs:
-            yield from told(found, runs[name])
+            yield from record(found, runs[name])
 
 
 def _build(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
@@ -70,7 +70,7 @@ def _build(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
 def _blocks(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
     graph = run["graph"]
     nodes, blocks = graph["nodes"], graph["blocks"]
-    told = run["indexes"]["psimrank"]["in blocks apart"]
+    record = run["indexes"]["psimrank"]["in blocks apart"]
     called = {
         "call": found.call,
         "parcel": found.parcel,
@@ -87,19 +87,19 @@ def _blocks(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
             tree_bytes=found.tree_bytes, begin=found.block_begin, start=found.block_start, **called,
         )
     )  # fmt: skip
-    sent = sum(told["sent"][f"bytes_of_{kind}"] for kind in ("tokens", "records", "trees"))
-    yield Figure(f"{named}, an index", "time", "s", told["wall"], built.seconds)
-    yield Figure(f"{named}, an index", "processor time", "s", told["cpu"], built.processor)
+    sent = sum(record["sent"][f"bytes_of_{kind}"] for kind in ("tokens", "records", "trees"))
+    yield Figure(f"{named}, an index", "time", "s", record["wall"], built.seconds)
+    yield Figure(f"{named}, an index", "processor time", "s", record["cpu"], built.processor)
     yield Figure(f"{named}, an index", "sent", "MB", sent / 1e6, built.wire / 1e6)
-    told = run["ranks"]
+    record = run["ranks"]
     ranked = rank(
         Rank(
-            1, found.processors, blocks, told["sweeps"], graph["edges"], found.block_link,
-            told["values sent a sweep"], _RANK_BYTES, begin=found.rank_begin,
+            1, found.processors, blocks, record["sweeps"], graph["edges"], found.block_link,
+            record["values sent a sweep"], _RANK_BYTES, begin=found.rank_begin,
             start=found.rank_start, **called,
         )
     )  # fmt: skip
-    apart = told["in blocks apart"]
+    apart = record["in blocks apart"]
     yield Figure(f"{named}, ranks", "time", "s", apart["wall"], ranked.seconds)
     yield Figure(f"{named}, ranks", "processor time", "s", apart["cpu"], ranked.processor)
 

@@ -1,1 +1,1 @@
-"""Whole studies: suites of data, measures and sweeps (``python -m benchmarks.studies``)."""
+"""Studies: suites of data, measures and sweeps (``python -m benchmarks.studies``)."""

@@ -1,12 +1,12 @@
 """Run studies: ``python -m benchmarks.studies SUITE... [--data FOLDER]``.
 
-    python -m benchmarks.studies web                      a study that makes its own data
-    python -m benchmarks.studies wikispeedia --data DIR   one of the data in a folder
-    python -m benchmarks.studies cora web --data DIR      the default beside all else, on several
+    python -m benchmarks.studies web                      a study that generates its data
+    python -m benchmarks.studies wikispeedia --data DIR   a study of data in a folder
+    python -m benchmarks.studies cora web --data DIR      the default against all else, on several
 
-A suite is a TOML file, or the name of one in ``suites/`` (``suite.py`` says what is in it). It
-compares measures, tries their settings, finds the best of each, and counts what trees and walks
-cost. Prints Markdown; ``--figures`` draws the sweeps into a folder, as SVG and PNG.
+A suite is a TOML file, or the name of one in ``suites/`` (``suite.py`` describes the format). A
+study compares measures, tries their settings, finds the best of each, and counts the costs of trees
+and walks. Prints Markdown; ``--figures`` plots the sweeps into a folder, as SVG and PNG.
 """
 
 from __future__ import annotations

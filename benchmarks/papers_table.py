@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.kept import Parts, said
+from benchmarks.kept import Parts, provenance
 from cocite.resources import format_size, format_time
 
 SAMPLES = 100
@@ -104,4 +104,4 @@ def figures(parts: Parts) -> str:
         for step in TITLES
         if step in mine
     ]
-    return f"{head}{said(mine)}\n\n" + "\n".join(lines)
+    return f"{head}{provenance(mine)}\n\n" + "\n".join(lines)

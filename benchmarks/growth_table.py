@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.arithmetic import digits, exponent
 from benchmarks.block import ROOT
-from benchmarks.kept import Parts, said
+from benchmarks.kept import Parts, provenance
 from cocite.resources import format_size, format_time
 
 SERIES = ("nodes", "links", "samples", "length")
@@ -121,14 +121,14 @@ def figures(parts: Parts) -> str:
         [name, *(fitted(rows, series, get) for series, rows in there.items())]
         for name, (get, _) in QUANTITIES.items()
     ]
-    pieces = [said(parts), "Exponents, with 95 % intervals:"]
+    pieces = [provenance(parts), "Exponents, with 95 % intervals:"]
     pieces += [_table(["", *there], exponents)]
     for series, rows in there.items():
         fixed = rows[0]["point"]
         others = ", ".join(
             f"length {fixed[key]}" if key == "length" else f"{fixed[key]:,} {key}"
             for key in SERIES
-            if _fixed(rows, key)
+            if _constant(rows, key)
         )
         pieces += [f"**{series.capitalize()}** ({others}):"]
         lines = [
@@ -160,7 +160,7 @@ def _cell(row: Row, get: Callable[[Row], float], show: Callable[[float], str]) -
     return show(get(row)) if get(row) > 0 else "–"
 
 
-def _fixed(rows: list[Row], key: str) -> bool:
+def _constant(rows: list[Row], key: str) -> bool:
     return len({row["point"][key] for row in rows}) == 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.arithmetic import digits
-from benchmarks.kept import Parts, said
+from benchmarks.kept import Parts, provenance
 from cocite.resources import format_size
 
 KERNELS = {
@@ -39,7 +39,7 @@ def figures(parts: Parts) -> str:
     rows = [part["found"] for part in parts.values()]
     last = rows[-1]
     pieces = [
-        said(parts) if all(part["date"] for part in parts.values()) else "",
+        provenance(parts) if all(part["date"] for part in parts.values()) else "",
         f"One thread reads memory in order at {last['bandwidth'] / 1e9:.1f} GB/s, and a random "
         f"position in 320 MB in {1e9 * last['access']:.1f} ns. The second-level cache has "
         f"{last['cache'] >> 10:,} KiB.",
